@@ -6,6 +6,7 @@ import { Daemon } from '../daemon.ts';
 import { inPairs, type Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
 import { quantile } from '../statistics.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const FINISHED = 100_000;
 /** Over which they were claimed: all are within the window of a list. */
@@ -66,8 +67,13 @@ const fillHistory = async (dataDir: string): Promise<void> => {
   const { systemClock } =
     await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
   const clock = systemClock();
-  const database = await openDatabase(join(dataDir, 'sandpool.db'), { log: silentLog, clock });
+  const database = await openDatabase(join(dataDir, 'sandpool.db'), {
+    metrics: silentMetrics,
+    log: silentLog,
+    clock,
+  });
   const history = sqliteHistory(database, {
+    metrics: silentMetrics,
     clock,
     log: silentLog,
     retentionMs: Number.MAX_SAFE_INTEGER,

@@ -9,6 +9,7 @@ import type { ApiClient } from '../../src/k8s/api/api-calls.ts';
 import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import type { BareAnswer, BareOrder } from './bare-protocol.ts';
 import { RawRecords } from './raw-records.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /**
  * The least that could promise what a claim does: a Koa server that reads a JSON body, counts a
@@ -41,7 +42,7 @@ const open = async ({
 }: Extract<BareOrder, { kind: 'open' }>): Promise<number> => {
   const access = await readClusterAccess({ kubeconfig }, silentLog);
   const redis = new Redis(redisPort, '127.0.0.1');
-  const api = apiServer({ access, version: 'bench' }).lane('claims');
+  const api = apiServer({ metrics: silentMetrics, access, version: 'bench' }).lane('claims');
   parts = {
     api,
     redis,

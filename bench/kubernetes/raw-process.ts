@@ -9,6 +9,7 @@ import { inParallel } from './in-parallel.ts';
 import { RawPods } from './raw-pods.ts';
 import type { RawAnswer, RawOrder, RawResult } from './raw-protocol.ts';
 import { RawRecords } from './raw-records.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /**
  * The raw client of every pair, a process of its own: the API server's REST interface over kept
@@ -54,9 +55,11 @@ const carryOut = async (order: RawOrder): Promise<RawResult> => {
 };
 
 const clientOf = async (kubeconfig: string): Promise<ApiClient> =>
-  apiServer({ access: await readClusterAccess({ kubeconfig }, silentLog), version: 'bench' }).lane(
-    'claims',
-  );
+  apiServer({
+    metrics: silentMetrics,
+    access: await readClusterAccess({ kubeconfig }, silentLog),
+    version: 'bench',
+  }).lane('claims');
 
 const put = async (client: ApiClient, lean: boolean): Promise<void> => {
   const { path, body, done } = has(records).next({ lean });

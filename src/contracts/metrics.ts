@@ -23,7 +23,7 @@ export interface Metrics {
 }
 
 /** Nobody listens. */
-export const NO_METRICS: Metrics = {
+export const silentMetrics: Metrics = {
   count: () => undefined,
   observe: () => undefined,
   read: () => undefined,

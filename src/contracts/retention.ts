@@ -1,6 +1,6 @@
 import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { Clock } from './clock.ts';
-import { NO_METRICS, type Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 
 /** Describes what every history is told. */
 export interface RetentionOptions {
@@ -9,7 +9,7 @@ export interface RetentionOptions {
   readonly retentionMs: number;
   /** Says what finished sandboxes may take; beyond it they are forgotten before their time. */
   readonly bounds: ByteBounds;
-  readonly metrics?: Metrics | undefined;
+  readonly metrics: Metrics;
 }
 
 export interface RetentionSteps {
@@ -78,7 +78,7 @@ export class Retention {
 
   /** Never rejects. */
   async #forget(): Promise<void> {
-    const { clock, retentionMs, bounds, metrics = NO_METRICS } = this.#options;
+    const { clock, retentionMs, bounds, metrics } = this.#options;
     let pause = SWEEP_PAUSE_MS;
     this.#cancel = undefined;
     this.#recorded = 0;

@@ -18,7 +18,6 @@ import { EmbeddedSandboxDriver } from '../embedded/driver/sandbox-driver.ts';
 import { sqliteInstanceRecords } from '../embedded/store/sqlite-instance-records.ts';
 import { templateFolder } from '../embedded/template-folder.ts';
 import { VolumeDirectories } from '../embedded/driver/volume-directories.ts';
-import { NO_METRICS } from '../contracts/metrics.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { namespaceOf } from './namespaces.ts';
 
@@ -28,11 +27,7 @@ import { namespaceOf } from './namespaces.ts';
  */
 export const openEmbedded = async (
   config: Config,
-  {
-    log,
-    replica,
-    metrics = NO_METRICS,
-  }: Pick<AssemblyTerms, 'log' | 'replica'> & Partial<Pick<AssemblyTerms, 'metrics'>>,
+  { log, replica, metrics }: Pick<AssemblyTerms, 'log' | 'replica' | 'metrics'>,
 ): Promise<Assembly> => {
   const { dataDir } = config;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

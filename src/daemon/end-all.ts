@@ -1,7 +1,9 @@
 import { v7 } from 'uuid';
+import { silentEvents } from '../actors/runtime/event-feed.ts';
 import { Supervisor } from '../actors/sandbox/supervisor.ts';
 import { loadConfig, type NamedTexts } from '../config/config.ts';
 import { silentLog, type Log } from '../contracts/log.ts';
+import { silentMetrics } from '../contracts/metrics.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { policyOf } from './policy.ts';
 import { openEmbedded } from './embedded.ts';
@@ -21,14 +23,19 @@ export const endAll = async (
   const log: Log = { ...silentLog, ...troubles };
   const { config } = loadConfig({ argvOptions });
   // Nothing is started, so bubblewrap may be missing.
-  const parts = await openEmbedded({ ...config, isolation: 'none' }, { log, replica: 'local' });
+  const parts = await openEmbedded(
+    { ...config, isolation: 'none' },
+    { log, replica: 'local', metrics: silentMetrics },
+  );
   try {
     await parts.start();
     // Without pools every unclaimed instance is a leftover, and is retired as one.
     const supervisor = new Supervisor({
       ...parts,
-      pools: NO_POOLS,
+      pools: noPools,
       log,
+      metrics: silentMetrics,
+      events: silentEvents,
       policy: policyOf(config, parts),
       newId: () => v7(),
     });
@@ -52,7 +59,7 @@ export const endAll = async (
 
 const refuse = (): Promise<never> => Promise.reject(new Error('there are no pools here'));
 
-const NO_POOLS: Records<PoolRecord> = {
+const noPools: Records<PoolRecord> = {
   list: async () => [],
   get: async () => undefined,
   create: refuse,

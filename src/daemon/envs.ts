@@ -46,7 +46,7 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   };
   readonly driver: EnvMembersDeps['driver'];
   readonly log: Log;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   readonly supervisor: Supervisor;
   readonly quotaLimits: QuotaLimits;
   readonly clusterId: string;
@@ -212,7 +212,7 @@ const sizingOf = (
     members: groupMembers({ supervisor, demand, coordination, quotaLimits, clock }),
     ...heard,
     decided: (env, group, decision, outcomes) => {
-      metrics?.count('sandpool_autoscaling_decisions_total', {
+      metrics.count('sandpool_autoscaling_decisions_total', {
         cause: decision.cause,
         direction: directionOf(decision),
       });

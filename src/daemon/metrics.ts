@@ -5,7 +5,7 @@ import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Config } from '../config/config.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
-import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
+import { silentMetrics, type Metrics } from '../contracts/metrics.ts';
 import { MetricsListener } from '../metrics/metrics-listener.ts';
 import { PrometheusMetrics } from '../metrics/prometheus-metrics.ts';
 import type { TlsFiles } from '../http/server/tls-files.ts';
@@ -28,7 +28,7 @@ export interface MetricsParts {
 export const openMetrics = (config: Config, log: Log, given: boolean): MetricsParts => {
   const { listen } = config.metrics;
   if (listen === 'none')
-    return { metrics: NO_METRICS, start: async () => undefined, stop: async () => undefined };
+    return { metrics: silentMetrics, start: async () => undefined, stop: async () => undefined };
   const metrics = new PrometheusMetrics();
   metrics.read('sandpool_build_info', () => [
     { labels: { version: version(), assembly: config.assembly }, value: 1 },

@@ -31,7 +31,7 @@ export interface RedisCoordinationOptions {
   readonly log: Log;
   /** Past these kept answers go before their time. */
   readonly keptAnswers: ByteBounds;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** Milliseconds that writes are let land before records are read; REBUILD_WAIT_MS unless told. */
   readonly rebuildWaitMs?: number;
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
-import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
+import type { Metrics } from '../contracts/metrics.ts';
 
 export interface HistoryRoomDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics?: Metrics | undefined;
+  readonly metrics: Metrics;
   /**
    * Forgets so many of the loudest owner's oldest, at most, while more than the share of Redis'
    * memory is in use; returns how many, and the share.
@@ -103,7 +103,7 @@ export class HistoryRoom {
 
   /** Never rejects. */
   async #look(): Promise<void> {
-    const { clock, log, metrics = NO_METRICS, makeRoom } = this.#deps;
+    const { clock, log, metrics, makeRoom } = this.#deps;
     let pause = LOOK_MS;
     this.#cancel = undefined;
     this.#recorded = 0;

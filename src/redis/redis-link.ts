@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Log } from '../contracts/log.ts';
-import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
+import type { Metrics } from '../contracts/metrics.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import { COMMAND_MS, redisClient, type RedisNode } from './connection.ts';
 import { RedisTime } from './redis-time.ts';
@@ -18,7 +18,7 @@ export interface RedisLinkOptions {
   /** This connection's name, shown by Redis' CLIENT LIST and in log lines. */
   readonly name: string;
   readonly log: Log;
-  readonly metrics?: Metrics | undefined;
+  readonly metrics: Metrics;
   /** ms; never set back. */
   readonly monotonic?: () => number;
 }
@@ -141,7 +141,7 @@ export class RedisLink {
   }
 
   async #timed<T>(operation: string, work: () => Promise<T>): Promise<T> {
-    const { metrics = NO_METRICS } = this.#options;
+    const { metrics } = this.#options;
     const began = performance.now();
     try {
       return await work();

@@ -6,6 +6,7 @@ import { MOST_THROWS } from '../../src/actors/runtime/rebuilds.ts';
 import { GivenLeases } from '../support/fakes/given-leases.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 type BellEvent =
   | { readonly type: 'LEAD' | 'FOLLOW' | 'RING' | 'BREAK' | 'END' }
@@ -49,7 +50,7 @@ type BellInput = { readonly deadline: number | undefined };
 const aHost = () => {
   const clock = new TestClock();
   const leases = new GivenLeases();
-  const runtime = new ActorRuntime({ leases, clock, log: quietLog });
+  const runtime = new ActorRuntime({ metrics: silentMetrics, leases, clock, log: quietLog });
   const rung: string[] = [];
   const changes: string[] = [];
   const host: ActorHost<Snapshot, BellEvent, Ring, BellInput> = new ActorHost<

@@ -14,6 +14,7 @@ import { ALICE } from '../support/builders/instance-orders.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { aGroup } from '../machines/autoscaling-examples.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const anEnv = (part: Partial<EnvRecord> = {}): EnvRecord => ({
   uid: 'env',
@@ -92,7 +93,7 @@ const aHost = (env = anEnv(), pool = new CountedPool('a', 4)) => {
   const quota = { spent: false };
   const saturated: (readonly [string, number])[] = [];
   pool.running = pool.replicas;
-  const runtime = new ActorRuntime({ leases, clock, log: quietLog });
+  const runtime = new ActorRuntime({ metrics: silentMetrics, leases, clock, log: quietLog });
   const host = new GroupHost({
     envs,
     runtime,

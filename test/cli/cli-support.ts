@@ -23,6 +23,8 @@ import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
+import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CLI = ['--import', 'tsx', join(ROOT, 'src/cli/main.ts')];
@@ -95,6 +97,12 @@ export const aCliDaemon = async ({
   const clock = systemClock();
   const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock });
   const http = createHttpServer({
+    metrics: silentMetrics,
+    answers: new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 256 * 1024 * 1024,
+      tenantPercent: 50,
+    }),
     operations,
     clock,
     requests: operations.requests,

@@ -21,6 +21,7 @@ import { openDatabase } from '../../src/embedded/store/database.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('the doctor', function () {
   this.timeout(90_000);
@@ -59,7 +60,11 @@ describe('the doctor', function () {
 
   const aStore = async (): Promise<string> => {
     const file = join(dataDir, 'sandpool.db');
-    const database = await openDatabase(file, { log: quietLog, clock: systemClock() });
+    const database = await openDatabase(file, {
+      metrics: silentMetrics,
+      log: quietLog,
+      clock: systemClock(),
+    });
     await database.run('templates.create', 't', JSON.stringify({ filler: 'x'.repeat(500_000) }));
     await database.close();
     return file;

@@ -8,6 +8,8 @@ import {
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
+import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 export interface LogLine {
   readonly level: string;
@@ -48,6 +50,12 @@ export const aServer = async ({
     admin: await operations.key('ops', 'root', 'admin'),
   };
   const http = createHttpServer({
+    metrics: silentMetrics,
+    answers: new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 256 * 1024 * 1024,
+      tenantPercent: 50,
+    }),
     operations,
     clock: operations.clock,
     requests: operations.requests,

@@ -6,6 +6,7 @@ import type { HttpAnswer } from '../support/harness/http-client.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { aServer } from './a-server.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const MIB = 2 ** 20;
 const MOST = 64 * MIB;
@@ -18,7 +19,7 @@ describe('a tenant that has used up its memory for answers', () => {
   /** A server whose tenant `ada` has all of her share but so many bytes. */
   const almostUsed = async (leftBytes: number) => {
     const operations = new FakeOperations();
-    const budget = new AnswerBudget({ mostBytes: MOST, tenantPercent: 50 });
+    const budget = new AnswerBudget({ metrics: silentMetrics, mostBytes: MOST, tenantPercent: 50 });
     const server = await aServer({ operations, answers: budget });
     const ids: string[] = [];
     for (const client of [server.tenant, server.stranger]) {

@@ -7,6 +7,7 @@ import { within } from '../support/harness/a-daemon.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { aServer } from './a-server.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const COSTLY_MS = 25;
 
@@ -148,7 +149,10 @@ describe('costly requests', () => {
         return list(...call);
       },
     });
-    const server = await aServer({ operations, costly: new CostlyTurns({ now: () => time }) });
+    const server = await aServer({
+      operations,
+      costly: new CostlyTurns({ metrics: silentMetrics, now: () => time }),
+    });
     for (let at = 0; at < 4; at += 1) await server.tenant.get('/sandboxpools');
     await server.stranger.get('/sandboxpools');
     order.length = 0;
@@ -219,12 +223,16 @@ describe('a flood of previews', () => {
   });
 
   it('of many tenants is refused past 128 that wait', async () => {
-    const previews = new PoolPreviews({ holdMs: 1 });
+    const previews = new PoolPreviews({ metrics: silentMetrics, holdMs: 1 });
     let letGo: () => void = () => {};
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
     });
-    const view = { record: { ...aPool({ name: 'p' }), revision: '1' }, spec: { containers: [] }, version: 'v1' };
+    const view = {
+      record: { ...aPool({ name: 'p' }), revision: '1' },
+      spec: { containers: [] },
+      version: 'v1',
+    };
     let begun = 0;
     const ask = async (user: string): Promise<string> => {
       try {

@@ -22,6 +22,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { aServer, type TestServer } from './a-server.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /** A listening API with a gateway, and a running sandbox of the tenant's. */
 export interface GatewayUnderTest extends TestServer {
@@ -66,6 +67,7 @@ export const aGateway = async ({
   const operations = new FakeOperations();
   if (dial) operations.dial = dial;
   const gateway = createGateway({
+    metrics: silentMetrics,
     operations,
     clients: clientsOf({
       operations,

@@ -4,6 +4,7 @@ import { outcome } from '../support/fakes/fake-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { aServer } from './a-server.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const OUTPUT = Buffer.alloc(1_048_576, 'x');
 
@@ -73,7 +74,11 @@ describe('a client that is gone before the first of its answers', () => {
   });
 
   it('holds no memory for the others', async () => {
-    const answers = new AnswerBudget({ mostBytes: 4 * OUTPUT.length, tenantPercent: 50 });
+    const answers = new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 4 * OUTPUT.length,
+      tenantPercent: 50,
+    });
     const { server, path, request, send, stop } = await aSlowServer(answers);
     let ran = false;
     server.operations.runExec = async () => {

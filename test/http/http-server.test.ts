@@ -7,6 +7,8 @@ import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/harnes
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aServer } from './a-server.ts';
+import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const upgrade = (protocol: string, extra = ''): string =>
   `GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${extra}\r\n`;
@@ -18,6 +20,12 @@ describe('the HTTP server', () => {
     const { port } = other.address() as AddressInfo;
     const operations = new FakeOperations();
     const server = createHttpServer({
+      metrics: silentMetrics,
+      answers: new AnswerBudget({
+        metrics: silentMetrics,
+        mostBytes: 256 * 1024 * 1024,
+        tenantPercent: 50,
+      }),
       operations,
       clock: operations.clock,
       requests: operations.requests,

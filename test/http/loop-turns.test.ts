@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { inTurn, LoopTurns, MOST_OF_TENANT } from '../../src/http/limits/loop-turns.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const nextTurn = (): Promise<void> =>
   new Promise((resolve) => {
@@ -15,7 +16,7 @@ describe('turns of the event loop', () => {
   beforeEach(() => {
     now = 10_000;
     begun = [];
-    turns = new LoopTurns({ now: () => now, mostWaitingOfTenant: 50 });
+    turns = new LoopTurns({ metrics: silentMetrics, now: () => now, mostWaitingOfTenant: 50 });
   });
 
   /** A request that keeps the loop busy for so many milliseconds once it has begun. */
@@ -146,7 +147,7 @@ describe('requests that came together', () => {
   const begin = (overload: { readonly isBusy: boolean }) =>
     inTurn({
       overload,
-      loopTurns: new LoopTurns({ now: () => now, mostWaitingOfTenant: 2 }),
+      loopTurns: new LoopTurns({ metrics: silentMetrics, now: () => now, mostWaitingOfTenant: 2 }),
       tenantOf: ({ method }) => (method === 'PUT' ? 'quiet' : 'noisy'),
       handle: async (request) => {
         handled.push(request.method);

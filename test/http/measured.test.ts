@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { NO_METRICS } from '../../src/contracts/metrics.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 import { aServer } from './a-server.ts';
 
 describe('how requests are counted', () => {
@@ -7,7 +7,7 @@ describe('how requests are counted', () => {
     const counted: unknown[] = [];
     const server = await aServer({
       metrics: {
-        ...NO_METRICS,
+        ...silentMetrics,
         count: (name, labels) => {
           if (name === 'sandpool_http_requests_total') counted.push(labels);
         },

@@ -8,6 +8,7 @@ import { within } from '../support/harness/a-daemon.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aServer } from './a-server.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /** Of the tenant whose key is its name; keys that begin with `?` are not known. */
 const requestOf = (key: string): IncomingMessage =>
@@ -27,6 +28,7 @@ const anAnswer = (): ServerResponse =>
 describe('a long turn of the event loop', () => {
   const anOverload = (maxInFlight = 1_000) =>
     new Overload({
+      metrics: silentMetrics,
       gate: new InFlightGate(maxInFlight),
       turn: { leastPerTurn: 0, maxTurnMs: -1 }, // each is long from its first request on
       tenantOf: ({ headers }) => {

@@ -5,6 +5,7 @@ import { connectRaw, parseRaw } from '../support/harness/http-client.ts';
 import type { HttpLimits } from '../../src/http/server/http-server.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { aServer } from './a-server.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /**
  * Each NUL of a command's output is six characters of the answer: more than the kernel takes where
@@ -68,7 +69,11 @@ describe('an answer that is not read', () => {
   });
 
   it("is never cut for another one: what does not fit is refused, the tenant's own alone", async () => {
-    const answers = new AnswerBudget({ mostBytes: 3 * LARGE, tenantPercent: 50 });
+    const answers = new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 3 * LARGE,
+      tenantPercent: 50,
+    });
     const { server, deaf, cuts, ask } = await talkative({ answerStallMs: 60_000 }, answers);
     const connection = await deaf();
     await eventually(

@@ -9,6 +9,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import type { MemoryApi } from './a-memory-api.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 export interface DriverSettings {
   readonly terminationGraceSeconds?: number;
@@ -29,6 +30,7 @@ export const anUnwatchedDriver = (
     });
   const clock = new TestClock();
   const driver = new KubernetesSandboxDriver({
+    metrics: silentMetrics,
     api: api.server,
     streams: fakeStreams(exec) as never,
     outdated: () => undefined,

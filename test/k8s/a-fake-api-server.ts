@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Metrics } from '../../src/contracts/metrics.ts';
+import { silentMetrics, type Metrics } from '../../src/contracts/metrics.ts';
 import type { TraceScope } from '../../src/contracts/tracing.ts';
 import type { AddressInfo } from 'node:net';
 import { apiServer } from '../../src/k8s/api/api-client.ts';
@@ -87,4 +87,4 @@ export const aClientOf = (
     metrics?: Metrics;
     traceScope?: TraceScope;
   } = {},
-): ApiServer => apiServer({ access, version: '0.0.1', ...more });
+): ApiServer => apiServer({ metrics: silentMetrics, access, version: '0.0.1', ...more });

@@ -7,6 +7,7 @@ import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
 import { PodStreams } from '../../src/k8s/streams/pod-streams.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { json, plainAccess } from './a-fake-api-server.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /** One channelled WebSocket, from the API server's side. */
 export class FakeLink {
@@ -165,7 +166,7 @@ export const aFakePod = async (
   const access = plainAccess((server.address() as AddressInfo).port, {
     authorization: () => 'Bearer secret',
   });
-  const api = apiServer({ access, version: 'test' });
+  const api = apiServer({ metrics: silentMetrics, access, version: 'test' });
   const streams = new PodStreams({
     access,
     api: api.lane('claims'),

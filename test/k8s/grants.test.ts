@@ -19,6 +19,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { MemoryApi } from './a-memory-api.ts';
 import { runs } from '../support/harness/runs.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const OWNER: Tenant = { namespace: ALICE.namespace, team: ALICE.team, user: 'default' };
 const POOLS = `/apis/sandpool.dev/v1alpha1/namespaces/${OWNER.namespace}/sandboxpools`;
@@ -49,6 +50,7 @@ describe('a pool that is made or resized with kubectl', () => {
     const settledLater: Tenant[] = [];
     const aReplica = async (quotas: Partial<Quotas> = {}, server: ApiServer = api.server) => {
       const records = new KubernetesRecordStore({
+        metrics: silentMetrics,
         api: server,
         log: quietLog,
         seals: testSeals,

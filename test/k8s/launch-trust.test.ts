@@ -11,6 +11,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 interface CreatedPod {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };
@@ -45,6 +46,7 @@ const launchedWith = async (
     },
   };
   const driver = new KubernetesSandboxDriver({
+    metrics: silentMetrics,
     api: { lane: () => client, calm: async () => undefined } as never,
     streams: { whenSilent: () => undefined } as never,
     volumes: { provided: true, list },

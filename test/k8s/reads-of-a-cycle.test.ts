@@ -17,6 +17,8 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { anUnwatchedDriver } from './a-driver.ts';
 import { MemoryApi, type StoredObject } from './a-memory-api.ts';
 import { testClaimEnv } from '../support/builders/test-claim-env.ts';
+import { silentEvents } from '../../src/actors/runtime/event-feed.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /** As it is set by default. */
 const GRACE_SECONDS = 5;
@@ -34,6 +36,8 @@ const aWorld = async () => {
   const history = new MemoryHistory();
   const coordination = aCoordination(clock);
   const supervisor = new Supervisor({
+    metrics: silentMetrics,
+    events: silentEvents,
     driver,
     pools,
     history,
@@ -45,6 +49,7 @@ const aWorld = async () => {
   });
   await supervisor.start();
   const claim = claimSandbox({
+    metrics: silentMetrics,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -12,6 +12,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aClientOf, aFakeApiServer, json, type FakeApiServer } from './a-fake-api-server.ts';
 import { FakeCollection, type FakeObject } from './a-fake-collection.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 type Kept = number;
 
@@ -31,6 +32,7 @@ describe('the reflector', () => {
   };
   const aReflector = ({ report = note, ...part }: Parts = {}): Reflector<Kept> =>
     new Reflector<Kept>({
+      metrics: silentMetrics,
       api: server.lane('background'),
       watches: server.lane('watches'),
       path: '/things',

@@ -12,6 +12,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { MemoryApi } from './a-memory-api.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const anEnv = (name: string): Omit<EnvRecord, 'revision'> => ({
   uid: `env-${name}`,
@@ -35,6 +36,7 @@ const place = (name: string): string =>
 describe('what a replica knows of envs, templates and limits on Kubernetes', () => {
   const aReplica = async (api: MemoryApi) => {
     const records = new KubernetesRecordStore({
+      metrics: silentMetrics,
       api: api.server,
       log: quietLog,
       seals: testSeals,

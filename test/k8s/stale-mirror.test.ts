@@ -16,6 +16,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /** Serves what is put into it by path; what is made gets a uid and a revision. */
 const aStore = () => {
@@ -51,6 +52,7 @@ describe('a driver whose watch is behind', () => {
   it('says of a sandbox whose Pod an uncached look does not find that it is gone', async () => {
     const store = aStore();
     const driver = new KubernetesSandboxDriver({
+      metrics: silentMetrics,
       api: store.lanes as never,
       streams: { whenSilent: () => undefined } as never,
       volumes: { provided: false, list: async () => [] },

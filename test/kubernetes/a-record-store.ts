@@ -13,6 +13,7 @@ import { installCustomResources } from '../../local-cluster/custom-resources.ts'
 import { grantsAll } from '../support/fakes/grants-all.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const PLURALS = ['sandboxenvs', 'sandboxpools', 'sandboxtemplates', 'apikeys', 'userquotas'];
 
@@ -22,6 +23,7 @@ export const anApiOf = async (
   clock?: ServerClock,
 ): Promise<ApiServer> =>
   apiServer({
+    metrics: silentMetrics,
     access: await readClusterAccess({ kubeconfig: cluster.kubeconfig(user) }, quietLog),
     version: '0',
     ...(clock ? { clock } : {}),
@@ -51,6 +53,7 @@ export const aRecordStore = async (
   const api = await anApiOf(cluster, 'sandpool', clock);
   await api.lane('claims').get('/version');
   const store = new KubernetesRecordStore({
+    metrics: silentMetrics,
     api,
     log: quietLog,
     outdated: () => undefined,

@@ -13,6 +13,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheCluster, onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('the API client, of a real API server', function () {
   this.timeout(60_000);
@@ -28,7 +29,12 @@ describe('the API client, of a real API server', function () {
     data: { a: '1' },
   });
   const open = async (kubeconfig: string): Promise<ApiServer> =>
-    apiServer({ access: await readClusterAccess({ kubeconfig }, quietLog), version: '0', clock });
+    apiServer({
+      metrics: silentMetrics,
+      access: await readClusterAccess({ kubeconfig }, quietLog),
+      version: '0',
+      clock,
+    });
 
   before(async () => {
     server = await open(cluster().kubeconfig('admin'));
@@ -161,7 +167,7 @@ describe('the API client, of an API server that is restarted', function () {
       { kubeconfig: await controlPlane().certificateKubeconfig('sandpool') },
       quietLog,
     );
-    const server = apiServer({ access, version: '0' });
+    const server = apiServer({ metrics: silentMetrics, access, version: '0' });
     const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
     const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
     const name = async (): Promise<unknown> =>

@@ -10,6 +10,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { FaultProxy } from '../support/harness/fault-proxy.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 interface ConfigMap {
   readonly data: { readonly a: string };
@@ -43,7 +44,7 @@ describe('the reflector, of a real API server', function () {
 
   before(async () => {
     access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog);
-    server = apiServer({ access, version: '0' });
+    server = apiServer({ metrics: silentMetrics, access, version: '0' });
   });
   after(() => server.close());
 
@@ -53,9 +54,14 @@ describe('the reflector, of a real API server', function () {
     proxy = new FaultProxy({ host: hostname, port: Number(port) });
     const proxied = new URL(access.server.href);
     proxied.port = String(await proxy.start());
-    through = apiServer({ access: { ...access, server: proxied }, version: '0' });
+    through = apiServer({
+      metrics: silentMetrics,
+      access: { ...access, server: proxied },
+      version: '0',
+    });
     changes = [];
     reflector = new Reflector<string>({
+      metrics: silentMetrics,
       api: through.lane('background'),
       watches: through.lane('watches'),
       path,

@@ -18,6 +18,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const unused = (): never => {
   throw new Error('nothing of this suite goes into a Pod');
@@ -96,8 +97,9 @@ describe('sandboxes as Pods of a real API server', function () {
     readonly streams?: PodStreams;
   } = {}): Promise<Replica> => {
     const clock = new ServerClock();
-    const api = apiServer({ access, version: '0', clock });
+    const api = apiServer({ metrics: silentMetrics, access, version: '0', clock });
     const driver = new KubernetesSandboxDriver({
+      metrics: silentMetrics,
       api: hardOfHearing(api, hears),
       streams,
       volumes: { provided: false, list: async () => [] },
@@ -282,6 +284,7 @@ describe('sandboxes as Pods of a real API server', function () {
     await other.log.when(record.id, 'available');
     const path = podPath(namespace, podNameOf(record.id));
     const admin = apiServer({
+      metrics: silentMetrics,
       access: await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog),
       version: '0',
     });

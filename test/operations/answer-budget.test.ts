@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('the budget of bytes for answers', () => {
   const codeOf = (take: () => void): string | undefined => {
@@ -14,7 +15,11 @@ describe('the budget of bytes for answers', () => {
   };
 
   it('gives one tenant its share of all, however many answers that is for, and more once one is with its client', () => {
-    const budget = new AnswerBudget({ mostBytes: 1_000, tenantPercent: 50 });
+    const budget = new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 1_000,
+      tenantPercent: 50,
+    });
     const [first, second] = [budget.room('a'), budget.room('a')];
     first.hold(400);
     expect(codeOf(() => second.hold(101))).to.equal('RATE_LIMITED');
@@ -26,7 +31,11 @@ describe('the budget of bytes for answers', () => {
   });
 
   it("always leaves some for the next tenant, and refuses what does not fit for others' sake as unavailable", () => {
-    const budget = new AnswerBudget({ mostBytes: 1_000, tenantPercent: 50 });
+    const budget = new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 1_000,
+      tenantPercent: 50,
+    });
     const rooms = ['a', 'b', 'c'].map((tenant) => budget.room(tenant));
     rooms[0]!.hold(500);
     expect(codeOf(() => rooms[1]!.hold(251))).to.equal('UNAVAILABLE');
@@ -37,13 +46,21 @@ describe('the budget of bytes for answers', () => {
   });
 
   it('tells a tenant that has most of all that it is its own share, whatever little others have', () => {
-    const budget = new AnswerBudget({ mostBytes: 1_000, tenantPercent: 50 });
+    const budget = new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 1_000,
+      tenantPercent: 50,
+    });
     budget.room('a').hold(10);
     expect(codeOf(() => budget.room('b').hold(496))).to.equal('RATE_LIMITED');
   });
 
   it('counts what is owed beyond it, and nothing after the release', () => {
-    const budget = new AnswerBudget({ mostBytes: 1_000, tenantPercent: 50 });
+    const budget = new AnswerBudget({
+      metrics: silentMetrics,
+      mostBytes: 1_000,
+      tenantPercent: 50,
+    });
     const room = budget.room('a');
     room.owe(5_000);
     expect(codeOf(() => budget.room('b').hold(1))).to.equal('UNAVAILABLE');

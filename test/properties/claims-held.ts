@@ -9,6 +9,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { limitsOf } from '../support/fakes/memory-quotas.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { testClaimEnv } from '../support/builders/test-claim-env.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 export const KEYS = ['k1', 'k2'] as const;
 
@@ -70,6 +71,7 @@ export const aClaimWorld = async () => {
   };
   const work = new Set<Promise<void>>();
   const claim = claimSandbox({
+    metrics: silentMetrics,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -5,6 +5,7 @@ import { RedisLink } from '../../src/redis/redis-link.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeRedis } from '../support/fakes/fake-redis.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('channels of a Redis that fails right after it came back', function () {
   this.timeout(60_000);
@@ -24,7 +25,7 @@ describe('channels of a Redis that fails right after it came back', function () 
     redis = new FakeRedis();
     await redis.start();
     const { settings } = redis;
-    link = new RedisLink({ settings, name: 'test', log: quietLog });
+    link = new RedisLink({ metrics: silentMetrics, settings, name: 'test', log: quietLog });
     channels = new RedisChannels({
       link,
       settings,

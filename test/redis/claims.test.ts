@@ -12,6 +12,7 @@ import { FEW_BYTES } from '../support/fakes/a-coordination.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { runs } from '../support/harness/runs.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const NAMES = ['r1', 'r2', 'r3'] as const;
 const FAR = '9999999999999';
@@ -32,7 +33,7 @@ describe('claims that wait on several replicas', function () {
   beforeEach(async () => {
     const { settings } = redis();
     keys = keysOf(settings.prefix);
-    link = new RedisLink({ settings, log: quietLog, name: 'order' });
+    link = new RedisLink({ metrics: silentMetrics, settings, log: quietLog, name: 'order' });
     await link.start();
     const shared = {
       link,

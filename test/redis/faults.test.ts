@@ -10,6 +10,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { noRedis, startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000001';
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
@@ -194,6 +195,7 @@ describe('a Redis that fails', function () {
 
   it('with its clock set forward by an hour: goes on', async () => {
     const link = new RedisLink({
+      metrics: silentMetrics,
       settings: redis.settings,
       name: 'test',
       log: quietLog,

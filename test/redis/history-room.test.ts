@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { HistoryRoom } from '../../src/redis/history-room.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++)
@@ -15,6 +16,7 @@ const aRoom = async () => {
   const clock = new TestClock();
   const redis = { used: 0, forgotten: 0, looks: 0 };
   const room = new HistoryRoom({
+    metrics: silentMetrics,
     clock,
     log: quietLog,
     makeRoom: async () => {

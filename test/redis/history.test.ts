@@ -10,6 +10,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 interface Running {
   readonly settings: RedisSettings;
@@ -45,6 +46,7 @@ for (const [name, start] of [
     historySuite(name, async () => {
       await running.flush();
       const history = new RedisHistory({
+        metrics: silentMetrics,
         settings: running.settings,
         clock: systemClock(),
         log: quietLog,
@@ -66,6 +68,7 @@ describe('history in Redis', () => {
     const { settings, client, stop } = await startRedis();
     const clock = new TestClock();
     const history = new RedisHistory({
+      metrics: silentMetrics,
       settings,
       clock,
       log: quietLog,
@@ -119,6 +122,7 @@ describe('history in Redis', () => {
   it('keeps the events of a pool through retention once it is deleted', async () => {
     const { settings, client, stop } = await startRedis();
     const history = new RedisHistory({
+      metrics: silentMetrics,
       settings,
       clock: new TestClock(),
       log: quietLog,
@@ -277,6 +281,7 @@ describe('history in Redis', () => {
   it('asks Redis for no more of a list by pool when others have many pools', async () => {
     const { settings, client, stop } = await startRedis();
     const history = new RedisHistory({
+      metrics: silentMetrics,
       settings,
       clock: new TestClock(),
       log: quietLog,

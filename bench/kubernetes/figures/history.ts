@@ -6,6 +6,7 @@ import { RedisHistory } from '../../../src/redis/history.ts';
 import type { Figure } from '../../figure.ts';
 import { pause } from '../../process-facts.ts';
 import { median } from '../../statistics.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const OWNER = { namespace: 'team-0', team: 'team-0', user: 'user-0' };
 const KEPT_MS = 86_400_000;
@@ -25,6 +26,7 @@ const FULL = 0.6;
 
 const aHistory = async (redis: RedisServer): Promise<RedisHistory> => {
   const history = new RedisHistory({
+    metrics: silentMetrics,
     settings: redis.settings,
     clock: systemClock(),
     log: silentLog,

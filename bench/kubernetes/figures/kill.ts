@@ -7,6 +7,7 @@ import { PodCreator } from '../births.ts';
 import { createPool, onACluster, untilIdleOnAll } from '../cluster.ts';
 import { Cycles, isGood } from '../cycles.ts';
 import { leaderOf } from '../leader-of.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const PER_SECOND = 15;
 /** More than are claimed until another replica leads, on a machine that is slow to start them. */
@@ -23,6 +24,7 @@ export const kill = onACluster(
     await createPool(started.first.service, POOL, IDLE);
     const [failures, pauses]: [number[], number[]] = [[], []];
     const api = apiServer({
+      metrics: silentMetrics,
       access: await readClusterAccess(
         { kubeconfig: controlPlane.kubeconfig('sandpool') },
         silentLog,

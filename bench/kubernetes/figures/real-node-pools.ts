@@ -11,6 +11,7 @@ import { PodEnds } from '../pod-ends.ts';
 import { RawPods } from '../raw-pods.ts';
 import { readsOf } from './looks.ts';
 import { timedInTurn } from './real-node.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const TEMPLATE = 'sleeps';
 const PODS = 50;
@@ -45,7 +46,7 @@ export const realNodePools = (programs: string): Figure => ({
       { kubeconfig: cluster.controlPlane.kubeconfig('admin') },
       silentLog,
     );
-    const api = apiServer({ access, version: 'bench' });
+    const api = apiServer({ metrics: silentMetrics, access, version: 'bench' });
     try {
       await cluster.controlPlane.apply(template);
       const node = new PoolsOfNode(

@@ -36,6 +36,7 @@ os.makedirs("/tmp/www", exist_ok=True)
 os.chdir("/tmp/www")
 open("index.html", "w").write("hello")
 http.server.ThreadingHTTPServer(("127.0.0.1", ${PORT}), Handler).serve_forever()`;
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const template = {
   apiVersion: 'sandpool.dev/v1alpha1',
@@ -68,6 +69,7 @@ export const realNode = (programs: string): Figure => ({
   run: async (bench) => {
     const cluster = await startCluster(bench, { realNode: programs });
     const api = apiServer({
+      metrics: silentMetrics,
       access: await readClusterAccess(
         { kubeconfig: cluster.controlPlane.kubeconfig('admin') },
         silentLog,

@@ -23,6 +23,7 @@ import type { InstanceDefinition } from '../../../src/model/templates/template.t
 import type { Tenant } from '../../../src/model/tenant.ts';
 import { redisCoordination } from '../../../src/redis/coordination.ts';
 import type { Figure } from '../../figure.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /** Its records need none. */
 const NO_SEALS: Parameters<typeof rewritten>[1]['seals'] = {
@@ -103,6 +104,7 @@ const restarted = async ({
 }> => {
   const redis = await startRedis();
   const { coordination, start, stop } = redisCoordination({
+    metrics: silentMetrics,
     settings: redis.settings,
     replica: 'bench',
     usage,
@@ -222,6 +224,7 @@ const simulatedRecords = async () => {
     close: async () => undefined,
   };
   const records = new ResourceRecords({
+    metrics: silentMetrics,
     api: server,
     resource,
     log: silentLog,

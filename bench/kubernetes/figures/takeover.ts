@@ -5,6 +5,7 @@ import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { PodCreator } from '../births.ts';
 import { calm, createPool, onACluster, untilIdleOnAll } from '../cluster.ts';
 import { leaderOf } from '../leader-of.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const COUNT = 200;
 /** Of records that are there, when the leader is killed. */
@@ -20,6 +21,7 @@ export const takeover = onACluster(
     const { services, tenantNamespace } = started;
     await createPool(started.first.service, POOL, 0);
     const api = apiServer({
+      metrics: silentMetrics,
       access: await readClusterAccess(
         { kubeconfig: controlPlane.kubeconfig('sandpool') },
         silentLog,

@@ -8,6 +8,7 @@ import type { Service } from '../../service.ts';
 import { quantile } from '../../statistics.ts';
 import { calm, createPool, onACluster } from '../cluster.ts';
 import { ReadyPods } from '../ready-pods.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const POOL = 'waiting';
 const CLAIMS = 20;
@@ -24,6 +25,7 @@ export const waiting = onACluster(
       tenantNamespace,
     } = await startReplicas(1);
     const api = apiServer({
+      metrics: silentMetrics,
       access: await readClusterAccess(
         { kubeconfig: controlPlane.kubeconfig('sandpool') },
         silentLog,

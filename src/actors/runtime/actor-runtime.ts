@@ -1,7 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Lease, Leases } from '../../contracts/coordination/leases.ts';
 import type { Log } from '../../contracts/log.ts';
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import { ActorMeasures } from './actor-measures.ts';
 import { Deadlines } from './deadlines.ts';
 import { Outbox } from './outbox.ts';
@@ -10,7 +10,7 @@ export interface ActorRuntimeDeps {
   readonly leases: Pick<Leases, 'lease'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
 }
 
 /** Holds what the hosts of all kinds share on one replica: one outbox and one heap of deadlines. */
@@ -24,7 +24,7 @@ export class ActorRuntime {
   /** By the first character of a deadline's key. */
   readonly #due = new Map<string, (key: string, now: number) => void>();
 
-  constructor({ leases, clock, log, metrics = NO_METRICS }: ActorRuntimeDeps) {
+  constructor({ leases, clock, log, metrics }: ActorRuntimeDeps) {
     this.clock = clock;
     this.log = log;
     this.outbox = new Outbox(log);

@@ -167,4 +167,4 @@ export class EventFeed implements EventSink {
 }
 
 /** A sink for where nobody asks what happens. */
-export const NO_EVENTS: EventSink = { note: () => undefined, lead: () => undefined };
+export const silentEvents: EventSink = { note: () => undefined, lead: () => undefined };

@@ -25,8 +25,8 @@ export interface SupervisorDeps {
   readonly replica?: string;
   readonly participant?: ShardParticipant;
   /** Told what happens; nobody where it is absent. */
-  readonly events?: EventSink;
-  readonly metrics?: Metrics;
+  readonly events: EventSink;
+  readonly metrics: Metrics;
   /** Forgets the registry passwords of pools that are gone, or were never made. */
   readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
   /**

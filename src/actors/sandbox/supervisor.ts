@@ -3,7 +3,6 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { InstanceRecord } from '../../model/sandbox.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import { ActorRuntime } from '../runtime/actor-runtime.ts';
-import { NO_EVENTS } from '../runtime/event-feed.ts';
 import { ShardLeadership } from '../runtime/shard-leadership.ts';
 import { Takeover } from './takeover.ts';
 import { PoolHost } from '../pool/pool-host.ts';
@@ -251,7 +250,7 @@ export class Supervisor {
   }
 
   #poolHost(retirements: RetirementLimiter): PoolHost {
-    const { participant, events = NO_EVENTS } = this.#deps;
+    const { participant, events } = this.#deps;
     return new PoolHost({
       ...this.#deps,
       runtime: this.runtime,

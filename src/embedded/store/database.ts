@@ -1,6 +1,6 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { unavailable } from '../../model/refusals.ts';
 import { LoopSlices } from '../../lib/loop-slices.ts';
@@ -18,7 +18,7 @@ import { STATEMENT_NAMES, type StatementName } from './database-statements.ts';
 export interface DatabaseOptions {
   readonly log: Log;
   readonly clock: Clock;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** The size that the file may grow to, in pages of 4 KiB; 0, the default: without limit. */
   readonly maxPages?: number;
   /** Calls without an answer at one time; 10,000 by default. */
@@ -90,7 +90,7 @@ export class Database {
 
   constructor(
     path: string,
-    { log, clock, metrics = NO_METRICS, maxPages, maxCalls, slowCommitMs }: DatabaseOptions,
+    { log, clock, metrics, maxPages, maxCalls, slowCommitMs }: DatabaseOptions,
   ) {
     this.#file = { path, maxPages: maxPages ?? 0 };
     this.#log = log;

@@ -25,7 +25,7 @@ export interface GatewayDeps {
   readonly clients: Clients;
   readonly log: Log;
   readonly clock: Clock;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** Counts who comes to which endpoint. */
   readonly audit?: Pick<AuditSink, 'count'> | undefined;
   /** A sandbox's id may carry it before a dot. */
@@ -258,7 +258,7 @@ const note = (
   status: number,
   errorCode?: string,
 ): void => {
-  metrics?.count('sandpool_http_requests_total', {
+  metrics.count('sandpool_http_requests_total', {
     method: 'any',
     route: '/sandboxes/{sandboxId}/endpoints/{endpointName}',
     status: `${Math.floor(status / 100)}xx`,

@@ -1,9 +1,9 @@
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import { TenantLine } from './tenant-line.ts';
 import { TenantsAbout } from './tenants-about.ts';
 
 export interface CostlyTurnsTerms {
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** Milliseconds that only grow; absent: the process' own. */
   readonly now?: () => number;
   /**
@@ -54,12 +54,12 @@ export class CostlyTurns {
   #isFollowed = false;
 
   constructor({
-    metrics = NO_METRICS,
+    metrics,
     now = () => performance.now(),
     processorMs = processorMsOfProcess,
     mostWaitingOfTenant = 64,
     holdMs = 200,
-  }: CostlyTurnsTerms = {}) {
+  }: CostlyTurnsTerms) {
     this.#now = now;
     this.#processorMs = processorMs;
     this.#about = new TenantsAbout(now);

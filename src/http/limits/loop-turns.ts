@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import { tooMuchWaits } from '../../model/limit-refusals.ts';
 import { prepared, turnAway } from '../server/prepared-answer.ts';
 import type { Overload, TenantOf } from './overload.ts';
 import { TenantsAbout } from './tenants-about.ts';
 
 export interface LoopTurnsTerms {
-  readonly metrics?: Metrics | undefined;
+  readonly metrics: Metrics;
   /** Milliseconds that only grow; absent: the process' own. */
   readonly now?: () => number;
   /** Absent: 4,096. */
@@ -47,10 +47,10 @@ export class LoopTurns {
   #refused = 0;
 
   constructor({
-    metrics = NO_METRICS,
+    metrics,
     now = () => performance.now(),
     mostWaitingOfTenant = 4_096,
-  }: LoopTurnsTerms = {}) {
+  }: LoopTurnsTerms) {
     this.#now = now;
     this.#about = new TenantsAbout(now);
     this.#mostWaitingOfTenant = mostWaitingOfTenant;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import { unavailable } from '../../model/refusals.ts';
 import { overloaded, type InFlightGate } from './in-flight-gate.ts';
 import { prepared, turnAway } from '../server/prepared-answer.ts';
@@ -61,12 +61,12 @@ export class Overload {
     gate,
     turn,
     tenantOf,
-    metrics = NO_METRICS,
+    metrics,
   }: {
     readonly gate: InFlightGate;
     readonly turn: TurnLimits;
     readonly tenantOf: TenantOf;
-    readonly metrics?: Metrics | undefined;
+    readonly metrics: Metrics;
   }) {
     metrics.read('sandpool_http_turned_away_total', () => [
       { labels: {}, value: this.#turnedAway },

@@ -2,7 +2,7 @@ import Koa from 'koa';
 import type { AuditSink } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import { silentMetrics, type Metrics } from '../../contracts/metrics.ts';
 import type { Tracer, TraceScope } from '../../contracts/tracing.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { audited } from './audited.ts';
@@ -51,8 +51,7 @@ export interface AppDeps
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
-  /** Absent: nobody asks. */
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** Absent: no traces are recorded. */
   readonly tracer?: Tracer | undefined;
   /** Has other services that are asked told of the trace. */
@@ -71,7 +70,7 @@ export interface AppDeps
 /** Every operation of the API. */
 export const routesOf = (
   operations: Operations,
-  previews = new PoolPreviews(),
+  previews = new PoolPreviews({ metrics: silentMetrics }),
 ): readonly Route[] => [
   ...healthRoutes(operations),
   ...sandboxRoutes(operations),
@@ -101,7 +100,7 @@ export const createApp = ({
   stopping,
   clusterId = 'local',
   sunset,
-  metrics = NO_METRICS,
+  metrics,
   tracer,
   traceScope,
   audit,

@@ -6,7 +6,7 @@ import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import type { Log } from '../../contracts/log.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
+import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
 import { ArrivingBodies } from './arriving-bodies.ts';
@@ -61,8 +61,6 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxArrivingBytes: 128 * 1024 * 1024,
 };
 
-const DEFAULT_ANSWERS = { mostBytes: 256 * 1024 * 1024, tenantPercent: 50 };
-
 export interface HttpServerDeps extends Pick<
   AppDeps,
   'audit' | 'clusterId' | 'costly' | 'sunset' | 'metrics' | 'refusalPace' | 'tracer' | 'traceScope'
@@ -72,8 +70,8 @@ export interface HttpServerDeps extends Pick<
   readonly clock: Clock;
   readonly requests: AppDeps['requests'] & RateLimits;
   readonly limits?: Partial<HttpLimits>;
-  /** The memory for answers; absent: 256 MiB, half of it for one tenant. */
-  readonly answers?: AnswerBudget;
+  /** The memory for answers. */
+  readonly answers: AnswerBudget;
   /** Absent: a key may send as many requests as it likes. */
   readonly keyRates?: KeyRates;
   /** Answers requests to endpoints of sandboxes. */
@@ -141,7 +139,6 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     gate,
     streams,
     unread,
-    answers: deps.answers ?? new AnswerBudget(DEFAULT_ANSWERS),
     arriving: new ArrivingBodies(limits.maxArrivingBytes),
     keyRates,
     clients,

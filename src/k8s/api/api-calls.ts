@@ -115,7 +115,7 @@ export interface ApiServerDeps {
   readonly version: string;
   /** Told the time of each answer. */
   readonly clock?: ServerClock;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /**
    * Requests that are made for one of ours carry its `traceparent`; watches, which are nobody's, do
    * not.

@@ -1,5 +1,4 @@
 import { Pool, type Dispatcher } from 'undici';
-import { NO_METRICS } from '../../contracts/metrics.ts';
 import { WRITE_MS } from '../../contracts/coordination/quotas.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { JoinedReads } from '../../lib/joined-reads.ts';
@@ -211,7 +210,7 @@ class Lane implements ApiClient {
     wanted: Omit<Exchange, 'headers'>,
     headers: Readonly<Record<string, string>>,
   ): Promise<unknown> {
-    const { metrics = NO_METRICS, traceScope } = this.#deps;
+    const { metrics, traceScope } = this.#deps;
     const about = { store: 'api-server', operation: `${wanted.method} ${kindIn(wanted.path)}` };
     const began = performance.now();
     const call = traceScope?.current()?.call(about.operation);

@@ -26,7 +26,7 @@ export interface ReflectorDeps<T> {
   readonly timings?: Partial<ReflectorTimings>;
   /** From 0 up to 1. */
   readonly random?: () => number;
-  readonly metrics?: Metrics | undefined;
+  readonly metrics: Metrics;
 }
 
 export interface ReflectorCounters {

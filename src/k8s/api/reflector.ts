@@ -92,10 +92,10 @@ export class Reflector<T> {
     });
     this.#firstPass.catch(() => undefined); // whoever waits for it hears of it
     const labels = { mirror: deps.path.slice(deps.path.lastIndexOf('/') + 1) };
-    deps.metrics?.read('sandpool_mirror_silence_seconds', () =>
+    deps.metrics.read('sandpool_mirror_silence_seconds', () =>
       this.revision === '' ? [] : [{ labels, value: (performance.now() - this.#heardAt) / 1_000 }],
     );
-    deps.metrics?.read('sandpool_mirror_restarts_total', () => [
+    deps.metrics.read('sandpool_mirror_restarts_total', () => [
       { labels, value: this.counters.restarts },
     ]);
   }

@@ -22,7 +22,7 @@ import { userQuotaResource } from './user-quota-resource.ts';
 export interface KubernetesRecordStoreDeps {
   readonly api: ApiServer;
   readonly log: Log;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** Milliseconds since the epoch, as the API server has it. */
   readonly now: () => number;
   readonly instanceType: (name: string) => InstanceType | undefined;

@@ -27,7 +27,7 @@ export interface ResourceRecordsDeps<T> {
   readonly api: ApiServer;
   readonly resource: Resource<T>;
   readonly log: Log;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** The API server's time, in ms since the epoch. */
   readonly now: () => number;
   /**

@@ -25,7 +25,7 @@ export interface InstanceReflectorsDeps {
   readonly mirror: InstanceMirror;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   readonly seals: Seals;
   /** The team of a namespace; undefined where it is no team's. */
   readonly teamOf: (namespace: string) => string | undefined;

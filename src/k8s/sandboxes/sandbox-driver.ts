@@ -65,7 +65,7 @@ export interface KubernetesDriverDeps {
   readonly volumes: Volumes;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
   /** Told of each record of a later version: while there is one this replica must lead nothing. */
   readonly outdated: OutdatedReport;
   readonly seals: Seals;

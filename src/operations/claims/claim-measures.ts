@@ -1,5 +1,5 @@
 import type { METRICS } from '../../contracts/metric-catalogue.ts';
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import { silentMetrics, type Metrics } from '../../contracts/metrics.ts';
 import type { OnStep } from '../../contracts/tracing.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Operations } from '../operations.ts';
@@ -15,7 +15,7 @@ export type ClaimStep = 'find' | 'wait' | 'admit' | 'write' | 'files';
  * then.
  */
 export const claimSteps =
-  (metrics: Metrics = NO_METRICS, tell?: OnStep) =>
+  (metrics: Metrics = silentMetrics, tell?: OnStep) =>
   async <T>(step: ClaimStep | (() => ClaimStep), work: () => Promise<T>): Promise<T> => {
     const began = performance.now();
     try {
@@ -29,7 +29,10 @@ export const claimSteps =
 
 /** Counts and times claims by how they ended. */
 export const measuredClaims =
-  (claim: Operations['claimSandbox'], metrics: Metrics = NO_METRICS): Operations['claimSandbox'] =>
+  (
+    claim: Operations['claimSandbox'],
+    metrics: Metrics = silentMetrics,
+  ): Operations['claimSandbox'] =>
   async (caller, request, signal) => {
     const began = performance.now();
     const ended = (result: ClaimResult): void => {

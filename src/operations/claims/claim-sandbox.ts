@@ -21,7 +21,7 @@ export interface ClaimSandboxDeps
   extends Omit<ClaimAttemptsDeps, 'waitingLimit' | 'claimFiles'>, ClaimFilesDeps {
   /** Hears what claims lack; nobody where it is absent. */
   readonly demand?: ClaimDemand;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
 }
 
 export type ClaimDemand = Pick<PoolDemand, 'waits' | 'refused' | 'served'>;

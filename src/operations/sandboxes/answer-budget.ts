@@ -1,4 +1,4 @@
-import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import { answersShareMet, answersTakeAll } from '../../model/limit-refusals.ts';
 
 export interface AnswerBudgetTerms {
@@ -6,7 +6,7 @@ export interface AnswerBudgetTerms {
   readonly mostBytes: number;
   /** Says what one tenant may have of what the others leave, in percent. */
   readonly tenantPercent: number;
-  readonly metrics?: Metrics;
+  readonly metrics: Metrics;
 }
 
 /**
@@ -22,7 +22,7 @@ export class AnswerBudget {
   readonly #refused = { share: 0, all: 0 };
   #held = 0;
 
-  constructor({ mostBytes, tenantPercent, metrics = NO_METRICS }: AnswerBudgetTerms) {
+  constructor({ mostBytes, tenantPercent, metrics }: AnswerBudgetTerms) {
     this.#mostBytes = mostBytes;
     this.#tenantPercent = tenantPercent;
     metrics.read('sandpool_answer_bytes', () => [{ labels: {}, value: this.#held }]);

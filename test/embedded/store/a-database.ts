@@ -8,6 +8,7 @@ import {
 } from '../../../src/embedded/store/database.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 export const aFolder = (): string => mkdtempSync(join(tmpdir(), 'sandpool-store-'));
 
@@ -26,7 +27,12 @@ export const aDatabase = async (
 ): Promise<OpenFile> => {
   const path = join(folder, 'sandpool.db');
   const clock = new TestClock();
-  const database = await openDatabase(path, { log: quietLog, clock, ...options });
+  const database = await openDatabase(path, {
+    metrics: silentMetrics,
+    log: quietLog,
+    clock,
+    ...options,
+  });
   return {
     database,
     path,

@@ -24,6 +24,7 @@ import { TestClock } from '../../support/fakes/test-clock.ts';
 import { aDatabase, aFolder, type OpenFile } from './a-database.ts';
 import { aWriter, type Writer } from './a-writer.ts';
 import { directly, writeVersion1 } from './old-files.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 describe('the database', () => {
   let folder: string;
@@ -49,7 +50,11 @@ describe('the database', () => {
     return { ...file, records: sqliteInstanceRecords(file.database) };
   };
   const refusal = async (): Promise<DatabaseRefused> => {
-    const attempt = openDatabase(path, { log: quietLog, clock: new TestClock() });
+    const attempt = openDatabase(path, {
+      metrics: silentMetrics,
+      log: quietLog,
+      clock: new TestClock(),
+    });
     const error = await rejection(attempt.then((opened) => opened.close()));
     expect(error).to.be.instanceOf(DatabaseRefused);
     return error instanceof DatabaseRefused ? error : expect.fail();
@@ -438,6 +443,7 @@ describe('the database', () => {
       Number((template && (await store.templates.update(template)))?.revision),
     ).to.be.greaterThan(8);
     const history = sqliteHistory(database, {
+      metrics: silentMetrics,
       clock,
       log: quietLog,
       retentionMs: 1_000,

@@ -7,6 +7,7 @@ import { ALICE } from '../../support/builders/instance-orders.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { aDatabase, type OpenFile } from './a-database.ts';
 import { directly } from './old-files.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const RETENTION_MS = 3_600_000;
 const BOB = { ...ALICE, user: 'bob' };
@@ -15,6 +16,7 @@ historySuite('SQLite', async () => {
   const { database, clock, close } = await aDatabase();
   return {
     history: sqliteHistory(database, {
+      metrics: silentMetrics,
       clock,
       log: quietLog,
       retentionMs: RETENTION_MS,
@@ -28,6 +30,7 @@ describe('retention of the history', () => {
   let file: OpenFile;
   const make = () =>
     sqliteHistory(file.database, {
+      metrics: silentMetrics,
       clock: file.clock,
       log: quietLog,
       retentionMs: RETENTION_MS,
@@ -110,6 +113,7 @@ describe('retention of the history', () => {
 
   it('forgets before its time what one owner has beyond its bytes, events among them, and nothing of another', async () => {
     const history = sqliteHistory(file.database, {
+      metrics: silentMetrics,
       clock: file.clock,
       log: quietLog,
       retentionMs: RETENTION_MS,
@@ -144,6 +148,7 @@ describe('retention of the history', () => {
 
   it('forgets of the owner that has most where all have too many bytes, and counts no more what it forgot', async () => {
     const history = sqliteHistory(file.database, {
+      metrics: silentMetrics,
       clock: file.clock,
       log: quietLog,
       retentionMs: RETENTION_MS,
@@ -252,6 +257,7 @@ describe('walking to a page of the history', () => {
 
   it('ends once all that match were met, and never looks at many rows at a time', async () => {
     const history = sqliteHistory(file.database, {
+      metrics: silentMetrics,
       clock: file.clock,
       log: quietLog,
       retentionMs: RETENTION_MS,

@@ -8,6 +8,7 @@ import { openDatabase, type Database } from '../../../src/embedded/store/databas
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { rejection } from '../../support/harness/rejection.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /** Commits on the daemon's own thread, and on a thread of their own. */
 for (const slowCommitMs of [1_000_000, 0.000_1]) {
@@ -17,6 +18,7 @@ for (const slowCommitMs of [1_000_000, 0.000_1]) {
     beforeEach(async () => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-still-'));
       database = await openDatabase(join(folder, 'sandpool.db'), {
+        metrics: silentMetrics,
         log: quietLog,
         clock: systemClock(),
         slowCommitMs: () => slowCommitMs,

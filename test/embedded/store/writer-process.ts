@@ -7,6 +7,7 @@ import { sqliteInstanceRecords } from '../../../src/embedded/store/sqlite-instan
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { aClaim, anOrder } from '../../support/builders/instance-orders.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /**
  * Takes the folder of the file it is given, then bears, claims and releases instances until it is
@@ -27,7 +28,7 @@ const say = (line: string): void => {
 const path = process.argv[2] ?? '';
 lockDataDir(dirname(path));
 const records = sqliteInstanceRecords(
-  await openDatabase(path, { log: quietLog, clock: systemClock() }),
+  await openDatabase(path, { metrics: silentMetrics, log: quietLog, clock: systemClock() }),
 );
 say('open');
 

@@ -16,6 +16,7 @@ import { FactLog } from '../harness/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../builders/instance-orders.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { testSeals } from '../builders/test-seals.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 export interface PodDriverTerms {
   readonly graceSeconds?: number;
@@ -59,7 +60,7 @@ export class PodDriver {
       quietLog,
     );
     const serverClock = new ServerClock();
-    const api = apiServer({ access, version: 'test', clock: serverClock });
+    const api = apiServer({ metrics: silentMetrics, access, version: 'test', clock: serverClock });
     const clock = {
       now: () => serverClock.now() + aheadMs,
       at: (moment: number, due: () => void) => serverClock.at(moment - aheadMs, due),
@@ -71,6 +72,7 @@ export class PodDriver {
       version: 'test',
     });
     const driver = new KubernetesSandboxDriver({
+      metrics: silentMetrics,
       api,
       streams,
       volumes: new BoundVolumes({ api: api.lane('background'), clock, provided: true }),

@@ -8,6 +8,7 @@ import { aPod, type PodProgram } from '../builders/a-pod.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { FaultProxy } from '../harness/fault-proxy.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 export interface StreamsTerms {
   readonly pingEveryMs?: number;
@@ -43,7 +44,7 @@ export class PodStreamsUnderTest {
     this.#namespace = namespace;
     this.#program = parts.program;
     this.proxy = proxy;
-    this.#server = apiServer({ access, version: 'test' });
+    this.#server = apiServer({ metrics: silentMetrics, access, version: 'test' });
     this.streams = new PodStreams({
       access,
       api: this.#server.lane('claims'),

@@ -10,6 +10,7 @@ import { tenantKey, type Tenant } from '../../../src/model/tenant.ts';
 import { FEW_BYTES } from '../fakes/a-coordination.ts';
 import { eventually } from './eventually.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /** What the records would say, written by hand. */
 export class WrittenUsage implements UsageRecords {
@@ -52,6 +53,7 @@ export const aRedisCoordination = async (
   part: Partial<RedisCoordinationOptions> = {},
 ) => {
   const redis = redisCoordination({
+    metrics: silentMetrics,
     settings,
     replica: 'replica-1',
     usage: new WrittenUsage(),

@@ -2,7 +2,7 @@ import { v7 } from 'uuid';
 import type { ShardParticipant } from '../../../src/actors/runtime/shard-participant.ts';
 import { EventFeed } from '../../../src/actors/runtime/event-feed.ts';
 import { Supervisor } from '../../../src/actors/sandbox/supervisor.ts';
-import type { Metrics } from '../../../src/contracts/metrics.ts';
+import { silentMetrics, type Metrics } from '../../../src/contracts/metrics.ts';
 import type { PullSecrets } from '../../../src/contracts/pull-secrets.ts';
 import type { PoolPolicy } from '../../../src/machines/pool/arithmetic.ts';
 import type { PoolRecord } from '../../../src/model/pools/pool.ts';
@@ -49,6 +49,7 @@ export const aSupervisor = async (
   const pool = await pools.create(aPool(options.pool));
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
   const supervisor = new Supervisor({
+    metrics: silentMetrics,
     driver,
     pools,
     history,
@@ -65,6 +66,7 @@ export const aSupervisor = async (
   await supervisor.start();
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
+    metrics: silentMetrics,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -20,6 +20,7 @@ import { MemoryQuotas } from '../fakes/memory-quotas.ts';
 import { MemoryTemplates } from '../fakes/memory-templates.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { testClaimEnv } from '../builders/test-claim-env.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 export const aTemplate = (idleTimeout: string) =>
   SandboxTemplateSchema.parse({
@@ -98,6 +99,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
   const mirror = new EnvMirror({ envs, clock, log: quietLog });
   let serial = 0;
   const parts = openEnvs(mirror, {
+    metrics: silentMetrics,
     ...rendering,
     parts: { clock, coordination, history, pullSecrets, records: { envs, pools } },
     log: quietLog,
@@ -149,6 +151,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     size,
     templateRecords,
     claimAs: claimSandbox({
+      metrics: silentMetrics,
       ...common,
       claimEnv: testClaimEnv,
       demand: parts.demand,

@@ -14,6 +14,7 @@ import { quietLog } from '../fakes/quiet-log.ts';
 import { Life, SharedRecords } from '../fakes/shared-records.ts';
 import { aReplica, sharedStores } from './shared-supervisors.ts';
 import { testClaimEnv } from '../builders/test-claim-env.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /** One replica of several over the same envs. */
 export type EnvReplica = Awaited<ReturnType<typeof anEnvReplica>>;
@@ -81,6 +82,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     driver,
   };
   const parts = openEnvs(mirror, {
+    metrics: silentMetrics,
     ...rendering,
     parts: {
       clock,
@@ -99,6 +101,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
   await mirror.start();
   await parts.start();
   const claim = claimSandbox({
+    metrics: silentMetrics,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -21,6 +21,7 @@ import { quietLog } from '../fakes/quiet-log.ts';
 import { SharedDriver } from '../fakes/shared-driver.ts';
 import { TestClock } from '../fakes/test-clock.ts';
 import { testClaimEnv } from '../builders/test-claim-env.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /** One daemon's worth of actors, of several over the same stores. */
 export type SharedReplica = Awaited<ReturnType<typeof aReplica>>;
@@ -78,6 +79,7 @@ export const aReplica = async (
   const driver = stores.driver.view();
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
   const supervisor = new Supervisor({
+    metrics: silentMetrics,
     driver,
     pools,
     history,
@@ -100,6 +102,7 @@ export const aReplica = async (
   };
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
+    metrics: silentMetrics,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -1,4 +1,4 @@
-import { NO_METRICS, type Metrics } from '../../../contracts/metrics.ts';
+import type { Metrics } from '../../../contracts/metrics.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 import type { PoolSyncView } from '../../../operations/views.ts';
 import { poolSyncDocument } from './presenter.ts';
@@ -17,10 +17,7 @@ export class PoolPreviews {
   readonly #line: TenantLine;
   readonly #yaml = new YamlThread();
 
-  constructor({
-    metrics = NO_METRICS,
-    holdMs = 200,
-  }: { readonly metrics?: Metrics; readonly holdMs?: number } = {}) {
+  constructor({ metrics, holdMs = 200 }: { readonly metrics: Metrics; readonly holdMs?: number }) {
     this.#line = new TenantLine({
       most: 2,
       mostWaitingOfTenant: MOST_PREVIEWS_WAITING,
