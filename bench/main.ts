@@ -3,11 +3,14 @@ import type { Figure } from './figure.ts';
 import { burst } from './figures/burst.ts';
 import { claim } from './figures/claim.ts';
 import { conventions } from './figures/conventions.ts';
+import { cp } from './figures/cp.ts';
 import { echo } from './figures/echo.ts';
 import { endpoint } from './figures/endpoint.ts';
 import { envs } from './figures/envs.ts';
 import { exec } from './figures/exec.ts';
+import { files } from './figures/files.ts';
 import { fill } from './figures/fill.ts';
+import { furnished } from './figures/furnished.ts';
 import { growth } from './figures/growth.ts';
 import { help } from './figures/help.ts';
 import { idle } from './figures/idle.ts';
@@ -18,6 +21,8 @@ import { loop } from './figures/loop.ts';
 import { memory } from './figures/memory.ts';
 import { neighbours } from './figures/neighbours.ts';
 import { overload } from './figures/overload.ts';
+import { pause } from './figures/pause.ts';
+import { processes } from './figures/processes.ts';
 import { revoked } from './figures/revoked.ts';
 import { rollout } from './figures/rollout.ts';
 import { scaling } from './figures/scaling.ts';
@@ -59,6 +64,11 @@ const FIGURES: readonly Figure[] = [
   telling,
   inside,
   idle,
+  ...processes,
+  files,
+  cp,
+  furnished,
+  pause,
 ];
 
 await runFigures({

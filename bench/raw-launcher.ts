@@ -46,9 +46,15 @@ export interface RawJoins {
   readonly count: number;
 }
 
-export type RawOrder = RawStarts | RawJoins;
+/** One command, with so many bytes on its input; its output is read to its end. */
+export interface RawFlows extends Pick<RawJoins, 'launcherPath' | 'note' | 'folder' | 'argv'> {
+  readonly kind: 'flows';
+  readonly inputBytes: number;
+}
 
-/** `starts`: the milliseconds that all took, one value. `joins`: of each. */
+export type RawOrder = RawStarts | RawJoins | RawFlows;
+
+/** `starts`, `flows`: the milliseconds that all took, one value. `joins`: of each. */
 export type RawAnswer = { readonly tookMs: readonly number[] } | { readonly failed: string };
 
 const PIDS_MAX = 256;
@@ -141,7 +147,8 @@ const removed = async (folders: readonly string[]): Promise<void> => {
   }
 };
 
-const joins = async (order: RawJoins): Promise<readonly number[]> => {
+/** Writes the order of a command, and returns its file. */
+const writeJoin = (order: Omit<RawFlows, 'kind' | 'inputBytes'>): string => {
   const { note, running } = readNote(order.note, basename(order.note));
   if (!note || !running) throw new Error(`there is no sandbox behind ${order.note}`);
   const file = join(order.folder, 'raw-join');
@@ -155,6 +162,11 @@ const joins = async (order: RawJoins): Promise<readonly number[]> => {
       argv: order.argv,
     }),
   );
+  return file;
+};
+
+const joins = async (order: RawJoins): Promise<readonly number[]> => {
+  const file = writeJoin(order);
   const tookMs: number[] = [];
   for (let at = 0; at < order.count; at += 1) {
     const began = performance.now();
@@ -174,8 +186,37 @@ const joins = async (order: RawJoins): Promise<readonly number[]> => {
   return tookMs;
 };
 
+const PIECE = Buffer.alloc(64 << 10, 'a line of text that is of no use to anybody else here\n');
+
+const flows = async (order: RawFlows): Promise<readonly number[]> => {
+  const file = writeJoin(order);
+  const began = performance.now();
+  const orderFd = openSync(file, 'r');
+  const child = spawn(order.launcherPath, ['join'], {
+    stdio: ['pipe', 'pipe', 'ignore', orderFd],
+    env: {},
+    cwd: '/',
+  });
+  closeSync(orderFd);
+  const { stdin, stdout } = child;
+  if (!stdin || !stdout) throw new Error('the launcher could not be started');
+  const closed = once(child, 'close');
+  stdout.resume();
+  for (let left = order.inputBytes; left > 0; left -= PIECE.length)
+    if (!stdin.write(PIECE)) await once(stdin, 'drain');
+  stdin.end();
+  const [code]: unknown[] = await closed;
+  if (code !== 0) throw new Error(`the command ended with ${String(code)}`);
+  return [performance.now() - began];
+};
+
+const carriedOut = (order: RawOrder): Promise<readonly number[]> => {
+  if (order.kind === 'starts') return starts(order);
+  return order.kind === 'joins' ? joins(order) : flows(order);
+};
+
 process.on('message', (order: RawOrder) => {
-  (order.kind === 'starts' ? starts(order) : joins(order))
+  carriedOut(order)
     .then(
       (tookMs): RawAnswer => ({ tookMs }),
       (error: unknown): RawAnswer => ({ failed: String(error) }),
