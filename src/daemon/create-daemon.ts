@@ -177,7 +177,6 @@ export const createDaemon = async (
   const clients = clientsOf({
     operations,
     clock,
-    limits: coordination,
     log,
     trustedProxies: config.trustedProxies,
   });
@@ -200,7 +199,6 @@ export const createDaemon = async (
     tracer,
     traceScope: parts.traceScope,
     audit,
-    requests: coordination,
     gateway,
     upgrade,
     clusterId: config.clusterId,

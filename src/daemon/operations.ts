@@ -23,6 +23,7 @@ import { debug } from '../operations/debug/debug.ts';
 import { logLevels } from '../operations/debug/log-levels.ts';
 import { v7 } from 'uuid';
 import { processOperations } from '../operations/processes/processes.ts';
+import { requestOperations } from '../operations/requests/request-operations.ts';
 import { runningSandboxes } from '../operations/processes/running-sandboxes.ts';
 import { ClaimEnv } from '../operations/claims/claim-env.ts';
 import { claimSandbox } from '../operations/claims/claim-sandbox.ts';
@@ -133,6 +134,7 @@ export const operationsOf = (
     });
   };
   return {
+    ...requestOperations(coordination),
     ...authentication(keys),
     createApiKey: createApiKey(keys),
     createApiKeyForTenant: createApiKeyForTenant(keys),

@@ -4,6 +4,7 @@ import type { LogLevels } from './debug/log-levels.ts';
 import type { DebugOperations } from './debug/debug-operations.ts';
 import type { FileOperations } from './files/file-operations.ts';
 import type { KeyOperations } from './keys/key-operations.ts';
+import type { RequestOperations } from './requests/request-operations.ts';
 import type { SandboxOperations } from './sandboxes/sandbox-operations.ts';
 import type { ProcessOperations } from './processes/process-operations.ts';
 import type { PoolOperations } from './pools/pool-operations.ts';
@@ -19,6 +20,7 @@ export interface Operations
     DebugOperations,
     FileOperations,
     KeyOperations,
+    RequestOperations,
     SandboxOperations,
     ProcessOperations,
     PoolOperations,

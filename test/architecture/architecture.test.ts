@@ -60,6 +60,41 @@ const STILL_TOO_LONG: Readonly<Record<string, number>> = {
   'k8s/sandboxes/sandbox-driver.ts': 500,
 };
 
+/**
+ * What http knows of the contracts besides what watches requests (its clock, log, metrics, traces,
+ * audit): data that it shows, and errors that it gives a status. Whatever does something stands
+ * behind an operation.
+ */
+const HTTP_KNOWS: Readonly<Record<string, readonly string[]>> = {
+  'audit.ts': ['AuditEntry', 'AuditSink'],
+  'clock.ts': ['Clock'],
+  'files.ts': ['ByteRange', 'FileEvent', 'FileKind', 'FilePage', 'FileStat', 'FileVersion'],
+  'log.ts': ['LOG_LEVELS', 'Log'],
+  'metrics.ts': ['Metrics', 'silentMetrics'],
+  'not-done.ts': ['NotDone'],
+  'record-store.ts': ['RecordExists'],
+  'sandbox-driver.ts': [
+    'ContainerGone',
+    'DefinitionRefused',
+    'ExecOutcome',
+    'InstanceGone',
+    'LeaseLost',
+    'LogBatch',
+    'LogLine',
+    'LogsGone',
+    'NoPlace',
+    'NotJoinable',
+    'OutcomeUnknown',
+    'PortConnection',
+    'PortUnreachable',
+    'RecordConflict',
+  ],
+  'tracing.ts': ['OnStep', 'OngoingTrace', 'TraceScope', 'Tracer'],
+  'volumes.ts': ['Volume'],
+};
+
+const CONTRACT_IMPORT = /\bimport (?:type )?\{([^}]*)\} from '[^']*\/contracts\/([^']*)'/g;
+
 const TYPE_IMPORT = /\bimport type\b[^;]*;/g;
 
 const MACHINE_BANS =
@@ -104,6 +139,22 @@ describe('the source tree', () => {
         )
         .map((target) => `${path} → ${target}`),
     );
+
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('has http call operations, and nothing else', () => {
+    const wrong = files
+      .filter(({ part }) => part === 'http')
+      .flatMap(({ path, withStrings }) =>
+        [...withStrings.matchAll(CONTRACT_IMPORT)].flatMap(([, names = '', contract = '']) =>
+          names
+            .split(',')
+            .map((name) => name.trim().replace(/^type /, ''))
+            .filter((name) => name !== '' && !HTTP_KNOWS[contract]?.includes(name))
+            .map((name) => `${path} → ${contract}: ${name}`),
+        ),
+      );
 
     expect(wrong).to.deep.equal([]);
   });

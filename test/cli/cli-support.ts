@@ -105,7 +105,6 @@ export const aCliDaemon = async ({
     }),
     operations,
     clock,
-    requests: operations.requests,
     log: quietLog,
     upgrade: upgrades.upgrade,
   });

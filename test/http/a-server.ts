@@ -1,3 +1,4 @@
+import type { Requests } from '../../src/contracts/coordination/requests.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import {
@@ -36,12 +37,15 @@ export interface TestServer {
 
 export const aServer = async ({
   trustedProxies = [],
+  requests,
   ...given
 }: Partial<HttpServerDeps> & {
   readonly operations?: FakeOperations;
   readonly trustedProxies?: readonly string[];
+  readonly requests?: Requests;
 } = {}): Promise<TestServer> => {
   const operations = given.operations ?? new FakeOperations();
+  if (requests) operations.kept = requests;
   const log: LogLine[] = [];
   const keys = {
     tenant: await operations.key('blue', 'ada'),
@@ -58,12 +62,10 @@ export const aServer = async ({
     }),
     operations,
     clock: operations.clock,
-    requests: operations.requests,
     log: recording(log),
     clients: clientsOf({
       operations,
       clock: operations.clock,
-      limits: operations.requests,
       log: recording(log),
       trustedProxies,
     }),

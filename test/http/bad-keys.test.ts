@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { requestOperations } from '../../src/operations/requests/request-operations.ts';
 import { BadKeys } from '../../src/http/limits/bad-keys.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { authenticate } from '../../src/operations/keys/authenticate.ts';
@@ -63,9 +64,8 @@ describe('rejected API keys', () => {
 
   it('are remembered here of the 10,000 addresses that must wait', async () => {
     const clock = new TestClock();
-    const badKeys = new BadKeys({
-      clock,
-      limits: { countWithin: async () => ({ within: false, retryAfterMs: 5_000 }) },
+    const badKeys = new BadKeys(clock, {
+      countRejectedKey: async () => ({ within: false, retryAfterMs: 5_000 }),
     });
     const address = (n: number): string => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
     for (let n = 0; n < 10_000; n += 1) await badKeys.note(address(n));
@@ -158,7 +158,7 @@ describe('rejected API keys', () => {
 
   it('of ever new addresses push out the oldest window', async () => {
     const clock = new TestClock();
-    const badKeys = new BadKeys({ clock, limits: aCoordination(clock) });
+    const badKeys = new BadKeys(clock, requestOperations(aCoordination(clock)));
     for (let n = 0; n < 20; n += 1) await badKeys.note('198.51.100.1');
     for (let n = 0; n < 9_999; n += 1) await badKeys.note(`2001:db8:${n.toString(16)}::1`);
     expect(await badKeys.note('198.51.100.1')).to.equal(60);
@@ -170,8 +170,8 @@ describe('rejected API keys', () => {
 
   it('are counted on all replicas together', async () => {
     const clock = new TestClock();
-    const limits = aCoordination(clock);
-    const [one, other] = [new BadKeys({ clock, limits }), new BadKeys({ clock, limits })];
+    const shared = requestOperations(aCoordination(clock));
+    const [one, other] = [new BadKeys(clock, shared), new BadKeys(clock, shared)];
     for (let n = 0; n < 20; n += 1) await (n % 2 === 0 ? one : other).note('198.51.100.1');
 
     expect(await other.note('198.51.100.1')).to.equal(60);

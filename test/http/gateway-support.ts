@@ -72,7 +72,6 @@ export const aGateway = async ({
     clients: clientsOf({
       operations,
       clock: operations.clock,
-      limits: operations.requests,
       log: quietLog,
     }),
     log: quietLog,

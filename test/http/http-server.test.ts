@@ -28,7 +28,6 @@ describe('the HTTP server', () => {
       }),
       operations,
       clock: operations.clock,
-      requests: operations.requests,
       log: quietLog,
     });
     expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property(

@@ -6,7 +6,7 @@ import { Refusal } from '../../src/model/refusals.ts';
 import {
   IdempotentRequest,
   requestOwnerOf,
-} from '../../src/operations/claims/idempotent-request.ts';
+} from '../../src/operations/requests/idempotent-request.ts';
 import { ClaimFiles } from '../../src/operations/claims/claim-files.ts';
 import type { ClaimRequest } from '../../src/operations/sandboxes/sandbox-operations.ts';
 import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';

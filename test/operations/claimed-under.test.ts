@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { RequestNotNew } from '../../src/contracts/coordination/requests.ts';
 import {
   IdempotentRequest,
+  RequestNotNew,
   requestOwnerOf,
-} from '../../src/operations/claims/idempotent-request.ts';
+} from '../../src/operations/requests/idempotent-request.ts';
 import type { ClaimRequest } from '../../src/operations/sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
+import { requestOperations } from '../../src/operations/requests/request-operations.ts';
 import { answerOnce } from '../../src/http/router/idempotency.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import { claimSandbox } from '../../src/operations/claims/claim-sandbox.ts';
@@ -95,7 +96,7 @@ export const aClaimWorld = async () => {
       key === undefined
         ? claim(alice, request, client.signal).then(({ id }) => id)
         : answerOnce(
-            { requests: slow, log: quietLog },
+            { operations: requestOperations(slow), log: quietLog },
             {
               mark: { key, body: 'body' },
               caller: alice,

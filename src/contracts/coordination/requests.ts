@@ -19,17 +19,6 @@ export type OpenedRequest =
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 
-/** A request under an Idempotency-Key that is not to be carried out. */
-export class RequestNotNew extends Error {
-  readonly opened: Exclude<OpenedRequest, { readonly kind: 'new' }>;
-
-  constructor(opened: Exclude<OpenedRequest, { readonly kind: 'new' }>) {
-    super(`the request is ${opened.kind}`);
-    this.name = 'RequestNotNew';
-    this.opened = opened;
-  }
-}
-
 /** The longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
 

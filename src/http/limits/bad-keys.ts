@@ -1,9 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
+import type { Operations } from '../../operations/operations.ts';
 import { addressGroup } from './address-group.ts';
 
-const MOST_IN_WINDOW = 20;
-const WINDOW_MS = 60_000;
 /** Addresses of which it is known here that they must wait. */
 const MOST_WAITING = 10_000;
 
@@ -13,12 +11,12 @@ const MOST_WAITING = 10_000;
  */
 export class BadKeys {
   readonly #clock: Clock;
-  readonly #limits: RateLimits;
+  readonly #operations: Pick<Operations, 'countRejectedKey'>;
   readonly #until = new Map<string, number>();
 
-  constructor({ clock, limits }: { readonly clock: Clock; readonly limits: RateLimits }) {
+  constructor(clock: Clock, operations: Pick<Operations, 'countRejectedKey'>) {
     this.#clock = clock;
-    this.#limits = limits;
+    this.#operations = operations;
   }
 
   /**
@@ -32,11 +30,7 @@ export class BadKeys {
   /** Notes one; answers `waitOf`. Never rejects. */
   async note(address: string): Promise<number> {
     const group = addressGroup(address);
-    const { within, retryAfterMs } = await this.#limits.countWithin(
-      `bad-keys/${group}`,
-      MOST_IN_WINDOW,
-      WINDOW_MS,
-    );
+    const { within, retryAfterMs } = await this.#operations.countRejectedKey(group);
     if (within) return 0;
     this.#until.delete(group);
     this.#until.set(group, this.#clock.now() + retryAfterMs);

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
-import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import type { Log } from '../../contracts/log.ts';
 import { Refusal } from '../../model/refusals.ts';
 import { tooManyBadKeys } from '../../model/limit-refusals.ts';
@@ -10,8 +9,10 @@ import { BadKeys } from './bad-keys.ts';
 import { clientAddresses, type ClientAddresses } from './client-address.ts';
 
 export interface ClientsDeps {
-  readonly operations: Pick<Operations, 'authenticate' | 'authenticateAfresh' | 'followKey'>;
-  readonly limits: RateLimits;
+  readonly operations: Pick<
+    Operations,
+    'authenticate' | 'authenticateAfresh' | 'followKey' | 'countRejectedKey'
+  >;
   readonly clock: Clock;
   readonly log: Log;
   /** Addresses and CIDR ranges whose forwarding headers count. */
@@ -44,12 +45,11 @@ export interface Clients extends ClientAddresses {
 export const clientsOf = ({
   operations,
   clock,
-  limits,
   log,
   trustedProxies = [],
 }: ClientsDeps): Clients => {
   const addresses = clientAddresses(trustedProxies);
-  const badKeys = new BadKeys({ clock, limits });
+  const badKeys = new BadKeys(clock, operations);
   const tooMany = (address: string, waitSeconds: number): Refusal => {
     log.debug({ address }, 'too many rejected keys');
     return tooManyBadKeys(waitSeconds);

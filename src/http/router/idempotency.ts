@@ -1,6 +1,4 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
-import { MAX_KEPT_ANSWER, RequestNotNew } from '../../contracts/coordination/requests.ts';
-import { type Coordination } from '../../contracts/coordination.ts';
 import type { Log } from '../../contracts/log.ts';
 import {
   idempotencyInFlight,
@@ -10,7 +8,8 @@ import {
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { IdempotentRequest, requestOwnerOf } from '../../operations/claims/idempotent-request.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { IdempotentRequest, RequestNotNew } from '../../operations/requests/idempotent-request.ts';
 
 /** An answer as bytes that can be given again. */
 export interface WrittenAnswer {
@@ -22,7 +21,7 @@ export interface WrittenAnswer {
 }
 
 export interface IdempotencyDeps {
-  readonly requests: Pick<Coordination, 'openRequest' | 'keepAnswer' | 'giveUpRequest'>;
+  readonly operations: Pick<Operations, 'idempotentRequest'>;
   readonly log: Log;
 }
 
@@ -59,11 +58,7 @@ export const answerOnce = async (
 ): Promise<WrittenAnswer> => {
   const { mark, caller, credential } = request;
   try {
-    return await answerOpening(
-      deps,
-      request,
-      new IdempotentRequest(deps.requests, mark, requestOwnerOf(caller)),
-    );
+    return await answerOpening(deps, request, deps.operations.idempotentRequest(mark, caller));
   } catch (error) {
     if (!(error instanceof RequestNotNew)) throw error;
     const { opened } = error;
@@ -73,27 +68,27 @@ export const answerOnce = async (
 };
 
 const answerOpening = async (
-  { requests, log }: IdempotencyDeps,
+  { log }: IdempotencyDeps,
   request: MarkedRequest,
   opening: IdempotentRequest,
 ): Promise<WrittenAnswer> => {
-  const { mark, owner } = opening;
+  const { mark } = opening;
   const effectTells = request.opensItself || request.earlier !== undefined;
   let kept = false;
   try {
     const found = request.opensItself ? undefined : await openAndFind(request, opening);
     const answer = found ?? (await request.carryOut(opening));
     const text = answer.status < 300 ? writeKept(answer, mark, request.credential) : undefined;
-    if (text === undefined || text.length > MAX_KEPT_ANSWER) return answer;
+    if (text === undefined || !IdempotentRequest.canKeep(text)) return answer;
     kept = true;
     // Where it can't be kept it is given all the same: what it tells of is done.
-    const keeping = requests
-      .keepAnswer(mark, owner, text)
+    const keeping = opening
+      .keep(text)
       .catch((error: unknown) => log.warn({ error }, 'answer not kept'));
     if (!effectTells) await keeping;
     return found || opening.foundEarlier ? replayed(answer) : answer;
   } finally {
-    if (!kept && opening.isOpen) await giveUp({ requests, log }, request, opening);
+    if (!kept && opening.isOpen) await giveUp(log, request, opening);
   }
 };
 
@@ -107,14 +102,14 @@ const openAndFind = async (
 
 /** A request of which it is not known what it did stays in flight, on all replicas, until it is. */
 const giveUp = async (
-  { requests, log }: IdempotencyDeps,
+  log: Log,
   request: MarkedRequest,
-  { mark, owner }: IdempotentRequest,
+  opening: IdempotentRequest,
 ): Promise<void> => {
   const pendingOutcome = request.pendingOutcome();
   // Where that fails the request is nobody's soon; the answer is given all the same.
   const givenUp = (pendingOutcome ?? Promise.resolve())
-    .then(() => requests.giveUpRequest(mark, owner))
+    .then(() => opening.giveUp())
     .catch((error: unknown) => log.warn({ error }, 'request not given up'));
   if (!pendingOutcome) await givenUp;
 };

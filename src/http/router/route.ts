@@ -8,7 +8,7 @@ import type { Refusal, RefusalCode } from '../../model/refusals.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
-import type { IdempotentRequest } from '../../operations/claims/idempotent-request.ts';
+import type { IdempotentRequest } from '../../operations/requests/idempotent-request.ts';
 import type { NameKind } from './local-names.ts';
 
 /** Types of bodies that are passed on as they come. */

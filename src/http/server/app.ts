@@ -9,7 +9,6 @@ import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
 import { CostlyTurns } from '../limits/costly-turns.ts';
 import type { EventStreams } from './event-streams.ts';
-import type { IdempotencyDeps } from '../router/idempotency.ts';
 import { inNamespace } from '../router/in-namespace.ts';
 import { LoopTurns } from '../limits/loop-turns.ts';
 import { RefusalPace } from '../limits/refusal-pace.ts';
@@ -60,8 +59,6 @@ export interface AppDeps
   readonly audit?: AuditSink | undefined;
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
-  /** Keeps the answers to requests with an Idempotency-Key. */
-  readonly requests: IdempotencyDeps['requests'];
   readonly streams: EventStreams;
   /** Absent: one of its own. */
   readonly refusalPace?: Pick<RefusalPace, 'note' | 'hold'> | undefined;
@@ -120,6 +117,7 @@ export const createApp = ({
       costly: new CostlyTurns({ metrics }),
       loopTurns: new LoopTurns({ metrics }),
       ...deps,
+      operations,
       log,
       clusterId,
       sunset,

@@ -2,7 +2,6 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
-import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import type { Log } from '../../contracts/log.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
@@ -68,7 +67,6 @@ export interface HttpServerDeps extends Pick<
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
-  readonly requests: AppDeps['requests'] & RateLimits;
   readonly limits?: Partial<HttpLimits>;
   /** The memory for answers. */
   readonly answers: AnswerBudget;
@@ -123,7 +121,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     log: deps.log,
     stallMs: limits.answerStallMs,
   });
-  const clients = deps.clients ?? clientsOf({ ...deps, limits: deps.requests });
+  const clients = deps.clients ?? clientsOf(deps);
   const gate = new InFlightGate(limits.maxInFlight);
   const overload = new Overload({
     gate,

@@ -15,7 +15,7 @@ import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
 import type { claimSteps } from './claim-measures.ts';
 import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
 import { findAfterAdmission } from './earlier-claim.ts';
-import type { NewRequest } from './idempotent-request.ts';
+import type { NewRequest } from '../requests/idempotent-request.ts';
 import { requireReserved } from '../sandboxes/reservations.ts';
 import type { WaitingClaimLimit } from './waiting-claim-limit.ts';
 

@@ -1,7 +1,7 @@
 import type { PoolDemand } from '../../actors/pool/pool-demand.ts';
 import type { PoolSnapshot } from '../../actors/pool/pool-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
-import { RequestNotNew } from '../../contracts/coordination/requests.ts';
+import { RequestNotNew } from '../requests/idempotent-request.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
 import type { Refusal } from '../../model/refusals.ts';

@@ -3,7 +3,7 @@ import type { Caller, Tenant } from '../../model/tenant.ts';
 import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../views.ts';
 import { findClaimByKey, type FindClaimDeps } from './find-claim-by-key.ts';
-import type { IdempotentRequest, NewRequest } from './idempotent-request.ts';
+import type { IdempotentRequest, NewRequest } from '../requests/idempotent-request.ts';
 
 /** Opens the request; returns what an earlier one under its key claimed. */
 export const openAndFind = async (

@@ -13,7 +13,7 @@ import type { IfMatch } from '../../model/if-match.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { SandboxStatus } from '../../model/sandbox.ts';
 import type { Caller } from '../../model/tenant.ts';
-import type { IdempotentRequest } from '../claims/idempotent-request.ts';
+import type { IdempotentRequest } from '../requests/idempotent-request.ts';
 import type {
   Page,
   PageRequest,

@@ -85,6 +85,8 @@ import { MemoryLogs } from './memory-logs.ts';
 import { MemoryQuotas } from './memory-quotas.ts';
 import { MemoryHistory } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
+import type { Requests } from '../../../src/contracts/coordination/requests.ts';
+import { requestOperations } from '../../../src/operations/requests/request-operations.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -102,7 +104,16 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly clock = new FakeClock();
   /** Of requests with an Idempotency-Key. */
   readonly requests = aCoordination(this.clock);
+  /** Keeps what requests with an Idempotency-Key are answered. */
+  kept: Requests = this.requests;
   readonly keyRecords = new MemoryApiKeys();
+  readonly idempotentRequest: Operations['idempotentRequest'] = (mark, caller) =>
+    requestOperations({ ...this.kept, countWithin: this.requests.countWithin }).idempotentRequest(
+      mark,
+      caller,
+    );
+  readonly countRejectedKey: Operations['countRejectedKey'] = (group) =>
+    requestOperations(this.requests).countRejectedKey(group);
   readonly pools = new Map<string, PoolRecord>();
   readonly sandboxes = new Map<string, SandboxView>();
   readiness_: Readiness = { ready: true, problems: [], warnings: [], isolation: 'cgroup-v1' };

@@ -1,5 +1,5 @@
 import {
-  RequestNotNew,
+  MAX_KEPT_ANSWER,
   type OpenedRequest,
   type RequestOwner,
   type Requests,
@@ -12,6 +12,17 @@ import type { Caller } from '../../model/tenant.ts';
 export interface NewRequest {
   readonly instance: InstanceId | undefined;
   readonly isUnsure: boolean;
+}
+
+/** A request under an Idempotency-Key that is not to be carried out. */
+export class RequestNotNew extends Error {
+  readonly opened: Exclude<OpenedRequest, { readonly kind: 'new' }>;
+
+  constructor(opened: Exclude<OpenedRequest, { readonly kind: 'new' }>) {
+    super(`the request is ${opened.kind}`);
+    this.name = 'RequestNotNew';
+    this.opened = opened;
+  }
 }
 
 /** Says whose a request of the caller's is, and how long it is kept. */
@@ -30,14 +41,10 @@ export class IdempotentRequest {
   readonly owner: RequestOwner;
   /** Says that the answer is what an earlier request did. */
   foundEarlier = false;
-  readonly #requests: Pick<Requests, 'openRequest'>;
+  readonly #requests: Requests;
   #opened = false;
 
-  constructor(
-    requests: Pick<Requests, 'openRequest'>,
-    mark: RequestFingerprint,
-    owner: RequestOwner,
-  ) {
+  constructor(requests: Requests, mark: RequestFingerprint, owner: RequestOwner) {
     this.#requests = requests;
     this.mark = mark;
     this.owner = owner;
@@ -60,6 +67,21 @@ export class IdempotentRequest {
   /** It is opened together with something else: to be called before that. */
   mayOpen(): void {
     this.#opened = true;
+  }
+
+  /** Says whether an answer is short enough to be kept. */
+  static canKeep(answer: string): boolean {
+    return answer.length <= MAX_KEPT_ANSWER;
+  }
+
+  /** Ends it with the answer that its repetitions get. Durable when it resolves. */
+  keep(answer: string): Promise<void> {
+    return this.#requests.keepAnswer(this.mark, this.owner, answer);
+  }
+
+  /** Ends it without an answer: its repetition is carried out anew. May be repeated. */
+  giveUp(): Promise<void> {
+    return this.#requests.giveUpRequest(this.mark, this.owner);
   }
 
   /** Takes in how that went; throws RequestNotNew where the request is not this one's. */

@@ -1,0 +1,28 @@
+import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
+import type { Requests } from '../../contracts/coordination/requests.ts';
+import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
+import type { Caller } from '../../model/tenant.ts';
+import { IdempotentRequest, requestOwnerOf } from './idempotent-request.ts';
+
+/** Serves requests themselves, whatever they ask for. */
+export interface RequestOperations {
+  /** Returns a request under an Idempotency-Key, which is not open yet. */
+  readonly idempotentRequest: (mark: RequestFingerprint, caller: Caller) => IdempotentRequest;
+  /**
+   * Counts an API key that was rejected, on all replicas together: 20 a minute of one group of
+   * addresses. Never rejects.
+   */
+  readonly countRejectedKey: (
+    addressGroup: string,
+  ) => Promise<{ readonly within: boolean; readonly retryAfterMs: number }>;
+}
+
+const MOST_REJECTED_KEYS = 20;
+const WINDOW_MS = 60_000;
+
+export const requestOperations = (coordination: Requests & RateLimits): RequestOperations => ({
+  idempotentRequest: (mark, caller) =>
+    new IdempotentRequest(coordination, mark, requestOwnerOf(caller)),
+  countRejectedKey: (addressGroup) =>
+    coordination.countWithin(`bad-keys/${addressGroup}`, MOST_REJECTED_KEYS, WINDOW_MS),
+});
