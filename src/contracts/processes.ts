@@ -87,6 +87,15 @@ export interface OutputRequest {
   readonly pace: boolean;
 }
 
+/** Is answered to `run`: the process, and the reading of its output that began with it. */
+export interface StartedReading {
+  readonly fact: ProcessFact;
+  /** As `output` of the driver. To be called once, unless it was left. */
+  readonly output: (signal: AbortSignal) => AsyncIterable<ProcessOutput>;
+  /** Gives the reading up where nobody takes it. May be repeated. */
+  readonly leave: () => void;
+}
+
 /**
  * Processes in running instances that live on without whoever started them, until they end, are
  * removed, or their instance ends. At most 64 of an instance are live, and at most 64 that ended
@@ -115,6 +124,8 @@ export interface ProcessDriver {
    * ProcessRefused, ProcessesFull or ContainerGone; then nothing runs.
    */
   start(id: InstanceId, order: ProcessOrder): Promise<ProcessFact>;
+  /** Starts a process as `start` does and reads it as `output` does, in one step where it can. */
+  run(id: InstanceId, order: ProcessOrder, request: OutputRequest): Promise<StartedReading>;
   /** Lists the known ones, live and ended, the latest start first. */
   list(id: InstanceId): Promise<readonly ProcessFact[]>;
   /** Undefined where there is none of that id. */
@@ -156,6 +167,17 @@ export interface ProcessDriver {
   remove(id: InstanceId, processId: ProcessId): Promise<void>;
 }
 
+/** Starts a process and then reads it, by a driver that has no quicker way to do both. */
+export const startThenRead = async (
+  driver: Pick<ProcessDriver, 'start' | 'output'>,
+  id: InstanceId,
+  { order, request }: { readonly order: ProcessOrder; readonly request: OutputRequest },
+): Promise<StartedReading> => ({
+  fact: await driver.start(id, order),
+  output: (signal) => driver.output(id, order.processId, request, signal),
+  leave: () => {},
+});
+
 /** Runs no processes, and says what to do instead. */
 export class NoProcesses implements ProcessDriver {
   readonly provided = false;
@@ -166,6 +188,7 @@ export class NoProcesses implements ProcessDriver {
   }
 
   start = (): Promise<never> => this.#refuse();
+  run = (): Promise<never> => this.#refuse();
   list = (): Promise<never> => this.#refuse();
   find = (): Promise<never> => this.#refuse();
   write = (): Promise<never> => this.#refuse();

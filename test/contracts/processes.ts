@@ -285,6 +285,27 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(reading.text('stdout')).to.equal('begun\n');
     });
 
+    it('are read from their first byte on where start and reading are one step', async () => {
+      const order = {
+        processId: v7(),
+        tenant: 'team/user',
+        argv: ['/bin/sh', '-c', 'echo out; exec sleep 1000'],
+        stdin: false,
+      };
+      const { fact, output } = await under.processes.run(id, order, { pace: true });
+      const reading = new OutputReading(output);
+      readings.push(reading);
+
+      await reading.until('out\n');
+      expect(await under.processes.find(id, order.processId)).to.deep.equal(fact);
+      const unread = { ...order, processId: v7() };
+      (await under.processes.run(id, unread, { pace: false })).leave();
+      expect(await under.processes.list(id)).to.have.length(2);
+      const nowhere = { ...order, processId: v7(), cwd: '/no/such' };
+      const refused = await rejection(under.processes.run(id, nowhere, { pace: false }));
+      expect(refused).to.be.instanceOf(ProcessRefused).and.include({ field: 'cwd' });
+    });
+
     it('say what can not be run', async () => {
       const missing = await start('', { argv: ['/no/such'] });
       const fact = await ended(missing);
@@ -306,8 +327,9 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
 
       expect((await reading.end()).signal).to.equal('KILL');
       expect(await under.processes.find(id, fact.processId)).to.equal(undefined);
-      const look = await start(`kill -0 ${child}`);
-      expect((await ended(look)).exitCode).to.not.equal(0);
+      // One that was killed has its number until it is waited for.
+      const gone = `while kill -0 ${child} 2>/dev/null; do :; done`;
+      expect((await ended(await start(gone, { timeoutMs: 20_000 }))).exitCode).to.equal(0);
     });
 
     it('answer whoever reads or signals while they are being removed', async () => {

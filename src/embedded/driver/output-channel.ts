@@ -12,7 +12,7 @@ export interface OutputChannelLink {
 
 /**
  * The daemon's end of a reading of a process's output. At most a window of bytes waits in it. To be
- * iterated once.
+ * read once, or left.
  */
 export class OutputChannel {
   readonly #link: OutputChannelLink;
@@ -68,9 +68,16 @@ export class OutputChannel {
       }
     } finally {
       signal.removeEventListener('abort', wake);
-      this.#waiting.length = 0;
-      if (!this.#isOver) this.#link.close();
+      this.leave();
     }
+  }
+
+  /** May be repeated. */
+  leave(): void {
+    this.#waiting.length = 0;
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#link.close();
   }
 
   #something(): Promise<void> {

@@ -8,7 +8,7 @@ import {
   type OutputRequest,
 } from '../../contracts/processes.ts';
 import { InstanceGone, NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
-import type { ProcessFact, ProcessId, ProcessOutput } from '../../model/process.ts';
+import type { ProcessFact, ProcessId } from '../../model/process.ts';
 import { FRAME_KINDS, type Frame } from '../spawner/frames.ts';
 import type {
   ProcessCall,
@@ -71,11 +71,11 @@ export class ProcessLink {
     }
   }
 
-  read(
+  /** Begins to read a process; whoever opens it reads or leaves it. */
+  open(
     id: string,
     { processId, from, pace }: { readonly processId: ProcessId } & OutputRequest,
-    signal: AbortSignal,
-  ): AsyncIterable<ProcessOutput> {
+  ): OutputChannel {
     const channel = this.#deps.number();
     const output = new OutputChannel({
       credit: (bytes) => this.#deps.send({ type: 'credit', channel, bytes }),
@@ -93,7 +93,7 @@ export class ProcessLink {
       pace,
       ...(from === undefined ? {} : { from }),
     });
-    return output.read(signal);
+    return output;
   }
 
   /** Returns false where the frame is no process's. */

@@ -3,6 +3,7 @@ import {
   type OutputRequest,
   type ProcessDriver,
   type ProcessOrder,
+  type StartedReading,
 } from '../../contracts/processes.ts';
 import { NotJoinable } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
@@ -21,9 +22,27 @@ export class EmbeddedProcesses implements ProcessDriver {
   }
 
   async start(id: InstanceId, order: ProcessOrder): Promise<ProcessFact> {
-    const { container: _one, ...start } = order;
-    if (holdsNul(order)) throw new ProcessRefused('command', 'must not hold a NUL');
-    return await this.#factOf(id, { act: 'start', order: start });
+    return theFact(await this.#call(id, startCall(order)));
+  }
+
+  /** The spawner reads in order: by the time at which it reads of the reading, it has begun. */
+  async run(id: InstanceId, order: ProcessOrder, request: OutputRequest): Promise<StartedReading> {
+    const call = startCall(order);
+    const link = await this.#link();
+    const started = link.call(id, call);
+    started.catch(() => {}); // told below
+    const output = link.open(id, { processId: order.processId, ...request });
+    try {
+      const fact = theFact(await started);
+      return {
+        fact,
+        output: (signal) => output.read(signal),
+        leave: () => output.leave(),
+      };
+    } catch (error) {
+      output.leave();
+      throw error;
+    }
   }
 
   async list(id: InstanceId): Promise<readonly ProcessFact[]> {
@@ -41,7 +60,7 @@ export class EmbeddedProcesses implements ProcessDriver {
     request: OutputRequest,
     signal: AbortSignal,
   ): AsyncGenerator<ProcessOutput, void, undefined> {
-    yield* (await this.#link()).read(id, { processId, ...request }, signal);
+    yield* (await this.#link()).open(id, { processId, ...request }).read(signal);
   }
 
   async write(
@@ -72,13 +91,18 @@ export class EmbeddedProcesses implements ProcessDriver {
   async #call(id: InstanceId, call: ProcessCall): Promise<readonly ProcessFact[]> {
     return await (await this.#link()).call(id, call);
   }
-
-  async #factOf(id: InstanceId, call: ProcessCall): Promise<ProcessFact> {
-    const [fact] = await this.#call(id, call);
-    if (!fact) throw new NotJoinable('the spawner told nothing of the process');
-    return fact;
-  }
 }
+
+const startCall = (order: ProcessOrder): ProcessCall => {
+  const { container: _one, ...start } = order;
+  if (holdsNul(order)) throw new ProcessRefused('command', 'must not hold a NUL');
+  return { act: 'start', order: start };
+};
+
+const theFact = ([fact]: readonly ProcessFact[]): ProcessFact => {
+  if (!fact) throw new NotJoinable('the spawner told nothing of the process');
+  return fact;
+};
 
 const holdsNul = ({ argv, cwd = '', env = {} }: ProcessOrder): boolean =>
   [...argv, cwd, ...Object.entries(env).flat()].some((text) => text.includes('\0'));

@@ -2,9 +2,11 @@ import type { Clock } from '../../contracts/clock.ts';
 import { InstanceGone } from '../../contracts/sandbox-driver.ts';
 import {
   ProcessRefused,
+  startThenRead,
   type OutputRequest,
   type ProcessDriver,
   type ProcessOrder,
+  type StartedReading,
 } from '../../contracts/processes.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
@@ -37,6 +39,10 @@ export class InstanceProcesses implements ProcessDriver {
         throw new ProcessRefused('container', `there is no container "${order.container}"`);
       return this.#deps.processes.start(pod, order, this.#deps.clock.now());
     });
+  }
+
+  run(id: InstanceId, order: ProcessOrder, request: OutputRequest): Promise<StartedReading> {
+    return startThenRead(this, id, { order, request });
   }
 
   list(id: InstanceId): Promise<readonly ProcessFact[]> {

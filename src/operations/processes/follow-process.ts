@@ -1,8 +1,9 @@
+import type { OutputRequest } from '../../contracts/processes.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import { tooManyStreams } from '../../model/limit-refusals.ts';
 import type { ProcessOutput } from '../../model/process.ts';
-import { tenantKey } from '../../model/tenant.ts';
-import type { ProcessOperations } from './process-operations.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { FollowProcessRequest, ProcessOperations } from './process-operations.ts';
 import { foundProcess, processRefusalOf } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
 
@@ -10,51 +11,69 @@ const MOST_READERS = 64;
 /** Readers of one tenant's processes: each may hold 128 KiB of output in this process. */
 const MOST_READERS_OF_TENANT = 512;
 
-/**
- * Reads what a process printed and prints (operation `GET …/processes/{processId}/output`). At most
- * 64 at a time read processes of one sandbox, and 512 are one tenant's. Whoever leaves ends
- * nothing.
- */
-export const followProcess = (
-  deps: Pick<ProcessDeps, 'sandboxes' | 'driver'>,
-): ProcessOperations['followProcess'] => {
-  const readers = new KeyedSemaphore(MOST_READERS);
-  const readersOfTenants = new KeyedSemaphore(MOST_READERS_OF_TENANT);
-  return async (caller, sandboxId, { processId, from, pace }) => {
-    const { sandboxes, driver } = deps;
-    await sandboxes.require(caller, sandboxId);
-    const fact = await foundProcess(driver, sandboxId, processId);
+/** Gives out places of readers: 64 of processes of one sandbox, and 512 of one tenant at most. */
+export class ReaderPlaces {
+  readonly #sandboxes: ProcessDeps['sandboxes'];
+  readonly #ofSandboxes = new KeyedSemaphore(MOST_READERS);
+  readonly #ofTenants = new KeyedSemaphore(MOST_READERS_OF_TENANT);
+
+  constructor(sandboxes: ProcessDeps['sandboxes']) {
+    this.#sandboxes = sandboxes;
+  }
+
+  /**
+   * Takes a place, while which is taken the sandbox is not idle. Returns what gives it back, which
+   * may be repeated. Throws a Refusal where there is none.
+   */
+  take(caller: Caller, sandboxId: string): () => void {
     const tenant = tenantKey(caller);
-    if (!readers.acquire(sandboxId)) throw tooManyStreams('the sandbox has', MOST_READERS);
-    if (!readersOfTenants.acquire(tenant)) {
-      readers.release(sandboxId);
+    if (!this.#ofSandboxes.acquire(sandboxId))
+      throw tooManyStreams('the sandbox has', MOST_READERS);
+    if (!this.#ofTenants.acquire(tenant)) {
+      this.#ofSandboxes.release(sandboxId);
       throw tooManyStreams('you have', MOST_READERS_OF_TENANT);
     }
-    const rest = sandboxes.busy(sandboxId);
-    let open = true;
-    return {
-      fact,
-      output: (signal) =>
-        worded(
-          driver.processes.output(
-            sandboxId,
-            processId,
-            { pace, ...(from === undefined ? {} : { from }) },
-            signal,
-          ),
-        ),
-      close: () => {
-        if (!open) return;
-        open = false;
-        readers.release(sandboxId);
-        readersOfTenants.release(tenant);
-        rest();
-      },
+    const rest = this.#sandboxes.busy(sandboxId);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#ofSandboxes.release(sandboxId);
+      this.#ofTenants.release(tenant);
+      rest();
     };
-  };
-};
+  }
+}
 
-async function* worded(
+/**
+ * Reads what a process printed and prints (operation `GET …/processes/{processId}/output`). Whoever
+ * leaves ends nothing.
+ */
+export const followProcess =
+  (
+    { sandboxes, driver }: Pick<ProcessDeps, 'sandboxes' | 'driver'>,
+    places: ReaderPlaces,
+  ): ProcessOperations['followProcess'] =>
+  async (caller, sandboxId, request) => {
+    await sandboxes.require(caller, sandboxId);
+    const { processId } = request;
+    const fact = await foundProcess(driver, sandboxId, processId);
+    const close = places.take(caller, sandboxId);
+    const output = (signal: AbortSignal) =>
+      driver.processes.output(sandboxId, processId, outputRequest(request), signal);
+    return { fact, output: (signal) => worded(output(signal)), close };
+  };
+
+export const outputRequest = ({
+  from,
+  pace,
+}: Omit<FollowProcessRequest, 'processId'>): OutputRequest => ({
+  pace,
+  ...(from === undefined ? {} : { from }),
+});
+
+/** Yields the output; what it fails with is worded. */
+export async function* worded(
   output: AsyncIterable<ProcessOutput>,
 ): AsyncGenerator<ProcessOutput, void, undefined> {
   try {

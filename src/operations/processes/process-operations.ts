@@ -9,6 +9,15 @@ export interface ProcessOperations {
     sandboxId: string,
     request: StartProcessRequest,
   ) => Promise<ProcessFact>;
+  /**
+   * Starts a process likewise, and reads it at once. Where it can't be read it runs all the same,
+   * and the reading rejects.
+   */
+  readonly runProcess: (
+    caller: Caller,
+    sandboxId: string,
+    request: StartProcessRequest & Omit<FollowProcessRequest, 'processId'>,
+  ) => Promise<ProcessFollow>;
   /** The latest start first. */
   readonly listProcesses: (caller: Caller, sandboxId: string) => Promise<readonly ProcessFact[]>;
   readonly getProcess: (

@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto';
-import type { ProcessOrder } from '../../contracts/processes.ts';
 import { inputNotTaken } from '../../model/refusals.ts';
-import { tenantKey, type Caller } from '../../model/tenant.ts';
+import { tenantKey } from '../../model/tenant.ts';
 import { callsUnderWay, type CallsUnderWay } from './calls-under-way.ts';
-import { followProcess } from './follow-process.ts';
-import type { ProcessInput, ProcessOperations, StartProcessRequest } from './process-operations.ts';
+import { followProcess, ReaderPlaces } from './follow-process.ts';
+import type { ProcessInput, ProcessOperations } from './process-operations.ts';
 import { asked, foundProcess } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
+import { runProcess, startProcess } from './start-process.ts';
 
 /** Milliseconds that input waits for a process that reads none. */
 const INPUT_PATIENCE_MS = 20_000;
@@ -18,9 +17,11 @@ const INPUT_PATIENCE_MS = 20_000;
 export const processOperations = (
   deps: ProcessDeps,
   calls: CallsUnderWay = callsUnderWay(),
+  places = new ReaderPlaces(deps.sandboxes),
 ): ProcessOperations => ({
-  followProcess: followProcess(deps),
+  followProcess: followProcess(deps, places),
   startProcess: startProcess(deps, calls),
+  runProcess: runProcess(deps, calls, places),
   listProcesses: async (caller, sandboxId) => {
     await deps.sandboxes.require(caller, sandboxId);
     return await asked(deps.driver.processes.list(sandboxId));
@@ -43,44 +44,6 @@ export const processOperations = (
     return fact;
   },
 });
-
-/** Resolves once the program runs (operation `POST /sandboxes/{sandboxId}/processes`). */
-const startProcess =
-  (deps: ProcessDeps, calls: CallsUnderWay): ProcessOperations['startProcess'] =>
-  async (caller, sandboxId, request) => {
-    const sandbox = await deps.sandboxes.require(caller, sandboxId, request.container);
-    const env = sandbox.envOver(request.env);
-    deps.sandboxes.active(sandboxId);
-    const order = orderOf(deps, caller, { sandboxId, request: { ...request, env } });
-    return await calls({ tenant: order.tenant, sandboxId }, () =>
-      asked(deps.driver.processes.start(sandboxId, order)),
-    );
-  };
-
-const orderOf = (
-  { newId }: ProcessDeps,
-  caller: Caller,
-  { sandboxId, request }: { readonly sandboxId: string; readonly request: StartProcessRequest },
-): ProcessOrder => {
-  const { argv, cwd, env, tty, stdin, timeoutMs, tag, container, key } = request;
-  const tenant = tenantKey(caller);
-  return {
-    processId: key === undefined ? newId() : idOfKey(`${tenant} ${sandboxId} ${key}`),
-    tenant,
-    argv,
-    stdin,
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(env === undefined ? {} : { env }),
-    ...(tty === undefined ? {} : { tty }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(tag === undefined ? {} : { tag }),
-    ...(container === undefined ? {} : { container }),
-  };
-};
-
-/** Under one key a client means one process, however often it asks. */
-const idOfKey = (key: string): string =>
-  createHash('sha256').update(key).digest('hex').slice(0, 32);
 
 /** Input is taken whole or not at all (operation `POST …/processes/{processId}/stdin`). */
 const writeToProcess =

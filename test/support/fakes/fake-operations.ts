@@ -382,6 +382,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     newId: v7,
   });
   readonly startProcess = this.#processes.startProcess;
+  readonly runProcess = this.#processes.runProcess;
   readonly listProcesses = this.#processes.listProcesses;
   readonly getProcess = this.#processes.getProcess;
   readonly followProcess = this.#processes.followProcess;

@@ -4,9 +4,11 @@ import {
   ProcessesFull,
   ProcessGone,
   ProcessRefused,
+  startThenRead,
   type OutputRequest,
   type ProcessDriver,
   type ProcessOrder,
+  type StartedReading,
 } from '../../../src/contracts/processes.ts';
 import {
   LIVE_PROCESSES,
@@ -48,6 +50,10 @@ export class FakeProcesses implements ProcessDriver {
     const made = new FakeProcess(order, this.#pid, this.#now);
     known.set(order.processId, made);
     return made.fact;
+  }
+
+  run(id: string, order: ProcessOrder, request: OutputRequest): Promise<StartedReading> {
+    return startThenRead(this, id, { order, request });
   }
 
   async list(id: string): Promise<readonly ProcessFact[]> {

@@ -30,13 +30,6 @@ export const presentOutput = (
     first === undefined ? 200 : 201,
   );
 
-/** The stream of a process that can't be read: it ends with an event `error`. */
-export const unreadable = (fact: ProcessFact, error: unknown): ProcessFollow => ({
-  fact,
-  output: () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) }),
-  close: () => undefined,
-});
-
 async function* eventsOf({
   fact,
   events,

@@ -3,7 +3,7 @@ import { invalidArgument } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { StartProcessRequest } from '../../../operations/processes/process-operations.ts';
 import { created, ok, route, type Route } from '../../router/route.ts';
-import { presentOutput, presentProcess, unreadable } from './presenter.ts';
+import { presentOutput, presentProcess } from './presenter.ts';
 import {
   OutputQuery,
   ProcessBody,
@@ -44,22 +44,17 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     waits: true,
     refusals: [...OF_SANDBOX, 'TOO_MANY_PROCESSES', 'TOO_MANY_COMMANDS'],
     handle: async ({ caller, params: { sandboxId }, body, query, header, accepts }) => {
-      const fact = await operations.startProcess(
-        caller,
-        sandboxId,
-        startRequest(body, header('idempotency-key')),
-      );
+      const request = startRequest(body, header('idempotency-key'));
       if (accepts('application/json', 'text/event-stream') === 'application/json')
-        return created({ process: presentProcess(fact) });
-      // It runs: whoever can't read it now is told its id all the same.
-      const follow = await operations
-        .followProcess(caller, sandboxId, {
-          processId: fact.processId,
-          pace: query.pace ?? false,
-          from: header('last-event-id'),
-        })
-        .catch((error: unknown) => unreadable(fact, error));
-      return created(presentOutput({ ...follow, fact }, 'start'));
+        return created({
+          process: presentProcess(await operations.startProcess(caller, sandboxId, request)),
+        });
+      const follow = await operations.runProcess(caller, sandboxId, {
+        ...request,
+        pace: query.pace ?? false,
+        from: header('last-event-id'),
+      });
+      return created(presentOutput(follow, 'start'));
     },
   }),
   route({
