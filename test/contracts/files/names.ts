@@ -54,6 +54,29 @@ export const names = (begin: () => Promise<Place>): void => {
     expect(await problemOf(move(true))).to.equal('not-found');
   });
 
+  it('changes nothing where something is moved onto itself', async () => {
+    const place = await begin();
+    await place.under.sh(
+      `cd ${place.under.folder}; echo kept >a; ln a same; ln -s a link; mkdir folder`,
+    );
+    const before = await place.list('.');
+    const move = (
+      from: string,
+      to: string,
+      overwrite: boolean,
+    ): ReturnType<typeof place.files.move> =>
+      place.files.move(place.at(from), { to: place.at(to).path, overwrite }, never);
+
+    for (const name of ['a', 'link', 'folder']) {
+      await move(name, name, true);
+      expect(await problemOf(move(name, name, false))).to.equal('exists');
+    }
+    await move('a', 'same', true);
+
+    expect(await place.list('.')).to.deep.equal(before);
+    expect(String(await place.get('link'))).to.equal('kept\n');
+  });
+
   it('moves no folder into itself', async () => {
     const place = await begin();
     await place.under.sh(`mkdir ${place.under.folder}/folder`);

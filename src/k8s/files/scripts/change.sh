@@ -53,6 +53,8 @@ move() {
   case $to/ in "$name"/*) [ "$to" = "$name" ] || refuse 'subdirectory of itself' ;; esac
   if [ -e "$to" ] || [ -L "$to" ]; then
     [ "$first" = yes ] || refuse 'File exists'
+    # Of what has both names already nothing is renamed.
+    [ "$(stat -c '%d %i' -- "$to")" != "$(stat -c '%d %i' -- "$name")" ] || { show "$to"; exit; }
     if [ -d "$to" ] && [ ! -L "$to" ]; then
       [ -d "$name" ] && [ ! -L "$name" ] || refuse 'Is a directory'
       must rmdir -- "$to"
