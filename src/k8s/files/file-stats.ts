@@ -1,8 +1,11 @@
 import type { FileKind, FileStat } from '../../contracts/files.ts';
 
-/** As `FORMAT` of common.sh has it; the fraction of the time is not told by every stat. */
-const OWNED = /([0-9a-f]{1,8}) (\d{1,19}) (-?\d{1,15}) (\d{1,10}) (\d{1,10})/.source;
-const DATED = / \S+ [\d:]+(?:\.(\d{1,9}))?\S*(?: [+-]\d{4})?/.source;
+/**
+ * As `FORMAT` of common.sh has it; the fraction of the time is not told by every stat, and a time
+ * beyond all years as a number alone.
+ */
+const OWNED = /([0-9a-f]{1,8}) (\d{1,19}) (-?\d{1,20}) (\d{1,10}) (\d{1,10})/.source;
+const DATED = / (?:\S+ [\d:]+(?:\.(\d{1,9}))?\S*(?: [+-]\d{4})?|-?\d+(?:\.\d+)?)/.source;
 const LINE = new RegExp(OWNED + DATED, 'y');
 
 const KINDS: Readonly<Record<number, FileKind>> = { 0x8: 'file', 0x4: 'folder', 0xa: 'link' };
@@ -53,6 +56,8 @@ export const readStats = (
 
 const BILLION = 1_000_000_000n;
 
-/** A version as write.sh compares it. */
-export const versionWord = ({ size, mtimeNs }: Pick<FileStat, 'size' | 'mtimeNs'>): string =>
-  `${size}:${mtimeNs / BILLION}.${String(mtimeNs % BILLION).padStart(9, '0')}`;
+/** A version as write.sh compares it: also before 1970 the nanoseconds count forward. */
+export const versionWord = ({ size, mtimeNs }: Pick<FileStat, 'size' | 'mtimeNs'>): string => {
+  const nanos = ((mtimeNs % BILLION) + BILLION) % BILLION;
+  return `${size}:${(mtimeNs - nanos) / BILLION}.${String(nanos).padStart(9, '0')}`;
+};

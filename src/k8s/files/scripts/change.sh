@@ -24,7 +24,7 @@ remove() {
 remove_deep() {
   pass=0
   while ! why=$(rm -rf -- "$name" 2>&1); do
-    case $why in *'too long'*) ;; *) refuse "${why%%"$nl"*}" ;; esac
+    case $why in *': File name too long'*) ;; *) complain "$why" ;; esac
     [ "$pass" -lt 400 ] || refuse 'File name too long'
     pass=$((pass + 1))
     find "$name" -mindepth 12 -maxdepth 12 -type d -exec /bin/sh -c '
@@ -48,7 +48,7 @@ move() {
   read_text
   to=$text folder=${text%/*}
   must stat -c %s -- "$name"
-  here=$(stat -c %d -- "$name") there=$(stat -L -c %d -- "${folder:-/}" 2>&1) || refuse "$there"
+  here=$(stat -c %d -- "$name") there=$(stat -L -c %d -- "${folder:-/}" 2>&1) || complain "$there"
   [ "$here" = "$there" ] || refuse 'Invalid cross-device link'
   case $to/ in "$name"/*) [ "$to" = "$name" ] || refuse 'subdirectory of itself' ;; esac
   if [ -e "$to" ] || [ -L "$to" ]; then

@@ -22,9 +22,17 @@ refuse() {
   exit
 }
 
+# Refuses with a tool's complaint: the C library's words are behind its last colon. Before that are names,
+# which may be of any words.
+complain() {
+  why=${1#*"$text"}
+  why=${why%%"$nl"*}
+  refuse "${why##*: }"
+}
+
 # Runs a command whose complaint is the refusal.
 must() {
-  why=$("$@" 2>&1 </dev/null) || refuse "${why%%"$nl"*}"
+  why=$("$@" 2>&1 </dev/null) || complain "$why"
 }
 
 for tool in stat cat rm mv ln mkdir rmdir chmod readlink find xargs head tail dd wc tr sleep; do
@@ -33,7 +41,7 @@ done
 
 # Prints what `$1` is, a line; the last link is followed where `$2` is `-L`.
 show() {
-  shown=$(stat ${2:-} -c "$FORMAT" -- "$1" 2>&1) || refuse "$shown"
+  shown=$(stat ${2:-} -c "$FORMAT" -- "$1" 2>&1) || complain "$shown"
   echo "$shown"
 }
 
@@ -52,19 +60,24 @@ resolve() {
   done
 }
 
-# Writers of the container come one after the other to their renaming.
+# Writers of the container come one after the other to their renaming. The lock is a link that says who
+# holds it: it is there whole or not at all, also where there is no room for a byte. Sets `why` where it
+# can't be had.
+locked=
 lock() {
   for each in /dev/shm /tmp; do [ -d "$each" ] && [ -w "$each" ] && break; done
   lock=$each/$1
   tenths=0
-  until (set -C; echo "$$" >"$lock") 2>/dev/null; do
-    owner=
-    read -r owner 2>/dev/null <"$lock"
+  until why=$(ln -sn "$$" "$lock" 2>&1); do
+    owner=$(readlink "$lock" 2>/dev/null) || [ ! -f "$lock" ] || rm -f "$lock"
     [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null && rm -f "$lock"
     sleep 0.05 2>/dev/null || sleep 1
     tenths=$((tenths + 1))
-    [ "$tenths" -lt 200 ] || refuse 'Device or resource busy'
+    [ "$tenths" -lt 200 ] && continue
+    [ ! -L "$lock" ] || why='Device or resource busy'
+    return 1
   done
+  locked=yes
 }
 
 unlock() {

@@ -1,6 +1,6 @@
 # Opens a file, prints what it is, and once it reads where to begin and how many bytes, those.
 read_text
-what=$(stat -L -c '%F' -- "$text" 2>&1) || refuse "$what"
+what=$(stat -L -c '%F' -- "$text" 2>&1) || complain "$what"
 [ ! -d "$text" ] || refuse 'Is a directory'
 [ -f "$text" ] || refuse 'not a file'
 [ -r "$text" ] || refuse 'Permission denied'

@@ -11,29 +11,29 @@ folder=${text%/*}
 resolve "$text"
 folder=${real%/*}
 # Also says of a name that is too long, or leads nowhere.
-found=$(stat -L -c "%a" -- "$real" 2>&1) || case $found in *'No such file'*) found= ;; *) refuse "$found" ;; esac
+found=$(stat -L -c "%a" -- "$real" 2>&1) || case $found in *': No such file or directory') found= ;; *) complain "$found" ;; esac
 if [ -d "$real" ]; then refuse 'Is a directory'; fi
 [ -z "$found" ] || [ -f "$real" ] || refuse 'not a file'
 [ -z "$found" ] || [ "$overwrite" = yes ] || refuse 'File exists'
 part=$folder/.sandpool-$id.part
-trap 'rm -f -- "$part"; [ -z "${lock:-}" ] || unlock; exit' TERM HUP INT
+trap 'rm -f -- "$part"; [ -z "$locked" ] || unlock; exit' TERM HUP INT
 (umask 077; set -C; : >"$part") 2>/dev/null || {
-  why=$( (: >"$part") 2>&1) || refuse "${why#*"$part"}"
+  why=$( (: >"$part") 2>&1) || complain "${why#*"$part"}"
 }
 echo ready
-why=$(cat 2>&1 >"$part") || { rm -f -- "$part"; refuse "$why"; }
+why=$(cat 2>&1 >"$part") || { rm -f -- "$part"; complain "$why"; }
 size=$(($(wc -c <"$part") - ${#end}))
 if [ "$size" -lt 0 ] || [ "$(tail -c "${#end}" -- "$part" | tr -d '\000')" != "$end" ]; then
   rm -f -- "$part"
   exit
 fi
-must dd if=/dev/null of="$part" bs=1 seek="$size"
-lock "$lock_name"
 fail() {
   rm -f -- "$part"
-  unlock
-  refuse "$@"
+  [ -z "$locked" ] || unlock
+  complain "$1"
 }
+why=$(dd if=/dev/null of="$part" bs=1 seek="$size" 2>&1) || fail "$why"
+lock "$lock_name" || fail "$why"
 there=$(stat -L -c "$FORMAT" -- "$real" 2>/dev/null) || there=
 if [ "$versions" != - ]; then
   [ "$there" ] || fail 'it has changed'
