@@ -142,8 +142,10 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
     });
 
     it('are read on from any position, by several readers', async () => {
-      const fact = await start('printf one; sleep 0.1; printf two; read rest', { stdin: true });
+      const fact = await start('printf one; read go; printf two; read rest', { stdin: true });
       const first = read(fact);
+      await first.until('one');
+      await write(fact, 'go\n');
       await first.until('onetwo');
       const [behindOne] = first.positions();
 
@@ -156,6 +158,18 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect((await second.end()).exitCode).to.equal(0);
       await latest.end();
       expect([second.text('stdout'), latest.text('stdout')]).to.deep.equal(['two', '']);
+    });
+
+    it('are read from the beginning where nothing was printed at the position yet', async () => {
+      const fact = await start('printf one; read x; printf two', { stdin: true });
+      const early = read(fact, { from: '900000000000000' });
+      await early.until('one');
+      await write(fact, 'x\n');
+
+      expect((await early.end()).exitCode).to.equal(0);
+      const late = read(fact, { from: '7' });
+      await late.end();
+      expect([early.text('stdout'), late.text('stdout')]).to.deep.equal(['onetwo', 'onetwo']);
     });
 
     it('lose the oldest of what nobody reads, and readers are told how much', async () => {

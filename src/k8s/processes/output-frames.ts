@@ -38,9 +38,10 @@ export class OutputFrames {
   #at = 0;
   #left = 0;
   #isEnding = false;
+  #isPlaced = false;
   #inVain = 0;
 
-  /** Absent: from where the script says that it begins. */
+  /** Absent: where the script says. It says so too where less than the position was printed. */
   constructor(position?: number) {
     this.position = position;
   }
@@ -86,7 +87,8 @@ export class OutputFrames {
     }
     const begins = AT.exec(head)?.[1];
     if (begins !== undefined) {
-      this.position ??= Number(begins);
+      if (!this.#isPlaced) this.position = Number(begins);
+      this.#isPlaced = true;
       return;
     }
     const [, kind, at, length] = HEAD.exec(head) ?? [];
