@@ -193,21 +193,18 @@ export const createDaemon = async (
     (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
     operations,
-    log,
     clock,
-    metrics,
-    tracer,
-    traceScope: parts.traceScope,
-    audit,
+    watchers: { log, metrics, tracer, traceScope: parts.traceScope, audit },
+    terms: { clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset) },
     gateway,
     upgrade,
-    clusterId: config.clusterId,
-    sunset: httpDate(config.deprecation.sunset),
     tls: tls?.identity,
     clients,
-    answers: answerBudget(config, metrics),
-    keyRates: new KeyRates(config.keys.requestsPerSecond),
     limits: {
+      answers: answerBudget(config, metrics),
+      keyRates: new KeyRates(config.keys.requestsPerSecond),
+    },
+    bounds: {
       maxConnections: config.connections.most,
       maxConnectionsPerAddress: config.connections.mostPerAddress,
     },

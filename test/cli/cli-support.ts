@@ -97,15 +97,17 @@ export const aCliDaemon = async ({
   const clock = systemClock();
   const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock });
   const http = createHttpServer({
-    metrics: silentMetrics,
-    answers: new AnswerBudget({
-      metrics: silentMetrics,
-      mostBytes: 256 * 1024 * 1024,
-      tenantPercent: 50,
-    }),
+    watchers: { log: quietLog, metrics: silentMetrics },
+    terms: { clusterId: 'local', sunset: undefined },
+    limits: {
+      answers: new AnswerBudget({
+        metrics: silentMetrics,
+        mostBytes: 256 * 1024 * 1024,
+        tenantPercent: 50,
+      }),
+    },
     operations,
     clock,
-    log: quietLog,
     upgrade: upgrades.upgrade,
   });
   const checkAnswers = watchAnswers(http.server);

@@ -38,8 +38,30 @@ export interface TestServer {
 export const aServer = async ({
   trustedProxies = [],
   requests,
+  log: givenLog,
+  metrics = silentMetrics,
+  tracer,
+  traceScope,
+  audit,
+  clusterId = 'local',
+  sunset,
+  answers = new AnswerBudget({
+    metrics: silentMetrics,
+    mostBytes: 256 * 1024 * 1024,
+    tenantPercent: 50,
+  }),
+  keyRates,
+  costly,
+  refusalPace,
+  limits,
   ...given
-}: Partial<HttpServerDeps> & {
+}: Partial<
+  Omit<HttpServerDeps, 'watchers' | 'terms' | 'limits' | 'bounds'> &
+    HttpServerDeps['watchers'] &
+    HttpServerDeps['terms'] &
+    HttpServerDeps['limits']
+> & {
+  readonly limits?: NonNullable<HttpServerDeps['bounds']>;
   readonly operations?: FakeOperations;
   readonly trustedProxies?: readonly string[];
   readonly requests?: Requests;
@@ -54,15 +76,17 @@ export const aServer = async ({
     admin: await operations.key('ops', 'root', 'admin'),
   };
   const http = createHttpServer({
-    metrics: silentMetrics,
-    answers: new AnswerBudget({
-      metrics: silentMetrics,
-      mostBytes: 256 * 1024 * 1024,
-      tenantPercent: 50,
-    }),
     operations,
     clock: operations.clock,
-    log: recording(log),
+    watchers: { log: givenLog ?? recording(log), metrics, tracer, traceScope, audit },
+    terms: { clusterId, sunset },
+    limits: {
+      answers,
+      ...(keyRates ? { keyRates } : {}),
+      ...(costly ? { costly } : {}),
+      ...(refusalPace ? { refusalPace } : {}),
+    },
+    ...(limits ? { bounds: limits } : {}),
     clients: clientsOf({
       operations,
       clock: operations.clock,

@@ -55,8 +55,9 @@ export interface EndpointWay {
   readonly mostHeld?: number;
 }
 
-interface GivenGateway
-  extends EndpointWay, Pick<Partial<HttpServerDeps>, 'limits'>, Pick<GatewayDeps, 'audit'> {}
+interface GivenGateway extends EndpointWay, Pick<GatewayDeps, 'audit'> {
+  readonly limits?: NonNullable<HttpServerDeps['bounds']>;
+}
 
 export const aGateway = async ({
   dial,

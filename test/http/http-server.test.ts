@@ -20,15 +20,17 @@ describe('the HTTP server', () => {
     const { port } = other.address() as AddressInfo;
     const operations = new FakeOperations();
     const server = createHttpServer({
-      metrics: silentMetrics,
-      answers: new AnswerBudget({
-        metrics: silentMetrics,
-        mostBytes: 256 * 1024 * 1024,
-        tenantPercent: 50,
-      }),
+      watchers: { log: quietLog, metrics: silentMetrics },
+      terms: { clusterId: 'local', sunset: undefined },
+      limits: {
+        answers: new AnswerBudget({
+          metrics: silentMetrics,
+          mostBytes: 256 * 1024 * 1024,
+          tenantPercent: 50,
+        }),
+      },
       operations,
       clock: operations.clock,
-      log: quietLog,
     });
     expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property(
       'code',

@@ -1,13 +1,10 @@
 import Router from '@koa/router';
 import { adminRequired, invalidApiKey } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import { roomOf } from './answer-room.ts';
 import { BASES } from './bases.ts';
-import type { ArrivingBodies } from '../server/arriving-bodies.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { Context, RequestState } from '../server/context.ts';
-import type { CostlyRequest, CostlyTurns } from '../limits/costly-turns.ts';
 import { entityTag, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
 import {
@@ -17,9 +14,7 @@ import {
   type IdempotencyDeps,
   type WrittenAnswer,
 } from './idempotency.ts';
-import type { InFlightGate } from '../limits/in-flight-gate.ts';
 import { localName } from './local-names.ts';
-import type { LoopTurns } from '../limits/loop-turns.ts';
 import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
 import { giveStream, StreamedAnswer } from '../server/streamed-answer.ts';
@@ -30,21 +25,20 @@ import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
-import type { KeyRates } from '../limits/key-rates.ts';
-import type { UnreadAnswers } from '../limits/unread-answers.ts';
+import type { CostlyRequest } from '../limits/costly-turns.ts';
+import type { RequestLimits } from '../limits/request-limits.ts';
 import { check } from './validation.ts';
 import { tagView, give, givePieces, givePlainly, written } from './answer-writing.ts';
 
 export interface RouterDeps extends IdempotencyDeps {
   readonly clients: Clients;
-  readonly gate: InFlightGate;
-  readonly arriving: ArrivingBodies;
   readonly streams: EventStreams;
-  readonly answers: AnswerBudget;
-  readonly unread: UnreadAnswers;
-  readonly keyRates: KeyRates;
-  readonly costly: CostlyTurns;
-  readonly loopTurns: LoopTurns;
+  readonly limits: RequestLimits;
+  readonly terms: ApiTerms;
+}
+
+/** Holds what the daemon's owner says of the API. */
+export interface ApiTerms {
   /** Says what may stand before the names of what is here. */
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
@@ -97,17 +91,19 @@ const answerRow = async (
 ): Promise<void> => {
   context.state.route = row.path;
   context.state.operation = row.operationId;
-  if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
+  if (row.deprecated) announceDeprecation(row.deprecated, context, deps.terms.sunset);
   const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
   const caller = authorized instanceof Promise ? await authorized : authorized;
-  if (caller) deps.keyRates.count(caller, context.req);
-  const mayBegin = caller && deps.loopTurns.take(tenantKey(caller), context.req);
+  if (caller) deps.limits.keyRates.count(caller, context.req);
+  const mayBegin = caller && deps.limits.loopTurns.take(tenantKey(caller), context.req);
   if (mayBegin) await mayBegin;
-  const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
+  const params = row.params
+    ? paramsOf(row.params, context.params, deps.terms.clusterId)
+    : undefined;
   const query = row.query
     ? check(row.query, readQuery(context.querystring, row.queryMaps))
     : undefined;
-  const work = caller && deps.costly.request(tenantKey(caller), row.operationId);
+  const work = caller && deps.limits.costly.request(tenantKey(caller), row.operationId);
   const turn = row.body ? undefined : work?.begin();
   if (turn) await turn;
   const { value, bytes } = row.body ? await bodyOf(row, deps, { context, work }) : NO_BODY;
@@ -126,9 +122,9 @@ const answerRow = async (
     signal: () => abortOf(context, caller && ((ended) => deps.clients.followKey(caller, ended))),
     base: () => baseOf(context, deps.clients),
     content: () => streamedBody(context.req, context.res),
-    room: roomOf(context, deps.answers, caller),
+    room: roomOf(context, deps.limits.answers, caller),
     localPool: (poolName) =>
-      localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
+      localName('pool', poolName, { clusterId: deps.terms.clusterId, field: 'poolName' }),
     ifMatch:
       (row.method === 'PUT' || row.method === 'PATCH') && row.versioned
         ? revisionsOf(context.req.headers['if-match'])
@@ -154,10 +150,10 @@ const answerRow = async (
       caller ? deps.clients.followKey(caller, ended) : () => undefined,
     );
   if (answer.body instanceof StreamedAnswer)
-    return giveStream(context, { ...answer, body: answer.body }, deps.unread);
+    return giveStream(context, { ...answer, body: answer.body }, deps.limits.unread);
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body, request.room);
   if (answer.body instanceof LongAnswer && answer.body.isLong)
-    return givePieces(context, { ...answer, body: answer.body }, deps.unread);
+    return givePieces(context, { ...answer, body: answer.body }, deps.limits.unread);
   const text = JSON.stringify(answer.body);
   give(context, { status: answer.status, headers: answer.headers, text }, request.room);
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
@@ -212,7 +208,7 @@ const answerMarked = (
 /** One of the places that the gate has, unless the operation mostly waits. */
 const carryOut = (
   row: ServedRoute,
-  { gate }: RouterDeps,
+  { limits: { gate } }: RouterDeps,
   request: Request,
 ): Promise<Answer> | Answer =>
   row.waits === true || row.waits?.(request) || !request.caller
@@ -227,7 +223,7 @@ const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 
 const bodyOf = (
   { method }: ServedRoute,
-  { arriving }: RouterDeps,
+  { limits: { arriving } }: RouterDeps,
   { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined },
 ): Promise<JsonBody> =>
   readJsonBody(context.req, context.res, {

@@ -1,17 +1,13 @@
 import Koa from 'koa';
 import type { AuditSink } from '../../contracts/audit.ts';
-import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { silentMetrics, type Metrics } from '../../contracts/metrics.ts';
 import type { Tracer, TraceScope } from '../../contracts/tracing.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
-import { CostlyTurns } from '../limits/costly-turns.ts';
-import type { EventStreams } from './event-streams.ts';
 import { inNamespace } from '../router/in-namespace.ts';
-import { LoopTurns } from '../limits/loop-turns.ts';
-import { RefusalPace } from '../limits/refusal-pace.ts';
+import type { RefusalPace } from '../limits/refusal-pace.ts';
 import { measured } from './measured.ts';
 import { accessLog, admit, errors, requestId } from './middleware.ts';
 import { notes } from './notes.ts';
@@ -40,16 +36,9 @@ import { quotaRoutes } from '../resources/quotas/routes.ts';
 import { sandboxRoutes } from '../resources/sandboxes/routes.ts';
 import { templateRoutes } from '../resources/templates/routes.ts';
 
-export interface AppDeps
-  extends
-    Pick<
-      RouterDeps,
-      'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'
-    >,
-    Partial<Pick<RouterDeps, 'clusterId' | 'sunset' | 'costly' | 'loopTurns'>> {
-  readonly operations: Operations;
+/** Takes down what requests do. */
+export interface RequestWatchers {
   readonly log: Log;
-  readonly clock: Clock;
   readonly metrics: Metrics;
   /** Absent: no traces are recorded. */
   readonly tracer?: Tracer | undefined;
@@ -57,11 +46,14 @@ export interface AppDeps
   readonly traceScope?: TraceScope | undefined;
   /** Absent: nobody takes down what is written. */
   readonly audit?: AuditSink | undefined;
+}
+
+export interface AppDeps extends Pick<RouterDeps, 'clients' | 'streams' | 'limits' | 'terms'> {
+  readonly operations: Operations;
+  readonly watchers: RequestWatchers;
+  readonly refusalPace: Pick<RefusalPace, 'note' | 'hold'>;
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
-  readonly streams: EventStreams;
-  /** Absent: one of its own. */
-  readonly refusalPace?: Pick<RefusalPace, 'note' | 'hold'> | undefined;
 }
 
 /** Every operation of the API. */
@@ -93,15 +85,9 @@ export const routesOf = (
 
 export const createApp = ({
   operations,
-  log,
+  watchers: { log, metrics, tracer, traceScope, audit },
+  refusalPace,
   stopping,
-  clusterId = 'local',
-  sunset,
-  metrics,
-  tracer,
-  traceScope,
-  audit,
-  refusalPace = new RefusalPace(),
   ...deps
 }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
@@ -112,17 +98,7 @@ export const createApp = ({
   app.use(admit(stopping));
   const routes = routesOf(operations, new PoolPreviews({ metrics }));
   app.use(pages(routes));
-  app.use(
-    routerOf(routes, {
-      costly: new CostlyTurns({ metrics }),
-      loopTurns: new LoopTurns({ metrics }),
-      ...deps,
-      operations,
-      log,
-      clusterId,
-      sunset,
-    }),
-  );
+  app.use(routerOf(routes, { ...deps, operations, log }));
   app.use(nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

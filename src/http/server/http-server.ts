@@ -2,15 +2,16 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
-import type { Log } from '../../contracts/log.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { Operations } from '../../operations/operations.ts';
-import { createApp, type AppDeps } from './app.ts';
+import { createApp, type AppDeps, type RequestWatchers } from './app.ts';
 import { ArrivingBodies } from './arriving-bodies.ts';
 import { closeWithConnection } from './close-with-connection.ts';
 import { clientsOf, type Clients } from '../limits/clients.ts';
+import { CostlyTurns } from '../limits/costly-turns.ts';
+import { RefusalPace } from '../limits/refusal-pace.ts';
+import type { RequestLimits } from '../limits/request-limits.ts';
 import { ConnectionShares } from '../limits/connection-shares.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../router/error-table.ts';
 import { EventStreams } from './event-streams.ts';
@@ -60,18 +61,21 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxArrivingBytes: 128 * 1024 * 1024,
 };
 
-export interface HttpServerDeps extends Pick<
-  AppDeps,
-  'audit' | 'clusterId' | 'costly' | 'sunset' | 'metrics' | 'refusalPace' | 'tracer' | 'traceScope'
-> {
-  readonly operations: Operations;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly limits?: Partial<HttpLimits>;
-  /** The memory for answers. */
-  readonly answers: AnswerBudget;
+/** The parts of RequestLimits that the daemon's owner sets, and that tests replace. */
+export interface GivenLimits extends Pick<RequestLimits, 'answers'> {
   /** Absent: a key may send as many requests as it likes. */
   readonly keyRates?: KeyRates;
+  readonly costly?: CostlyTurns;
+  readonly refusalPace?: AppDeps['refusalPace'];
+}
+
+export interface HttpServerDeps {
+  readonly operations: Operations;
+  readonly clock: Clock;
+  readonly watchers: RequestWatchers;
+  readonly terms: AppDeps['terms'];
+  readonly bounds?: Partial<HttpLimits>;
+  readonly limits: GivenLimits;
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
@@ -111,34 +115,28 @@ export interface HttpServer {
 }
 
 export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
-  const limits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
+  const { clock, operations, watchers, limits } = deps;
+  const { log, metrics } = watchers;
+  const bounds = { ...DEFAULT_HTTP_LIMITS, ...deps.bounds };
   let leaving = false;
   let stopping = false;
   const inFlight = new InFlight();
-  const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, log: deps.log });
-  const streams = new EventStreams({
-    clock: deps.clock,
-    log: deps.log,
-    stallMs: limits.answerStallMs,
-  });
-  const clients = deps.clients ?? clientsOf(deps);
-  const gate = new InFlightGate(limits.maxInFlight);
-  const overload = new Overload({
-    gate,
-    turn: limits,
-    tenantOf: clients.tenantOf,
-    metrics: deps.metrics,
-  });
-  const loopTurns = new LoopTurns({ metrics: deps.metrics });
-  const keyRates = deps.keyRates ?? new KeyRates(0);
+  const unread = new UnreadAnswers({ stallMs: bounds.answerStallMs, log });
+  const streams = new EventStreams({ clock, log, stallMs: bounds.answerStallMs });
+  const clients = deps.clients ?? clientsOf({ operations, clock, log });
+  const gate = new InFlightGate(bounds.maxInFlight);
+  const overload = new Overload({ gate, turn: bounds, tenantOf: clients.tenantOf, metrics });
+  const loopTurns = new LoopTurns({ metrics });
+  const { answers, keyRates = new KeyRates(0), refusalPace = new RefusalPace() } = limits;
+  const { costly = new CostlyTurns({ metrics }) } = limits;
+  const arriving = new ArrivingBodies(bounds.maxArrivingBytes);
   const handle = createApp({
-    ...deps,
-    loopTurns,
-    gate,
+    operations,
+    watchers,
+    terms: deps.terms,
+    limits: { loopTurns, gate, unread, answers, arriving, keyRates, costly },
+    refusalPace,
     streams,
-    unread,
-    arriving: new ArrivingBodies(limits.maxArrivingBytes),
-    keyRates,
     clients,
     stopping: () => stopping,
   }).callback();
@@ -166,9 +164,9 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
       unread.follow(response);
     });
   };
-  const server = createListener(limits, deps.tls, onRequest);
+  const server = createListener(bounds, deps.tls, onRequest);
   const shares = new ConnectionShares({
-    most: limits.maxConnectionsPerAddress,
+    most: bounds.maxConnectionsPerAddress,
     isProxy: clients.isProxy,
   });
   server.on('connection', (socket: Socket) => shares.admit(socket));
