@@ -1,7 +1,9 @@
 import { PassThrough, Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { expect } from 'chai';
 import { FileRefused } from '../../src/contracts/files.ts';
 import { listFolder } from '../../src/k8s/files/file-list.ts';
+import { writeFile } from '../../src/k8s/files/file-write.ts';
 import { watchFolder } from '../../src/k8s/files/file-watch.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
 import type { ScriptChannel } from '../../src/k8s/streams/script-channel.ts';
@@ -115,5 +117,37 @@ describe('what a container says of its folders', () => {
     expect(rests).to.equal(4);
     expect(looks).to.be.at.most(6);
     leaving.abort();
+  });
+
+  it('is not waited for without end where a write was called off', async () => {
+    for (const says of ['', 'ready\n']) {
+      const output = new PassThrough();
+      output.write(says);
+      const closed: boolean[] = [];
+      const channel: Pick<ScriptChannel, 'output' | 'write' | 'endInput' | 'close'> = {
+        output,
+        write: async () => {},
+        endInput: () => {},
+        close: ({ kill = false } = {}) => {
+          closed.push(kill);
+          output.destroy();
+        },
+      };
+      const leaving = new AbortController();
+      const content = Readable.from(['all of it']).on('error', () => {});
+      const written = writeFile(async () => channel as ScriptChannel, {
+        target,
+        path: Buffer.from('/hangs'),
+        content,
+        request: { overwrite: true, parents: false },
+        signal: leaving.signal,
+        removedWithinMs: 1,
+      });
+      if (says !== '') await finished(content);
+      leaving.abort(new Error('nobody waits'));
+
+      await rejection(written);
+      expect(closed).to.deep.equal([true, false]);
+    }
   });
 });

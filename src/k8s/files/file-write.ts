@@ -18,6 +18,8 @@ interface Writing extends PodPlace {
   readonly content: Readable;
   readonly request: WriteRequest;
   readonly signal: AbortSignal;
+  /** Milliseconds that the script has to remove what it wrote in vain. */
+  readonly removedWithinMs?: number;
 }
 
 /**
@@ -26,7 +28,7 @@ interface Writing extends PodPlace {
  */
 export const writeFile = async (
   open: (input: Buffer) => Promise<ScriptChannel>,
-  { target, path, content, request, signal }: Writing,
+  { target, path, content, request, signal, removedWithinMs = REMOVED_WITHIN_MS }: Writing,
 ): Promise<WrittenFile> => {
   const end = randomBytes(16).toString('hex');
   const input = [textInput(path), optionLines(request, end, `.sandpool-${target.uid}-files`)];
@@ -34,6 +36,8 @@ export const writeFile = async (
   const reader = new ChannelReader(channel);
   const abort = (): void => {
     content.destroy(signal.reason instanceof Error ? signal.reason : new Error('called off'));
+    // A script that hangs hears of no end. What is closed by then stays so.
+    setTimeout(() => channel.close({ kill: true }), removedWithinMs).unref();
   };
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
