@@ -128,8 +128,8 @@ describe('what a container says of its folders', () => {
         output,
         write: async () => {},
         endInput: () => {},
-        close: ({ kill = false } = {}) => {
-          closed.push(kill);
+        close: (how) => {
+          closed.push(how?.kill === true);
           output.destroy();
         },
       };
