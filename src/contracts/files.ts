@@ -216,7 +216,7 @@ export interface SandboxFiles {
    */
   write(
     place: FilePlace,
-    content: Readable,
+    content: Readable | Buffer,
     request: WriteRequest,
     signal: AbortSignal,
   ): Promise<WrittenFile>;
@@ -270,7 +270,7 @@ export const noFiles = (why: string): SandboxFiles => {
     stat: refuse,
     open: refuse,
     write: (_place, content) => {
-      content.destroy();
+      if ('destroy' in content) content.destroy();
       return refuse();
     },
     remove: refuse,

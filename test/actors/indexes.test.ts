@@ -203,6 +203,7 @@ describe('the index of sandboxes', () => {
       index.acquire('p', 'r1'),
     ]).to.deep.equal(['early', 'late', undefined]);
     index.release('p', 'late');
+    expect(index.nextIdle('p', 'r1')).to.equal('late');
     expect(index.acquire('p', 'r1')).to.equal('late');
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
   });

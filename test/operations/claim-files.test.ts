@@ -77,7 +77,17 @@ describe('files of a claim', () => {
     expect(await read(id, '/home/sandbox/a/b')).to.deep.equal({ text: 'deep', mode: 0o600 });
     expect(await read(id, '/tmp/run')).to.deep.equal({ text: '#!', mode: 0o755 });
     expect(await read(id, '/tmp/no')).to.deep.equal({ text: '', mode: 0o644 });
-    expect(files.prepared).to.deep.equal([id]);
+    expect(files.prepared[0]).to.equal(id);
+  });
+
+  it('are prepared for in the instance that the next claim gets', async () => {
+    const { claim, files } = await filled();
+    await claim(alice, { poolName: 'default', files: [aFile('/tmp/a', '')] });
+    const [, next] = files.prepared;
+    const { id } = await claim(alice, { poolName: 'default' });
+
+    expect(next).to.equal(id);
+    expect(files.prepared).to.have.length(2);
   });
 
   it('are prepared for where a claim brings some, and there alone', async () => {

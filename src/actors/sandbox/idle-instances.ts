@@ -63,6 +63,12 @@ export class IdleInstances {
     });
   }
 
+  /** The one that the next claim of the pool will most likely get; it stays as it is. */
+  next(poolUid: string): string | undefined {
+    const { index, revisionOf, ownBuckets } = this.#deps;
+    return index.nextIdle(poolUid, revisionOf(poolUid), ownBuckets());
+  }
+
   /**
    * Acquires one after an uncached look at what the mirror may not show yet, of which `atLeast` so
    * many are to be known. Refuses with `unavailable` where the truth is out of reach.

@@ -58,6 +58,25 @@ export class IdleSet {
   }
 }
 
+/** An idle instance, and the set that it is in. */
+export interface FoundIdle {
+  readonly among: IdleSet;
+  readonly entry: OrderedEntry;
+}
+
+/** Finds the longest idle instance of several sets, in each of these buckets before others. */
+export const longestOf = (
+  sets: readonly IdleSet[],
+  preferred: readonly number[],
+): FoundIdle | undefined => {
+  let longest: FoundIdle | undefined;
+  for (const among of sets) {
+    const entry = among.first(preferred);
+    if (entry && (!longest || entry.at < longest.entry.at)) longest = { among, entry };
+  }
+  return longest;
+};
+
 const byTime = (a: OrderedEntry, b: OrderedEntry): number => a.at - b.at || (a.id < b.id ? -1 : 1);
 
 export const ALL_BUCKETS: readonly number[] = Array.from(

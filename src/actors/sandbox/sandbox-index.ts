@@ -1,5 +1,5 @@
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { ALL_BUCKETS, IdleSet } from './idle-set.ts';
+import { ALL_BUCKETS, IdleSet, longestOf, type FoundIdle } from './idle-set.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { LiveLists, type LiveFilter } from './live-lists.ts';
 import { samePlace, type Placement } from './placement.ts';
@@ -81,19 +81,21 @@ export class SandboxIndex {
     preferred: readonly number[] = ALL_BUCKETS,
   ): string | undefined {
     const pool = this.#pools.get(poolUid);
-    if (!pool) return undefined;
-    let idle = pool.unclaimed.get(revision)?.idle;
-    let first = idle?.first(preferred);
-    if (!first) {
-      for (const other of others(pool, revision)) {
-        const longest = other.idle.first(preferred);
-        if (longest && (!first || longest.at < first.at)) [idle, first] = [other.idle, longest];
-      }
-    }
-    if (!idle || !first) return undefined;
-    idle.remove(first);
-    pool.held.add(first.id);
-    return first.id;
+    const first = pool && longestIdle(pool, revision, preferred);
+    if (!first) return undefined;
+    first.among.remove(first.entry);
+    pool.held.add(first.entry.id);
+    return first.entry.id;
+  }
+
+  /** The one that `acquire` would acquire now, which stays as it is. */
+  nextIdle(
+    poolUid: string,
+    revision: string,
+    preferred: readonly number[] = ALL_BUCKETS,
+  ): string | undefined {
+    const pool = this.#pools.get(poolUid);
+    return pool && longestIdle(pool, revision, preferred)?.entry.id;
   }
 
   /** Counts those of the pool that are idle and not held. */
@@ -323,6 +325,16 @@ const idsOf = (pool: RevisionIndex, as: Unclaimed, most: number): readonly strin
 
 const isBare = ({ starting, idle, unavailable }: RevisionIndex): boolean =>
   starting.size + idle.size + unavailable.size === 0;
+
+const longestIdle = (
+  pool: PoolIndex,
+  revision: string,
+  preferred: readonly number[],
+): FoundIdle | undefined => {
+  const own = pool.unclaimed.get(revision)?.idle;
+  const ofOthers = (): readonly IdleSet[] => others(pool, revision).map(({ idle }) => idle);
+  return (own && longestOf([own], preferred)) ?? longestOf(ofOthers(), preferred);
+};
 
 const others = ({ unclaimed }: PoolIndex, revision: string): readonly RevisionIndex[] =>
   [...unclaimed].flatMap(([own, pool]) => (own === revision ? [] : [pool]));

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import {
   FileRefused,
   type FileEvent,
@@ -56,16 +56,17 @@ export class InstanceFiles implements SandboxFiles {
 
   async write(
     place: FilePlace,
-    content: Readable,
+    content: Readable | Buffer,
     request: WriteRequest,
     signal: AbortSignal,
   ): Promise<WrittenFile> {
+    const stream = 'destroy' in content ? content : streamOf(content);
     try {
       return await this.#at(place, signal, (at) =>
-        this.#deps.files.write(at, content, { request, signal }),
+        this.#deps.files.write(at, stream, { request, signal }),
       );
     } catch (error) {
-      content.on('error', () => undefined).destroy();
+      stream.on('error', () => undefined).destroy();
       throw error;
     }
   }
@@ -116,3 +117,6 @@ export class InstanceFiles implements SandboxFiles {
     return await this.#deps.enter(id, container, (target) => way({ target, path }));
   }
 }
+
+const streamOf = (bytes: Buffer): Readable =>
+  Readable.from(bytes.length === 0 ? [] : [bytes], { objectMode: false });

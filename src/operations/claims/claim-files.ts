@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { SandboxSnapshot } from '../../actors/sandbox/sandbox-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
@@ -86,6 +85,15 @@ export class ClaimFiles {
       await this.#giveBack(id, mark);
       throw claimFileRefusal(error, { hint: 'the claim was given back' });
     }
+    this.#prepareNext(id);
+  }
+
+  /** Who claims with files from a pool does so again: the next one need not wait. */
+  #prepareNext(id: InstanceId): void {
+    const { supervisor, driver } = this.#deps;
+    const poolUid = supervisor.sandbox(id)?.context.poolUid;
+    const next = poolUid === undefined ? undefined : supervisor.idle.next(poolUid);
+    if (next !== undefined) driver.files.prepare(next);
   }
 
   /**
@@ -126,7 +134,7 @@ export class ClaimFiles {
           driver.files
             .write(
               { id, path },
-              Readable.from(content.length === 0 ? [] : [content], { objectMode: false }),
+              content,
               { overwrite: true, parents: true, ...(mode === undefined ? {} : { mode }) },
               leaving.signal,
             )

@@ -54,13 +54,14 @@ export class Place {
     };
   }
 
+  /** A text comes as a stream, bytes as they are. */
   put(
     path: string | Buffer,
     content: string | Buffer | Readable,
     request: Partial<WriteRequest> = {},
     signal = never,
   ): Promise<WrittenFile> {
-    const source = content instanceof Readable ? content : Readable.from([Buffer.from(content)]);
+    const source = typeof content === 'string' ? Readable.from([Buffer.from(content)]) : content;
     return this.files.write(
       this.at(path),
       source,

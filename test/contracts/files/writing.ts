@@ -15,6 +15,19 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal('onetwo');
   });
 
+  it('takes bytes that are there, also none, and refuses them likewise', async () => {
+    const place = await begin();
+    const bytes = Buffer.alloc(250_000, 'bytes');
+    await place.under.sh(`mkdir ${place.under.folder}/folder`);
+
+    await Promise.all([place.put('many', bytes), place.put('none', Buffer.alloc(0))]);
+
+    expect((await place.get('many')).equals(bytes)).to.equal(true);
+    expect((await place.get('none')).length).to.equal(0);
+    expect(await problemOf(place.put('folder', bytes))).to.equal('is-a-folder');
+    expect(await problemOf(place.put('none', bytes, { overwrite: false }))).to.equal('exists');
+  });
+
   it('makes a file, and says so', async () => {
     const place = await begin();
 

@@ -65,10 +65,10 @@ export class MemoryFiles implements SandboxFiles {
           true;
       if (ifMatch && !(before && same(before.stat))) throw refused('changed');
       this.#makeAbove(place, request.parents);
-      const bytes = await buffer(content);
+      const bytes = 'destroy' in content ? await buffer(content) : content;
       return this.#put(place, 'file', { mode: request.mode ?? before?.stat.mode ?? 0o644, bytes });
     } catch (error) {
-      content.destroy();
+      if ('destroy' in content) content.destroy();
       throw error;
     }
   };

@@ -23,6 +23,8 @@ export interface AgentCallTerms {
    * absent where they come in frames.
    */
   readonly rawBytes?: (head: Buffer) => number;
+  /** Goes right behind the request, without waiting until the agent wants it. */
+  readonly body?: Buffer;
 }
 
 /** No agent took the request: it is not there any more, and nothing was done. */
@@ -92,6 +94,7 @@ export class AgentCall {
       .on('error', (error) => this.#broke(error))
       .once('close', () => this.#broke());
     this.#socket.write(requestOf(terms.tokens));
+    if (terms.body) this.#socket.write(bodyOf(terms.body));
     terms.signal.addEventListener('abort', this.#abort, { once: true });
     this.#watch();
     if (terms.signal.aborted) this.#abort();
@@ -234,6 +237,9 @@ const lengthOf = (bytes: number): Buffer => {
   length.writeUInt32BE(bytes);
   return length;
 };
+
+const bodyOf = (bytes: Buffer): Buffer =>
+  Buffer.concat([...(bytes.length === 0 ? [] : [lengthOf(bytes.length), bytes]), lengthOf(0)]);
 
 const NUL = Buffer.from([0]);
 

@@ -83,23 +83,22 @@ export class EmbeddedFiles implements SandboxFiles {
 
   async write(
     place: FilePlace,
-    content: Readable,
-    request: WriteRequest,
+    content: Readable | Buffer,
+    { mode, overwrite, ifMatch, parents }: WriteRequest,
     signal: AbortSignal,
   ): Promise<WrittenFile> {
-    const { mode, overwrite, ifMatch, parents } = request;
-    const answer = await this.#sent(
-      place,
-      [
-        'write',
-        ...modeToken(mode),
-        ...(overwrite ? [] : ['new', '1']),
-        ...(parents ? ['parents', '1'] : []),
-        ...(ifMatch === undefined ? [] : ['ifmatch', versionsToken(ifMatch)]),
-      ],
-      { content, signal },
+    const tokens = [
+      'write',
+      ...modeToken(mode),
+      ...(overwrite ? [] : ['new', '1']),
+      ...(parents ? ['parents', '1'] : []),
+      ...(ifMatch === undefined ? [] : ['ifmatch', versionsToken(ifMatch)]),
+    ];
+    return writtenFrom(
+      'destroy' in content
+        ? await this.#sent(place, tokens, { content, signal })
+        : await (await this.#begin(place, tokens, { signal, body: content })).answer(),
     );
-    return writtenFrom(answer);
   }
 
   async remove(
@@ -205,7 +204,7 @@ export class EmbeddedFiles implements SandboxFiles {
   async #begin(
     place: FilePlace,
     [operation = '', ...values]: Tokens,
-    terms: Pick<AgentCallTerms, 'signal' | 'rawBytes'>,
+    terms: Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body'>,
   ): Promise<AgentCall> {
     const tokens = [operation, 'path', place.path, ...values];
     let stale: string | undefined;
