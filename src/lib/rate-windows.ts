@@ -7,13 +7,14 @@ export interface Counted {
 }
 
 /**
- * Counts by name in windows that begin with the first of them. At most 10,000 names; the one that
- * began longest ago goes first.
+ * Counts by name in windows that begin with the first of them. At most 10,000 names of a kind,
+ * which is what stands before the first slash; the one of the kind that began longest ago goes
+ * first. Kinds are few, and the code's own.
  */
 export class RateWindows {
   readonly #clock: { now(): number };
-  /** The windows; those that began first stand first. */
-  readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
+  /** The windows by kind; those that began first stand first. */
+  readonly #kinds = new Map<string, Windows>();
 
   constructor(clock: { now(): number }) {
     this.#clock = clock;
@@ -22,11 +23,12 @@ export class RateWindows {
   /** Counts one. */
   count(name: string, limit: number, windowMs: number): Counted {
     const now = this.#clock.now();
-    let window = this.#windows.get(name);
+    const windows = this.#windowsOf(name);
+    let window = windows.get(name);
     if (!window || window.endsAt <= now) {
-      this.#windows.delete(name);
-      this.#makeRoom();
-      this.#windows.set(name, (window = { endsAt: now + windowMs, count: 0 }));
+      windows.delete(name);
+      makeRoom(windows);
+      windows.set(name, (window = { endsAt: now + windowMs, count: 0 }));
     }
     window.count += 1;
     return window.count > limit
@@ -34,8 +36,19 @@ export class RateWindows {
       : { within: true, retryAfterMs: 0 };
   }
 
-  #makeRoom(): void {
-    if (this.#windows.size < MOST_NAMES) return;
-    for (const first of this.#windows.keys()) return void this.#windows.delete(first);
+  #windowsOf(name: string): Windows {
+    const [kind = ''] = name.split('/', 1);
+    const known = this.#kinds.get(kind);
+    if (known) return known;
+    const windows: Windows = new Map();
+    this.#kinds.set(kind, windows);
+    return windows;
   }
 }
+
+type Windows = Map<string, { readonly endsAt: number; count: number }>;
+
+const makeRoom = (windows: Windows): void => {
+  if (windows.size < MOST_NAMES) return;
+  for (const first of windows.keys()) return void windows.delete(first);
+};

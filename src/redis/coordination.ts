@@ -15,6 +15,7 @@ import { keysOf } from './keys.ts';
 import { RedisLeaseStore } from './leases/lease-store.ts';
 import { RedisLeases } from './leases/leases.ts';
 import { RedisQuotas } from './quotas.ts';
+import { redisConsoleSessions } from './console-sessions.ts';
 import { redisRateLimits } from './rate-limits.ts';
 import { RedisRecentAudit } from './recent-audit.ts';
 import { RedisLink } from './redis-link.ts';
@@ -146,6 +147,7 @@ export const redisCoordination = ({
     answerReplicas: (answer) => inquiries.answerReplicas(answer),
     ...redisTokens({ link, keys }),
     ...redisRateLimits({ link, keys }),
+    ...redisConsoleSessions({ link, keys }),
     describe: () => health.describe(),
   };
   return {

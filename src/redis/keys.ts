@@ -57,6 +57,8 @@ export const keysOf = (prefix: string) => {
     tokens: `${prefix}:{tokens}:waiting`,
     tokenTimes: `${prefix}:{tokens}:times`,
     tokenCounts: `${prefix}:{tokens}:counts`,
+    /** Hash by id, the hash of a token: a session of the console, as JSON. */
+    consoleSessions: `${prefix}:{console}:sessions`,
     /** Text: how many there were in the window. */
     rate: (name: string): string => `${prefix}:rate:${name}`,
     /** Sorted set of live replicas, by their last heartbeat. */

@@ -8,6 +8,13 @@ export const OPERATIONS = {
   activity: ['begin_marks', 'ended', 'expire', 'mark_ended', 'touch', 'work'],
   audit: ['add_audit'],
   claims: ['admit_claim', 'beat_waiting', 'count_waiting', 'join_waiting', 'leave_waiting'],
+  console: [
+    'console_sessions',
+    'end_console_session',
+    'end_console_sessions_of',
+    'open_console_session',
+    'use_console_session',
+  ],
   events: ['add_events', 'read_events'],
   history: [
     'count_by_namespace',

@@ -10,6 +10,7 @@ import type { Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { claimsTests } from './claims.ts';
+import { consoleSessionsTests } from './console-sessions.ts';
 
 export interface CoordinationUnderTest {
   readonly coordination: Coordination;
@@ -162,6 +163,7 @@ export const coordinationSuite = (
     });
 
     claimsTests(() => under);
+    consoleSessionsTests(() => under);
 
     describe('revoked keys', () => {
       it('are told to all who follow, until they no longer do', async () => {
@@ -533,6 +535,15 @@ export const coordinationSuite = (
         await under.advance(60_000);
         expect(await count()).to.equal(true);
       });
+    });
+
+    it('keeps a rate of one kind, however many names of another kind there are', async () => {
+      await coordination.countWithin('kept/a', 1, 60_000);
+      await Promise.all(
+        Array.from({ length: 10_001 }, (_, n) => coordination.countWithin(`many/${n}`, 1, 1_000)),
+      );
+
+      expect((await coordination.countWithin('kept/a', 1, 60_000)).within).to.equal(false);
     });
 
     describe('leases', () => {

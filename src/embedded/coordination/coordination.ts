@@ -13,6 +13,7 @@ import { ActivityMarks } from '../store/activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../../model/event-ring.ts';
 import { RateWindows } from '../../lib/rate-windows.ts';
 import { SHARDS } from '../../model/shards.ts';
+import { inProcessConsoleSessions } from './console-session-store.ts';
 import { TokenStore } from './token-store.ts';
 import { inProcessQuotas, Usages } from './usages.ts';
 import { WaitQueue } from './wait-queue.ts';
@@ -38,6 +39,7 @@ export const inProcessCoordination = (
     ...inProcessEvents(clock),
     ...inProcessRevocations(),
     ...inProcessDemand(),
+    ...inProcessConsoleSessions(clock),
     // There is nobody else.
     askReplica: async () => undefined,
     answerReplicas: () => () => undefined,

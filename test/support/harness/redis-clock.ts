@@ -25,8 +25,17 @@ export const advanceRedis = async (
       if (key.includes(':waiting-seen:'))
         for (const field of await node.hkeys(key))
           if (field !== ':front') await node.hincrby(key, field, -milliseconds);
+      if (key.endsWith('{console}:sessions')) await agedSessions(node, key, milliseconds);
       if (key.includes(':request:') && (await node.hexists(key, 'until')) === 1)
         await node.hincrby(key, 'until', -milliseconds);
     }
+  }
+};
+
+const agedSessions = async (node: Redis, key: string, milliseconds: number): Promise<void> => {
+  for (const [id, text] of Object.entries(await node.hgetall(key))) {
+    const entry = JSON.parse(text) as Record<'openedAt' | 'seenAt' | 'endsAt', number>;
+    for (const moment of ['openedAt', 'seenAt', 'endsAt'] as const) entry[moment] -= milliseconds;
+    await node.hset(key, id, JSON.stringify(entry));
   }
 };

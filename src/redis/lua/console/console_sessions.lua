@@ -1,0 +1,13 @@
+-- Reads all sessions of the console.
+--
+-- KEYS: sessions
+-- ARGV: deadline
+-- Returns: `ok` and each session as JSON
+-- Guarantees: those that have ended are not among them.
+
+--- @include "deadline"
+--- @include "console_sessions"
+
+local all = {'ok'}
+each_session(function(id, entry) table.insert(all, shown(id, entry)) end)
+return all
