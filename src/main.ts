@@ -121,9 +121,12 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
           clearTimeout(timer);
         };
       },
-      onReady: ({ address, metricsAddress }) => {
+      onReady: ({ address, metricsAddress, consoleLink }) => {
         writePidFile(dataDir, address, metricsAddress);
-        startUp = startUpOf(config, address);
+        startUp = {
+          ...startUpOf(config, address),
+          ...(consoleLink === undefined ? {} : { consoleLink }),
+        };
         process.stdout.write(readyText(startUp));
       },
       onStopped: ({ sandboxesLeft }) => {

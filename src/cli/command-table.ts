@@ -179,6 +179,17 @@ export const COMMANDS: readonly CommandEntry[] = [
       (await import('./commands/daemon/log-level.ts')).logLevelLeaf(serviceAction),
   },
   {
+    name: 'console',
+    summary: 'Lets you in to the console, where people decide approvals',
+    load: async ({ action }) => (await import('./commands/daemon/console.ts')).consoleGroup(action),
+  },
+  {
+    name: 'operators',
+    summary: 'Says who logs in to the console with a password',
+    load: async ({ action }) =>
+      (await import('./commands/daemon/operators.ts')).operatorsGroup(action),
+  },
+  {
     name: 'config',
     summary: 'Shows and checks the daemon’s settings',
     load: async ({ action }) => (await import('./commands/daemon/config.ts')).configGroup(action),

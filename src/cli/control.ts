@@ -13,6 +13,7 @@ export const askDaemon = async (
   dataDir: string,
   path: string,
   signal: AbortSignal,
+  body?: object,
 ): Promise<IncomingMessage> => {
   const folder = openFolder(dataDir);
   try {
@@ -24,7 +25,9 @@ export const askDaemon = async (
       signal,
       timeout: FIRST_ANSWER_MS,
     });
-    asking.once('timeout', () => asking.destroy(new Error('the daemon gave no answer'))).end();
+    asking
+      .once('timeout', () => asking.destroy(new Error('the daemon gave no answer')))
+      .end(body === undefined ? '' : JSON.stringify(body));
     const [answer] = (await once(asking, 'response')) as [IncomingMessage];
     if (answer.statusCode === 200) return answer;
     throw new CliFailure(`the daemon says: ${await refusalOf(answer)}`);
@@ -73,3 +76,17 @@ const refusalOf = async (answer: IncomingMessage): Promise<string> => {
     return text;
   }
 };
+
+/** Asks for something small, and returns its answer. */
+export const commandDaemon = async (
+  dataDir: string,
+  path: string,
+  body: object,
+): Promise<Readonly<Record<string, unknown>>> => {
+  const answer = await askDaemon(dataDir, path, AbortSignal.timeout(COMMAND_MS), body);
+  let text = '';
+  for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) text += chunk;
+  return JSON.parse(text) as Readonly<Record<string, unknown>>;
+};
+
+const COMMAND_MS = 30_000;

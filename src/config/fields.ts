@@ -79,6 +79,19 @@ export const origin = z.string().refine((value) => {
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === value;
 }, 'must be an origin such as https://console.example.com, without a path');
 
+/** Plain HTTP would let anybody on the way be anybody. */
+export const issuer = z.string('must be text').refine((value) => {
+  const url = parseUrl(value);
+  return (
+    url !== undefined &&
+    url.username === '' &&
+    url.search === '' &&
+    url.hash === '' &&
+    (url.protocol === 'https:' ||
+      (url.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)))
+  );
+}, 'must be an https:// URL without query and fragment, http:// on loopback alone');
+
 export const redisUrl = z.string().refine((value) => {
   const url = parseUrl(value);
   return (

@@ -20,6 +20,8 @@ import {
   redisSettings,
   terminalSettings,
   auditSettings,
+  consoleSettings,
+  openIdSettings,
   historySettings,
 } from './sections.ts';
 
@@ -251,6 +253,8 @@ export const ConfigSchema = z
           description: 'When deprecated operations are to go; told in their Sunset header.',
         }),
     }),
+    console: consoleSettings,
+    openId: openIdSettings,
     terminal: terminalSettings,
     kubernetes: kubernetesSettings,
     redis: redisSettings,

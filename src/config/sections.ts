@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, duration, label, origin, path, redisUrl, whole } from './fields.ts';
+import { choice, duration, issuer, label, origin, path, redisUrl, whole } from './fields.ts';
 import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts';
 
 /** The settings of one part each, as schema.ts puts them together. */
@@ -168,6 +168,58 @@ export const redisSettings = z
   .refine((group) => group.mode === 'cluster' || group.urls.length <= 1, {
     path: ['urls'],
     error: 'must be one, unless redis.mode is cluster',
+  });
+
+const claimValues = (role: string) =>
+  z
+    .array(z.string('must be text').min(1).max(256), 'must be a list of texts')
+    .max(256)
+    .meta({ description: `Values of openId.roleClaim that make a person ${role}.` });
+
+const claimName = (description: string) =>
+  z.string('must be text').min(1, 'must not be empty').max(256).meta({ description });
+
+export const consoleSettings = z.strictObject({
+  mode: choice(['on', 'off'], 'Whether people can log in at /console.'),
+  url: origin.optional().meta({
+    description:
+      'Origin under which people open the console, such as https://sandpool.example.com. ' +
+      'Unset: loopback addresses alone.',
+  }),
+});
+
+export const openIdSettings = z
+  .strictObject({
+    issuer: issuer.optional().meta({
+      description: 'Issuer of OpenID Connect for the console. Unset: nobody logs in by it.',
+    }),
+    clientId: z
+      .string('must be text')
+      .min(1, 'must not be empty')
+      .max(256)
+      .optional()
+      .meta({ description: 'The client that the provider knows this daemon by.' }),
+    clientSecretFile: path('File with the secret of the client; read at the start.').optional(),
+    scopes: z
+      .array(
+        z.string('must be text').regex(/^[!#-[\]-~]{1,128}$/, 'must be scopes'),
+        'must be a list of scopes',
+      )
+      .max(16)
+      .meta({ description: 'Scopes that the provider is asked for.' }),
+    roleClaim: claimName('Claim of the ID token by whose values people get their roles.'),
+    viewers: claimValues('a viewer, who looks'),
+    operators: claimValues('an operator, who decides approvals'),
+    admins: claimValues('an admin, who ends sessions of others as well'),
+    userClaim: claimName("Claim of the user whose API keys are the person's own."),
+  })
+  .refine((group) => (group.issuer === undefined) === (group.clientId === undefined), {
+    path: ['clientId'],
+    error: 'must be set beside openId.issuer, and only then',
+  })
+  .refine((group) => group.scopes.includes('openid'), {
+    path: ['scopes'],
+    error: 'must hold openid',
   });
 
 export const terminalSettings = z.strictObject({

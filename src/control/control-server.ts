@@ -7,9 +7,16 @@ import { pipeline } from 'node:stream/promises';
 import type { AuditSink } from '../contracts/audit.ts';
 import type { Log } from '../contracts/log.ts';
 
+/** Commands by path: what each is given as JSON, and answers. */
+export type ControlCommands = Readonly<
+  Record<string, (body: unknown) => Promise<{ readonly status: number; readonly body: object }>>
+>;
+
 export interface ControlDeps {
   readonly dataDir: string;
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
+  /** Absent: backups alone. */
+  readonly commands?: ControlCommands | undefined;
   readonly log: Log;
   readonly audit?: AuditSink | undefined;
 }
@@ -17,7 +24,7 @@ export interface ControlDeps {
 /**
  * Serves whoever owns the data folder, by HTTP over the socket `control.sock` in it. No key is
  * needed: the folder is its owner's alone. `POST /backup` answers a backup as gzipped tar, or 409
- * while another is under way.
+ * while another is under way. Beside it the commands that it was given.
  */
 export class ControlServer {
   readonly #deps: ControlDeps;
@@ -64,6 +71,14 @@ export class ControlServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const command =
+      request.method === 'POST' ? this.#deps.commands?.[request.url ?? ''] : undefined;
+    if (command) {
+      const { status, body } = await command(await readJson(request));
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(body));
+      return;
+    }
     request.resume();
     if (request.method !== 'POST' || request.url !== '/backup')
       return refuse(response, 404, 'there is nothing at this path');
@@ -90,6 +105,16 @@ export class ControlServer {
 }
 
 const MOST_CONNECTIONS = 8;
+const MOST_BYTES = 16_384;
+
+const readJson = async (request: IncomingMessage): Promise<unknown> => {
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8') as AsyncIterable<string>) {
+    text += chunk;
+    if (text.length > MOST_BYTES) throw new Error('the request is too long');
+  }
+  return text === '' ? {} : (JSON.parse(text) as unknown);
+};
 
 /** By the open folder, since the path of a socket may have 107 bytes only. */
 const controlSocket = (folder: number): string => `/proc/self/fd/${folder}/control.sock`;

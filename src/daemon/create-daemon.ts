@@ -7,6 +7,7 @@ import { readInstanceTypes } from '../config/instance-types.ts';
 import { sourceTerms } from '../config/source-terms.ts';
 import type { LevelledLog } from '../contracts/log.ts';
 import { ControlServer } from '../control/control-server.ts';
+import { openConsole } from './console.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
 import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
@@ -68,6 +69,7 @@ export const createDaemon = async (
   const parts = { ...opened, driver: measuredDriver(opened.driver, metrics) };
   const { clock, driver, coordination, history, records } = parts;
   const audit = openAudit(config, { ...process, parts });
+  const people = openConsole(config, { parts, log, audit, addressOf: () => life.address });
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock, revocations: coordination });
   const quotaLimits = new QuotaLimits({
     quotas: records.quotas,
@@ -139,7 +141,7 @@ export const createDaemon = async (
     clusterId: config.clusterId,
     newUid: () => idAt(clock.now()),
   });
-  const life = { started: false, stopping: false };
+  const life = { started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });
   const operations = operationsOf(config, log, {
     parts,
@@ -198,6 +200,7 @@ export const createDaemon = async (
     terms: { clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset) },
     gateway,
     upgrade,
+    console: people && { people: people.access, url: people.url },
     tls: tls?.identity,
     clients,
     limits: {
@@ -210,7 +213,13 @@ export const createDaemon = async (
     },
   });
 
-  const control = new ControlServer({ dataDir: config.dataDir, backup: parts.backup, log, audit });
+  const control = new ControlServer({
+    dataDir: config.dataDir,
+    backup: parts.backup,
+    commands: people?.commands,
+    log,
+    audit,
+  });
 
   return {
     failed: parts.failed,
@@ -261,9 +270,14 @@ export const createDaemon = async (
       });
       life.started = true;
       const protocol = config.tls.certFile === undefined ? 'http' : 'https';
+      const address = `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+      life.address = address;
       return {
-        address: `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`,
+        address,
         firstStart,
+        ...(firstStart && people && parts.makesDefaultPool
+          ? { consoleLink: await people.linkAt(address) }
+          : {}),
         ...(metricsAddress === undefined ? {} : { metricsAddress }),
       };
     },

@@ -1,16 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-  openSync,
-  fsyncSync,
-  closeSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writePrivate } from '../lib/private-file.ts';
 import { parseApiKey } from '../model/api-key-text.ts';
 import type { Role, Tenant } from '../model/tenant.ts';
 import { mintApiKey, secretMatches, type ApiKeyMirror } from '../operations/keys/api-keys.ts';
@@ -83,30 +74,4 @@ const ensureKey = async (
   );
   await apiKeys.create(minted.record);
   writePrivate(file, `${minted.apiKey}\n`);
-};
-
-/** Whole or not at all, and for this user alone. */
-const writePrivate = (file: string, text: string): void => {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  chmodSync(dirname(file), 0o700);
-  const next = `${file}.${process.pid}`;
-  const descriptor = openSync(next, 'w', 0o600);
-  try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(next, file);
-  syncFolder(dirname(file));
-};
-
-/** Else a power cut could take the file back, while the keys that need it stay. */
-const syncFolder = (folder: string): void => {
-  const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 };

@@ -5,6 +5,8 @@ export interface Started {
   readonly address: string;
   readonly metricsAddress?: string;
   readonly firstStart: boolean;
+  /** Logs one browser in to the console, once and soon. */
+  readonly consoleLink?: string;
 }
 
 /** A composed daemon, as its process sees it. */

@@ -11,6 +11,8 @@ export interface StartUp {
   readonly poolName: string;
   /** The folder of the admin key, of a replica that was given its secrets. */
   readonly secretsDir?: string;
+  /** Logs one browser in to the console, once and within five minutes. */
+  readonly consoleLink?: string;
 }
 
 /**
@@ -32,6 +34,9 @@ export const readyText = (startUp: StartUp): string => {
       `'content-type: application/json' -d '{"poolName":"${startUp.poolName}"}' ` +
       `${startUp.address}/sandboxes`,
     `  ${sandpool} shell`,
+    ...(startUp.consoleLink === undefined
+      ? []
+      : [`Console, once and within five minutes: ${startUp.consoleLink}`]),
     '',
   ].join('\n');
 };

@@ -22,10 +22,22 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   tracing: ['contracts', 'model', 'lib'],
   client: ['model', 'lib'],
   control: ['contracts'],
+  identity: ['contracts', 'model', 'lib'],
   audit: ['contracts'],
   config: ['model', 'lib'],
   process: ['contracts', 'model', 'lib'],
-  cli: ['client', 'audit', 'model', 'lib', 'config', 'process', 'main.ts', 'daemon', 'doctor'],
+  cli: [
+    'client',
+    'audit',
+    'model',
+    'lib',
+    'config',
+    'process',
+    'main.ts',
+    'daemon',
+    'doctor',
+    'identity',
+  ],
   'main.ts': ['config', 'daemon', 'process', 'lib'],
 };
 
@@ -262,6 +274,8 @@ describe('the source tree', () => {
       redlock: ['redis'],
       'prom-client': ['metrics'],
       pino: ['process'],
+      '@node-rs/argon2': ['identity'],
+      'openid-client': ['identity'],
       yaml: ['config', 'cli', 'http'],
       undici: ['k8s'],
       '@kubernetes/client-node': ['k8s'],
@@ -303,7 +317,9 @@ describe('the source tree', () => {
   });
 
   it('writes to the console in the command line only', () => {
-    expect(offenders(/\bconsole\s*\./, (path) => path.startsWith('cli/'))).to.deep.equal([]);
+    expect(offenders(/(?<![.\w])console\s*\./, (path) => path.startsWith('cli/'))).to.deep.equal(
+      [],
+    );
   });
 
   it('has no `any`', () => {

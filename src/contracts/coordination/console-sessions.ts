@@ -12,7 +12,7 @@ export interface KeptConsoleSession {
   readonly seenAt: number;
   /** When it ends, however much it is used. */
   readonly endsAt: number;
-  /** What else is known of it. */
+  /** Holds what else is known of it. */
   readonly value: string;
 }
 
@@ -25,7 +25,7 @@ export interface NewConsoleSession extends Pick<KeptConsoleSession, 'id' | 'oper
   readonly replaces: string | undefined;
 }
 
-/** Sessions of people at the console. All of it rejects with `unavailable` where it can't be known. */
+/** Sessions of people at the console. Rejects with `unavailable` where they can't be known. */
 export interface ConsoleSessions {
   /**
    * Keeps a new one. The person's oldest goes where they have MAX_CONSOLE_SESSIONS_OF_PERSON;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Refusal, unavailable } from '../../model/refusals.ts';
+import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
 import type { ArrivingBodies } from '../server/arriving-bodies.ts';
 import { parseStrictJson } from './strict-json.ts';
 
@@ -36,6 +36,33 @@ export const readJsonBody = async (
   if (bytes.length === 0) return { value: {}, bytes };
   checkContentType(request, mergePatch);
   return { value: parseStrictJson(bytes), bytes };
+};
+
+/** Bytes of a page's form. */
+const MAX_FORM_BYTES = 65_536;
+const FORM_TYPE = /^application\/x-www-form-urlencoded *(; *charset="?utf-?8"?)?$/i;
+
+/** The fields of a page's form. Refuses another type, a field twice, and what is too large. */
+export const readForm = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  arriving: ArrivingBodies,
+): Promise<ReadonlyMap<string, string>> => {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
+    await refuseTooLarge(request, response);
+  checkEncoding(request);
+  if (!FORM_TYPE.test(request.headers['content-type'] ?? ''))
+    throw unsupported('the body must be application/x-www-form-urlencoded in UTF-8');
+  if (awaitsContinue.has(request)) response.writeContinue();
+  const bytes = await readBytes(request, response, arriving);
+  if (bytes.length > MAX_FORM_BYTES)
+    throw new Refusal('PAYLOAD_TOO_LARGE', `the form is larger than ${MAX_FORM_BYTES} bytes`);
+  const fields = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(bytes.toString('utf8'))) {
+    if (fields.has(name)) throw invalidArgument(name.slice(0, 64), 'is given twice');
+    fields.set(name, value);
+  }
+  return fields;
 };
 
 export interface BodyTerms {

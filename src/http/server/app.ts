@@ -4,6 +4,7 @@ import type { Log } from '../../contracts/log.ts';
 import { silentMetrics, type Metrics } from '../../contracts/metrics.ts';
 import type { Tracer, TraceScope } from '../../contracts/tracing.ts';
 import type { Operations } from '../../operations/operations.ts';
+import { consolePages, type ConsoleDeps } from '../console/console.ts';
 import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
 import { inNamespace } from '../router/in-namespace.ts';
@@ -54,6 +55,8 @@ export interface AppDeps extends Pick<RouterDeps, 'clients' | 'streams' | 'limit
   readonly refusalPace: Pick<RefusalPace, 'note' | 'hold'>;
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
+  /** Absent: there is no console. */
+  readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving'> | undefined;
 }
 
 /** Every operation of the API. */
@@ -88,6 +91,7 @@ export const createApp = ({
   watchers: { log, metrics, tracer, traceScope, audit },
   refusalPace,
   stopping,
+  console,
   ...deps
 }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
@@ -98,6 +102,8 @@ export const createApp = ({
   app.use(admit(stopping));
   const routes = routesOf(operations, new PoolPreviews({ metrics }));
   app.use(pages(routes));
+  if (console)
+    app.use(consolePages({ ...console, clients: deps.clients, arriving: deps.limits.arriving }));
   app.use(routerOf(routes, { ...deps, operations, log }));
   app.use(nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.

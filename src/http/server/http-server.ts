@@ -76,6 +76,8 @@ export interface HttpServerDeps {
   readonly terms: AppDeps['terms'];
   readonly bounds?: Partial<HttpLimits>;
   readonly limits: GivenLimits;
+  /** Absent: there is no console. */
+  readonly console?: AppDeps['console'];
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
@@ -138,6 +140,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     refusalPace,
     streams,
     clients,
+    console: deps.console,
     stopping: () => stopping,
   }).callback();
   /**

@@ -1,0 +1,211 @@
+import { type Command, Option } from 'commander';
+import type { Action } from '../../action.ts';
+import { dataDirOf } from '../../connection.ts';
+import { type CliContext, print } from '../../context.ts';
+import { commandDaemon } from '../../control.ts';
+import { CliFailure } from '../../failure.ts';
+import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { readPassword } from '../../terminal/password.ts';
+
+interface Place {
+  readonly dataDir?: string;
+}
+
+interface NewOperator extends Place {
+  readonly role: string;
+  readonly user: readonly string[];
+}
+
+interface ShownOperators {
+  readonly operators: readonly {
+    readonly name: string;
+    readonly role: string;
+    readonly users: readonly string[];
+    readonly locked: boolean;
+  }[];
+  readonly locked: readonly string[];
+}
+
+/** `operators add|list|lock|unlock|remove|entry`. */
+export const operatorsGroup = (action: Action): Command =>
+  group('operators', 'Says who logs in to the console with a password', [
+    addLeaf(action),
+    listLeaf(action),
+    changeLeaf(action, {
+      name: 'lock',
+      summary:
+        'Locks a person out of the console and ends their sessions: an operator by name, or ' +
+        'anybody by the identity that sessions show.',
+      operand: 'identity',
+      examples: [
+        'sandpool operators lock ada',
+        'sandpool operators lock "https://login.example.com#248289761001"',
+      ],
+      done: 'is locked',
+    }),
+    changeLeaf(action, {
+      name: 'unlock',
+      summary: 'Lets a locked person in again.',
+      operand: 'identity',
+      examples: ['sandpool operators unlock ada'],
+      done: 'is no longer locked',
+    }),
+    changeLeaf(action, {
+      name: 'remove',
+      summary: 'Removes an operator and ends their sessions.',
+      operand: 'name',
+      examples: ['sandpool operators remove ada'],
+      done: 'is removed',
+    }),
+    entryLeaf(action),
+  ]);
+
+const addLeaf = (action: Action): Command =>
+  withPlace(
+    withRole(
+      leaf({
+        usage: 'add <name>',
+        summary:
+          'Adds an operator, or gives one another password, role and users. The password is ' +
+          'asked on the terminal, else read from the standard input.',
+        examples: [
+          'sandpool operators add ada',
+          'sandpool operators add ada --role admin --user ada-ci < password.txt',
+        ],
+      }),
+    ),
+  ).action(
+    action(1, async (context, [name], options: NewOperator) => {
+      const { replaced } = await ask(context, options, '/operators/add', {
+        name: String(name),
+        role: options.role,
+        users: options.user,
+        password: await readPassword(context),
+      });
+      await print(
+        context.stdout,
+        `${String(name)} is ${replaced === true ? 'changed' : 'added'}\n`,
+      );
+      return 0;
+    }),
+  );
+
+const listLeaf = (action: Action): Command =>
+  withPlace(
+    addOutputOption(
+      leaf({
+        usage: 'list',
+        summary: 'Lists the operators with a password, and who else is locked out.',
+        examples: ['sandpool operators list', 'sandpool operators list -o json'],
+      }),
+    ),
+  ).action(
+    action(0, async (context, _operands, options: Place & OutputOptions) => {
+      const value = (await ask(
+        context,
+        options,
+        '/operators/list',
+        {},
+      )) as unknown as ShownOperators;
+      await show(context, options, { value, text: () => tableOf(value) });
+      return 0;
+    }),
+  );
+
+const tableOf = ({ operators, locked }: ShownOperators): string => {
+  if (operators.length + locked.length === 0)
+    return 'no operators yet; sandpool operators add NAME adds one\n';
+  const rows = [
+    ['NAME', 'ROLE', 'USERS', 'STATUS'],
+    ...operators.map(({ name, role, users, locked: isLocked }) => [
+      name,
+      role,
+      [name, ...users].join(','),
+      isLocked ? 'locked' : 'active',
+    ]),
+    ...locked.map((identity) => [identity, '-', '-', 'locked']),
+  ];
+  const widths = [0, 1, 2].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+};
+
+interface Change {
+  readonly name: string;
+  readonly summary: string;
+  readonly operand: string;
+  readonly examples: readonly string[];
+  readonly done: string;
+}
+
+const changeLeaf = (action: Action, { name, summary, operand, examples, done }: Change): Command =>
+  withPlace(leaf({ usage: `${name} <${operand}>`, summary, examples })).action(
+    action(1, async (context, [whom], options: Place) => {
+      const { sessionsEnded } = await ask(context, options, `/operators/${name}`, {
+        [operand]: String(whom),
+      });
+      const ended =
+        typeof sessionsEnded === 'number' ? `; sessions that ended: ${sessionsEnded}` : '';
+      await print(context.stdout, `${String(whom)} ${done}${ended}\n`);
+      return 0;
+    }),
+  );
+
+const entryLeaf = (action: Action): Command =>
+  withRole(
+    leaf({
+      usage: 'entry <name>',
+      summary:
+        'Prints an operator as operators.json has it, for the Secret of replicas on Kubernetes. ' +
+        'Asks no daemon.',
+      examples: ['sandpool operators entry ada --role operator < password.txt'],
+    }),
+  ).action(
+    action(1, async (context, [name], options: Omit<NewOperator, 'dataDir'>) => {
+      const { operatorEntry } = await import('../../../identity/operator-entry.ts');
+      const entry = await operatorEntry({
+        name: String(name),
+        role: options.role,
+        users: options.user,
+        password: await readPassword(context),
+        addedAt: new Date().toISOString(),
+      }).catch((error: unknown) => {
+        throw new CliFailure(error instanceof Error ? error.message : String(error));
+      });
+      await print(context.stdout, `${JSON.stringify({ operators: [entry] }, undefined, 2)}\n`);
+      return 0;
+    }),
+  );
+
+const withRole = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--role <role>', 'what the operator may do')
+        .choices(['viewer', 'operator', 'admin'])
+        .default('operator'),
+    )
+    .option(
+      '--user <user>',
+      'another user whose API keys are the person’s own; may be repeated',
+      (user: string, users: readonly string[]) => [...users, user],
+      [],
+    );
+
+const withPlace = (command: Command): Command =>
+  command.option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]');
+
+const ask = async (
+  context: CliContext,
+  options: Place,
+  path: string,
+  body: object,
+): Promise<Readonly<Record<string, unknown>>> =>
+  await commandDaemon(await dataDirOf(options, context.env), path, body);

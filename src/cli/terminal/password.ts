@@ -1,0 +1,63 @@
+import { CliFailure } from '../failure.ts';
+import { type CliContext, print } from '../context.ts';
+
+const LONGEST = 1_024;
+
+/**
+ * A password: typed twice and not shown on a terminal, else the first line of the standard input.
+ * It is never an argument, which everybody on the machine could read.
+ */
+export const readPassword = async (context: CliContext): Promise<string> => {
+  const { stdin, stderr } = context;
+  if (!stdin.isTTY || !stdin.setRawMode) return firstLine(await allOf(stdin));
+  const first = await typed(context, 'Password: ');
+  const second = await typed(context, 'Again: ');
+  if (first !== second) throw new CliFailure('the two are not the same');
+  await print(stderr, '');
+  return first;
+};
+
+const allOf = async (stdin: CliContext['stdin']): Promise<string> => {
+  let text = '';
+  for await (const chunk of stdin as AsyncIterable<Buffer | string>) {
+    text += chunk.toString();
+    if (text.length > LONGEST) break;
+  }
+  return text;
+};
+
+const firstLine = (text: string): string => {
+  const line = text.split('\n', 1)[0]?.replace(/\r$/, '') ?? '';
+  if (line === '') throw new CliFailure('there is no password on the standard input');
+  return line;
+};
+
+const typed = async (context: CliContext, question: string): Promise<string> => {
+  const { stdin, stderr } = context;
+  await print(stderr, question);
+  stdin.setRawMode?.(true);
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      let text = '';
+      const onData = (chunk: Buffer | string): void => {
+        for (const character of chunk.toString()) {
+          if (character === '\r' || character === '\n') return done(() => resolve(text));
+          if (character === '\u0003' || character === '\u0004')
+            return done(() => reject(new CliFailure('called off')));
+          if (character === '\u007f' || character === '\b') text = text.slice(0, -1);
+          else if (text.length < LONGEST) text += character;
+        }
+      };
+      const done = (settle: () => void): void => {
+        stdin.off('data', onData);
+        stdin.pause();
+        settle();
+      };
+      stdin.on('data', onData);
+      stdin.resume();
+    });
+  } finally {
+    stdin.setRawMode?.(false);
+    await print(stderr, '\n');
+  }
+};

@@ -1,0 +1,59 @@
+/** Markup that may be sent as it is. */
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Shown = string | number | Html | readonly Shown[] | undefined;
+
+/**
+ * Makes markup of a template. Whatever is put in is text: it can't become markup, and what would
+ * not be seen in it, or turn its order round, is shown by its code point.
+ */
+export const html = (parts: TemplateStringsArray, ...values: readonly Shown[]): Html =>
+  new Html(parts.reduce((text, part, at) => text + shown(values[at - 1]) + part));
+
+const shown = (value: Shown): string => {
+  if (value === undefined) return '';
+  if (value instanceof Html) return value.text;
+  if (typeof value === 'string' || typeof value === 'number') return escaped(visible(`${value}`));
+  return value.map(shown).join('');
+};
+
+/**
+ * Characters that show as nothing, as plain space, or that change the order or the look of others:
+ * controls, marks of direction, joiners, private and unassigned ones, halves of pairs, separators,
+ * spaces but the plain one, fillers, variation selectors.
+ */
+const UNSEEN = new RegExp(
+  `[${[
+    String.raw`\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}`,
+    String.raw`\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000`,
+    String.raw`\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc`,
+    String.raw`\ufe00-\ufe0f\u{e0100}-\u{e01ef}`,
+  ].join('')}]`,
+  'gu',
+);
+
+/** Shows what would not be seen by its code point; lines stay lines. */
+export const visible = (text: string): string =>
+  text.replaceAll(UNSEEN, (unseen) =>
+    unseen === '\n'
+      ? '\n'
+      : `[U+${(unseen.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,
+  );
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  '`': '&#96;',
+};
+
+const escaped = (text: string): string =>
+  text.replaceAll(/[&<>"'`]/g, (character) => ENTITIES[character] ?? '');

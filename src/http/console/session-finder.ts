@@ -1,0 +1,46 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { forbidden } from '../../model/refusals.ts';
+import type {
+  ConsoleOperations,
+  OpenSession,
+} from '../../operations/console/console-operations.ts';
+import { cookieOf, SESSION_COOKIE } from './cookies.ts';
+import { checkOrigin, siteOf } from './site.ts';
+
+const READS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);
+
+/** Gives the console what it is served with. */
+export interface ConsoleTerms {
+  readonly people: ConsoleOperations;
+  /** The origin that people open; undefined: loopback addresses alone. */
+  readonly url: string | undefined;
+}
+
+/**
+ * Finds the session of a request to the API; undefined where it has none. Refuses a key beside the
+ * cookie, and a write without the exact Origin and the session's X-CSRF-Token.
+ */
+export const sessionFinder =
+  ({ people, url }: ConsoleTerms) =>
+  async (request: IncomingMessage): Promise<OpenSession['person'] | undefined> => {
+    const token = cookieOf(request, SESSION_COOKIE);
+    if (token === undefined) return undefined;
+    const site = siteOf(request, url);
+    const session = await people.openSession(token);
+    if (!session) return undefined;
+    if (!READS.has(request.method)) {
+      checkOrigin(request, site);
+      const csrf = request.headers['x-csrf-token'];
+      checkCsrf(session, typeof csrf === 'string' ? csrf : undefined);
+    }
+    return session.person;
+  };
+
+/** Refuses what does not carry the session's own token. */
+export const checkCsrf = ({ csrf }: OpenSession, given: string | undefined): void => {
+  if (given === undefined || !timingSafeEqual(digest(given), digest(csrf)))
+    throw forbidden('the CSRF token is missing or another session’s: load the page again');
+};
+
+const digest = (text: string): Buffer => Buffer.from(hash('sha256', text, 'hex'));

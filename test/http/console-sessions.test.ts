@@ -1,0 +1,354 @@
+import { expect } from 'chai';
+import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-support.ts';
+
+const SESSION = '__Host-sandpool-session';
+const MINUTE_MS = 60_000;
+
+describe('sessions at the console', () => {
+  let world: ConsoleWorld;
+  beforeEach(async () => {
+    world = await aConsole();
+    anOperator(world, 'ada');
+    anOperator(world, 'bob', 'admin');
+  });
+  afterEach(() => world.stop());
+
+  it('lead to the login, and begin with a cookie for this host alone', async () => {
+    const browser = world.browser();
+
+    const before = await browser.get('/console/sessions');
+    const login = await browser.logIn('ada');
+
+    expect(before.status).to.equal(303);
+    expect(before.headers['location']).to.equal('/console/login?next=%2Fconsole%2Fsessions');
+    expect(login.status).to.equal(200);
+    const [cookie] = (login.headers['set-cookie'] ?? '').split(/,(?=__Host-)/);
+    expect(cookie).to.match(
+      /^__Host-sandpool-session=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/,
+    );
+    expect((await browser.get('/console/sessions')).text).to.contain('ada');
+  });
+
+  it('show pages that run nothing and are kept nowhere', async () => {
+    const { headers, text } = await world.browser().get('/console/login');
+
+    expect(headers).to.include({
+      'cache-control': 'no-store',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'same-origin',
+    });
+    expect(headers['content-security-policy']).to.equal(
+      "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; " +
+        "frame-ancestors 'none'",
+    );
+    expect(text).to.not.match(/<script|<style|style=|\son\w+=/);
+  });
+
+  it('are not begun by a wrong password, an unknown name, or a locked operator', async () => {
+    world.operators.lock('bob');
+    const browser = world.browser();
+    const answers = [
+      await browser.logIn('ada', 'wrong'),
+      await browser.logIn('nobody'),
+      await browser.logIn('bob'),
+    ];
+
+    expect(answers.map(({ status }) => status)).to.deep.equal([403, 403, 403]);
+    expect(new Set(answers.map(({ text }) => text)).size, 'all say the same').to.equal(1);
+    expect(browser.cookies.size).to.equal(0);
+  });
+
+  it('end after half an hour without use, and after 12 hours in any case', async () => {
+    const [idle, busy] = [world.browser(), world.browser()];
+    await idle.logIn('ada');
+    await busy.logIn('ada');
+    for (let n = 0; n < 24; n++) {
+      expect(await busy.isLoggedIn(), `after ${n} times 30 minutes`).to.equal(true);
+      world.clock.advance(30 * MINUTE_MS - 1);
+    }
+    world.clock.advance(MINUTE_MS);
+
+    expect(await idle.isLoggedIn()).to.equal(false);
+    expect(await busy.isLoggedIn()).to.equal(false);
+  });
+
+  it('are never one that the browser brought: each login makes a new one', async () => {
+    const browser = world.browser();
+    const fixed = 'A'.repeat(43);
+    browser.cookies.set(SESSION, fixed);
+    await browser.logIn('ada');
+
+    expect(browser.cookies.get(SESSION)).to.not.equal(fixed);
+    const attacker = world.browser();
+    attacker.cookies.set(SESSION, fixed);
+    expect(await attacker.isLoggedIn()).to.equal(false);
+  });
+
+  it('end when the same browser logs in again', async () => {
+    const browser = world.browser();
+    await browser.logIn('ada');
+    const old = world.browser();
+    for (const [name, value] of browser.cookies) old.cookies.set(name, value);
+    expect(await old.isLoggedIn()).to.equal(true);
+    await browser.logIn('ada');
+
+    expect(await old.isLoggedIn()).to.equal(false);
+    expect(await browser.isLoggedIn()).to.equal(true);
+  });
+
+  it('are of no use to who stole the cookie, once the person has logged out', async () => {
+    const browser = world.browser();
+    await browser.logIn('ada');
+    const thief = world.browser();
+    thief.cookies.set(SESSION, browser.cookies.get(SESSION) ?? '');
+    const csrf = await browser.csrf();
+    await browser.post('/console/logout', { csrf });
+
+    expect(await thief.isLoggedIn()).to.equal(false);
+    expect(browser.cookies.has(SESSION)).to.equal(false);
+  });
+
+  it('end everywhere at once', async () => {
+    const [one, other, bobs] = [world.browser(), world.browser(), world.browser()];
+    await one.logIn('ada');
+    await other.logIn('ada');
+    await bobs.logIn('bob');
+    await one.post('/console/logout-everywhere', { csrf: await one.csrf() });
+
+    expect(await other.isLoggedIn()).to.equal(false);
+    expect(await bobs.isLoggedIn()).to.equal(true);
+  });
+
+  it('end with the lock, the removal or the new password of their operator', async () => {
+    const browser = world.browser();
+    for (const end of [
+      () => world.operators.lock('ada'),
+      () => world.operators.remove('ada'),
+      () =>
+        world.operators.put({
+          name: 'ada',
+          role: 'operator',
+          passwordHash: '$argon2id$another',
+          users: [],
+          addedAt: '2026-01-02T00:00:00Z',
+        }),
+    ]) {
+      world.operators.unlock('ada');
+      anOperator(world, 'ada');
+      await browser.logIn('ada');
+      expect(await browser.isLoggedIn()).to.equal(true);
+      end();
+      expect(await browser.isLoggedIn()).to.equal(false);
+    }
+  });
+
+  it('are listed and ended by their person, and by an admin', async () => {
+    const [ada, bob] = [world.browser(), world.browser()];
+    await ada.logIn('ada');
+    await bob.logIn('bob');
+    const adas = await ada.get('/console/sessions');
+    const bobs = await bob.get('/console/sessions');
+    const sessionOfAda = /name="session"\s+value="([^"]+)"/.exec(bobs.text)?.[1] ?? '';
+    const [bobsOwn] = (await world.coordination.consoleSessions()).filter(
+      ({ operator }) => operator === 'bob',
+    );
+
+    expect(adas.text).to.not.contain('bob');
+    expect(
+      (
+        await ada.post('/console/sessions/end', {
+          session: bobsOwn?.id ?? '',
+          csrf: await ada.csrf(),
+        })
+      ).status,
+    ).to.equal(404);
+    expect(await bob.isLoggedIn()).to.equal(true);
+    await bob.post('/console/sessions/end', { session: sessionOfAda, csrf: await bob.csrf() });
+    expect(await ada.isLoggedIn()).to.equal(false);
+  });
+
+  it('take no write without the exact Origin, the CSRF field and a form', async () => {
+    const browser = world.browser();
+    await browser.logIn('ada');
+    const csrf = await browser.csrf();
+    const other = world.browser();
+    await other.logIn('ada');
+    const anothers = await other.csrf();
+    const refused = [
+      await browser.post('/console/logout', {}),
+      await browser.post('/console/logout', { csrf: anothers }),
+      await browser.post('/console/logout', { csrf }, { Origin: 'null' }),
+      await browser.post('/console/logout', { csrf }, { Origin: `${world.site}.evil.example` }),
+      await browser.post(
+        '/console/logout',
+        { csrf },
+        { Origin: world.site.replace('http', 'https') },
+      ),
+      await browser.post('/console/logout', { csrf }, { 'Content-Type': 'text/plain' }),
+      await browser.get('/console/logout'),
+      await browser.post('/console/logout', { csrf }, { 'SERVICE-API-KEY': 'sp_x' }),
+    ];
+
+    expect(refused.map(({ status }) => status)).to.deep.equal([
+      403, 403, 403, 403, 403, 415, 405, 400,
+    ]);
+    expect(await browser.isLoggedIn()).to.equal(true);
+  });
+
+  it('are to be had under the daemon’s own name alone', async () => {
+    const browser = world.browser();
+    const rebound = await browser.get('/console/login', { Host: 'evil.example' });
+    const withKey = await browser.get('/console/login', {
+      'SERVICE-API-KEY': world.server.admin.key ?? '',
+    });
+
+    expect(rebound.status).to.equal(404);
+    expect(withKey.status).to.equal(400);
+  });
+
+  it('are told of in the audit, with no secret', async () => {
+    const browser = world.browser();
+    await browser.logIn('ada', 'not the password');
+    await browser.logIn('ada');
+    const [session] = await world.coordination.consoleSessions();
+
+    expect(
+      world.audit.map(({ operation, status, target }) => [operation, status, target]),
+    ).to.deep.equal([
+      ['logInAtConsole', 403, { method: 'password', address: '127.0.0.1', operator: 'ada' }],
+      ['logInAtConsole', 200, { operator: 'ada', sessionId: session?.id, method: 'password' }],
+    ]);
+    const told = JSON.stringify([world.audit, world.server.log, session]);
+    for (const secret of [PASSWORD, 'not the password', browser.cookies.get(SESSION) ?? '?'])
+      expect(told).to.not.contain(secret);
+  });
+});
+
+describe('links to the console', () => {
+  let world: ConsoleWorld;
+  beforeEach(async () => {
+    world = await aConsole();
+  });
+  afterEach(() => world.stop());
+
+  it('log in once, however often they are looked at', async () => {
+    const token = await world.access.issueLink(undefined);
+    const [scanner, browser, thief] = [world.browser(), world.browser(), world.browser()];
+    await scanner.get(`/console/link?token=${token}`);
+    await browser.get(`/console/link?token=${token}`);
+    await browser.post('/console/link', { token });
+    const again = await thief.post('/console/link', { token });
+
+    expect(await browser.isLoggedIn()).to.equal(true);
+    expect(again.status).to.equal(403);
+    expect(await thief.isLoggedIn()).to.equal(false);
+    expect((await thief.get(`/console/link?token=${token}`)).status).to.equal(403);
+  });
+
+  it('are good for five minutes', async () => {
+    const token = await world.access.issueLink(undefined);
+    world.clock.advance(5 * MINUTE_MS);
+
+    expect((await world.browser().post('/console/link', { token })).status).to.equal(403);
+  });
+
+  it('are an operator’s where there are operators, and the owner’s session ends then', async () => {
+    const [owner, adas] = [world.browser(), world.browser()];
+    const [early, late] = [
+      await world.access.issueLink(undefined),
+      await world.access.issueLink(undefined),
+    ];
+    await owner.post('/console/link', { token: early });
+    expect(await owner.isLoggedIn()).to.equal(true);
+    anOperator(world, 'ada');
+    const refused = await world.access.issueLink(undefined).catch((error: Error) => error.message);
+    await adas.post('/console/link', { token: await world.access.issueLink('ada') });
+
+    expect(refused).to.contain('--as NAME');
+    expect(await owner.isLoggedIn()).to.equal(false);
+    expect((await world.browser().post('/console/link', { token: late })).status).to.equal(403);
+    expect(await adas.isLoggedIn()).to.equal(true);
+  });
+
+  it('are nothing that a terminal’s token could be', async () => {
+    const token = await world.coordination.issueToken('{"sandbox":"s"}', 30_000, {
+      sandbox: 's',
+      tenant: { namespace: 'n', team: 't', user: 'u' },
+    });
+
+    expect((await world.browser().post('/console/link', { token })).status).to.equal(403);
+    expect(await world.coordination.peekToken(token), 'still good').to.not.equal(undefined);
+  });
+});
+
+describe('attempts to log in', () => {
+  let world: ConsoleWorld;
+  beforeEach(async () => {
+    world = await aConsole();
+    anOperator(world, 'ada');
+  });
+  afterEach(() => world.stop());
+
+  const from = (address: string, device?: string) => ({
+    requestId: 'r',
+    from: { address, device },
+    replaces: undefined,
+  });
+  const tryFrom = async (address: string, password: string, device?: string): Promise<string> =>
+    await world.access.loginByPassword('ada', password, from(address, device)).then(
+      () => 'in',
+      (error: Error & { code?: string }) => error.code ?? error.message,
+    );
+
+  it('wait longer and longer from one address, and keep nobody else out', async () => {
+    const attempts: string[] = [];
+    for (let n = 0; n < 7; n++) attempts.push(await tryFrom('192.0.2.1', `guess ${n}`));
+
+    expect(attempts).to.deep.equal([...Array<string>(6).fill('FORBIDDEN'), 'RATE_LIMITED']);
+    expect(await tryFrom('192.0.2.1', PASSWORD), 'even the right one').to.equal('RATE_LIMITED');
+    expect(await tryFrom('198.51.100.7', PASSWORD), 'from elsewhere').to.equal('in');
+    world.clock.advance(MINUTE_MS);
+    for (let n = 0; n < 6; n++) await tryFrom('192.0.2.1', 'wrong');
+    world.clock.advance(MINUTE_MS);
+    for (let n = 0; n < 6; n++) await tryFrom('192.0.2.1', 'wrong');
+    world.clock.advance(MINUTE_MS);
+    expect(await tryFrom('192.0.2.1', PASSWORD), 'a longer window').to.equal('RATE_LIMITED');
+  });
+
+  it('from many addresses end, but for browsers that were there before', async () => {
+    const { device } = await world.access.loginByPassword('ada', PASSWORD, from('203.0.113.1'));
+    let guesses = 0;
+    for (; guesses < 1_000; guesses++)
+      if ((await tryFrom(`10.0.${guesses >> 8}.${guesses & 255}`, 'guess')) === 'RATE_LIMITED')
+        break;
+
+    expect(guesses).to.be.within(150, 200);
+    expect(await tryFrom('203.0.113.9', PASSWORD)).to.equal('RATE_LIMITED');
+    expect(await tryFrom('203.0.113.9', PASSWORD, device)).to.equal('in');
+    expect(await tryFrom('203.0.113.9', PASSWORD, `${device}x`)).to.equal('RATE_LIMITED');
+  });
+
+  it('are not forgotten by a flood of other names', async () => {
+    for (let n = 0; n < 200; n++) await tryFrom(`10.1.0.${n}`, 'guess');
+    for (let n = 0; n < 11_000; n++)
+      await world.access
+        .loginByPassword(`made-up-${n}`, 'x', from(`10.${n >> 8}.2.${n & 255}`))
+        .catch(() => undefined);
+
+    expect(await tryFrom('10.2.0.1', 'guess')).to.equal('RATE_LIMITED');
+  });
+
+  it('are not spent by other sites: neither images nor forms of theirs count', async () => {
+    const browser = world.browser();
+    for (let n = 0; n < 20; n++) {
+      await browser.get('/console/login?name=ada&password=x', { 'Sec-Fetch-Site': 'cross-site' });
+      await browser.post(
+        '/console/login',
+        { name: 'ada', password: 'x' },
+        { Origin: 'https://evil.example' },
+      );
+    }
+
+    expect((await browser.logIn('ada')).status).to.equal(200);
+  });
+});
