@@ -41,7 +41,7 @@ export const throughput: Figure = {
 const streamed = async (sandbox: ClaimedSandbox): Promise<number> => {
   const ask = sandbox.ask({
     method: 'POST',
-    path: 'processes?pace=true',
+    path: 'processes?pace=true&encoding=base64',
     headers: ['Accept: text/event-stream'],
     body: JSON.stringify({ command: ['/bin/cat', '/tmp/content'] }),
   });

@@ -48,7 +48,11 @@ export class ProcessCalls {
     body: ProcessRequest,
     options: CallOptions = {},
   ): AsyncGenerator<ProcessEvent, void, undefined> {
-    const input = { params: { sandboxId }, query: { pace: true as const }, body };
+    const input = {
+      params: { sandboxId },
+      query: { pace: true as const, encoding: 'base64' as const },
+      body,
+    };
     yield* eventsOf(await this.#open('startProcess', input, options));
   }
 
@@ -66,6 +70,7 @@ export class ProcessCalls {
     }: CallOptions & { readonly from?: string; readonly loose?: boolean } = {},
   ): AsyncGenerator<ProcessEvent, void, undefined> {
     const query = {
+      encoding: 'base64' as const,
       ...(loose ? {} : { pace: true as const }),
       ...(from === undefined ? {} : { from }),
     };

@@ -103,6 +103,7 @@ describe('processes over HTTP', () => {
     const stdin = `${at}/${cat}/stdin`;
     await server.tenant.post(stdin, { data: 'héllo' });
     await server.tenant.post(stdin, { data: '/w==', encoding: 'base64' });
+    await server.tenant.post(stdin, { data: 'a\0' });
     await server.tenant.post(stdin, { close: true });
     const events = await wholly(
       await EventReader.open(server.port, `${at}/${cat}/output`, headers()),
@@ -110,16 +111,25 @@ describe('processes over HTTP', () => {
     const later = await wholly(
       await EventReader.open(server.port, `${at}/${cat}/output?from=1`, headers()),
     );
+    const inBase64 = await wholly(
+      await EventReader.open(server.port, `${at}/${cat}/output?encoding=base64`, headers()),
+    );
 
     expect(events.headers['content-type']).to.contain('text/event-stream');
-    expect(events.events.slice(0, 2)).to.deep.equal([
+    expect(events.events.slice(0, 3)).to.deep.equal([
       { id: '1', event: 'stdout', data: { data: 'héllo' } },
       { id: '2', event: 'stdout', data: { data: '/w==', encoding: 'base64' } },
+      { id: '3', event: 'stdout', data: { data: 'YQA=', encoding: 'base64' } },
     ]);
+    expect(inBase64.events[0]?.data).to.deep.equal({
+      data: Buffer.from('héllo').toString('base64'),
+      encoding: 'base64',
+    });
     expect(events.events.at(-1)?.data['process']).to.include({ exitCode: 0 });
     expect(later.events.map(({ event, id }) => [event, id])).to.deep.equal([
       ['stdout', '2'],
-      ['end', '2'],
+      ['stdout', '3'],
+      ['end', '3'],
     ]);
   });
 

@@ -4,7 +4,7 @@ export type ProcessEvent =
   | {
       data: string;
       /**
-       * Given where the bytes are not UTF-8: then `data` is base64.
+       * Given where `data` is base64, and no text.
        */
       encoding?: 'base64';
     }
@@ -222,6 +222,10 @@ export interface Operations {
        * Have the process wait for this reader, by back-pressure, in place of dropping what it does not read in time.
        */
       pace?: boolean;
+      /**
+       * `base64`: all that was printed comes as base64, which costs both sides far less. Left out: as text where it can.
+       */
+      encoding?: 'base64';
     };
     body: StartProcessBody;
     answer: ProcessEnvelope;
@@ -293,6 +297,10 @@ export interface Operations {
        * Have the process wait for this reader, by back-pressure, in place of dropping what it does not read in time.
        */
       pace?: boolean;
+      /**
+       * `base64`: all that was printed comes as base64, which costs both sides far less. Left out: as text where it can.
+       */
+      encoding?: 'base64';
     };
     answer: ProcessEvent;
   };

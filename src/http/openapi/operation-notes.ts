@@ -117,7 +117,8 @@ As \`GET …/processes\` shows it.`,
   followProcess: `
 Sends what the process printed, from its beginning or from an event on, and then what it prints:
 events \`stdout\` and \`stderr\` with \`data\`, which is text where the bytes of this piece are
-UTF-8, and else base64, as \`encoding\` says. A piece has 64 KiB at most, and may be cut within a
+UTF-8 without a NUL, and else base64, as \`encoding\` says; with \`encoding=base64\` it always is,
+which is several times as fast. A piece has 64 KiB at most, and may be cut within a
 character: then it comes as base64. Their ids are positions: a client that comes again with
 \`Last-Event-ID\` or \`from\` goes on where it was, within the last 1 MiB. The event \`dropped\`
 says that something in its place is no longer kept. \`end\` has the process as it ended, and is the

@@ -9,7 +9,16 @@ export interface ServerEvent {
   readonly event?: string;
   /** Says what a client that comes again gives as Last-Event-ID. */
   readonly id?: string;
-  readonly data: object;
+  readonly data: object | AsciiJson;
+}
+
+/** Data that is JSON already, of characters of ASCII alone. */
+export class AsciiJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
 }
 
 /** The body of an answer that goes on: the router has EventStreams send it. */
@@ -108,7 +117,7 @@ export class EventStreams {
     try {
       for await (const event of stream.events(signal)) {
         if (signal.aborted) break;
-        if (!response.write(textOf(event)) && !(await this.#drained(response, signal))) {
+        if (!write(response, event) && !(await this.#drained(response, signal))) {
           this.#options.log.info({}, 'event-stream-cut');
           response.destroy();
         }
@@ -154,8 +163,12 @@ export class EventStreams {
   }
 }
 
-/** JSON has no line ends, so one line of data is enough. */
-const textOf = ({ event, id, data }: ServerEvent): string =>
-  (id === undefined ? '' : `id: ${id}\n`) +
-  (event === undefined ? '' : `event: ${event}\n`) +
-  `data: ${JSON.stringify(data)}\n\n`;
+/** Returns false where the client is behind. */
+const write = (response: ServerResponse, { event, id, data }: ServerEvent): boolean => {
+  const head =
+    (id === undefined ? '' : `id: ${id}\n`) + (event === undefined ? '' : `event: ${event}\n`);
+  // JSON has no line ends, so one line of data is enough.
+  return data instanceof AsciiJson
+    ? response.write(`${head}data: ${data.text}\n\n`, 'latin1')
+    : response.write(`${head}data: ${JSON.stringify(data)}\n\n`);
+};

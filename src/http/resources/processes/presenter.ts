@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { ProcessFact, ProcessOutput } from '../../../model/process.ts';
 import type { ProcessFollow } from '../../../operations/processes/process-operations.ts';
 import { refusalOf } from '../../router/error-table.ts';
-import { EventStream, type ServerEvent } from '../../server/event-streams.ts';
+import { AsciiJson, EventStream, type ServerEvent } from '../../server/event-streams.ts';
 import type { ProcessWire } from './schema.ts';
 
 export const presentProcess = (fact: ProcessFact): ProcessWire => ({
@@ -19,38 +19,40 @@ export const presentProcess = (fact: ProcessFact): ProcessWire => ({
   stdin: fact.stdin,
 });
 
-/** The stream of a process's output; `first` of an answer to its start. */
+interface OutputTerms {
+  /** Tells that it is the answer to a start. */
+  readonly first?: 'start';
+  /** Absent: text where it can be. */
+  readonly encoding: 'base64' | undefined;
+}
+
+/** The stream of a process's output. */
 export const presentOutput = (
   { fact, output, close }: ProcessFollow,
-  first?: 'start',
-): EventStream =>
-  new EventStream(
-    (signal) => eventsOf({ fact, events: output(signal), first, signal }),
+  { first, encoding }: OutputTerms,
+): EventStream => {
+  const present = encoding === undefined ? textOrBase64 : base64;
+  return new EventStream(
+    async function* (signal) {
+      if (first) yield { event: first, data: { process: presentProcess(fact) } };
+      yield* eventsOf(output(signal), present, signal);
+    },
     close,
     first === undefined ? 200 : 201,
   );
+};
 
-async function* eventsOf({
-  fact,
-  events,
-  first,
-  signal,
-}: {
-  readonly fact: ProcessFact;
-  readonly events: AsyncIterable<ProcessOutput>;
-  readonly first: 'start' | undefined;
-  readonly signal: AbortSignal;
-}): AsyncGenerator<ServerEvent, void, undefined> {
-  if (first) yield { event: first, data: { process: presentProcess(fact) } };
-  const cuts = { stdout: new Cut(), stderr: new Cut() };
+type PresentBytes = (bytes: Buffer) => ServerEvent['data'];
+
+async function* eventsOf(
+  output: AsyncIterable<ProcessOutput>,
+  present: PresentBytes,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent, void, undefined> {
   try {
-    for await (const event of events) {
+    for await (const event of output) {
       if (event.kind === 'bytes')
-        yield {
-          id: event.next,
-          event: event.stream,
-          data: cuts[event.stream].present(event.bytes),
-        };
+        yield { id: event.next, event: event.stream, data: present(event.bytes) };
       else yield presentEvent(event);
     }
   } catch (error) {
@@ -69,11 +71,10 @@ const presentEvent = (event: Exclude<ProcessOutput, { kind: 'bytes' }>): ServerE
         data: event.bytes === undefined ? {} : { bytes: event.bytes },
       };
 
-/** Text where the bytes are UTF-8, else base64. */
-class Cut {
-  present(bytes: Buffer): { readonly data: string; readonly encoding?: 'base64' } {
-    return isUtf8(bytes)
-      ? { data: bytes.toString('utf8') }
-      : { data: bytes.toString('base64'), encoding: 'base64' };
-  }
-}
+/** Presents text as it is, where it has no NUL: with them it would be six times as long. */
+const textOrBase64: PresentBytes = (bytes) =>
+  isUtf8(bytes) && !bytes.includes(0) ? { data: bytes.toString('utf8') } : base64(bytes);
+
+/** Nothing in base64 has to be escaped, so that it need not be looked through. */
+const base64: PresentBytes = (bytes) =>
+  new AsciiJson(`{"data":"${bytes.toString('base64')}","encoding":"base64"}`);

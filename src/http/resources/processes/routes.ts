@@ -37,7 +37,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Start a process, and read it at once or later',
     params: ProcessesPath,
     body: ProcessBody,
-    query: OutputQuery.pick({ pace: true }),
+    query: OutputQuery.pick({ pace: true, encoding: true }),
     answers: { 201: ProcessEnvelope },
     alsoAs: ['text/event-stream'],
     idempotencyKey: 'ignored',
@@ -54,7 +54,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
         pace: query.pace ?? false,
         from: header('last-event-id'),
       });
-      return created(presentOutput(follow, 'start'));
+      return created(presentOutput(follow, { first: 'start', encoding: query.encoding }));
     },
   }),
   route({
@@ -103,6 +103,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
             from: header('last-event-id') ?? query.from,
             pace: query.pace ?? false,
           }),
+          { encoding: query.encoding },
         ),
       ),
   }),

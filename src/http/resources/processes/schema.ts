@@ -67,6 +67,10 @@ export const OutputQuery = z.object({
     'Have the process wait for this reader, by back-pressure, in place of dropping what it does ' +
       'not read in time.',
   ),
+  encoding: maybe(z.enum(['base64'])).describe(
+    '`base64`: all that was printed comes as base64, which costs both sides far less. Left out: ' +
+      'as text where it can.',
+  ),
 });
 
 export const SignalBody = z.object({
@@ -128,7 +132,7 @@ export const ProcessEvent = z
         encoding: z
           .literal('base64')
           .optional()
-          .describe('Given where the bytes are not UTF-8: then `data` is base64.'),
+          .describe('Given where `data` is base64, and no text.'),
       })
       .describe('`stdout` and `stderr`.'),
     z
