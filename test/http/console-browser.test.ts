@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { OpenIdProvider } from '../../src/identity/openid-provider.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { aChromium, noChromium } from '../support/harness/a-chromium.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { aProvider, type RunningProvider } from '../support/openid/a-provider.ts';
+import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-support.ts';
+
+const SESSION = '__Host-sandpool-session';
+const DEADLINE_MS = 20_000;
+
+describe('the console in Chromium', function () {
+  this.timeout(90_000);
+  let chromium: Browser;
+  let provider: RunningProvider;
+  let world: ConsoleWorld;
+  let context: BrowserContext;
+  let page: Page;
+  const complaints: string[] = [];
+
+  before(async function () {
+    if (noChromium !== undefined) skipBecause(this, noChromium);
+    [chromium, provider] = await Promise.all([aChromium(), aProvider()]);
+    const client = {
+      issuer: provider.issuer,
+      clientId: 'sandpool',
+      clientSecret: 'secret of the client',
+      scopes: ['openid', 'profile'],
+      roleClaim: 'groups',
+      roles: { viewer: [], operator: ['platform'], admin: [] },
+      userClaim: 'preferred_username',
+    };
+    world = await aConsole({ provider: new OpenIdProvider(client, quietLog) });
+    await provider.serve(`${world.site}/console/openid/callback`);
+  });
+  after(async () => {
+    await world?.stop();
+    await provider?.stop();
+    await chromium?.close();
+  });
+  beforeEach(async () => {
+    complaints.length = 0;
+    context = await chromium.newContext();
+    page = await context.newPage();
+    page.setDefaultTimeout(DEADLINE_MS);
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+  });
+  afterEach(() => context.close());
+
+  const cookie = async (name = SESSION) =>
+    (await context.cookies(world.site)).find((each) => each.name === name);
+  const sessionsPage = () => page.waitForSelector('h1:text("Sessions")');
+  const atProvider = async (name: string) => {
+    await page.goto(`${world.site}/console/login`);
+    await page.click('button:text("identity provider")');
+    await page.fill('input[name=login]', name);
+    await page.fill('input[name=password]', 'anything');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('h1:text("Authorize")');
+    const carried = await cookie('__Host-sandpool-openid');
+    await page.click('button[type=submit]');
+    return carried;
+  };
+
+  it('logs in with a password, and out, by forms alone', async () => {
+    anOperator(world, 'ada');
+    await page.goto(`${world.site}/console`);
+    await page.fill('input[name=name]', 'ada');
+    await page.fill('input[name=password]', PASSWORD);
+    await page.click('button:text("Log in")');
+    await sessionsPage();
+    const kept = await cookie();
+    await page.click('button:text-is("Log out")');
+    await page.waitForSelector('h1:text("Log in")');
+
+    expect(kept).to.include({ httpOnly: true, secure: true, sameSite: 'Strict', path: '/' });
+    expect(await cookie()).to.equal(undefined);
+    expect(complaints).to.deep.equal([]);
+    world.operators.remove('ada');
+  });
+
+  it('logs in by a link, and goes on to where the person was going', async () => {
+    const token = await world.access.issueLink(undefined);
+    await page.goto(`${world.site}/console/link?token=${token}`);
+    await page.click('button:text("Log in")');
+    await sessionsPage();
+
+    expect(await cookie()).to.not.equal(undefined);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('shows who is logged in to whom a page of another site sends there', async () => {
+    const token = await world.access.issueLink(undefined);
+    await page.goto(`${world.site}/console/link?token=${token}`);
+    await page.click('button:text("Log in")');
+    await sessionsPage();
+    await page.goto(`${provider.issuer}/.well-known/openid-configuration`);
+    await page.evaluate(`location.href = '${world.site}/console/sessions'`);
+
+    await sessionsPage();
+  });
+
+  it('logs in a person of the provider, and ends that session at the next login', async () => {
+    await atProvider('grace');
+    await sessionsPage();
+    const first = await cookie();
+    expect(await page.textContent('main')).to.contain(`${provider.issuer}#grace`);
+    await page.goto(`${world.site}/console/login`);
+    await page.click('button:text("identity provider")');
+    await page.waitForSelector('input[name=login]'); // asked anew, whatever session is there
+    await page.fill('input[name=login]', 'grace');
+    await page.fill('input[name=password]', 'anything');
+    await page.click('button[type=submit]');
+    await sessionsPage();
+    const second = await cookie();
+
+    expect(second?.value).to.not.equal(first?.value);
+    expect(await world.access.openSession(first?.value ?? '')).to.equal(undefined);
+    expect(await world.access.openSession(second?.value ?? '')).to.not.equal(undefined);
+    world.operators.lock(`${provider.issuer}#grace`);
+    await page.reload();
+    await page.waitForSelector('h1:text("Log in")');
+    world.operators.unlock(`${provider.issuer}#grace`);
+  });
+
+  it('takes no code twice, nor in another browser, and lets nobody in without a role', async () => {
+    let callback = '';
+    page.on('request', (request) => {
+      if (request.url().includes('/openid/callback')) callback = request.url();
+    });
+    const carried = await atProvider('heidi');
+    await sessionsPage();
+    expect(carried).to.include({ httpOnly: true, secure: true, sameSite: 'Lax' });
+    const again = world.browser();
+    again.cookies.set('__Host-sandpool-openid', carried?.value ?? '');
+    const path = callback.slice(world.site.length);
+
+    expect((await again.get(path)).status, 'a code twice').to.equal(403);
+    expect((await world.browser().get(path)).status, 'another browser').to.equal(403);
+    await context.clearCookies();
+    await atProvider('visitor');
+    await page.waitForSelector('h1:text("This did not work")');
+    expect(await cookie()).to.equal(undefined);
+  });
+});

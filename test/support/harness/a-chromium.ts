@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs';
+import { chromium, type Browser } from 'playwright-core';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  existsSync,
+);
+/** It looks for nothing of its own on the network. */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Why there is no browser here; undefined where there is one. */
+export const noChromium: string | undefined =
+  CHROMIUM === undefined
+    ? 'there is no chromium (script/bootstrap --tests installs it)'
+    : undefined;
+
+export const aChromium = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS });

@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * A provider of OpenID Connect as a process: oidc-provider with its own pages to log in, where any
+ * name and password will do. Prints its port, then reads a line with the client's redirect URI.
+ */
+interface ProviderPackage {
+  readonly default: new (issuer: string, configuration: object) => { callback(): RequestListener };
+}
+
+const { default: Provider } = (await import('oidc-provider' as string)) as ProviderPackage;
+let handle: RequestListener = (_request, response) => response.writeHead(503).end();
+const server = createServer((request, response) => handle(request, response));
+server.listen(0, 'localhost');
+await once(server, 'listening');
+const { port } = server.address() as AddressInfo;
+process.stdout.write(`${port}\n`);
+const [line] = (await once(process.stdin, 'data')) as [Buffer];
+handle = new Provider(`http://localhost:${port}`, {
+  clients: [
+    {
+      client_id: 'sandpool',
+      client_secret: 'secret of the client',
+      redirect_uris: [line.toString().trim()],
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+    },
+  ],
+  cookies: { keys: ['a key of this test'] },
+  conformIdTokenClaims: false,
+  claims: { openid: ['sub'], profile: ['preferred_username', 'groups'] },
+  findAccount: (_context: unknown, id: string) => ({
+    accountId: id,
+    claims: () => ({
+      sub: id,
+      preferred_username: id,
+      groups: id.startsWith('visitor') ? [] : ['platform'],
+    }),
+  }),
+  features: { devInteractions: { enabled: true } },
+}).callback();
+process.stdout.write('ready\n');
+process.stdin.on('end', () => process.exit(0));
