@@ -256,7 +256,7 @@ export class Replicas {
     for (const namespace of this.#namespaces)
       await this.#cluster.kubectl(
         'delete',
-        'sandboxenvs,sandboxpools,sandboxes,apikeys,userquotas,pods',
+        'sandboxenvs,sandboxpools,sandboxes,apikeys,approvals,userquotas,pods',
         '--all',
         '--wait=false',
         '-n',

@@ -65,3 +65,16 @@ owner (\`Pending\`, \`Active\`, \`Saturated\`, \`Draining\`, \`Unreachable\`, \`
 - **Never stuck, never hasty.** What failed is tried again after a pause that doubles, up to a minute; another word of the owner's
   is tried at once.
 `;
+
+export const approvalProse = `
+# The approval machine
+
+One request that waits for a person; [src/machines/approval/machine.ts](../../src/machines/approval/machine.ts). Its record is the truth: requests move it
+by conditional writes ([src/model/approvals/approval-changes.ts](../../src/model/approvals/approval-changes.ts)), of which the first one stands. The machine sees to what no request waits for,
+the end of its time (\`expire\`, \`settle\`), and only while this replica leads it. What is over has no actor, and is its record alone.
+
+- **Decisions are final.** Nothing leads back to pending.
+- **Used once.** A grant for one effect is consumed by a write of its own, before the effect; what died between the two is
+  repeated under the approval's id, so that the effect is there once. Given back is only what was refused at the first attempt.
+- **Never stuck.** A pending one and an unused grant expire, by the clock of whoever looks, too; a use that nobody finished is settled.
+`;

@@ -7,6 +7,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AnyStateMachine } from 'xstate';
 import { autoscalingGroupMachine } from '../src/machines/autoscaling/group-machine.ts';
+import { approvalMachine } from '../src/machines/approval/machine.ts';
 import { envMemberMachine } from '../src/machines/env/member-machine.ts';
 import {
   chartOf,
@@ -19,7 +20,13 @@ import {
 } from '../src/machines/machine-chart.ts';
 import { poolMachine } from '../src/machines/pool/machine.ts';
 import { sandboxMachine } from '../src/machines/sandbox/machine.ts';
-import { autoscalingGroupProse, memberProse, poolProse, sandboxProse } from './charts-prose.ts';
+import {
+  approvalProse,
+  autoscalingGroupProse,
+  memberProse,
+  poolProse,
+  sandboxProse,
+} from './charts-prose.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(ROOT, 'docs/machines');
@@ -31,6 +38,7 @@ export const pages = (): ReadonlyMap<string, string> =>
     ['pool.md', pageOf(poolMachine, poolProse)],
     ['autoscaling-group.md', pageOf(autoscalingGroupMachine, autoscalingGroupProse)],
     ['env-member.md', pageOf(envMemberMachine, memberProse)],
+    ['approval.md', pageOf(approvalMachine, approvalProse)],
   ]);
 
 /** The pages that are not as they should be. */

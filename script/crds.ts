@@ -15,6 +15,7 @@ import {
   PoolScaleFields,
   UpdateStrategyFields,
 } from '../src/http/resources/pools/schema.ts';
+import { ApprovalSpecSchema } from '../src/k8s/records/approval-resource.ts';
 import { ApiKeySpecSchema } from '../src/k8s/records/api-key-resource.ts';
 import { ResolvedEnvSchema } from '../src/k8s/records/env-resource.ts';
 import { ResolvedPoolSchema } from '../src/k8s/records/resolved-pool.ts';
@@ -242,6 +243,11 @@ const apiKeySpec = (): Structural => {
   };
 };
 
+const approvalSpec = (): Structural => ({
+  ...structuralOf(ApprovalSpecSchema),
+  ...validations(...fixed('binding', 'operation', 'method', 'path'), KEEPS_OWN_SEAL),
+});
+
 const userQuotaSpec = (): Structural => {
   const { team, user } = AdminCreateApiKeyBody.shape;
   return structuralOf(z.object({ ...UserQuotaSpecSchema.shape, team, user }));
@@ -336,6 +342,24 @@ const kinds = (): readonly Kind[] => [
       { name: 'Role', type: 'string', jsonPath: '.spec.role' },
       { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' },
       PROBLEM,
+      AGE,
+    ],
+  },
+  {
+    kind: 'Approval',
+    plural: 'approvals',
+    shortNames: ['sba'],
+    scope: 'Namespaced',
+    description:
+      'A request that waits for a person, or waited. One that no daemon sealed grants nothing.',
+    spec: approvalSpec(),
+    conditions: false,
+    rules: [],
+    columns: [
+      { name: 'Status', type: 'string', jsonPath: '.spec.status' },
+      { name: 'Operation', type: 'string', jsonPath: '.spec.operation' },
+      { name: 'User', type: 'string', jsonPath: '.spec.principal.user' },
+      { name: 'Decided by', type: 'string', jsonPath: '.spec.decidedBy' },
       AGE,
     ],
   },

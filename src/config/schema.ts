@@ -13,6 +13,7 @@ import {
   whole,
 } from './fields.ts';
 import {
+  approvalsSettings,
   tracingSettings,
   imagesSettings,
   keysSettings,
@@ -173,6 +174,7 @@ export const ConfigSchema = z
       ).optional(),
     }),
     keys: keysSettings,
+    approvals: approvalsSettings,
     history: historySettings,
     logs: z.strictObject({
       fileBytes: whole(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseRule } from '../model/approvals/policy.ts';
 import { choice, duration, issuer, label, origin, path, redisUrl, whole } from './fields.ts';
 import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts';
 
@@ -50,6 +51,29 @@ export const tracingSettings = z.strictObject({
         'What each trace says of this daemon, each NAME=VALUE, percent-encoded. Unset: ' +
         'OTEL_RESOURCE_ATTRIBUTES.',
     }),
+});
+
+export const approvalsSettings = z.strictObject({
+  rules: z
+    .array(z.string('must be text'), 'must be a list of rules')
+    .max(200)
+    .transform((texts, context) =>
+      texts.flatMap((text) => {
+        const rule = parseRule(text);
+        if (typeof rule !== 'string') return [rule];
+        context.addIssue(rule);
+        return [];
+      }),
+    )
+    .meta({
+      description:
+        'Which requests pass (allow), wait for a person (require) or are refused (deny); the ' +
+        'first rule that holds decides, and without one a request passes.',
+    }),
+  pendingFor: duration(10_000, DAY_MS, 'How long a request waits for a person.'),
+  grantFor: duration(10_000, DAY_MS, 'How long an approved request may be repeated.'),
+  sessionFor: duration(10_000, 8 * 3_600_000, 'How long an approval for a session is good.'),
+  kept: whole(100, 1_000_000, 'Approvals that are over and can still be read.'),
 });
 
 export const imagesSettings = z.strictObject({

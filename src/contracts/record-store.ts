@@ -1,4 +1,5 @@
 import type { ApiKeyRecord } from '../model/api-key.ts';
+import type { ApprovalRecord } from '../model/approvals/approval.ts';
 import type { EnvRecord } from '../model/envs/env.ts';
 import type { Revision } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
@@ -55,12 +56,14 @@ export interface Records<T extends { readonly revision: Revision }> {
 
 /**
  * Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId,
- * and its `namespace/shortName`, of which `get` takes either; a user's tenantKey.
+ * and its `namespace/shortName`, of which `get` takes either; an
+ * approval's `namespace/id`; a user's tenantKey.
  */
 export interface RecordStore {
   readonly templates: Records<TemplateRecord>;
   readonly pools: Records<PoolRecord>;
   readonly envs: Records<EnvRecord>;
   readonly apiKeys: Records<ApiKeyRecord>;
+  readonly approvals: Records<ApprovalRecord>;
   readonly quotas: Records<UserQuota>;
 }

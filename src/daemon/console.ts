@@ -23,6 +23,8 @@ export interface ConsoleParts {
   readonly commands: ControlCommands;
   /** Makes a link that logs in once; `address` is where the daemon listens. */
   readonly linkAt: (address: string) => Promise<string>;
+  /** Whether more than one person decides approvals. */
+  readonly severalDecide: () => boolean;
 }
 
 /** The console's people and sessions; undefined where there is to be no console. */
@@ -69,6 +71,10 @@ export const openConsole = (
     access,
     url: config.console.url,
     linkAt,
+    severalDecide: () =>
+      config.openId.issuer !== undefined ||
+      operators.list().filter(({ name, role }) => role !== 'viewer' && !operators.isLocked(name))
+        .length > 1,
     commands: controlCommands({
       linkFor: (as) => linkAt(addressOf(), as),
       changes,

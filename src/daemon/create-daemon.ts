@@ -7,10 +7,12 @@ import { readInstanceTypes } from '../config/instance-types.ts';
 import { sourceTerms } from '../config/source-terms.ts';
 import type { LevelledLog } from '../contracts/log.ts';
 import { ControlServer } from '../control/control-server.ts';
+import { openApprovals, type ApprovalsOfDaemon } from './approvals.ts';
 import { openConsole } from './console.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
 import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
+import { participantsOf } from './participants.ts';
 import { policyOf } from './policy.ts';
 import type { RunnableDaemon } from '../process/run-daemon.ts';
 import { makeDefaultEnv } from './default-env.ts';
@@ -94,27 +96,7 @@ export const createDaemon = async (
     policy: policyOf(config, parts),
     newId: () => idAt(clock.now()),
     replica,
-    participant: {
-      onShardAcquired: (shard) => {
-        renewal.lead(shard);
-        envs.onShardAcquired(shard);
-      },
-      onShardReleased: (shard) => {
-        envs.onShardReleased(shard);
-      },
-      claimed: (poolUid, last) => {
-        envs.claimed(poolUid, last);
-      },
-      startFailed: (poolUid) => {
-        envs.startFailed(poolUid);
-      },
-      poolChanged: (record) => {
-        envs.poolChanged(record);
-      },
-      caughtUp: async () => {
-        await Promise.all([envs.caughtUp(), records.templates.caughtUp()]);
-      },
-    },
+    participant: participantsOf(() => ({ records, renewal, envs, approvals })),
   });
   const rendering = {
     templates,
@@ -141,6 +123,13 @@ export const createDaemon = async (
     clusterId: config.clusterId,
     newUid: () => idAt(clock.now()),
   });
+  const { runtime } = supervisor;
+  const approvals: ApprovalsOfDaemon = openApprovals(config, {
+    parts,
+    log,
+    runtime,
+    severalDecide: () => people?.severalDecide() ?? false,
+  });
   const life = { started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });
   const operations = operationsOf(config, log, {
@@ -156,6 +145,7 @@ export const createDaemon = async (
     supervisor,
     events,
     envs,
+    approvals,
     metrics,
   });
   registerGauges(metrics, {
@@ -198,6 +188,7 @@ export const createDaemon = async (
     clock,
     watchers: { log, metrics, tracer, traceScope: parts.traceScope, audit },
     terms: { clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset) },
+    gating: approvals.gating(operations),
     gateway,
     upgrade,
     console: people && { people: people.access, url: people.url },
@@ -250,7 +241,7 @@ export const createDaemon = async (
         supervisor.standDown();
       });
       parts.grantBy(grantPools({ supervisor, coordination, clock, quotaLimits }));
-      await envs.mirror.start();
+      await Promise.all([envs.mirror.start(), approvals.start()]);
       await supervisor.start();
       await envs.start();
       await records.pools.watch(({ kind, record }) => {
@@ -286,6 +277,7 @@ export const createDaemon = async (
       tls?.stop();
       renewal.stop();
       envs.stop();
+      approvals.stop();
       http.leave();
       supervisor.idle.lines.stop();
       if (life.started)

@@ -11,6 +11,7 @@ import type { EnvParts } from './envs.ts';
 import { inspectedKinds } from './inspection.ts';
 import type { TlsFiles } from '../http/server/tls-files.ts';
 import { namespaceOf } from './namespaces.ts';
+import type { ApprovalParts } from '../operations/approvals/approval-parts.ts';
 import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
 import {
   createTemplate,
@@ -41,6 +42,7 @@ import {
   deleteApiKey,
   deleteApiKeyByName,
   deleteApiKeysOf,
+  keyIdOf,
   listAllApiKeys,
   listApiKeys,
 } from '../operations/keys/list-api-keys.ts';
@@ -82,6 +84,7 @@ export interface OperationParts {
   readonly supervisor: Supervisor;
   readonly events: EventFeed;
   readonly envs: EnvParts;
+  readonly approvals: ApprovalParts;
   readonly metrics: Metrics;
 }
 
@@ -102,6 +105,7 @@ export const operationsOf = (
     supervisor,
     events,
     envs,
+    approvals,
     metrics,
   }: OperationParts,
 ): Operations => {
@@ -135,7 +139,9 @@ export const operationsOf = (
   };
   return {
     ...requestOperations(coordination),
+    ...approvals.operations,
     ...authentication(keys),
+    keyIdOf: keyIdOf(keys),
     createApiKey: createApiKey(keys),
     createApiKeyForTenant: createApiKeyForTenant(keys),
     listApiKeys: listApiKeys(keys),

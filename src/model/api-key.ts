@@ -21,6 +21,10 @@ export interface ApiKeyRecord {
   readonly global?: boolean;
   /** The keyId of the key that made it; absent: a daemon did, or it is older than this field. */
   readonly createdBy?: string;
+  /** For rules of the policy; so is each key that it makes. */
+  readonly gated?: true;
+  /** Users of the keys that it was made by, and that those were made by; absent: none is known. */
+  readonly makers?: readonly string[];
   readonly issuedAt: number;
   readonly expiresAt: number;
 }

@@ -10,6 +10,8 @@ export interface ConsoleSession {
    * and subject of OpenID Connect.
    */
   readonly operator: string;
+  /** Other names that the person is known by, such as those of users whose keys they have. */
+  readonly users?: readonly string[];
   readonly role: ConsoleRole;
   /** When the person last logged in, in ms. */
   readonly authenticatedAt: number;

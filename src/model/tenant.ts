@@ -18,6 +18,10 @@ export interface Caller extends Tenant {
    * to last.
    */
   readonly keyEndsAt?: number;
+  /** Its key is gated, for rules of the policy. */
+  readonly gated?: true;
+  /** Users of the keys that its key was made by, and that those were made by. */
+  readonly makers?: readonly string[];
 }
 
 export const sameTenant = (a: Tenant, b: Tenant): boolean =>

@@ -1,4 +1,5 @@
 import type { Caller } from '../model/tenant.ts';
+import type { ApprovalOperations } from './approvals/approval-operations.ts';
 import type { AuditList, AuditRequest } from './debug/audit-view.ts';
 import type { LogLevels } from './debug/log-levels.ts';
 import type { DebugOperations } from './debug/debug-operations.ts';
@@ -17,6 +18,7 @@ import type { TemplateOperations } from './templates/template-operations.ts';
  */
 export interface Operations
   extends
+    ApprovalOperations,
     DebugOperations,
     FileOperations,
     KeyOperations,

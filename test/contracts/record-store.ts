@@ -9,6 +9,7 @@ import {
 } from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
+import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { UserQuota } from '../../src/model/quota.ts';
 import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
@@ -138,6 +139,33 @@ const aUserQuota = (part: Partial<UserQuota> = {}): Draft<UserQuota> => ({
   ...part,
 });
 
+const anApproval = (part: Partial<ApprovalRecord> = {}): Draft<ApprovalRecord> => ({
+  id: v7(),
+  principal: {
+    namespace: 'alpha',
+    team: 'alpha',
+    user: 'alice',
+    keyId: 'AbCdEfGhIjKl',
+    role: 'user',
+    persons: ['alice', 'root'],
+  },
+  sessionId: 'run-7',
+  operation: 'deletePool',
+  onceOnly: true,
+  method: 'DELETE',
+  path: '/sandboxpools/web',
+  namespace: 'alpha',
+  query: 'force=true',
+  headers: { 'x-session-id': 'run-7' },
+  summary: 'ä"\u0001',
+  binding: 'b'.repeat(43),
+  content: 'AAAA',
+  createdAt: 1_700_000_000_000,
+  expiresAt: 1_700_000_900_000,
+  status: 'pending',
+  ...part,
+});
+
 /** What every store of records promises. `make` gives an empty one. */
 export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUnderTest>): void => {
   describe(`RecordStore: ${name}`, () => {
@@ -216,6 +244,22 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
         'the same shortName in another namespace': ({ shortName }) =>
           anApiKey({ shortName, namespace: 'beta' }),
       },
+    });
+    recordsSuite<ApprovalRecord>('approvals', {
+      records: () => under.store.approvals,
+      draft: anApproval,
+      keyOf: ({ id, principal }) => `${principal.namespace}/${id}`,
+      changed: ({ content: _content, ...record }) => ({
+        ...record,
+        status: 'consumed',
+        scope: 'once',
+        decidedBy: 'olga',
+        decidedAt: 1_700_000_000_001,
+        reason: 'fine',
+        use: { at: 1_700_000_000_002, attempt: 1, settled: true },
+      }),
+      clashes: { id: ({ id }) => anApproval({ id }) },
+      neighbours: {},
     });
     recordsSuite<UserQuota>('quotas', {
       records: () => under.store.quotas,

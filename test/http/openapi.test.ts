@@ -75,7 +75,11 @@ describe('the OpenAPI document', () => {
           ? ['AdminKeyAuth']
           : /^\/(healthz|readyz)$/.test(path)
             ? []
-            : ['ApiKeyAuth'],
+            : /^\/approvals\/.*decision$/.test(path)
+              ? ['ConsoleSession']
+              : path.startsWith('/approvals')
+                ? ['ApiKeyAuth', 'ConsoleSession']
+                : ['ApiKeyAuth'],
       );
     }
     expect(at('/components/securitySchemes/ApiKeyAuth')).to.include({

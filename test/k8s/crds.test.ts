@@ -16,6 +16,7 @@ describe('the manifests of the custom resources', () => {
       'sandboxenvs.yaml',
       'sandboxes.yaml',
       'apikeys.yaml',
+      'approvals.yaml',
       'userquotas.yaml',
     ]);
   });

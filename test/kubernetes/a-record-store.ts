@@ -15,7 +15,14 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
-const PLURALS = ['sandboxenvs', 'sandboxpools', 'sandboxtemplates', 'apikeys', 'userquotas'];
+const PLURALS = [
+  'sandboxenvs',
+  'sandboxpools',
+  'sandboxtemplates',
+  'apikeys',
+  'approvals',
+  'userquotas',
+];
 
 export const anApiOf = async (
   cluster: Cluster,

@@ -1276,6 +1276,51 @@ export interface Operations {
     answer: SandboxStatistics;
   };
   /**
+   * List requests that wait for a person, or waited, newest first
+   */
+  listApprovals: {
+    query?: {
+      /**
+       * Of this status alone.
+       */
+      status?: 'pending' | 'approved' | 'denied' | 'expired' | 'consumed';
+      /**
+       * How many to show.
+       */
+      limit?: number;
+      /**
+       * How many to leave out first.
+       */
+      offset?: number;
+    };
+    answer: ApprovalPage;
+  };
+  /**
+   * Look at one of them
+   */
+  getApproval: {
+    params: {
+      /**
+       * The `approvalId` of the refusal.
+       */
+      approvalId: string;
+    };
+    answer: ApprovalInFull;
+  };
+  /**
+   * Approve or deny a request, in a console session
+   */
+  decideApproval: {
+    params: {
+      /**
+       * The `approvalId` of the refusal.
+       */
+      approvalId: string;
+    };
+    body: DecideApprovalBody;
+    answer: Approval;
+  };
+  /**
    * Who changed what lately, the newest first
    */
   listAudit: {
@@ -4745,6 +4790,10 @@ export interface CreateApiKeyBody {
    * The same.
    */
   role?: 'user' | 'admin';
+  /**
+   * For the policy of approvals: rules may hold what it asks. A key that a gated key makes is gated in any case.
+   */
+  gated?: true;
 }
 export interface IssuedApiKey {
   /**
@@ -4767,6 +4816,10 @@ export interface IssuedApiKey {
    * The `keyId` of the key that made it, which may be gone by now. Left out: the daemon made it, or a version before this field.
    */
   createdBy?: string;
+  /**
+   * Rules of the policy may hold what it asks.
+   */
+  gated?: true;
   issuedAt: string;
   expiresAt: string;
 }
@@ -4802,6 +4855,10 @@ export interface ApiKey {
    * The `keyId` of the key that made it, which may be gone by now. Left out: the daemon made it, or a version before this field.
    */
   createdBy?: string;
+  /**
+   * Rules of the policy may hold what it asks.
+   */
+  gated?: true;
   issuedAt: string;
   expiresAt: string;
 }
@@ -4835,6 +4892,10 @@ export interface CreateApiKeyForTenantBody {
    * Left out: `"user"`.
    */
   role?: 'user' | 'admin';
+  /**
+   * For the policy of approvals: rules may hold what it asks. A key that a gated key makes is gated in any case.
+   */
+  gated?: true;
 }
 export interface ApiKeysDeletion {
   team: string;
@@ -5030,6 +5091,152 @@ export interface SandboxStatistics {
       [k: string]: number;
     };
   };
+}
+export interface ApprovalPage {
+  items: Approval[];
+  /**
+   * How many there are in all, exactly.
+   */
+  total: number;
+  /**
+   * As asked.
+   */
+  limit: number;
+  /**
+   * As asked.
+   */
+  offset: number;
+}
+export interface Approval {
+  id: string;
+  /**
+   * Who asked.
+   */
+  principal: {
+    team: string;
+    user: string;
+    keyId: string;
+  };
+  /**
+   * The `X-Session-Id` of the request.
+   */
+  sessionId?: string;
+  /**
+   * What the request comes to, by its operationId.
+   */
+  operation: string;
+  /**
+   * It is never approved for a whole session.
+   */
+  onceOnly: boolean;
+  method: string;
+  /**
+   * In its one normal form, without `/v1`.
+   */
+  path: string;
+  /**
+   * Sorted.
+   */
+  query?: string;
+  /**
+   * Of what the path names.
+   */
+  namespace: string;
+  /**
+   * Those that a repetition must share.
+   */
+  headers: {
+    [k: string]: string;
+  };
+  summary: string;
+  createdAt: string;
+  /**
+   * When the pending one, or the grant, ends.
+   */
+  expiresAt: string;
+  status: 'pending' | 'approved' | 'denied' | 'expired' | 'consumed';
+  scope?: 'once' | 'session';
+  /**
+   * The operator.
+   */
+  decidedBy?: string;
+  decidedAt?: string;
+  reason?: string;
+}
+export interface ApprovalInFull {
+  id: string;
+  /**
+   * Who asked.
+   */
+  principal: {
+    team: string;
+    user: string;
+    keyId: string;
+  };
+  /**
+   * The `X-Session-Id` of the request.
+   */
+  sessionId?: string;
+  /**
+   * What the request comes to, by its operationId.
+   */
+  operation: string;
+  /**
+   * It is never approved for a whole session.
+   */
+  onceOnly: boolean;
+  method: string;
+  /**
+   * In its one normal form, without `/v1`.
+   */
+  path: string;
+  /**
+   * Sorted.
+   */
+  query?: string;
+  /**
+   * Of what the path names.
+   */
+  namespace: string;
+  /**
+   * Those that a repetition must share.
+   */
+  headers: {
+    [k: string]: string;
+  };
+  summary: string;
+  createdAt: string;
+  /**
+   * When the pending one, or the grant, ends.
+   */
+  expiresAt: string;
+  status: 'pending' | 'approved' | 'denied' | 'expired' | 'consumed';
+  scope?: 'once' | 'session';
+  /**
+   * The operator.
+   */
+  decidedBy?: string;
+  decidedAt?: string;
+  reason?: string;
+  /**
+   * What was sent, exactly; to console sessions alone, and while it may still be needed.
+   */
+  body?: string;
+  /**
+   * The same, where it is no UTF-8 text.
+   */
+  bodyBase64?: string;
+}
+export interface DecideApprovalBody {
+  decision: 'approve' | 'deny';
+  /**
+   * `once`: for one effect. `session`: for the same operation with that key and `X-Session-Id`, for 8 hours at most; not where `onceOnly`. Left out: `once`.
+   */
+  scope?: 'once' | 'session';
+  /**
+   * For who asked.
+   */
+  reason?: string;
 }
 export interface AuditPage {
   /**
@@ -5622,6 +5829,9 @@ export const OPERATIONS = {
   getFeatureGates: { method: 'GET', path: '/feature-gates' },
   listClusters: { method: 'GET', path: '/clusters' },
   getSandboxStatistics: { method: 'GET', path: '/admin/statistics/sandboxes' },
+  listApprovals: { method: 'GET', path: '/approvals' },
+  getApproval: { method: 'GET', path: '/approvals/{approvalId}' },
+  decideApproval: { method: 'POST', path: '/approvals/{approvalId}/decision' },
   listAudit: { method: 'GET', path: '/admin/audit' },
   getShards: { method: 'GET', path: '/debug/shards' },
   getQueues: { method: 'GET', path: '/debug/queues' },

@@ -146,6 +146,15 @@ export const STATEMENTS = {
     `UPDATE api_keys SET revision = ${NEXT_REVISION}, body = ? WHERE key_id = ? AND ` +
     'revision = ? RETURNING revision',
   'apiKeys.remove': 'DELETE FROM api_keys WHERE key_id = ? AND revision = ? RETURNING revision',
+  'approvals.list': 'SELECT revision, body FROM approvals ORDER BY id',
+  'approvals.get': 'SELECT revision, body FROM approvals WHERE id = ?',
+  'approvals.create':
+    `INSERT INTO approvals (id, revision, body) VALUES (?, ${NEXT_REVISION}, ?) ON ` +
+    'CONFLICT DO NOTHING RETURNING revision',
+  'approvals.update':
+    `UPDATE approvals SET revision = ${NEXT_REVISION}, body = ? WHERE id = ? AND revision ` +
+    '= ? RETURNING revision',
+  'approvals.remove': 'DELETE FROM approvals WHERE id = ? AND revision = ? RETURNING revision',
   'quotas.list': 'SELECT revision, body FROM user_quotas ORDER BY tenant',
   'quotas.get': 'SELECT revision, body FROM user_quotas WHERE tenant = ?',
   'quotas.create':

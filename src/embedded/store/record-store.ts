@@ -12,8 +12,8 @@ import type { Database } from './database.ts';
 import { revisionNumber } from './revision-number.ts';
 
 /**
- * Templates, pools, envs, API keys and users' quotas in SQLite. A revision is a whole number that
- * no other record of the file ever had.
+ * Templates, pools, envs, API keys, approvals and users' quotas in SQLite. A revision is a whole
+ * number that no other record of the file ever had.
  */
 export const sqliteRecordStore = (database: Database, log: Log): RecordStore => ({
   templates: recordsOf({
@@ -48,6 +48,14 @@ export const sqliteRecordStore = (database: Database, log: Log): RecordStore => 
     uniqueOf: ({ namespace, shortName }) => [namespace, shortName],
     namedBy: (key) => (key.includes('/') ? ['', ...key.split('/')] : [key, '', '']),
   }),
+  approvals: recordsOf({
+    database,
+    log,
+    kind: 'approvals',
+    keyOf: ({ id }) => id,
+    uniqueOf: () => [],
+    namedBy: (key) => [key.slice(key.indexOf('/') + 1)],
+  }),
   quotas: recordsOf({
     database,
     log,
@@ -67,7 +75,7 @@ interface Kind<T extends { readonly revision: Revision }> {
   readonly database: Database;
   readonly log: Log;
   /** Its table, by the name that its statements have. */
-  readonly kind: 'templates' | 'pools' | 'envs' | 'apiKeys' | 'quotas';
+  readonly kind: 'templates' | 'pools' | 'envs' | 'apiKeys' | 'approvals' | 'quotas';
   /** The key by which a record is found to be changed. */
   readonly keyOf: (record: Omit<T, 'revision'>) => string;
   /** The parts of a record that together must be unique too. */

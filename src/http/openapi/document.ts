@@ -82,6 +82,12 @@ const SECURITY_SCHEMES: Json = {
     ...KEY_HEADER,
     description: 'The same header with a key that has the role `admin`.',
   },
+  ConsoleSession: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-sandpool-session',
+    description: 'The session of a person who is logged in at the console.',
+  },
 };
 
 const PARAMETERS: Json = {

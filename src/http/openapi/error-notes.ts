@@ -45,6 +45,7 @@ import {
   tooManyTerminals,
   tooManyWaiting,
 } from '../../model/limit-refusals.ts';
+import { approvalDetails } from './approval-notes.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
 import {
   edgeAnswer,
@@ -123,6 +124,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     detail: z.object(ofClaimFile).optional(),
     example: said(new Refusal('FORBIDDEN', 'terminals are not open to pages of this origin')),
   },
+  ...approvalDetails(said),
   POOL_NOT_OWNED: {
     example: said(poolNotOwned()),
   },

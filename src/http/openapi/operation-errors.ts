@@ -14,6 +14,7 @@ export const errorCodesOf = (
   for (const code of OF_ANY) codes.add(code);
   if (row.access !== 'open')
     codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
+  if (row.access !== 'open') codes.add('APPROVAL_REQUIRED').add('APPROVAL_DENIED');
   if (row.params?.names) codes.add('CLUSTER_NOT_FOUND');
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
   if (row.body || row.method === 'POST')

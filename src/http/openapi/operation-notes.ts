@@ -1,3 +1,5 @@
+import { APPROVAL_NOTES } from './approval-notes.ts';
+
 /** Says what each operation does and promises, by its operationId: for document and API page. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',
@@ -42,9 +44,9 @@ The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when
 written; the files of each replica have more. A line shows about 50 ms after the answer that it
 tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the
 gap. Ask for more by \`nextCursor\`.`,
+  ...APPROVAL_NOTES,
   getLogLevel: 'Of several replicas each has its own.',
-  setLogLevel:
-    'Of the one that answers. A restart has the level of the settings again (`logLevel`).',
+  setLogLevel: 'Of the one that answers. A restart has `logLevel` of the settings again.',
   claimSandbox: `
 Takes the pool's longest idle instance and makes it the caller's. The claim is on disk before the
 answer, so what was answered with 201 survives a kill -9 of the daemon. No other claim ever gets

@@ -16,7 +16,7 @@ export const operationOf = (row: Route, components: Components): Json => {
     description: withoutPageLinks(OPERATION_NOTES[row.operationId]?.trim() ?? row.summary),
     tags: [tagOf(row)],
     ...(row.deprecated ? { deprecated: true } : {}),
-    security: SECURITY[row.access],
+    security: securityOf(row),
     parameters: parametersOf(row, components),
     ...(row.bodyAs ? { requestBody: streamedBody(row.bodyAs) } : {}),
     ...(row.body
@@ -64,6 +64,7 @@ export const TAGS: Readonly<
   statistics: { name: 'Statistics', description: 'Counts over all tenants; for admin keys.' },
   'api-keys': { name: 'API keys', description: 'Who may call.' },
   quotas: { name: 'Quotas', description: 'How much a user may have, and has.' },
+  approvals: { name: 'Approvals', description: 'Requests that wait for a person.' },
   events: { name: 'Events', description: 'What happens to sandboxes and pools.' },
   audit: { name: 'Audit', description: 'Who changed what; for admin keys.' },
   debug: { name: 'Debug', description: 'What operators look at; for admin keys.' },
@@ -83,6 +84,12 @@ const SECURITY: Readonly<Record<Route['access'], readonly Json[]>> = {
   tenant: [{ ApiKeyAuth: [] }],
   admin: [{ AdminKeyAuth: [] }],
 };
+
+/** Whoever may call it: a key, or a person at the console. */
+const securityOf = ({ access, sessions }: Route): readonly Json[] => [
+  ...SECURITY[access],
+  ...(sessions ? [{ ConsoleSession: [] }] : []),
+];
 
 const requiresBody = (schema: JsonSchema): boolean =>
   Array.isArray(schema['required']) && schema['required'].length > 0;

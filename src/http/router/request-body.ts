@@ -65,6 +65,23 @@ export const readForm = async (
   return fields;
 };
 
+/**
+ * A body of any type, byte for byte, read whole before anything is done with it. Refuses what is
+ * too large, or encoded.
+ */
+export const readWhole = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  arriving: ArrivingBodies,
+): Promise<Buffer> => {
+  if (!hasBody(request)) return NO_BYTES;
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
+    await refuseTooLarge(request, response);
+  checkEncoding(request);
+  if (awaitsContinue.has(request)) response.writeContinue();
+  return await readBytes(request, response, arriving);
+};
+
 export interface BodyTerms {
   readonly arriving: ArrivingBodies;
   /** Asked once the body is there, before it is parsed. */

@@ -6,6 +6,7 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { IfMatch } from '../../model/if-match.ts';
 import type { Refusal, RefusalCode } from '../../model/refusals.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
+import type { ConsoleSession } from '../../model/console-session.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
 import type { IdempotentRequest } from '../../operations/requests/idempotent-request.ts';
@@ -16,6 +17,9 @@ export type ContentType = 'application/octet-stream' | 'application/x-tar';
 
 /** Who may call: anyone, any good key, a key with the admin role. */
 export type Access = 'open' | 'tenant' | 'admin';
+
+/** Whether a person at the console may call it too, or alone. */
+export type SessionAccess = 'also' | 'alone';
 
 /**
  * Describes what stands in a path. A value that does not fit names nothing, so it gets the refusal
@@ -34,6 +38,12 @@ export interface PathParams<P> {
  * since the epoch.
  */
 export const DEPRECATED_SINCE = 1_767_225_600;
+
+/** Names a row. */
+export interface RowName {
+  readonly operationId: string;
+  readonly path: string;
+}
 
 /** An operation that still works and is to go (RFC 9745). */
 export interface Deprecation {
@@ -61,6 +71,8 @@ export interface Answer {
 
 export interface RouteRequest<A extends Access, B, Q, P> {
   readonly caller: A extends 'open' ? undefined : Caller;
+  /** The person at the console who calls; only of a row that has `sessions`. */
+  readonly session: ConsoleSession | undefined;
   readonly body: B;
   readonly query: Q;
   readonly params: P;
@@ -112,6 +124,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** With `{…}` for parameters; with the method it names the operation in docs/api.md. */
   readonly path: string;
   readonly access: A;
+  /** Absent: no session may call it. */
+  readonly sessions?: SessionAccess;
   readonly summary: string;
   readonly body?: z.ZodType<B>;
   /**
@@ -161,6 +175,17 @@ export interface RouteSpec<A extends Access, B, Q, P> {
    */
   readonly opensItself?: true;
   /**
+   * A repetition of the same mark has the same effect, though no record tells: what it makes is
+   * derived from the mark.
+   */
+  readonly repeatable?: true;
+  /** It is never approved for a whole session. */
+  readonly onceOnly?: true;
+  /** It is this row with its name spelled in another way: rules look at that one. */
+  readonly spells?: RowName;
+  /** Returns the row that such a body comes to, where that is not this one: rules look at that. */
+  readonly comesTo?: (body: B) => RowName | undefined;
+  /**
    * Resolves once it is known what a request of the mark did that was refused before that;
    * undefined where it is known.
    */
@@ -168,11 +193,15 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
 }
 
+/** A request to any row. */
+export type AnyRequest = RouteRequest<Access, unknown, unknown, unknown>;
+
 /** A row of the table, its types checked and then forgotten. */
 export interface Route extends Omit<
   RouteSpec<Access, unknown, unknown, unknown>,
-  'handle' | 'earlier'
+  'handle' | 'earlier' | 'comesTo'
 > {
+  readonly comesTo?: (body: unknown) => RowName | undefined;
   readonly earlier?: (
     request: RouteRequest<Access, unknown, unknown, unknown>,
     mark: RequestFingerprint,

@@ -1,19 +1,15 @@
 import Router from '@koa/router';
-import { adminRequired, invalidApiKey } from '../../model/refusals.ts';
-import { tenantKey, type Caller } from '../../model/tenant.ts';
+import { invalidApiKey } from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
 import { roomOf } from './answer-room.ts';
-import { BASES } from './bases.ts';
+import { askedBase, BASES } from './bases.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { Context, RequestState } from '../server/context.ts';
 import { entityTag, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
-import {
-  answerOnce,
-  fingerprintOf,
-  seedOf,
-  type IdempotencyDeps,
-  type WrittenAnswer,
-} from './idempotency.ts';
+import { mayBeHeld, passOf, type GatingDeps } from './approval-gating.ts';
+import { answerMarked, carryOut, type CarryOutDeps } from './marked-answer.ts';
+import { FREE } from './pass.ts';
 import { localName } from './local-names.ts';
 import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
@@ -22,16 +18,21 @@ import { streamedBody, thenLinger } from './streamed-body.ts';
 import { NoFields } from '../resources/common-schema.ts';
 import { mapParametersOf, readQuery } from './query.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
-import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
-import type { Answer, Deprecation, Route } from './route.ts';
+import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
+import type { AnyRequest, Deprecation, Route } from './route.ts';
+import { whoAsks, type SessionFinder } from './who-asks.ts';
 import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
 import type { CostlyRequest } from '../limits/costly-turns.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
 import { check } from './validation.ts';
-import { tagView, give, givePieces, givePlainly, written } from './answer-writing.ts';
+import { tagView, give, givePieces, givePlainly } from './answer-writing.ts';
 
-export interface RouterDeps extends IdempotencyDeps {
+export interface RouterDeps extends CarryOutDeps {
   readonly clients: Clients;
+  /** Absent: no request waits for a person. */
+  readonly gating?: GatingDeps | undefined;
+  /** Finds the person at the console who asks. Absent: nobody does. */
+  readonly sessionOf?: SessionFinder | undefined;
   readonly streams: EventStreams;
   readonly limits: RequestLimits;
   readonly terms: ApiTerms;
@@ -92,8 +93,8 @@ const answerRow = async (
   context.state.route = row.path;
   context.state.operation = row.operationId;
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.terms.sunset);
-  const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
-  const caller = authorized instanceof Promise ? await authorized : authorized;
+  const asking = whoAsks(row, deps, context);
+  const { caller, session } = asking instanceof Promise ? await asking : asking;
   if (caller) deps.limits.keyRates.count(caller, context.req);
   const mayBegin = caller && deps.limits.loopTurns.take(tenantKey(caller), context.req);
   if (mayBegin) await mayBegin;
@@ -110,8 +111,9 @@ const answerRow = async (
   const body = row.body ? check(row.body, value) : undefined;
   warnOfUnknown(row, context, value);
   context.state.asked = body;
-  const request: Request = {
+  const arrived: AnyRequest = {
     caller,
+    session,
     params,
     query,
     body,
@@ -131,18 +133,30 @@ const answerRow = async (
         : undefined,
     ...negotiation(context),
   };
-  const key =
+  const { pass, request } =
+    caller && deps.gating && mayBeHeld(deps.gating, row)
+      ? await passOf(deps.gating, {
+          row,
+          context,
+          request: arrived,
+          caller,
+          bytes,
+          readStream: () => readWhole(context.req, context.res, deps.limits.arriving),
+        })
+      : { pass: FREE, request: arrived };
+  const given =
     row.method === 'POST' && row.idempotencyKey !== 'ignored'
       ? context.req.headers['idempotency-key']
       : undefined;
+  const key = given ?? pass.key;
   if (typeof key === 'string' && caller) {
-    const marked = await answerMarked(row, deps, { context, request, caller, key, bytes });
+    const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });
     context.state.answered = marked.text;
     return give(context, marked, request.room);
   }
   const answer = row.bodyAs
-    ? await thenLinger(context, () => carryOut(row, deps, request))
-    : await carryOut(row, deps, request);
+    ? await thenLinger(context, () => pass.use(() => carryOut(row, deps, request)))
+    : await pass.use(() => carryOut(row, deps, request));
   work?.working();
   context.state.answered = answer.body;
   if (answer.body instanceof EventStream)
@@ -158,66 +172,6 @@ const answerRow = async (
   give(context, { status: answer.status, headers: answer.headers, text }, request.room);
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
 };
-
-type Request = Parameters<Route['handle']>[0];
-
-/** Gives the one parameter of a query that says what a path names. */
-const elsewhere = (query: unknown): string => {
-  const { namespace } = (query ?? {}) as { readonly namespace?: string };
-  return namespace === undefined ? '' : `?namespace=${namespace}`;
-};
-
-const answerMarked = (
-  row: ServedRoute,
-  deps: RouterDeps,
-  from: { context: Context; request: Request; caller: Caller; key: string; bytes: Buffer },
-): Promise<WrittenAnswer> => {
-  const { context, request, caller, key, bytes } = from;
-  const mark = fingerprintOf(caller, {
-    method: row.method,
-    path: withoutBase(context.path) + elsewhere(request.query),
-    key,
-    body: bytes,
-  });
-  const { earlier } = row;
-  const credential = String(context.req.headers['service-api-key']);
-  return answerOnce(deps, {
-    mark,
-    caller,
-    credential,
-    opensItself: row.opensItself === true,
-    earlier:
-      earlier &&
-      (async (instance) => {
-        const answer = await earlier(request, mark, instance);
-        return answer && written(answer);
-      }),
-    pendingOutcome: () => row.pendingOutcome?.(mark),
-    carryOut: async (opening) =>
-      written(
-        await carryOut(row, deps, {
-          ...request,
-          mark,
-          opening,
-          seed: () => seedOf(mark, credential),
-        }),
-      ),
-  });
-};
-
-/** One of the places that the gate has, unless the operation mostly waits. */
-const carryOut = (
-  row: ServedRoute,
-  { limits: { gate } }: RouterDeps,
-  request: Request,
-): Promise<Answer> | Answer =>
-  row.waits === true || row.waits?.(request) || !request.caller
-    ? row.handle(request)
-    : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
-        row.handle(request),
-      );
-
-const withoutBase = (path: string): string => path.slice(askedBase(path).length);
 
 const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 
@@ -240,30 +194,6 @@ const warnOfUnknown = (
 ): void => {
   const warnings = [...queryWarningsOf(context.querystring), ...(warningsOf?.(value) ?? [])];
   if (warnings.length > 0) context.append('Warning', warnings);
-};
-
-/** At once where the key is known here. */
-const authorize = (row: Route, clients: Clients, context: Context): Caller | Promise<Caller> => {
-  const caller = clients.authenticate(context.req);
-  return caller instanceof Promise
-    ? caller.then((known) => admit(row, known, { context, clients }))
-    : admit(row, caller, { context, clients });
-};
-
-const admit = (
-  row: Route,
-  caller: Caller,
-  { context, clients }: { readonly context: Context; readonly clients: Clients },
-): Caller => {
-  context.state.caller = caller;
-  const endsAt = clients.keyEndOf(caller);
-  if (endsAt !== undefined)
-    context.set(
-      'Warning',
-      `299 - "this API key ends at ${new Date(endsAt).toISOString()}; make another one in time"`,
-    );
-  if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
-  return caller;
 };
 
 const paramsOf = (
@@ -297,7 +227,7 @@ const announceDeprecation = (
   if (sunset !== undefined) context.set('Sunset', sunset);
 };
 
-const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => ({
+const negotiation = (context: Context): Pick<AnyRequest, 'header' | 'accepts'> => ({
   header: (name) => {
     const value = context.req.headers[name];
     return typeof value === 'string' ? value : undefined;
@@ -311,10 +241,6 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
 /** As the client sees this daemon, and under `/v1` where it asked there. */
 const baseOf = ({ req, path }: Context, clients: Clients): string =>
   clients.base(req) + askedBase(path);
-
-/** `/v1` where the client asked there, else nothing. */
-const askedBase = (path: string): string =>
-  BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '';
 
 const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSignal => {
   const controller = new AbortController();

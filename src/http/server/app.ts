@@ -4,6 +4,7 @@ import type { Log } from '../../contracts/log.ts';
 import { silentMetrics, type Metrics } from '../../contracts/metrics.ts';
 import type { Tracer, TraceScope } from '../../contracts/tracing.ts';
 import type { Operations } from '../../operations/operations.ts';
+import { sessionFinder } from '../console/session-finder.ts';
 import { consolePages, type ConsoleDeps } from '../console/console.ts';
 import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
@@ -19,6 +20,7 @@ import { traced } from './traced.ts';
 import { nothingMatched } from '../router/nothing-matched.ts';
 import { routerOf, type RouterDeps } from '../router/router.ts';
 import { apiKeyRoutes } from '../resources/keys/routes.ts';
+import { approvalRoutes } from '../resources/approvals/routes.ts';
 import { auditRoutes } from '../resources/audit/routes.ts';
 import { catalogueRoutes } from '../resources/catalogue/routes.ts';
 import { envMemberRoutes } from '../resources/envs/member-routes.ts';
@@ -49,7 +51,10 @@ export interface RequestWatchers {
   readonly audit?: AuditSink | undefined;
 }
 
-export interface AppDeps extends Pick<RouterDeps, 'clients' | 'streams' | 'limits' | 'terms'> {
+export interface AppDeps extends Pick<
+  RouterDeps,
+  'clients' | 'streams' | 'limits' | 'terms' | 'gating' | 'sessionOf'
+> {
   readonly operations: Operations;
   readonly watchers: RequestWatchers;
   readonly refusalPace: Pick<RefusalPace, 'note' | 'hold'>;
@@ -80,6 +85,7 @@ export const routesOf = (
   ...apiKeyRoutes(operations).map(inNamespace),
   ...quotaRoutes(operations),
   ...catalogueRoutes(operations),
+  ...approvalRoutes(operations),
   ...auditRoutes(operations),
   ...debugRoutes(operations),
   ...debugActorRoutes(operations),
@@ -92,6 +98,7 @@ export const createApp = ({
   refusalPace,
   stopping,
   console,
+  sessionOf = console && sessionFinder(console),
   ...deps
 }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
@@ -104,7 +111,7 @@ export const createApp = ({
   app.use(pages(routes));
   if (console)
     app.use(consolePages({ ...console, clients: deps.clients, arriving: deps.limits.arriving }));
-  app.use(routerOf(routes, { ...deps, operations, log }));
+  app.use(routerOf(routes, { ...deps, sessionOf, operations, log }));
   app.use(nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

@@ -1,5 +1,6 @@
 import type { ParameterizedContext } from 'koa';
 import type { OnStep } from '../../contracts/tracing.ts';
+import type { ConsoleSession } from '../../model/console-session.ts';
 import type { Caller } from '../../model/tenant.ts';
 
 /** Describes what the middleware learns of a request on its way. */
@@ -18,6 +19,11 @@ export interface RequestState {
   /** The body of a good answer, an object or its JSON. */
   answered?: unknown;
   caller?: Caller;
+  session?: ConsoleSession;
+  /** A rule of the policy held it. */
+  isHeld?: true;
+  /** The approval that it waits for, or had. */
+  approvalId?: string;
   errorCode?: string;
 }
 

@@ -69,7 +69,7 @@ export interface GivenLimits extends Pick<RequestLimits, 'answers'> {
   readonly refusalPace?: AppDeps['refusalPace'];
 }
 
-export interface HttpServerDeps {
+export interface HttpServerDeps extends Pick<AppDeps, 'gating' | 'sessionOf'> {
   readonly operations: Operations;
   readonly clock: Clock;
   readonly watchers: RequestWatchers;
@@ -136,6 +136,8 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     operations,
     watchers,
     terms: deps.terms,
+    gating: deps.gating,
+    sessionOf: deps.sessionOf,
     limits: { loopTurns, gate, unread, answers, arriving, keyRates, costly },
     refusalPace,
     streams,

@@ -26,6 +26,9 @@ export const ApiKeySpecSchema = z.object({
     .string()
     .regex(/^[0-9A-Za-z]{12,64}$/)
     .optional(),
+  gated: z.literal(true).optional(),
+  /** Users of the keys that it was made by. */
+  makers: z.array(z.string().max(63)).max(64).optional(),
   issuedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
   /** When the object was made. */
@@ -69,6 +72,8 @@ export const apiKeyResource = ({
       hash,
       global,
       createdBy,
+      gated,
+      makers,
       issuedAt,
       expiresAt,
     },
@@ -84,6 +89,8 @@ export const apiKeyResource = ({
       hash,
       ...(global === undefined ? {} : { global }),
       ...(createdBy === undefined ? {} : { createdBy }),
+      ...(gated === undefined ? {} : { gated }),
+      ...(makers === undefined ? {} : { makers: [...makers] }),
       issuedAt: new Date(issuedAt).toISOString(),
       expiresAt: new Date(expiresAt).toISOString(),
       bornAt: (before?.spec as ApiKeySpec | undefined)?.bornAt ?? new Date(now()).toISOString(),
@@ -136,12 +143,16 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
     expiresAt,
     global,
     createdBy,
+    gated,
+    makers,
     ...spec
   } = given as ApiKeySpec;
   return {
     ...spec,
     ...(global === undefined ? {} : { global }),
     ...(createdBy === undefined ? {} : { createdBy }),
+    ...(gated === undefined ? {} : { gated }),
+    ...(makers === undefined ? {} : { makers }),
     namespace: metadata.namespace ?? '',
     shortName: metadata.name,
     revision: metadata.resourceVersion,

@@ -4,6 +4,7 @@ import type { Metrics } from '../../contracts/metrics.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import type { RecordStore } from '../../contracts/record-store.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { InstanceType } from '../../model/templates/instance-type.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
@@ -11,6 +12,7 @@ import type { UserQuota } from '../../model/quota.ts';
 import type { SourceTerms } from '../../model/pools/source-terms.ts';
 import type { InstanceDefinition, TemplateRecord } from '../../model/templates/template.ts';
 import type { ApiServer } from '../api/api-calls.ts';
+import { approvalResource } from './approval-resource.ts';
 import { apiKeyResource } from './api-key-resource.ts';
 import { envResource } from './env-resource.ts';
 import { poolResource } from './pool-resource.ts';
@@ -43,16 +45,17 @@ export interface KubernetesRecordStoreDeps {
 }
 
 /**
- * Templates, pools, envs, API keys and users' quotas as custom resources. What is made by kubectl
- * is taken in like what is made over REST, once a replica has filled in what only a daemon knows; a
- * pool waits for its template. Writes reject with a Refusal where the API server is out of reach or
- * the namespace is missing.
+ * Templates, pools, envs, API keys, approvals and users' quotas as custom resources. What is made
+ * by kubectl is taken in like what is made over REST, once a replica has filled in what only a
+ * daemon knows; a pool waits for its template. Writes reject with a Refusal where the API server is
+ * out of reach or the namespace is missing.
  */
 export class KubernetesRecordStore implements RecordStore {
   readonly templates: ResourceRecords<TemplateRecord>;
   readonly pools: ResourceRecords<PoolRecord>;
   readonly envs: ResourceRecords<EnvRecord>;
   readonly apiKeys: ResourceRecords<ApiKeyRecord>;
+  readonly approvals: ResourceRecords<ApprovalRecord>;
   readonly quotas: ResourceRecords<UserQuota>;
 
   constructor({
@@ -88,6 +91,10 @@ export class KubernetesRecordStore implements RecordStore {
       ...deps,
       resource: apiKeyResource({ seals, teamOf, now: deps.now }),
     });
+    this.approvals = new ResourceRecords({
+      ...deps,
+      resource: approvalResource({ seals, teamOf }),
+    });
     this.quotas = new ResourceRecords({ ...deps, resource: userQuotaResource({ teamOf }) });
   }
 
@@ -110,13 +117,14 @@ export class KubernetesRecordStore implements RecordStore {
       ...this.pools.problems,
       ...this.envs.problems,
       ...this.apiKeys.problems,
+      ...this.approvals.problems,
       ...this.quotas.problems,
     ];
   }
 
   reflectors(): readonly MirrorReport[] {
-    return [this.templates, this.pools, this.envs, this.apiKeys, this.quotas].map((records) =>
-      records.report(),
+    return [this.templates, this.pools, this.envs, this.apiKeys, this.approvals, this.quotas].map(
+      (records) => records.report(),
     );
   }
 
@@ -126,6 +134,7 @@ export class KubernetesRecordStore implements RecordStore {
       this.pools.stop(),
       this.envs.stop(),
       this.apiKeys.stop(),
+      this.approvals.stop(),
       this.quotas.stop(),
     ]);
   }

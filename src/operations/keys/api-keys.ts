@@ -22,6 +22,8 @@ export interface ApiKeySpec {
   readonly expiresAt: number;
   /** The key that makes it; absent: the daemon does. */
   readonly createdBy?: string;
+  readonly gated?: true;
+  readonly makers?: readonly string[];
 }
 
 export interface MintedApiKey {

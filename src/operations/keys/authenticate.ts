@@ -60,7 +60,7 @@ export const authenticate = (deps: AuthenticateDeps) => {
 };
 
 const callerOf = (record: ApiKeyRecord): Caller => {
-  const { keyId, namespace, team, user, role, expiresAt } = record;
+  const { keyId, namespace, team, user, role, expiresAt, gated, makers } = record;
   return {
     keyId,
     namespace,
@@ -68,6 +68,8 @@ const callerOf = (record: ApiKeyRecord): Caller => {
     user,
     role,
     ...(isLasting(record) ? { keyEndsAt: expiresAt } : {}),
+    ...(gated ? { gated } : {}),
+    ...(makers ? { makers } : {}),
   };
 };
 

@@ -87,6 +87,8 @@ const issue = async (
       shortName,
       description: request.description ?? '',
       createdBy: maker.keyId,
+      ...(maker.gated || request.gated ? { gated: true as const } : {}),
+      makers: makersOf(maker),
       issuedAt,
       expiresAt,
     };
@@ -108,6 +110,12 @@ const issue = async (
     }
   }
 };
+
+/** Beyond so many persons one of them is told anew by each key anyway. */
+const MOST_MAKERS = 32;
+
+const makersOf = ({ user, makers = [] }: ApiKeyRecord): readonly string[] =>
+  [...new Set([user, ...makers])].slice(0, MOST_MAKERS);
 
 interface Asking {
   readonly asked: number | undefined;

@@ -17,6 +17,8 @@ export interface KeyOperations {
     caller: Caller,
     request: AdminApiKeyRequest,
   ) => Promise<IssuedApiKey>;
+  /** The keyId of the key of that name. Refuses with API_KEY_NOT_FOUND. */
+  readonly keyIdOf: (name: ApiKeyName) => Promise<string>;
   readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   /**
@@ -63,6 +65,8 @@ export interface ApiKeyRequest {
   readonly seed?: Buffer;
   readonly name?: string;
   readonly description?: string;
+  /** Requests of the key are gated; a key that a gated one makes is so in any case. */
+  readonly gated?: true;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
 }

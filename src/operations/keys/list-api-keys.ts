@@ -16,6 +16,12 @@ export const listApiKeys =
   async (caller, page) =>
     deps.apiKeys.list(caller, page);
 
+/** Finds the key of a name; a DELETE by it that was approved is meant for that key alone. */
+export const keyIdOf =
+  (deps: ApiKeysDeps): Operations['keyIdOf'] =>
+  async (name) =>
+    (await apiKeyNamed(deps, name)).keyId;
+
 /** Everyone's, for an admin (operation `GET /admin/api-keys`). */
 export const listAllApiKeys =
   (deps: ApiKeysDeps): Operations['listAllApiKeys'] =>

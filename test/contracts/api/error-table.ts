@@ -706,6 +706,7 @@ const BODIES: Readonly<Record<string, object>> = {
 const SOMETHING: Readonly<Record<string, string>> = {
   sandboxId: uuidV7(),
   processId: 'none',
+  approvalId: uuidV7(),
   name: 'none',
   keyId: 'AAAAAAAAAAAAAAAA',
   namespace: 'none',

@@ -510,6 +510,9 @@ const pairsFor = (
         { sandboxId: before + uuidV7(), processId: other(owned.processId) },
       ),
     );
+  // There is none without a rule; test/http/approvals.test.ts has another's.
+  if (path.includes('{approvalId}'))
+    return [pair('approval', { approvalId: uuidV7() }, { approvalId: uuidV7() })];
   if (path.includes('{sandboxId}'))
     return (['running', 'idle', 'finished'] as const).flatMap((kind) =>
       both(kind, 'sandboxId', owned[kind], uuidV7(), 'local.'),

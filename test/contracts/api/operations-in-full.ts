@@ -859,16 +859,24 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       ).to.be.greaterThan(0);
     });
 
+    it('requests that wait for a person: none where no rule holds any', async () => {
+      const page = await does(ask(), 'GET /approvals');
+      expectPage(page);
+      expect(listOf(page)).to.deep.equal([]);
+    });
+
     it('health and readiness', async () => {
       await does(clients.anyone, 'GET /healthz');
       await does(clients.anyone, 'GET /readyz');
     });
 
-    it('are all here, but a promotion, which needs a worker cluster', () => {
+    it('are all here, but a promotion, which needs a worker cluster, and approvals, which need a rule', () => {
       const all = documentedOperations.map(({ operation }) => String(operation['operationId']));
       expect(all.filter((each) => !carriedOut.has(each))).to.have.members([
         'promoteApiKey',
         'promoteApiKeyByFullName',
+        'getApproval',
+        'decideApproval',
       ]);
     });
 

@@ -61,6 +61,7 @@ import {
   deleteApiKey,
   deleteApiKeyByName,
   deleteApiKeysOf,
+  keyIdOf,
   listAllApiKeys,
   listApiKeys,
 } from '../../../src/operations/keys/list-api-keys.ts';
@@ -78,6 +79,8 @@ import { aCoordination } from './a-coordination.ts';
 import { aStoredPool } from '../builders/a-pool.ts';
 import { FakeDebug } from './fake-debug.ts';
 import { fakeEnvs } from './fake-envs.ts';
+import { MemoryApprovals } from './memory-approvals.ts';
+import { approvalParts } from '../../../src/operations/approvals/approval-parts.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
 import { MemoryTemplates } from './memory-templates.ts';
 import { FakeProcesses } from './fake-processes.ts';
@@ -196,6 +199,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly authenticateAfresh = this.#authentication.authenticateAfresh;
   readonly createApiKey = createApiKey(this.#keyDeps);
   readonly createApiKeyForTenant = createApiKeyForTenant(this.#keyDeps);
+  readonly keyIdOf = keyIdOf(this.#keyDeps);
   readonly listApiKeys = listApiKeys(this.#keyDeps);
   readonly listAllApiKeys = listAllApiKeys(this.#keyDeps);
   readonly deleteApiKey = deleteApiKey(this.#keyDeps);
@@ -204,6 +208,21 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly promoteApiKey = promoteApiKey(this.#keyDeps);
   readonly followKey: Operations['followKey'] = (keyId, ended) =>
     this.#mirror.followEnd(keyId, ended);
+
+  readonly approvalRecords = new MemoryApprovals();
+  readonly #approvals = approvalParts({
+    approvals: this.approvalRecords,
+    clock: this.clock,
+    log: quietLog,
+    pepper: this.#pepper,
+    rules: [],
+    terms: { pendingMs: 900_000, grantMs: 600_000, sessionMs: 8 * 3_600_000 },
+    severalDecide: () => true,
+  });
+  readonly listApprovals = this.#approvals.operations.listApprovals;
+  readonly getApproval = this.#approvals.operations.getApproval;
+  readonly approvalContent = this.#approvals.operations.approvalContent;
+  readonly decideApproval = this.#approvals.operations.decideApproval;
 
   readonly getQuotas = getQuotas(this.#keyDeps);
   readonly getQuotasOf = getQuotasOf(this.#keyDeps);

@@ -139,6 +139,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     query: DeleteEnvQuery,
     answers: { 200: EnvDeletion },
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_HAS_RUNNING_SANDBOXES', 'UNAVAILABLE'],
+    repeatable: true,
     handle: async ({ caller, params, query }) => {
       const { record } = await operations.deleteEnv(caller, params.name, { force: query.force });
       return ok({ name: record.name, namespace: record.owner.namespace, status: 'Deleting' });

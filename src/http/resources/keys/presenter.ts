@@ -18,6 +18,7 @@ export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
   role: record.role,
   description: record.description,
   ...(record.createdBy === undefined ? {} : { createdBy: record.createdBy }),
+  ...(record.gated ? { gated: record.gated } : {}),
   issuedAt: timestampOf(record.issuedAt),
   expiresAt: timestampOf(record.expiresAt),
 });

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Caller } from '../../../model/tenant.ts';
 import type { ApiKeyName } from '../../../operations/keys/key-operations.ts';
 import type { Operations } from '../../../operations/operations.ts';
@@ -37,11 +38,12 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     body: CreateApiKeyBody,
     answers: { 201: IssuedApiKey },
     refusals: ['ADMIN_REQUIRED', 'ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
+    repeatable: true,
+    onceOnly: true,
+    comesTo: (body) => (isForOther(body) ? FOR_TENANT : undefined),
     handle: async ({ caller, body, seed }) => {
       refuseAdminFields(caller, body, ['team', 'user', 'role']);
-      const forOther =
-        body.team !== undefined || body.user !== undefined || body.role !== undefined;
-      const create = forOther ? operations.createApiKeyForTenant : operations.createApiKey;
+      const create = isForOther(body) ? operations.createApiKeyForTenant : operations.createApiKey;
       return secret(
         created(
           presentIssuedApiKey(await create(caller, { ...body, ...(seed ? { seed: seed() } : {}) })),
@@ -71,6 +73,8 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
     refusals: ['ADMIN_REQUIRED', 'API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    repeatable: true,
+    onceOnly: true,
     handle: async ({ caller, params: { keyId }, query: { cascade } }) => {
       const revoked = await operations.deleteApiKey(caller, keyId, cascade);
       return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
@@ -85,6 +89,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     body: AdminCreateApiKeyBody,
     answers: { 201: IssuedApiKey },
     refusals: ['ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
+    repeatable: true,
     handle: async ({ caller, body, seed }) =>
       secret(
         created(
@@ -119,6 +124,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
     refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    repeatable: true,
     handle: async ({ caller, params: { name }, query: { cascade } }) =>
       await deletedByName(operations, caller, { name: nameOf(name, caller), cascade }),
   }),
@@ -132,6 +138,8 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
     refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    repeatable: true,
+    spells: { operationId: 'deleteApiKeyByName', path: '/admin/api-keys/{name}' },
     handle: async ({ caller, params, query: { cascade } }) =>
       await deletedByName(operations, caller, { name: params, cascade }),
   }),
@@ -174,10 +182,17 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     params: ApiKeyFullNamePath,
     answers: { 200: ApiKeyPromotion },
     refusals: ['API_KEY_NOT_FOUND', 'ALREADY_GLOBAL', 'CLUSTER_UNAVAILABLE', 'UNAVAILABLE'],
+    spells: { operationId: 'promoteApiKey', path: '/admin/api-keys/{name}/promote' },
     handle: async ({ caller, params }) =>
       ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, params))),
   }),
 ];
+
+const FOR_TENANT = { operationId: 'createApiKeyForTenant', path: '/admin/api-keys' };
+
+/** Then it is as `POST /admin/api-keys`. */
+const isForOther = ({ team, user, role }: z.infer<typeof CreateApiKeyBody>): boolean =>
+  team !== undefined || user !== undefined || role !== undefined;
 
 const deletedByName = async (
   operations: Operations,

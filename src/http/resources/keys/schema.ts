@@ -24,6 +24,10 @@ export const CreateApiKeyBody = z.object({
   team: maybe(name).describe('Admins alone, as in `POST /admin/api-keys`.'),
   user: maybe(name).describe('The same.'),
   role: maybe(role).describe('The same.'),
+  gated: maybe(z.literal(true)).describe(
+    'For the policy of approvals: rules may hold what it asks. A key that a gated key makes is ' +
+      'gated in any case.',
+  ),
 });
 
 export const AdminCreateApiKeyBody = z.object({
@@ -33,6 +37,10 @@ export const AdminCreateApiKeyBody = z.object({
   team: name.describe('A DNS label. The namespace follows from it (`namespacePattern`).'),
   user: name.describe('A DNS label.'),
   role: maybe(role).describe('Left out: `"user"`.'),
+  gated: maybe(z.literal(true)).describe(
+    'For the policy of approvals: rules may hold what it asks. A key that a gated key makes is ' +
+      'gated in any case.',
+  ),
 });
 
 export const ApiKeyListQuery = z.object({ limit, offset });
@@ -89,6 +97,7 @@ const keyFields = {
     'The `keyId` of the key that made it, which may be gone by now. Left out: the daemon ' +
       'made it, or a version before this field.',
   ),
+  gated: maybe(z.literal(true)).describe('Rules of the policy may hold what it asks.'),
   issuedAt: timestamp,
   expiresAt: timestamp,
 };

@@ -126,6 +126,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     query: DeletePoolQuery,
     answers: { 200: PoolDeletion },
     refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    repeatable: true,
     handle: async ({ caller, params, query }) =>
       ok(
         presentPoolDeletion(

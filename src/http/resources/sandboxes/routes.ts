@@ -153,6 +153,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     answers: { 200: SandboxDeletion },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    repeatable: true,
     handle: async ({ caller, params }) =>
       ok(presentSandboxDeletion(await operations.deleteSandbox(caller, params.sandboxId))),
   }),

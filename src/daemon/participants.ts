@@ -1,0 +1,40 @@
+import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
+import type { PoolRenewal } from '../operations/pools/pool-renewal.ts';
+import type { ApprovalsOfDaemon } from './approvals.ts';
+import type { Assembly } from './assembly.ts';
+import type { EnvParts } from './envs.ts';
+
+export interface Participants {
+  readonly records: Pick<Assembly['records'], 'templates'>;
+  readonly renewal: Pick<PoolRenewal, 'lead'>;
+  readonly envs: EnvParts;
+  readonly approvals: Pick<ApprovalsOfDaemon, 'host' | 'mirror'>;
+}
+
+/** Makes one of all that lead as the supervisor does, beside it; they are made after it. */
+export const participantsOf = (all: () => Participants): ShardParticipant => ({
+  onShardAcquired: (shard) => {
+    const { renewal, envs, approvals } = all();
+    renewal.lead(shard);
+    envs.onShardAcquired(shard);
+    approvals.host.actors.lead(shard);
+  },
+  onShardReleased: (shard) => {
+    const { envs, approvals } = all();
+    envs.onShardReleased(shard);
+    approvals.host.actors.follow(shard);
+  },
+  claimed: (poolUid, last) => {
+    all().envs.claimed(poolUid, last);
+  },
+  startFailed: (poolUid) => {
+    all().envs.startFailed(poolUid);
+  },
+  poolChanged: (record) => {
+    all().envs.poolChanged(record);
+  },
+  caughtUp: async () => {
+    const { records, envs, approvals } = all();
+    await Promise.all([envs.caughtUp(), records.templates.caughtUp(), approvals.mirror.caughtUp()]);
+  },
+});

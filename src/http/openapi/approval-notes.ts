@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import {
+  alreadyDecided,
+  approvalDenied,
+  approvalNotFound,
+  approvalRequired,
+  consoleSessionRequired,
+} from '../../model/approvals/approval-refusals.ts';
+import type { Refusal } from '../../model/refusals.ts';
+import type { ErrorBody } from '../router/error-table.ts';
+
+/** Details and examples of what approvals refuse, for the document. */
+export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
+  APPROVAL_REQUIRED: {
+    detail: z.object({
+      approvalId: z.string(),
+      operation: z.string(),
+      summary: z.string(),
+      expiresAt: z.string(),
+      hint: z.string(),
+    }),
+    example: said(
+      approvalRequired({
+        id: '01a21a8e-a887-7738-8b09-9f212a599a4d',
+        operation: 'deletePool',
+        summary: 'Delete a pool: DELETE /sandboxpools/web',
+        expiresAt: Date.parse('2026-03-01T12:15:00.000Z'),
+      }),
+    ),
+  },
+  APPROVAL_DENIED: {
+    detail: z.object({
+      approvalId: z.string().optional(),
+      reason: z.string().optional(),
+      hint: z.string(),
+    }),
+    example: said(
+      approvalDenied({ id: '01a21a8e-a887-7738-8b09-9f212a599a4d', reason: 'not on a Friday' }),
+    ),
+  },
+  CONSOLE_SESSION_REQUIRED: {
+    detail: z.object({ hint: z.string() }),
+    example: said(consoleSessionRequired()),
+  },
+  APPROVAL_NOT_FOUND: { example: said(approvalNotFound()) },
+  ALREADY_DECIDED: {
+    detail: z.object({ status: z.string() }),
+    example: said(alreadyDecided('approved')),
+  },
+});
+
+/** Says what each operation on approvals does and promises. */
+export const APPROVAL_NOTES: Readonly<Record<string, string>> = {
+  listApprovals:
+    "The caller's own; admins' and console sessions' are everybody's. Those that are over are " +
+    'kept up to a number (`approvals.kept`).',
+  getApproval: 'What was sent with the request is shown in console sessions alone.',
+  decideApproval: `
+Takes a console session of an operator or admin who logged in within the last 15 minutes, and no
+key. Where there is more than one operator, who decides is not who asked: by the user of the key
+that asked, and of the keys that it was made by. Decisions are final.`,
+};

@@ -1,0 +1,84 @@
+import { consoleSessionRequired } from '../../../model/approvals/approval-refusals.ts';
+import type { Operations } from '../../../operations/operations.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import { presentPage } from '../present-page.ts';
+import { presentApproval, presentApprovalInFull } from './presenter.ts';
+import {
+  Approval,
+  ApprovalInFull,
+  ApprovalListQuery,
+  ApprovalPage,
+  ApprovalPath,
+  DecideApprovalBody,
+} from './schema.ts';
+
+export const approvalRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'listApprovals',
+    method: 'GET',
+    path: '/approvals',
+    access: 'tenant',
+    sessions: 'also',
+    summary: 'List requests that wait for a person, or waited, newest first',
+    query: ApprovalListQuery,
+    answers: { 200: ApprovalPage },
+    refusals: [],
+    handle: async ({ caller, session, query: { status, ...page } }) =>
+      ok(
+        presentPage(
+          await operations.listApprovals(session ?? caller, status, page),
+          presentApproval,
+        ),
+      ),
+  }),
+  route({
+    operationId: 'getApproval',
+    method: 'GET',
+    path: '/approvals/{approvalId}',
+    access: 'tenant',
+    sessions: 'also',
+    summary: 'Look at one of them',
+    params: ApprovalPath,
+    answers: { 200: ApprovalInFull },
+    refusals: ['APPROVAL_NOT_FOUND'],
+    handle: async ({ caller, session, params: { approvalId } }) =>
+      ok(
+        presentApprovalInFull(
+          await operations.getApproval(session ?? caller, approvalId),
+          session && (await operations.approvalContent(session, approvalId)),
+        ),
+      ),
+  }),
+  route({
+    operationId: 'decideApproval',
+    method: 'POST',
+    path: '/approvals/{approvalId}/decision',
+    access: 'open',
+    sessions: 'alone',
+    summary: 'Approve or deny a request, in a console session',
+    params: ApprovalPath,
+    body: DecideApprovalBody,
+    idempotencyKey: 'ignored',
+    answers: { 200: Approval },
+    refusals: [
+      'CONSOLE_SESSION_REQUIRED',
+      'INVALID_API_KEY',
+      'FORBIDDEN',
+      'APPROVAL_NOT_FOUND',
+      'ALREADY_DECIDED',
+    ],
+    handle: async ({ session, params: { approvalId }, body }) => {
+      if (!session) throw consoleSessionRequired();
+      const { decision, scope = 'once', reason } = body;
+      return ok(
+        presentApproval(
+          await operations.decideApproval(session, approvalId, {
+            decision,
+            scope,
+            ...(reason === undefined ? {} : { reason }),
+          }),
+        ),
+      );
+    },
+  }),
+];

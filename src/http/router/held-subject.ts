@@ -1,0 +1,42 @@
+import type { Caller } from '../../model/tenant.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { ResolvedName } from './resolved-name.ts';
+import type { Route } from './route.ts';
+
+/**
+ * Finds what tells the thing that a request names from any other of that name, before and after it:
+ * an approval is for that one. Undefined where names are used once only. Refuses, as the operation
+ * would, where there is none.
+ */
+export const heldSubject =
+  (operations: Pick<Operations, 'getPool' | 'getEnv' | 'getTemplate' | 'keyIdOf'>) =>
+  async (
+    row: Route,
+    { name, namespace }: ResolvedName,
+    caller: Caller,
+  ): Promise<string | undefined> => {
+    if (name === undefined || !row.params) return undefined;
+    const there: Caller = { ...caller, namespace };
+    const kind = row.path.split('/').find((part) => KINDS.has(part));
+    switch (kind) {
+      case 'sandboxpools':
+        return (await operations.getPool(there, name)).record.uid;
+      case 'envs':
+        return (await operations.getEnv(there, name)).record.uid;
+      case 'sandbox-templates':
+        return String((await operations.getTemplate(name)).record.createdAt);
+      case 'api-keys':
+        return row.path.startsWith('/admin')
+          ? await operations.keyIdOf({ namespace, shortName: name })
+          : undefined;
+      default:
+        return undefined;
+    }
+  };
+
+const KINDS: ReadonlySet<string> = new Set([
+  'sandboxpools',
+  'envs',
+  'sandbox-templates',
+  'api-keys',
+]);

@@ -1,0 +1,92 @@
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { Context } from '../server/context.ts';
+import type { RequestLimits } from '../limits/request-limits.ts';
+import { written } from './answer-writing.ts';
+import { withoutBase } from './bases.ts';
+import type { Pass } from './pass.ts';
+import {
+  answerOnce,
+  fingerprintOf,
+  seedOf,
+  type IdempotencyDeps,
+  type WrittenAnswer,
+} from './idempotency.ts';
+import type { Answer, AnyRequest, Route } from './route.ts';
+
+export interface CarryOutDeps extends IdempotencyDeps {
+  readonly limits: RequestLimits;
+}
+
+interface Marked {
+  readonly context: Context;
+  readonly request: AnyRequest;
+  readonly caller: Caller;
+  /** The client's Idempotency-Key, or the name of the grant. */
+  readonly key: string;
+  readonly bytes: Buffer;
+  readonly pass: Pass;
+}
+
+/** Carries a request out once under its key, also where repetitions come to other replicas. */
+export const answerMarked = async (
+  row: Route,
+  deps: CarryOutDeps,
+  { context, request, caller, key, bytes, pass }: Marked,
+): Promise<WrittenAnswer> => {
+  const mark = fingerprintOf(caller, {
+    method: row.method,
+    // A grant has one effect, however it is asked for.
+    path: key === pass.key ? '' : withoutBase(context.path) + elsewhere(request.query),
+    key,
+    body: bytes,
+  });
+  const { earlier } = row;
+  const credential = String(context.req.headers['service-api-key']);
+  const answer = await answerOnce(deps, {
+    mark,
+    caller,
+    credential,
+    opensItself: row.opensItself === true,
+    earlier:
+      earlier &&
+      (async (instance) => {
+        const found = await earlier(request, mark, instance);
+        return found && written(found);
+      }),
+    pendingOutcome: () => row.pendingOutcome?.(mark),
+    carryOut: async (opening) => {
+      // One that only asks must find what an earlier request did first.
+      if (pass.asks && row.opensItself === true) await opening.open();
+      return written(
+        await pass.use(() =>
+          carryOut(row, deps, {
+            ...request,
+            mark,
+            opening,
+            seed: () => seedOf(mark, credential),
+          }),
+        ),
+      );
+    },
+  });
+  if (answer.headers['Idempotency-Replayed'] !== undefined) await pass.settle();
+  return answer;
+};
+
+/** One of the places that the gate has, unless the operation mostly waits. */
+export const carryOut = (
+  row: Route,
+  { limits: { gate } }: Pick<CarryOutDeps, 'limits'>,
+  request: AnyRequest,
+): Promise<Answer> | Answer =>
+  row.waits === true || row.waits?.(request) || !request.caller
+    ? row.handle(request)
+    : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
+        row.handle(request),
+      );
+
+/** Gives the one parameter of a query that says what a path names. */
+const elsewhere = (query: unknown): string => {
+  const { namespace } = (query ?? {}) as { readonly namespace?: string };
+  return namespace === undefined ? '' : `?namespace=${namespace}`;
+};

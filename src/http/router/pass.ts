@@ -1,0 +1,19 @@
+import type { Answer } from './route.ts';
+
+/** Says how a request goes on once the gate has looked at it. */
+export interface Pass {
+  /** There is no grant as yet: `use` asks for one, and does nothing. */
+  readonly asks: boolean;
+  /** The name under which the effect of a grant is carried out. */
+  readonly key: string | undefined;
+  readonly use: (work: () => Promise<Answer> | Answer) => Promise<Answer> | Answer;
+  readonly settle: () => Promise<void>;
+}
+
+/** No rule holds the request. */
+export const FREE: Pass = {
+  asks: false,
+  key: undefined,
+  use: (work) => work(),
+  settle: async () => undefined,
+};

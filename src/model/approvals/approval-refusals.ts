@@ -1,0 +1,101 @@
+import { Refusal } from '../refusals.ts';
+
+/** Says what the client of a request that waits for a person is told. */
+export interface AskedApproval {
+  readonly id: string;
+  readonly operation: string;
+  readonly summary: string;
+  readonly expiresAt: number;
+}
+
+export const approvalRequired = ({ id, operation, summary, expiresAt }: AskedApproval): Refusal =>
+  new Refusal('APPROVAL_REQUIRED', 'a person must approve this request first', {
+    detail: {
+      approvalId: id,
+      operation,
+      summary,
+      expiresAt: new Date(expiresAt).toISOString(),
+      hint:
+        'nothing was done; an operator decides in the console, at /console/approvals; once ' +
+        'approved, repeat the identical request with the same key, or send it with ' +
+        '?waitApprovalSeconds=300 to wait',
+    },
+  });
+
+/** `id`: of the approval that was denied; undefined: a rule denies such requests. */
+export const approvalDenied = (
+  denied: { readonly id: string; readonly reason: string | undefined } | undefined,
+): Refusal =>
+  denied
+    ? new Refusal('APPROVAL_DENIED', 'this request was denied', {
+        detail: {
+          approvalId: denied.id,
+          ...(denied.reason === undefined ? {} : { reason: denied.reason }),
+          hint: 'it can be asked for again later, or in another form',
+        },
+      })
+    : new Refusal('APPROVAL_DENIED', 'the policy of this deployment denies such requests', {
+        detail: { hint: 'sandpool approvals explain says which rule does' },
+      });
+
+export const consoleSessionRequired = (): Refusal =>
+  new Refusal(
+    'CONSOLE_SESSION_REQUIRED',
+    'approvals are decided in a console session, never with an API key',
+    { detail: { hint: 'log in at /console as an operator' } },
+  );
+
+export const mayNotDecide = (): Refusal =>
+  new Refusal('FORBIDDEN', 'this session may not decide approvals; log in as an operator');
+
+export const logInAgain = (): Refusal =>
+  new Refusal('FORBIDDEN', 'log in again to decide: it is more than 15 minutes since you did');
+
+/** The two persons of an approval must differ. */
+export const ownApproval = (): Refusal =>
+  new Refusal(
+    'FORBIDDEN',
+    'you asked for this yourself, with a key of yours or one that it made; ' +
+      'another operator decides',
+  );
+
+export const alreadyDecided = (status: string): Refusal =>
+  new Refusal('ALREADY_DECIDED', 'this approval is decided, and that is final', {
+    detail: { status },
+  });
+
+export const approvalNotFound = (): Refusal =>
+  new Refusal('APPROVAL_NOT_FOUND', 'approval not found');
+
+export const tooManyPending = (limit: number): Refusal =>
+  new Refusal(
+    'RATE_LIMITED',
+    `you have ${limit} requests that wait for a person, which is the most; wait for a decision`,
+    { retryAfter: 30 },
+  );
+
+export const tooManyOpen = (): Refusal =>
+  new Refusal('UNAVAILABLE', 'too many requests wait for a person; try again later', {
+    retryAfter: 30,
+  });
+
+export const tooManyWait = (limit: number): Refusal =>
+  new Refusal(
+    'TOO_MANY_WAITING',
+    `${limit} of your requests wait for a decision already; ask without waitApprovalSeconds`,
+    { retryAfter: 5 },
+  );
+
+export const tooLargeToApprove = (limit: number): Refusal =>
+  new Refusal(
+    'PAYLOAD_TOO_LARGE',
+    `a request that waits for a person has a body of at most ${limit} bytes`,
+  );
+
+/** `id`: of the approval that was used. */
+export const approvalUsed = (id: string): Refusal =>
+  new Refusal(
+    'CONFLICT',
+    'this was approved and used a moment ago; look what came of it before you ask again',
+    { detail: { approvalId: id } },
+  );

@@ -1,0 +1,144 @@
+import type { Role } from '../tenant.ts';
+
+export const VERDICTS = ['allow', 'require', 'deny'] as const;
+/** Says what becomes of a request: it passes, waits for a person, or is refused. */
+export type Verdict = (typeof VERDICTS)[number];
+
+export const RULE_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** One rule of the policy. A condition that is left out holds for every request. */
+export interface PolicyRule {
+  readonly text: string;
+  readonly verdict: Verdict;
+  readonly operations?: readonly string[];
+  readonly methods?: readonly string[];
+  /** Holds for these paths, in normal form: `*` is one segment, `**` at the end any number. */
+  readonly paths?: readonly string[];
+  readonly roles?: readonly Role[];
+  readonly teams?: readonly string[];
+  readonly namespaces?: readonly string[];
+  /** The key is gated, or is not. */
+  readonly gated?: boolean;
+  /** Says that what it holds is granted for one effect alone. */
+  readonly onceOnly: boolean;
+}
+
+/** Holds what rules look at. */
+export interface PolicySubject {
+  readonly operation: string;
+  readonly method: string;
+  readonly path: string;
+  readonly namespace: string;
+  readonly role: Role;
+  readonly team: string;
+  readonly gated: boolean;
+}
+
+const CONDITIONS = ['operation', 'method', 'path', 'role', 'team', 'namespace', 'key'] as const;
+const LONGEST_RULE = 1_024;
+
+/**
+ * Reads a rule such as `require method=POST|DELETE role=admin once`. Returns it, or what is wrong
+ * with it, for people.
+ */
+export const parseRule = (text: string): PolicyRule | string => {
+  const [verdict = '', ...parts] = text.trim().split(/\s+/);
+  if (text.length > LONGEST_RULE) return `a rule has at most ${LONGEST_RULE} characters`;
+  if (!isOneOf(VERDICTS, verdict)) return `"${text}" must begin with one of ${VERDICTS.join(', ')}`;
+  const given = new Map<string, readonly string[]>();
+  let onceOnly = false;
+  for (const part of parts) {
+    if (part === 'once') {
+      onceOnly = true;
+      continue;
+    }
+    const [name = '', ...rest] = part.split('=');
+    const values = rest.join('=').split('|');
+    if (!isOneOf(CONDITIONS, name) || rest.length === 0)
+      return `"${part}" in "${text}" must be once, or NAME=VALUE with ${CONDITIONS.join(', ')}`;
+    if (given.has(name)) return `"${text}" has ${name} twice`;
+    const wrong = values.map((value) => faultOf(name, value)).find((fault) => fault !== undefined);
+    if (wrong !== undefined) return `${name} in "${text}" ${wrong}`;
+    given.set(name, values);
+  }
+  if (onceOnly && verdict !== 'require') return `"${text}": once is for require alone`;
+  const [key] = given.get('key') ?? [];
+  return {
+    text: [verdict, ...parts].join(' '),
+    verdict,
+    ...listed('operations', given.get('operation')),
+    ...listed('methods', given.get('method')),
+    ...listed('paths', given.get('path')),
+    ...listed('roles', given.get('role') as readonly Role[] | undefined),
+    ...listed('teams', given.get('team')),
+    ...listed('namespaces', given.get('namespace')),
+    ...(key === undefined ? {} : { gated: key === 'gated' }),
+    onceOnly,
+  };
+};
+
+/** Whether the rule may hold for requests of the operation at all. */
+export const mayConcern = (
+  rule: PolicyRule,
+  { operation, method }: Pick<PolicySubject, 'operation' | 'method'>,
+): boolean =>
+  (rule.operations?.includes(operation) ?? true) && (rule.methods?.includes(method) ?? true);
+
+/** The first rule that holds for the request. */
+export const ruleFor = (
+  rules: readonly PolicyRule[],
+  subject: PolicySubject,
+): PolicyRule | undefined => rules.find((rule) => holds(rule, subject));
+
+const holds = (rule: PolicyRule, subject: PolicySubject): boolean =>
+  mayConcern(rule, subject) &&
+  (rule.roles?.includes(subject.role) ?? true) &&
+  (rule.teams?.includes(subject.team) ?? true) &&
+  (rule.namespaces?.includes(subject.namespace) ?? true) &&
+  (rule.gated ?? subject.gated) === subject.gated &&
+  (rule.paths?.some((pattern) => pathMatches(pattern, subject.path)) ?? true);
+
+/** Both are in the normal form of paths. */
+const pathMatches = (pattern: string, path: string): boolean => {
+  const wanted = pattern.split('/');
+  const segments = path.split('/');
+  if (wanted.at(-1) === '**') {
+    wanted.pop();
+    return segments.length >= wanted.length && wanted.every((each, at) => fits(each, segments[at]));
+  }
+  return segments.length === wanted.length && wanted.every((each, at) => fits(each, segments[at]));
+};
+
+const fits = (wanted: string, segment: string | undefined): boolean =>
+  wanted === '*' || wanted === segment;
+
+const faultOf = (name: (typeof CONDITIONS)[number], value: string): string | undefined => {
+  switch (name) {
+    case 'method':
+      return amongst(RULE_METHODS, value);
+    case 'role':
+      return amongst(['user', 'admin'], value);
+    case 'key':
+      return amongst(['gated', 'open'], value);
+    case 'path':
+      return /^(?:\/(?:[^/*?#%\s]|%[0-9A-F]{2})+|\/\*{1,2})+$/.test(value) &&
+        !/\*\*./.test(value) &&
+        !/^\/v1(?:\/|$)/.test(value)
+        ? undefined
+        : 'must be a path such as /sandboxpools/* or /admin/**, without /v1, query and host';
+    default:
+      return /^[A-Za-z0-9.-]{1,128}$/.test(value) ? undefined : 'must be names, with | between';
+  }
+};
+
+const amongst = (allowed: readonly string[], value: string): string | undefined =>
+  allowed.includes(value) ? undefined : `must be one of ${allowed.join(', ')}`;
+
+const isOneOf = <T extends string>(allowed: readonly T[], text: string): text is T =>
+  (allowed as readonly string[]).includes(text);
+
+const listed = <K extends string, V>(
+  name: K,
+  values: readonly V[] | undefined,
+): Partial<Record<K, readonly V[]>> =>
+  values === undefined ? {} : ({ [name]: values } as Record<K, readonly V[]>);

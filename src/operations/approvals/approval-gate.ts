@@ -1,0 +1,194 @@
+import { v7 } from 'uuid';
+import type { ApprovalMirror } from '../../actors/approval/approval-mirror.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Records } from '../../contracts/record-store.ts';
+import { isExpired, type ApprovalTerms } from '../../model/approvals/approval-changes.ts';
+import {
+  approvalDenied,
+  approvalRequired,
+  tooManyOpen,
+  tooManyPending,
+} from '../../model/approvals/approval-refusals.ts';
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
+import { mayConcern, type PolicyRule } from '../../model/approvals/policy.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import { ApprovalWaits } from './approval-waits.ts';
+import { Grant, type GrantDeps } from './grant.ts';
+import type { SealedContents } from './sealed-contents.ts';
+
+/** A request that a rule holds, as it is bound and shown. */
+export interface HeldRequest extends Pick<
+  ApprovalRecord,
+  | 'operation'
+  | 'onceOnly'
+  | 'method'
+  | 'path'
+  | 'namespace'
+  | 'query'
+  | 'headers'
+  | 'summary'
+  | 'binding'
+> {
+  readonly caller: Caller;
+  readonly sessionId: string | undefined;
+  readonly body: Buffer;
+}
+
+export interface ApprovalGateDeps extends GrantDeps {
+  readonly approvals: Records<ApprovalRecord>;
+  readonly mirror: ApprovalMirror;
+  readonly contents: SealedContents;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly rules: readonly PolicyRule[];
+  readonly terms: ApprovalTerms;
+}
+
+/** Requests of one user that wait for a person. */
+export const MOST_PENDING = 20;
+/** Counts those of all, with the grants that nobody has used yet. */
+const MOST_OPEN = 2_000;
+/** A repetition of what was just used up comes from a client that missed the answer. */
+const USED_LATELY_MS = 10_000;
+
+/**
+ * Holds requests until a person has approved them: it finds the grant for a request, or asks for
+ * one. Where the store is away it refuses; it lets nothing pass that it does not know to be
+ * granted.
+ */
+export class ApprovalGate {
+  readonly waits: ApprovalWaits;
+  readonly #deps: ApprovalGateDeps;
+  readonly #rules = new Map<string, readonly PolicyRule[]>();
+  /** By user: who asks is let in one at a time. */
+  readonly #asking = new Map<string, Promise<unknown>>();
+
+  constructor(deps: ApprovalGateDeps) {
+    this.#deps = deps;
+    this.waits = new ApprovalWaits(deps);
+  }
+
+  /** The rules that may hold for requests of an operation, in order. */
+  rulesFor(operation: string, method: string): readonly PolicyRule[] {
+    const key = `${method} ${operation}`;
+    const known = this.#rules.get(key);
+    if (known) return known;
+    const rules = this.#deps.rules.filter((rule) => mayConcern(rule, { operation, method }));
+    this.#rules.set(key, rules);
+    return rules;
+  }
+
+  /**
+   * The grant for the request; undefined where there is none as yet. Refuses with APPROVAL_DENIED
+   * what was denied lately.
+   */
+  find(request: HeldRequest): Grant | undefined {
+    const { mirror, clock, terms } = this.#deps;
+    const now = clock.now();
+    const session =
+      request.onceOnly || request.sessionId === undefined
+        ? undefined
+        : mirror.forSession({
+            keyId: request.caller.keyId,
+            sessionId: request.sessionId,
+            operation: request.operation,
+          });
+    if (session && !isExpired(session, now)) return new Grant(this.#deps, session);
+    const bound = mirror.bound(request.binding);
+    if (!bound || isExpired(bound, now)) return undefined;
+    if (bound.status === 'approved' && bound.scope === 'once') return new Grant(this.#deps, bound);
+    if (bound.use && (!bound.use.settled || now < bound.use.at + USED_LATELY_MS))
+      return new Grant(this.#deps, bound);
+    if (bound.status === 'denied' && now < (bound.decidedAt ?? 0) + terms.pendingMs)
+      throw approvalDenied({ id: bound.id, reason: bound.reason });
+    return undefined;
+  }
+
+  /**
+   * Asks for a grant, once for all that are alike, and waits for it for so long. Refuses with
+   * APPROVAL_REQUIRED where there is none by then, past 20 that wait for a person with
+   * RATE_LIMITED.
+   */
+  async ask(request: HeldRequest, waitMs: number, signal: () => AbortSignal): Promise<Grant> {
+    const asked = await this.#inTurn(tenantKey(request.caller), () => this.#pendingFor(request));
+    if (waitMs > 0)
+      await this.waits.decided(asked, { waitMs, tenant: tenantKey(request.caller), signal });
+    const grant = this.find(request);
+    if (grant) return grant;
+    throw approvalRequired(asked);
+  }
+
+  async #pendingFor(request: HeldRequest): Promise<ApprovalRecord> {
+    const { approvals, mirror, clock } = this.#deps;
+    const now = clock.now();
+    const known = mirror.bound(request.binding);
+    if (known?.status === 'pending' && !isExpired(known, now)) return known;
+    if (this.#pending(request).length >= MOST_PENDING) throw tooManyPending(MOST_PENDING);
+    if (mirror.count('pending') + mirror.count('approved') >= MOST_OPEN) throw tooManyOpen();
+    const made = await approvals.create(this.#draft(request, now));
+    // Other replicas may have made some meanwhile: the store's order says which of them stand.
+    await mirror.caughtUp();
+    const pending = this.#pending(request);
+    const first = pending.find(({ binding }) => binding === request.binding);
+    const rank = pending.findIndex(({ id }) => id === made.id);
+    const isSurplus = rank >= MOST_PENDING;
+    if (first && first.id !== made.id) {
+      await this.#withdraw(made);
+      return first;
+    }
+    if (isSurplus) {
+      await this.#withdraw(made);
+      throw tooManyPending(MOST_PENDING);
+    }
+    return made;
+  }
+
+  #pending({ caller }: HeldRequest): readonly ApprovalRecord[] {
+    const now = this.#deps.clock.now();
+    return this.#deps.mirror.pending(caller).filter((record) => !isExpired(record, now));
+  }
+
+  #draft(request: HeldRequest, now: number): Omit<ApprovalRecord, 'revision'> {
+    const { caller, body, sessionId, ...shown } = request;
+    const { namespace, team, user, keyId, role, makers = [] } = caller;
+    const id = v7({ msecs: now });
+    return {
+      ...shown,
+      id,
+      principal: {
+        namespace,
+        team,
+        user,
+        keyId,
+        role,
+        persons: [...new Set([user, ...makers])],
+      },
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(body.length === 0 ? {} : { content: this.#deps.contents.seal(id, body) }),
+      createdAt: now,
+      expiresAt: now + this.#deps.terms.pendingMs,
+      status: 'pending',
+    };
+  }
+
+  /** Where it can't be removed it expires. */
+  async #withdraw(record: ApprovalRecord): Promise<void> {
+    try {
+      await this.#deps.approvals.remove(record);
+    } catch (error) {
+      this.#deps.log.warn({ id: record.id, error }, 'approval not withdrawn');
+    }
+  }
+
+  async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#asking.get(key) ?? Promise.resolve();
+    const turn = before.then(work, work);
+    this.#asking.set(key, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#asking.get(key) === turn) this.#asking.delete(key);
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import type { ApprovalMirror } from '../../actors/approval/approval-mirror.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Records } from '../../contracts/record-store.ts';
+import { givenBack, isExpired, used } from '../../model/approvals/approval-changes.ts';
+import { approvalUsed } from '../../model/approvals/approval-refusals.ts';
+import type { ApprovalRecord } from '../../model/approvals/approval.ts';
+import { settleApproval } from './approval-writer.ts';
+
+export interface GrantDeps {
+  readonly approvals: Pick<Records<ApprovalRecord>, 'update'>;
+  readonly mirror: ApprovalMirror;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How the effect of a grant is brought about. */
+export interface GrantedWork<T> {
+  /**
+   * Repeated under the approval's id it has the same effect. What can't be repeated
+   * is tried once, whatever comes of it.
+   */
+  readonly isRepeatable: boolean;
+  readonly carryOut: () => Promise<T> | T;
+  /** Whether the error says that there was no effect, and never will be. */
+  readonly hadNoEffect: (error: unknown) => boolean;
+}
+
+/** An approval that a request was found to have. */
+export class Grant {
+  readonly #deps: GrantDeps;
+  readonly #record: ApprovalRecord;
+
+  constructor(deps: GrantDeps, record: ApprovalRecord) {
+    this.#deps = deps;
+    this.#record = record;
+  }
+
+  get id(): string {
+    return this.#record.id;
+  }
+
+  /** It is good for one effect. */
+  get isForOnce(): boolean {
+    return this.#record.scope !== 'session';
+  }
+
+  /**
+   * Uses the grant up and brings its effect about. The note that it is used is durable first; what
+   * died between the two is repeated under the same id, so that the effect is there once. Refuses
+   * with CONFLICT where another request used it.
+   */
+  async use<T>({ isRepeatable, carryOut, hadNoEffect }: GrantedWork<T>): Promise<T> {
+    if (!this.isForOnce) return await carryOut();
+    const taken = await this.#take(isRepeatable);
+    let answer: T;
+    try {
+      answer = await carryOut();
+    } catch (error) {
+      if (isRepeatable && taken.use?.attempt === 1 && hadNoEffect(error))
+        await this.#giveBack(taken);
+      throw error;
+    }
+    if (isRepeatable) await this.settle();
+    return answer;
+  }
+
+  /** Notes that the effect is there. Never rejects: a repetition finds the effect, too. */
+  async settle(): Promise<void> {
+    if (!this.isForOnce) return;
+    try {
+      await settleApproval(this.#deps.mirror)(this.id);
+    } catch (error) {
+      this.#deps.log.warn({ id: this.id, error }, 'use of an approval not settled');
+    }
+  }
+
+  async #take(isRepeatable: boolean): Promise<ApprovalRecord> {
+    const now = this.#deps.clock.now();
+    const taken = await this.#deps.mirror.amend(this.id, (record) => {
+      const isGranted = record.status === 'approved' && !isExpired(record, now);
+      const isLeft = isRepeatable && record.use?.settled === false;
+      if (!isGranted && !isLeft) throw approvalUsed(this.id);
+      return used(record, now, !isRepeatable);
+    });
+    if (!taken) throw approvalUsed(this.id);
+    return taken;
+  }
+
+  /** Unless somebody took it over. */
+  async #giveBack(taken: ApprovalRecord): Promise<void> {
+    try {
+      await this.#deps.approvals.update(givenBack(taken));
+    } catch (error) {
+      this.#deps.log.warn({ id: this.id, error }, 'approval not given back');
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import type { ApprovalGate } from '../../src/operations/approvals/approval-gate.ts';
+import type { ConsoleSession } from '../../src/model/console-session.ts';
+import { parseRule, type PolicyRule } from '../../src/model/approvals/policy.ts';
+import {
+  approvalParts,
+  type ApprovalParts,
+} from '../../src/operations/approvals/approval-parts.ts';
+import { heldSubject } from '../../src/http/router/held-subject.ts';
+import type { AuditSink } from '../../src/contracts/audit.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import type { HttpAnswer } from '../support/harness/http-client.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+export const TERMS = { pendingMs: 900_000, grantMs: 600_000, sessionMs: 8 * 3_600_000 };
+
+export interface ApprovingServer {
+  readonly server: TestServer;
+  readonly operations: FakeOperations;
+  readonly records: MemoryApprovals;
+  /** Of approvals. */
+  readonly clock: TestClock;
+  readonly parts: ApprovalParts;
+  readonly gate: ApprovalGate;
+  /** The sessions that there are, by the cookie's value. */
+  readonly sessions: Map<string, ConsoleSession>;
+  /** As the operator `olga`, unless another session is named. */
+  readonly decide: (id: string, body: object, session?: string) => Promise<HttpAnswer>;
+  readonly approve: (id: string, scope?: string) => Promise<HttpAnswer>;
+  readonly stop: () => Promise<void>;
+}
+
+export const rulesOf = (...texts: readonly string[]): readonly PolicyRule[] =>
+  texts.map((text) => {
+    const rule = parseRule(text);
+    if (typeof rule === 'string') throw new Error(rule);
+    return rule;
+  });
+
+export const aSession = (part: Partial<ConsoleSession> = {}): ConsoleSession => ({
+  kind: 'session',
+  sessionId: 's1',
+  operator: 'olga',
+  role: 'operator',
+  authenticatedAt: Date.UTC(2026, 0, 1),
+  ...part,
+});
+
+/** A server over operations in memory that holds what the rules say. Several may share records. */
+export const anApprovingServer = async (
+  rules: readonly string[],
+  {
+    operations = new FakeOperations(),
+    records = new MemoryApprovals(),
+    clock = new TestClock(),
+    audit,
+  }: {
+    readonly audit?: AuditSink;
+    readonly operations?: FakeOperations;
+    readonly records?: MemoryApprovals;
+    readonly clock?: TestClock;
+  } = {},
+): Promise<ApprovingServer> => {
+  const parts = approvalParts({
+    approvals: records,
+    clock,
+    log: quietLog,
+    pepper: Buffer.alloc(32, 7),
+    rules: rulesOf(...rules),
+    terms: TERMS,
+    severalDecide: () => true,
+  });
+  await parts.mirror.start();
+  Object.assign(operations, parts.operations);
+  const sessions = new Map([['olga', aSession()]]);
+  const server = await aServer({
+    ...(audit ? { audit } : {}),
+    operations,
+    gating: { gate: parts.gate, subjectOf: heldSubject(operations) },
+    sessionOf: ({ headers }) =>
+      sessions.get(/__Host-sandpool-session=(\w+)/.exec(headers.cookie ?? '')?.[1] ?? ''),
+  });
+  const decide: ApprovingServer['decide'] = (id, body, session = 'olga') =>
+    server.anyone.post(`/approvals/${id}/decision`, body, {
+      headers: { Cookie: `__Host-sandpool-session=${session}` },
+    });
+  return {
+    server,
+    operations,
+    records,
+    clock,
+    parts,
+    gate: parts.gate,
+    sessions,
+    decide,
+    approve: (id, scope = 'once') => decide(id, { decision: 'approve', scope }),
+    stop: () => server.stop(),
+  };
+};
+
+/** The id that a refusal tells; fails where it is none. */
+export const approvalIdOf = ({ status, json, text }: HttpAnswer): string => {
+  const id = json.detail?.['approvalId'];
+  if (status !== 403 || json.errorCode !== 'APPROVAL_REQUIRED' || typeof id !== 'string')
+    throw new Error(`${status} ${text}`);
+  return id;
+};

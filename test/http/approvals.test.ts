@@ -1,0 +1,224 @@
+import { expect } from 'chai';
+import { eventually } from '../support/harness/eventually.ts';
+import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-approving-server.ts';
+
+const A_POOL = { name: 'web', templateName: 'default', replicas: 2 };
+
+describe('requests that wait for a person', () => {
+  let it_: ApprovingServer;
+  const start = async (...rules: readonly string[]): Promise<ApprovingServer> =>
+    (it_ = await anApprovingServer(rules));
+  afterEach(() => it_.stop());
+
+  it('pass exactly once when they are repeated after they were approved', async () => {
+    const { server, operations, approve } = await start('require operation=createPool');
+    const ask = () => server.tenant.post('/sandboxpools', A_POOL);
+
+    const id = approvalIdOf(await ask());
+    expect(operations.pools.size).to.equal(0);
+    expect((await approve(id)).json.status).to.equal('approved');
+    expect((await ask()).status).to.equal(201);
+    expect(operations.pools.size).to.equal(1);
+    const shown = await server.tenant.get(`/approvals/${id}`);
+    expect(shown.json.status).to.equal('consumed');
+  });
+
+  it('tell what they are, until when, and what to do', async () => {
+    const { server } = await start('require operation=createPool');
+
+    const { json, headers } = await server.tenant.post('/sandboxpools', A_POOL);
+
+    expect(json.detail).to.include({
+      operation: 'createPool',
+      summary: 'Create a pool from a template, by name or inline: POST /sandboxpools',
+      expiresAt: '2026-01-01T00:15:00.000Z',
+    });
+    expect(headers).not.to.have.property('retry-after');
+  });
+
+  it('have the same id while they are alike and pending', async () => {
+    const { server } = await start('require operation=createPool');
+    const ask = () => server.tenant.post('/sandboxpools', A_POOL);
+
+    const ids = await Promise.all([ask(), ask(), ask()]);
+
+    expect(new Set(ids.map(approvalIdOf)).size).to.equal(1);
+  });
+
+  it('are 20 of a user at most', async () => {
+    const { server } = await start('require operation=createPool');
+    for (let count = 0; count < 20; count++)
+      approvalIdOf(await server.tenant.post('/sandboxpools', { ...A_POOL, replicas: count }));
+
+    const more = await server.tenant.post('/sandboxpools', { ...A_POOL, replicas: 20 });
+
+    expect([more.status, more.json.errorCode]).to.deep.equal([429, 'RATE_LIMITED']);
+    approvalIdOf(await server.colleague.post('/sandboxpools', A_POOL));
+  });
+
+  it('are 20 of a user at most over replicas that ask at the same time', async () => {
+    const { server, records, operations, clock } = await start('require operation=createPool');
+    const other = await anApprovingServer(['require operation=createPool'], {
+      records,
+      operations,
+      clock,
+    });
+    const key = server.tenant.key ?? '';
+    const asks = await Promise.all(
+      Array.from({ length: 30 }, (_, count) =>
+        (count % 2 ? other.server : server).anyone.post(
+          '/sandboxpools',
+          { ...A_POOL, replicas: count },
+          { key },
+        ),
+      ),
+    );
+
+    expect(asks.filter(({ status }) => status === 403)).to.have.length(20);
+    expect(asks.filter(({ status }) => status === 429)).to.have.length(10);
+    expect([...records.records.values()]).to.have.length(20);
+    await other.stop();
+  });
+
+  it('share one approval when they come to two replicas at once', async () => {
+    const { server, records, operations, clock } = await start('require operation=createPool');
+    const other = await anApprovingServer(['require operation=createPool'], {
+      records,
+      operations,
+      clock,
+    });
+    const ask = { key: server.tenant.key ?? '' };
+
+    const ids = await Promise.all([
+      server.anyone.post('/sandboxpools', A_POOL, ask),
+      other.server.anyone.post('/sandboxpools', A_POOL, ask),
+    ]);
+
+    expect(new Set(ids.map(approvalIdOf)).size).to.equal(1);
+    expect(records.records.size).to.equal(1);
+    await other.stop();
+  });
+
+  it('are refused with the reason once they were denied', async () => {
+    const { server, decide } = await start('require operation=createPool');
+    const id = approvalIdOf(await server.tenant.post('/sandboxpools', A_POOL));
+
+    await decide(id, { decision: 'deny', reason: 'not today' });
+    const { status, json } = await server.tenant.post('/sandboxpools', A_POOL);
+
+    expect([status, json.errorCode, json.detail?.['reason']]).to.deep.equal([
+      403,
+      'APPROVAL_DENIED',
+      'not today',
+    ]);
+  });
+
+  it('are refused by a rule that denies them', async () => {
+    const { server, records } = await start('deny operation=createPool');
+
+    const { status, json } = await server.tenant.post('/sandboxpools', A_POOL);
+
+    expect([status, json.errorCode, records.records.size]).to.deep.equal([
+      403,
+      'APPROVAL_DENIED',
+      0,
+    ]);
+  });
+
+  it('pass without one where an earlier rule allows them', async () => {
+    const { server } = await start('allow role=user', 'require method=POST');
+
+    expect((await server.tenant.post('/sandboxpools', A_POOL)).status).to.equal(201);
+    approvalIdOf(await server.admin.post('/sandboxpools', A_POOL));
+  });
+
+  it('are not asked for where the request is wrong in itself', async () => {
+    const { server, records } = await start('require method=POST|DELETE');
+
+    expect((await server.tenant.post('/sandboxpools', { name: 7 })).status).to.equal(400);
+    expect((await server.tenant.delete('/sandboxpools/none')).status).to.equal(404);
+    expect(records.records.size).to.equal(0);
+  });
+
+  it('hold the line until they are decided', async () => {
+    const { server, parts, approve, records } = await start('require operation=createPool');
+    const asked = server.tenant.post('/sandboxpools?waitApprovalSeconds=300', A_POOL);
+    await eventually(() => parts.gate.waits.size === 1, 'it waits');
+
+    await approve([...records.records.keys()][0] ?? '');
+
+    expect((await asked).status).to.equal(201);
+  });
+
+  it('hold the line for so long and no longer', async () => {
+    const { server, parts, clock } = await start('require operation=createPool');
+    const asked = server.tenant.post('/sandboxpools?waitApprovalSeconds=30', A_POOL);
+    await eventually(() => parts.gate.waits.size === 1, 'it waits');
+
+    clock.advance(30_000);
+
+    approvalIdOf(await asked);
+    expect(parts.gate.waits.size).to.equal(0);
+  });
+
+  it('are refused where the store is away, and never pass', async () => {
+    const { server, records, operations, approve } = await start('require operation=createPool');
+    const ask = () => server.tenant.post('/sandboxpools', A_POOL);
+    const id = approvalIdOf(await ask());
+    await approve(id);
+    records.away = true;
+
+    expect((await ask()).status).to.equal(503);
+    expect((await server.tenant.post('/sandboxpools', { ...A_POOL, name: 'b' })).status).to.equal(
+      503,
+    );
+    expect(operations.pools.size).to.equal(0);
+    records.away = false;
+    expect((await ask()).status).to.equal(201);
+  });
+
+  it('are granted for a session where that was decided', async () => {
+    const { server, approve, clock } = await start('require operation=createPool');
+    const ask = (name: string, session = 'run-7') =>
+      server.tenant.post(
+        '/sandboxpools',
+        { ...A_POOL, name },
+        { headers: { 'X-Session-Id': session } },
+      );
+    const id = approvalIdOf(await ask('a'));
+    expect((await approve(id, 'session')).json).to.deep.include({ scope: 'session' });
+
+    expect((await ask('a')).status).to.equal(201);
+    expect((await ask('b')).status).to.equal(201);
+    approvalIdOf(await ask('c', 'run-8'));
+    clock.advance(8 * 3_600_000);
+    approvalIdOf(await ask('c'));
+  });
+
+  it('give a grant back where the request was refused and did nothing', async () => {
+    const { server, approve, operations } = await start('require operation=claimSandbox');
+    await server.tenant.post('/sandboxpools', { ...A_POOL, replicas: 0 });
+    const ask = () => server.tenant.post('/sandboxes', { poolName: 'web' });
+    const id = approvalIdOf(await ask());
+    await approve(id);
+
+    expect((await ask()).status).to.equal(429);
+    await server.tenant.put('/sandboxpools/web', { replicas: 1 });
+    expect((await ask()).status).to.equal(201);
+    expect(operations.sandboxes.size).to.equal(1);
+  });
+
+  it('are told once more what an Idempotency-Key did, without another approval', async () => {
+    const { server, approve } = await start('require operation=createPool');
+    const ask = () =>
+      server.tenant.post('/sandboxpools', A_POOL, { headers: { 'Idempotency-Key': 'k' } });
+    await approve(approvalIdOf(await ask()));
+
+    const first = await ask();
+    it_.clock.advance(60_000);
+    const again = await ask();
+
+    expect([first.status, again.status, again.text]).to.deep.equal([201, 201, first.text]);
+    expect(again.headers['idempotency-replayed']).to.equal('true');
+  });
+});
