@@ -278,10 +278,12 @@ export const sandboxPaused = (): Refusal =>
   });
 
 /** Another container than the first, which the sandbox outlives. */
-export const containerNotRunning = (container: string): Refusal =>
+/** `container`: as it was asked for; absent where that named none. */
+export const containerNotRunning = (container: string | undefined): Refusal =>
   new Refusal(
     'SANDBOX_NOT_RUNNING',
-    `the container "${container}" of the sandbox has ended, and does not start again`,
+    `${container === undefined ? 'a container' : `the container "${container}"`} of the sandbox ` +
+      'has ended, and does not start again',
   );
 
 export const logsGone = (hint: string): Refusal =>

@@ -17,13 +17,8 @@ describe('a command in a running sandbox', () => {
       'one is idle',
     );
     const { id } = await world.claim(alice, { poolName: 'default' });
-    const exec = () =>
-      execInSandbox(world)(
-        alice,
-        id,
-        { ...REQUEST, container: 'main' },
-        new AbortController().signal,
-      );
+    const exec = (named: object = { container: 'main' }) =>
+      execInSandbox(world)(alice, id, { ...REQUEST, ...named }, new AbortController().signal);
     return { ...world, id, exec };
   };
   const answered = async (call: Promise<unknown>) => errorAnswer(await rejection(call), 'r');
@@ -42,6 +37,14 @@ describe('a command in a running sandbox', () => {
     await driver.settled();
     const shown = await getSandbox({ supervisor, clock, endpointMode: 'gateway' })(alice, id);
     expect(shown).to.deep.include({ status: 'Running', endedContainers: { main: 'exit code 3' } });
+  });
+
+  it('is 409 without a name where none was given', async () => {
+    const { driver, exec } = await running();
+    driver.failNext('exec', new ContainerGone('it has ended'));
+    expect((await answered(exec({}))).body).to.include({
+      error: 'a container of the sandbox has ended, and does not start again',
+    });
   });
 
   it('is 404 where the sandbox has ended meanwhile', async () => {

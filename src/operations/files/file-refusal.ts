@@ -20,7 +20,7 @@ import {
 /** Returns what the client is told of a failure of the driver's files; any other error as it is. */
 export const fileRefusalOf = (error: unknown, container: string | undefined): unknown => {
   if (error instanceof InstanceGone) return sandboxNotFound();
-  if (error instanceof ContainerGone) return containerNotRunning(container ?? '');
+  if (error instanceof ContainerGone) return containerNotRunning(container);
   if (!(error instanceof FileRefused)) return error;
   const { message } = error;
   switch (error.problem) {

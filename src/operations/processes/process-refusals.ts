@@ -30,7 +30,7 @@ export const processRefusalOf = (error: unknown): unknown => {
     return error.of === 'machine' ? unavailable(error.message) : tooManyProcesses(error.message);
   if (error instanceof ProcessesNotProvided) return processesNotProvided(error.message);
   if (error instanceof InstanceGone) return sandboxNotFound();
-  if (error instanceof ContainerGone) return containerNotRunning('');
+  if (error instanceof ContainerGone) return containerNotRunning(undefined);
   return error;
 };
 

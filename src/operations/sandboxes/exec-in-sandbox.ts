@@ -49,7 +49,7 @@ export const execInSandbox = (deps: {
       return await driver.exec(sandboxId, { ...request, ...(env ? { env } : {}) }, signal);
     } catch (error) {
       if (error instanceof InstanceGone) throw sandboxNotFound();
-      if (error instanceof ContainerGone) throw containerNotRunning(request.container ?? '');
+      if (error instanceof ContainerGone) throw containerNotRunning(request.container);
       throw error;
     } finally {
       ofSandbox.release(sandboxId);
