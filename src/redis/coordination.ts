@@ -126,6 +126,7 @@ export const redisCoordination = ({
     replicas: (...call) => leases.replicas(...call),
     holders: () => leases.holders(),
     openRequest: (...call) => requests.openRequest(...call),
+    confirmRequest: (...call) => requests.confirmRequest(...call),
     keepAnswer: (...call) => requests.keepAnswer(...call),
     giveUpRequest: (...call) => requests.giveUpRequest(...call),
     touch: (...call) => activity.touch(...call),

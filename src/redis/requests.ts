@@ -114,6 +114,13 @@ export class RedisRequests implements Requests {
     return { kind: kind === 'reused' ? 'reused' : 'in-flight' };
   }
 
+  async confirmRequest({ key }: RequestFingerprint): Promise<boolean> {
+    const held = this.#inFlight.get(key);
+    if (!held) return false;
+    const [word] = await this.#extend(held);
+    return word === 'ok';
+  }
+
   async keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<void> {
     if (answer.length > MAX_KEPT_ANSWER) return await this.giveUpRequest(mark, owner);
     const held = this.#inFlight.get(mark.key);
@@ -155,11 +162,12 @@ export class RedisRequests implements Requests {
     const due = [...this.#inFlight.values()].filter(
       ({ openedAt }) => now - openedAt >= HOLD_MS / 2,
     );
-    await Promise.allSettled(
-      due.map(({ owner, keys }) =>
-        this.#deps.link.run('hold_request', keys, [owner, this.#leaseMs]),
-      ),
-    );
+    await Promise.allSettled(due.map((held) => this.#extend(held)));
+  }
+
+  /** Resolves with `ok`, or with `lost` where it is another's. */
+  #extend({ owner, keys }: InFlight): Promise<readonly unknown[]> {
+    return this.#deps.link.run('hold_request', keys, [owner, this.#leaseMs]);
   }
 
   /**

@@ -351,6 +351,18 @@ export const coordinationSuite = (
         await kept;
       });
 
+      it('are of who opened them until they are answered or given up', async () => {
+        expect(await coordination.confirmRequest(mark)).to.equal(false);
+        await open();
+        expect(await coordination.confirmRequest(mark)).to.equal(true);
+        await coordination.giveUpRequest(mark, owner);
+        expect(await coordination.confirmRequest(mark)).to.equal(false);
+        await open();
+        await coordination.keepAnswer(mark, owner, 'the answer');
+
+        expect(await coordination.confirmRequest(mark)).to.equal(false);
+      });
+
       it('are new once given up', async () => {
         await open();
         await coordination.giveUpRequest(mark, owner);

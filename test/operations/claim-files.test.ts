@@ -199,6 +199,21 @@ describe('files of a claim', () => {
       expect(supervisor.sandbox(first.id)?.status).to.equal('Running');
     });
 
+    for (const [what, confirmRequest] of [
+      ['another replica took the request over', () => Promise.resolve(false)],
+      ['nobody can tell whose the request is', () => Promise.reject(new Error('away'))],
+    ] as const)
+      it(`that fail end no sandbox where ${what}`, async () => {
+        const { claimMarked, coordination, refused, files: kept, supervisor } = await filled();
+        Object.assign(coordination, { confirmRequest });
+        kept.failures.set('/tmp/a', new OutcomeUnknown('lost'));
+        const { code, detail } = await refused(claimMarked({ files }));
+
+        const [id = ''] = kept.prepared;
+        expect([code, detail?.['sandboxId']]).to.deep.equal(['UNAVAILABLE', id]);
+        expect(supervisor.sandbox(id)?.status).to.equal('Running');
+      });
+
     it('that failed leave the key free: a repetition claims another', async () => {
       const slow = new FakeSandboxDriver({ endsByItself: false });
       const { claimMarked, coordination, refused, files: kept, read } = await filled(2, slow);

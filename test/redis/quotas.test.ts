@@ -301,11 +301,14 @@ describe('usage in Redis', () => {
     await one.openRequest(mark, owner);
     expect(await admit(one, { instance: 'a', request: mark })).to.equal('admitted');
     expect((await other.openRequest(mark, owner)).kind).to.equal('in-flight');
+    expect(await one.confirmRequest(mark)).to.equal(true);
 
     const [key] = await redis().client.keys('*:request:*');
     await redis().client.hset(key ?? '', 'until', '1'); // as if its replica had died
 
     expect(await other.openRequest(mark, owner)).to.include({ kind: 'new', instance: 'a' });
+    expect(await one.confirmRequest(mark)).to.equal(false);
+    expect(await other.confirmRequest(mark)).to.equal(true);
     expect(await rejected(admit(one, { instance: 'b', from: 'a', request: mark }))).to.equal(
       'UNAVAILABLE',
     );

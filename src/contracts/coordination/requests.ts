@@ -33,6 +33,11 @@ export interface Requests {
    */
   openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest>;
   /**
+   * Tells whether a request that was opened here still is this replica's, and keeps it so for some
+   * seconds more. False: it may be another replica's by now. Rejects where that can't be told.
+   */
+  confirmRequest(mark: RequestFingerprint): Promise<boolean>;
+  /**
    * Ends a request that is in flight and keeps its answer, a text without NUL of at most
    * MAX_KEPT_ANSWER, for `ttlMs` from now. Durable when it resolves, and before any write of this
    * replica that comes later. Past the bytes that a tenant may have its oldest answers are

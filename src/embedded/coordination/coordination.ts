@@ -47,6 +47,7 @@ export const inProcessCoordination = (
     peekToken: async (token) => tokens.peek(token),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
+    confirmRequest: async (mark) => answers.isInFlight(mark),
     keepAnswer: (mark, owner, answer) => answers.keep(mark, owner, answer),
     giveUpRequest: async (mark) => answers.giveUp(mark),
     touch: (id) => activity.touch(id),

@@ -79,6 +79,10 @@ export class KeptAnswers {
     }
   }
 
+  isInFlight({ key }: RequestFingerprint): boolean {
+    return this.#inFlight.has(key);
+  }
+
   async keep(
     mark: RequestFingerprint,
     { tenant, ttlMs }: RequestOwner,

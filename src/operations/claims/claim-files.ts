@@ -10,6 +10,7 @@ import { unavailable } from '../../model/refusals.ts';
 import { isKeyed, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { endDurably, isEndDurable } from '../sandboxes/end-durably.ts';
+import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import { claimFileRefusal, FileNotWritten } from './claim-file-refusal.ts';
 import type { PendingRequests } from './pending-requests.ts';
 
@@ -72,17 +73,23 @@ export class ClaimFiles {
 
   /**
    * Writes the files of a claim that was just made. Where one can't be written the claim is given
-   * back: its sandbox ends, and the Refusal says why and names the field.
+   * back: its sandbox ends, and the Refusal says why and names the field. It is left as it is where
+   * the request may be another replica's by now, which may have answered with it.
    */
   async write(
     id: InstanceId,
     files: readonly ClaimFile[],
-    mark: RequestFingerprint | undefined,
+    { opening, mark }: Pick<ClaimRequest, 'opening' | 'mark'>,
   ): Promise<void> {
     try {
       await this.#writeAll(id, files);
     } catch (error) {
-      await this.#giveBack(id, mark);
+      if (opening && !(await opening.isOurs()))
+        throw claimFileRefusal(error, {
+          sandboxId: id,
+          hint: 'the sandbox goes on, since another replica may have answered this; repeat it',
+        });
+      await this.#giveBack(id, opening?.mark ?? mark);
       throw claimFileRefusal(error, { hint: 'the claim was given back' });
     }
     this.#prepareNext(id);

@@ -50,7 +50,7 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
     const { of, sandbox } = await claim(caller, request, signal);
     await claimSteps(deps.metrics, step)('files', () =>
       of === 'this'
-        ? claimFiles.write(sandbox.id, files, request.opening?.mark ?? request.mark)
+        ? claimFiles.write(sandbox.id, files, request)
         : claimFiles.writeAgain(sandbox.id, files, caller.namespace),
     );
     return sandbox;

@@ -84,6 +84,11 @@ export class IdempotentRequest {
     return this.#requests.giveUpRequest(this.mark, this.owner);
   }
 
+  /** Tells whether it still is this replica's, and stays so for some seconds; false where unsure. */
+  async isOurs(): Promise<boolean> {
+    return await this.#requests.confirmRequest(this.mark).catch(() => false);
+  }
+
   /** Takes in how that went; throws RequestNotNew where the request is not this one's. */
   took(opened: OpenedRequest): InstanceId | undefined {
     this.#opened = opened.kind === 'new';
