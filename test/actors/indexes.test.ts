@@ -241,14 +241,24 @@ describe('the index of sandboxes', () => {
     const first = { ...base, id: 'first', status: 'Running' as const, mark: 'key' };
     const givenBack = { ...first, status: 'Stopping' as const, mark: undefined };
     const later = { ...first, id: 'later' };
-    const found = (...told: readonly Placement[]): string | undefined => {
+    const known = (...told: readonly Placement[]): SandboxIndex => {
       const index = new SandboxIndex();
       for (const placement of told) index.place(placement);
+      return index;
+    };
+    const found = (...told: readonly Placement[]): string | undefined => {
+      const index = known(...told);
       index.remove('first');
       return index.findByIdempotencyKey('key');
     };
+    // Its process was heard to be gone before its record said why.
+    const gone = { ...first, status: 'Stopping' as const };
 
-    expect(found(first, givenBack)).to.equal(undefined);
+    for (const told of [
+      [first, givenBack],
+      [first, gone, givenBack],
+    ])
+      expect(known(...told).findByIdempotencyKey('key')).to.equal(undefined);
     for (const told of [
       [first, givenBack, later],
       [first, later, givenBack],

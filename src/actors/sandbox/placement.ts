@@ -38,6 +38,7 @@ export const samePlace = (a: Placement, b: Placement): boolean =>
   a.createdAt === b.createdAt &&
   a.poolUid === b.poolUid &&
   a.poolName === b.poolName &&
+  a.mark === b.mark &&
   sameTenant(a.owner, b.owner) &&
   samePairs(a.metadata, b.metadata);
 
