@@ -14,7 +14,7 @@ const never = new AbortController().signal;
 const target = {} as PodTarget;
 
 /** A container that says it has these names in a folder, and of each that it is a file. */
-const aContainer = (names: Iterable<string>): ScriptChannel => {
+const aContainer = (names: Iterable<string>, stat = STAT): ScriptChannel => {
   const output = new PassThrough({ highWaterMark: 1 << 30 });
   output.write('folder\n');
   let said = '';
@@ -34,7 +34,7 @@ const aContainer = (names: Iterable<string>): ScriptChannel => {
     },
     endInput: () => {
       const lines = wanted.split('\0').filter((name) => name !== '');
-      output.end(lines.map((name) => `${STAT} ${name}\n`).join(''));
+      output.end(lines.map((name) => `${stat} ${name}\n`).join(''));
     },
     close: () => {},
   };
@@ -117,6 +117,28 @@ describe('what a container says of its folders', () => {
     expect(rests).to.equal(4);
     expect(looks).to.be.at.most(6);
     leaving.abort();
+  });
+
+  it('is not waited for without end where a list was called off', async () => {
+    const leaving = new AbortController();
+    const hanging = new PassThrough();
+    const listed = listFolder(
+      async (script) => {
+        if (script === 'list') return aContainer(['link'], STAT.replace('81a4', 'a1ff'));
+        setImmediate(() => leaving.abort(new Error('nobody waits')));
+        const close = () => void hanging.destroy();
+        return { output: hanging, endInput: () => {}, close } as unknown as ScriptChannel;
+      },
+      {
+        target,
+        path: Buffer.from('/'),
+        request: { depth: 1, limit: 10 },
+        signal: leaving.signal,
+      },
+    );
+
+    expect(await rejection(listed)).to.have.property('message', 'nobody waits');
+    expect(hanging.destroyed).to.equal(true);
   });
 
   it('is not waited for without end where a write was called off', async () => {

@@ -42,8 +42,15 @@ export const listFolder = async (
 ): Promise<FilePage> => {
   const after = request.cursor === undefined ? '' : readCursor(request.cursor, path, request);
   const channel = await open('list', Buffer.concat([scriptLines(request.depth), textInput(path)]));
+  const opened = [channel];
   const abort = (): void => {
-    channel.close({ kill: true });
+    for (const each of opened) each.close({ kill: true });
+  };
+  const openLinks = async (input: Buffer): Promise<ScriptChannel> => {
+    const links = await open('links', input);
+    opened.push(links);
+    if (signal.aborted) abort();
+    return links;
   };
   signal.addEventListener('abort', abort, { once: true });
   try {
@@ -60,7 +67,7 @@ export const listFolder = async (
     channel.endInput();
     const stats = readStats(page, (await reader.all(ANSWER_BYTES)).toString('latin1'));
     const links = await linksOf(
-      open,
+      openLinks,
       path,
       page.filter((name) => stats.get(name)?.kind === 'link'),
     );
@@ -122,7 +129,7 @@ const nextNames = async (
 };
 
 const linksOf = async (
-  open: Open,
+  open: (input: Buffer) => Promise<ScriptChannel>,
   folder: Buffer,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, Buffer>> => {
@@ -131,7 +138,7 @@ const linksOf = async (
     textInput(folder),
     Buffer.from(names.map((each) => `${each}\0`).join(''), 'latin1'),
   ];
-  const channel = await open('links', Buffer.concat(input));
+  const channel = await open(Buffer.concat(input));
   channel.endInput();
   try {
     const answer = await new ChannelReader(channel).all(LINK_BYTES);
