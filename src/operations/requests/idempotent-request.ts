@@ -84,7 +84,7 @@ export class IdempotentRequest {
     return this.#requests.giveUpRequest(this.mark, this.owner);
   }
 
-  /** Tells whether it still is this replica's, and stays so for some seconds; false where unsure. */
+  /** Tells whether it is this replica's, and stays so for some seconds; false where unsure. */
   async isOurs(): Promise<boolean> {
     return await this.#requests.confirmRequest(this.mark).catch(() => false);
   }
