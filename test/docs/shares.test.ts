@@ -42,6 +42,10 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/operations/processes/follow-process.ts', 'MOST_READERS_OF_TENANT'],
     ['src/operations/processes/follow-process.ts', 'MOST_READERS'],
   ],
+  'lists and other answers of Pods': [
+    ['src/k8s/streams/gathered-bytes.ts', 'MOST_OF_NAMESPACE_MIB'],
+    ['src/k8s/streams/gathered-bytes.ts', 'MOST_MIB'],
+  ],
   'terminal tokens': [
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_TENANT'],
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_SANDBOX'],

@@ -1,11 +1,13 @@
 import { PassThrough, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect } from 'chai';
-import { FileRefused } from '../../src/contracts/files.ts';
+import { FileRefused, type FilePage } from '../../src/contracts/files.ts';
+import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { listFolder } from '../../src/k8s/files/file-list.ts';
 import { writeFile } from '../../src/k8s/files/file-write.ts';
 import { watchFolder } from '../../src/k8s/files/file-watch.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import { GatheredBytes } from '../../src/k8s/streams/gathered-bytes.ts';
 import type { ScriptChannel } from '../../src/k8s/streams/script-channel.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
@@ -14,7 +16,10 @@ const never = new AbortController().signal;
 const target = {} as PodTarget;
 
 /** A container that says it has these names in a folder, and of each that it is a file. */
-const aContainer = (names: Iterable<string>, stat = STAT): ScriptChannel => {
+const aContainer = (
+  names: Iterable<string>,
+  { stat = STAT, held = new GatheredBytes().begin('') } = {},
+): ScriptChannel => {
   const output = new PassThrough({ highWaterMark: 1 << 30 });
   output.write('folder\n');
   let said = '';
@@ -27,8 +32,9 @@ const aContainer = (names: Iterable<string>, stat = STAT): ScriptChannel => {
   }
   output.write(`${said}\0`);
   let wanted = '';
-  const channel: Pick<ScriptChannel, 'output' | 'write' | 'endInput' | 'close'> = {
+  const channel: Pick<ScriptChannel, 'output' | 'hold' | 'write' | 'endInput' | 'close'> = {
     output,
+    hold: (bytes) => held.hold(bytes),
     write: async (bytes) => {
       wanted += bytes.toString('latin1');
     },
@@ -36,7 +42,7 @@ const aContainer = (names: Iterable<string>, stat = STAT): ScriptChannel => {
       const lines = wanted.split('\0').filter((name) => name !== '');
       output.end(lines.map((name) => `${stat} ${name}\n`).join(''));
     },
-    close: () => {},
+    close: () => held.end(),
   };
   return channel as ScriptChannel;
 };
@@ -87,6 +93,25 @@ describe('what a container says of its folders', () => {
     }
   });
 
+  it('is held up to a share of the team’s, whoever asks, until it was read', async () => {
+    const gathered = new GatheredBytes({ tenantBytes: 1 << 20, totalBytes: 4 << 20 });
+    const list = (namespace: string): Promise<FilePage> =>
+      listFolder(async () => aContainer(numbered(3_000), { held: gathered.begin(namespace) }), {
+        target,
+        path: Buffer.from(`/${'p'.repeat(100)}`),
+        request: { depth: 1, limit: 10_000 },
+        signal: never,
+      });
+    const other = gathered.begin('blue');
+    other.hold(900_000);
+
+    expect(await rejection(list('blue'))).to.be.instanceOf(NotJoinable);
+    expect((await list('red')).entries).to.have.length(3_000);
+    other.end();
+    for (let time = 0; time < 9; time += 1)
+      expect((await list('blue')).entries).to.have.length(3_000);
+  });
+
   it('is read once a second, however often it says how a folder stands', async () => {
     let looks = 0;
     let rests = 0;
@@ -99,7 +124,8 @@ describe('what a container says of its folders', () => {
     );
     const leaving = new AbortController();
     const events = await watchFolder(
-      async () => ({ output, close: () => output.destroy() }) as unknown as ScriptChannel,
+      async () =>
+        ({ output, hold: () => {}, close: () => output.destroy() }) as unknown as ScriptChannel,
       {
         target,
         path: Buffer.from('/'),
@@ -124,7 +150,7 @@ describe('what a container says of its folders', () => {
     const hanging = new PassThrough();
     const listed = listFolder(
       async (script) => {
-        if (script === 'list') return aContainer(['link'], STAT.replace('81a4', 'a1ff'));
+        if (script === 'list') return aContainer(['link'], { stat: STAT.replace('81a4', 'a1ff') });
         setImmediate(() => leaving.abort(new Error('nobody waits')));
         const close = () => void hanging.destroy();
         return { output: hanging, endInput: () => {}, close } as unknown as ScriptChannel;
@@ -146,8 +172,9 @@ describe('what a container says of its folders', () => {
       const output = new PassThrough();
       output.write(says);
       const closed: boolean[] = [];
-      const channel: Pick<ScriptChannel, 'output' | 'write' | 'endInput' | 'close'> = {
+      const channel: Pick<ScriptChannel, 'output' | 'hold' | 'write' | 'endInput' | 'close'> = {
         output,
+        hold: () => {},
         write: async () => {},
         endInput: () => {},
         close: (how) => {

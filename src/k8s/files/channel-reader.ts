@@ -5,10 +5,12 @@ const NEWLINE = 10;
 
 /** Reads what a script prints, piece by piece, as its reader asks for it. */
 export class ChannelReader {
+  readonly #channel: ScriptChannel;
   readonly #pieces: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
 
   constructor(channel: ScriptChannel) {
+    this.#channel = channel;
     this.#pieces = (channel.output as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   }
 
@@ -43,7 +45,7 @@ export class ChannelReader {
     }
   }
 
-  /** All that comes until the end. */
+  /** All that comes until the end, which is counted as held. */
   async all(limit: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let length = 0;
@@ -51,6 +53,7 @@ export class ChannelReader {
       pieces.push(piece);
       length += piece.length;
       if (length > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
+      this.#channel.hold(length);
     }
     return Buffer.concat(pieces);
   }

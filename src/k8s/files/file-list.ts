@@ -62,6 +62,7 @@ export const listFolder = async (
       after,
       most: request.limit,
       above: path.length,
+      hold: (bytes) => channel.hold(bytes),
     });
     void channel.write(Buffer.from(page.map((name) => `${name}\0`).join(''), 'latin1'));
     channel.endInput();
@@ -93,12 +94,14 @@ interface Wanted {
   readonly most: number;
   /** Bytes that stand before each of them. */
   readonly above: number;
+  /** Counts the bytes that are kept. Throws where they are too many. */
+  readonly hold: (bytes: number) => void;
 }
 
 /** The first names behind one, in order, and whether there are others behind them. */
 const nextNames = async (
   reader: ChannelReader,
-  { after, most, above }: Wanted,
+  { after, most, above, hold }: Wanted,
 ): Promise<{ readonly page: readonly string[]; readonly more: boolean }> => {
   let kept: string[] = [];
   let bytes = 0;
@@ -122,6 +125,7 @@ const nextNames = async (
     if (name <= after) continue;
     kept.push(name);
     bytes += above + name.length;
+    hold(bytes);
     if (kept.length > most + SLACK || bytes > 3 * PAGE_BYTES) shorten();
   }
   shorten();

@@ -20,6 +20,9 @@ const BOTH_NUL = Buffer.of(0, 0);
 const MOST_NAMES = 10_000;
 const NAMES_BYTES = 1 << 20;
 const LOOK_BYTES = 4 << 20;
+/** A look waits for the next one; what is kept of each name beside its bytes. */
+const LOOKS_KEPT = 2;
+const STAT_BYTES = 200;
 const BATCH = 256;
 /** Looks are read so far apart: what runs there may say more of them than it was told to. */
 const REST_MS = 900;
@@ -53,13 +56,15 @@ export const watchFolder = async (
   signal.addEventListener('abort', leave, { once: true });
   if (signal.aborted) leave();
   const reader = new ChannelReader(channel);
+  const lookAgain = (): Promise<Look | undefined> =>
+    readLook(reader, (bytes) => channel.hold(bytes));
   try {
     const first = await reader.line();
     if (first !== 'folder') throw refusalIn(first) ?? new OutcomeUnknown('it can not be watched');
-    const look = await readLook(reader);
+    const look = await lookAgain();
     const next = async (): Promise<Look | undefined> => {
       await rest(REST_MS);
-      return await readLook(reader);
+      return await lookAgain();
     };
     return changes(look, next, () => {
       signal.removeEventListener('abort', leave);
@@ -92,8 +97,11 @@ async function* changes(
 
 const GONE: FileEvent = { type: 'gone', path: Buffer.alloc(0), isFolder: true };
 
-/** How the folder stands; undefined where it is gone. */
-const readLook = async (reader: ChannelReader): Promise<Look | undefined> => {
+/** How the folder stands; undefined where it is gone. `hold` counts what is kept of looks. */
+const readLook = async (
+  reader: ChannelReader,
+  hold: (bytes: number) => void,
+): Promise<Look | undefined> => {
   const names: string[] = [];
   let bytes = 0;
   for (;;) {
@@ -106,6 +114,7 @@ const readLook = async (reader: ChannelReader): Promise<Look | undefined> => {
   }
   const told = (await reader.until(BOTH_NUL, LOOK_BYTES)).toString('latin1');
   if (told === 'gone') return undefined;
+  hold(LOOKS_KEPT * (bytes + names.length * STAT_BYTES));
   return readStats(names, told);
 };
 

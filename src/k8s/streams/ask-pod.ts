@@ -58,6 +58,7 @@ export const askPodBytes = async (
       pieces.push(piece);
       length += piece.length;
       if (length > limit) end(new OutcomeUnknown('the sandbox answers more than it may'));
+      channel.hold(length);
     }
   } catch (error) {
     throw late ?? error;

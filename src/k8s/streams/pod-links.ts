@@ -4,6 +4,7 @@ import type { ApiClient } from '../api/api-calls.ts';
 import { ChannelSocket, type ChannelSocketTerms, type Subprotocol } from './channel-socket.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import { GatheredBytes } from './gathered-bytes.ts';
 import { podPath } from '../sandboxes/pod-resource.ts';
 
 export interface PodLinksDeps {
@@ -25,6 +26,7 @@ export class PodLinks {
   readonly api: ApiClient;
   readonly log: Log;
   readonly answerWithinMs: number | undefined;
+  readonly gathered = new GatheredBytes();
   readonly #terms: Pick<ChannelSocketTerms, 'access' | 'agent' | 'pingEveryMs' | 'openWithinMs'>;
   readonly #open = new Map<string, Set<ChannelSocket>>();
   readonly #background = new Set<Promise<void>>();

@@ -11,6 +11,7 @@ import {
 import type { ChannelSocket } from './channel-socket.ts';
 import { endTree } from './end-tree.ts';
 import { openCommand, STATUS, STDERR, STDIN, STDOUT, StatusReader } from './pod-command.ts';
+import type { GatheredAnswer } from './gathered-bytes.ts';
 import type { PodLinks } from './pod-links.ts';
 import { SCRIPT_COMMAND, type PodScript } from './pod-script.ts';
 
@@ -41,6 +42,7 @@ export class ScriptChannel {
   readonly #links: PodLinks;
   readonly #target: PodTarget;
   readonly #socket: ChannelSocket;
+  readonly #gathered: GatheredAnswer;
   readonly #reader = new StatusReader();
   readonly #begun: Promise<void>;
   #settleBegun: { resolve(): void; reject(error: unknown): void } | undefined;
@@ -55,6 +57,7 @@ export class ScriptChannel {
     this.#links = links;
     this.#target = target;
     this.#socket = socket;
+    this.#gathered = links.gathered.begin(target.namespace);
     this.output = new Readable({
       highWaterMark: 64 << 10,
       read: () => {
@@ -105,6 +108,14 @@ export class ScriptChannel {
     return this.#sending;
   }
 
+  /**
+   * Counts so many bytes as held of its output, in place of those before, until it is closed.
+   * Throws NotJoinable where the answers of Pods take too much.
+   */
+  hold(bytes: number): void {
+    this.#gathered.hold(bytes);
+  }
+
   /** Nothing more comes: the script reads the end of its input. */
   endInput(): void {
     void this.#sending.then(() => {
@@ -118,6 +129,7 @@ export class ScriptChannel {
    */
   close({ kill = false }: { readonly kill?: boolean } = {}): void {
     const goesOn = !this.#isOver;
+    this.#gathered.end();
     this.output.destroy();
     if (kill && goesOn && this.#pid !== undefined)
       this.#links.background(
