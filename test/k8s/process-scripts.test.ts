@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { spawn, spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { v7 } from 'uuid';
 import { processScripts, type ProcessScripts } from '../../src/k8s/processes/process-scripts.ts';
 import { execOrder } from '../../src/k8s/streams/exec-scripts.ts';
@@ -51,10 +51,11 @@ describe('the scripts of processes', function () {
   });
 
   it('tell a process whose launcher was killed from one that runs', async () => {
-    expect(start('orphan', ['sh', '-c', 'kill -9 $PPID; exec sleep 0.5'])).to.match(
-      /^started \d+$/,
-    );
+    const over = `/dev/shm/${room}/orphan/over`;
+    const waits = `kill -9 $PPID; until [ -e ${over} ]; do sleep 0.01; done`;
+    expect(start('orphan', ['sh', '-c', waits])).to.match(/^started \d+$/);
     expect(recordOf('orphan')[1]).to.equal('R');
+    writeFileSync(over, '');
     await eventually(() => recordOf('orphan')[1] === 'L', 'it is known to be lost');
   });
 
