@@ -1,7 +1,7 @@
 import { NotJoinable } from '../../contracts/sandbox-driver.ts';
 import { ByteShares, type ByteBounds } from '../../lib/byte-shares.ts';
 
-/** What Pods answer that waits in this process until the rest has come; a namespace is a team's. */
+/** Bounds what Pods answer that waits here until the rest has come; a namespace is a team's. */
 const MOST_OF_NAMESPACE_MIB = 64;
 const MOST_MIB = 192;
 const BOUNDS: ByteBounds = {
