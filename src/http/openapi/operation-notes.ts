@@ -114,8 +114,7 @@ signals and readers that are connected are. On one machine processes outlive the
 \`kill -9\`, but not its proper stop.`,
   listProcesses: `
 Those that live, and those that ended and are known still; the latest start first.`,
-  getProcess: `
-As \`GET …/processes\` shows it.`,
+  getProcess: 'As `GET …/processes` shows it.',
   followProcess: `
 Sends what the process printed, from its beginning or from an event on, and then what it prints:
 events \`stdout\` and \`stderr\` with \`data\`, which is text where the bytes of this piece are
