@@ -34,7 +34,7 @@ export interface RealNodePlace {
 /** The name of the only real node, by which the API server reaches it. */
 export const REAL_NODE = 'localhost';
 /**
- * On every real node without a registry: `pause`; `busybox`; `tools`, with bash, coreutils and
+ * On every real node without a registry: `pause`; `busybox`; `tools`, with bash, coreutils, tar and
  * Python.
  */
 export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string =>

@@ -154,7 +154,9 @@ static enum problem make_folder(struct unpacking *unpacking, int folder, const c
   if (mkdirat(folder, last, mode) < 0) {
     int error = errno;
     if (error != EEXIST || fstatat(folder, last, &found, AT_SYMLINK_NOFOLLOW) < 0) return problem_of(error);
-    if (!S_ISDIR(found.st_mode)) return bad(unpacking, "a file is in the way");
+    if (S_ISLNK(found.st_mode)) return bad(unpacking, "a link or a mount is in the way");
+    /* One that is there keeps its permissions. */
+    return S_ISDIR(found.st_mode) ? DONE : bad(unpacking, "a file is in the way");
   }
   int made = open_safely(folder, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_XDEV);
   if (made < 0) return through_link(unpacking, errno);

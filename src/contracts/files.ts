@@ -255,8 +255,10 @@ export interface SandboxFiles {
   /**
    * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, which is made where it
    * is missing. Files, folders, links and hard links to what the archive itself made; each file is
-   * renamed into its place. An absolute name, a part `..`, a path through a link that the archive
-   * or the sandbox made, a hard link out, a device: `bad-archive`, and what came before it stays.
+   * renamed into its place, and a folder that is there keeps its permissions. An absolute name, a
+   * part `..`, a path through a link that the archive or the sandbox made, a hard link out, a
+   * device: `bad-archive`, and what came before it stays. Where the archive is cut short, or
+   * something fails, what came before may be there or not, each file whole.
    */
   writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree>;
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { v7 } from 'uuid';
 import { filesSuite } from '../contracts/files/files.ts';
@@ -19,17 +20,27 @@ describe('on simulated nodes', () => {
       return String(stdout);
     };
     await sh(`mkdir ${folder}/of`);
+    const smallFolder = mountedSmall(`${folder}/small`);
     return {
       files: pods.driver.files,
       id,
       folder: `${folder}/of`,
+      ...(smallFolder === undefined ? {} : { smallFolder }),
       sh,
       unknownId: v7(),
-      withoutArchives: 'the driver for Pods has none yet',
       close: async () => {
         await pods.close();
+        if (smallFolder !== undefined) spawnSync('umount', ['-l', smallFolder]);
         rmSync(folder, { recursive: true, force: true });
       },
     };
   });
 });
+
+/** A file system of 4 MiB of its own; undefined for whoever may not mount one. */
+const mountedSmall = (folder: string): string | undefined => {
+  mkdirSync(folder);
+  const options = 'size=4m,mode=1777';
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
+  return status === 0 ? folder : undefined;
+};

@@ -52,6 +52,8 @@ const NO_STREAMS: PodStreams = {
     move: unused,
     mkdir: unused,
     watch: unused,
+    readTree: unused,
+    writeTree: unused,
   },
   processes: {
     start: unused,

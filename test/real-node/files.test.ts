@@ -30,9 +30,10 @@ describe('on a real node', () => {
         files: driver.files,
         id,
         folder: '/tmp/of',
+        // Of 64 MiB, as containerd makes it.
+        smallFolder: '/dev/shm',
         sh,
         unknownId: v7(),
-        withoutArchives: 'the driver for Pods has none yet',
         close: () => Promise.resolve(),
       };
     });

@@ -3,17 +3,15 @@ import type { ReadContent } from '../../client/file-calls.ts';
 import { say } from '../context.ts';
 import { CliFailure, explain } from '../failure.ts';
 import { unpackHere } from './archives.ts';
-import { packByCommand } from './folders-by-command.ts';
 import { isFolderHere, writeFileHere, writeStream } from './local-files.ts';
 import { noteMissing } from './missing-entries.ts';
 import type { Place } from './place.ts';
-import { isFolderThere, lacksArchives, type SandboxPlace, saysNo } from './sandbox-place.ts';
+import { type SandboxPlace, saysNo } from './sandbox-place.ts';
 import { type Copy, Transfer } from './transfer.ts';
 
 /** Copies a file or a folder of a sandbox to here, or to the standard output. */
 export const download = async (copy: Copy, from: SandboxPlace, to: Place): Promise<void> => {
   const content = await openThere(from);
-  if (content === undefined) return await downloadPacked(copy, from, to);
   try {
     if (content.kind === 'file') return await downloadFile(copy, { from, content }, to);
     const folder = await downloadFolder(copy, { from, content }, to);
@@ -43,13 +41,11 @@ interface Opened {
   readonly content: ReadContent;
 }
 
-/** Undefined for a folder of which the service makes no archive. */
-const openThere = async (from: SandboxPlace): Promise<ReadContent | undefined> => {
+const openThere = async (from: SandboxPlace): Promise<ReadContent> => {
   const { api, sandboxId, path, signal } = from;
   try {
     return await api.files.read(sandboxId, path, { as: ['file', 'folder'], signal });
   } catch (error) {
-    if (lacksArchives(error) && (await isFolderThere(from))) return undefined;
     if (saysNo(error, 'FILE_NOT_FOUND'))
       throw new CliFailure(`there is no ${path} in the sandbox`, [], { cause: error });
     if (saysNo(error, 'CONFLICT'))
@@ -99,14 +95,4 @@ const downloadFolder = async (
       : unpackHere(folder, transfer.through(bytes), copy.leftOut),
   );
   return folder;
-};
-
-const downloadPacked = async (copy: Copy, from: SandboxPlace, to: Place): Promise<void> => {
-  const { content, discard } = await packByCommand(from);
-  try {
-    await downloadFolder(copy, { from, content }, to);
-  } finally {
-    content.close();
-    await discard();
-  }
 };

@@ -13,12 +13,6 @@ export class LeftOut {
     else this.#others += 1;
   }
 
-  /** For a copy that begins anew. */
-  forget(): void {
-    this.#named.length = 0;
-    this.#others = 0;
-  }
-
   /** Writes a line for each on standard error. */
   tell({ stderr }: Pick<CliContext, 'stderr'>): void {
     for (const text of this.#named) stderr.write(`sandpool: left out ${printable(text)}\n`);

@@ -47,11 +47,6 @@ export const isFolderThere = async ({
 export const saysNo = (error: unknown, errorCode: string): error is ApiError =>
   error instanceof ApiError && error.errorCode === errorCode;
 
-/** The service has files and no archives, which a Transfer may have told of already. */
-export const lacksArchives = (error: unknown): boolean =>
-  saysNo(error, 'FEATURE_DISABLED') ||
-  (error instanceof CliFailure && saysNo(error.cause, 'FEATURE_DISABLED'));
-
 const HOME_SECONDS = 60;
 
 const homeOf = async (

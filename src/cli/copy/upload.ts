@@ -1,16 +1,15 @@
 import { posix } from 'node:path';
 import { CliFailure } from '../failure.ts';
 import { folderSource } from './archives.ts';
-import { unpackByCommand } from './folders-by-command.ts';
 import { fileSource, isFolderHere, type Source, streamSource } from './local-files.ts';
 import type { Place } from './place.ts';
-import { isFolderThere, lacksArchives, type SandboxPlace, saysNo } from './sandbox-place.ts';
+import { isFolderThere, type SandboxPlace, saysNo } from './sandbox-place.ts';
 import { type Copy, Transfer } from './transfer.ts';
 
 /** Copies a file, a folder or the standard input into a sandbox. */
 export const upload = async (copy: Copy, from: Place, to: SandboxPlace): Promise<void> => {
   if (from.kind === 'here' && (await isFolderHere(from.path)))
-    return await uploadFolder(copy, () => folderSource(from.path, copy.leftOut), to);
+    return await uploadFolder(copy, folderSource(from.path, copy.leftOut), to);
   if (from.kind === 'here') return await uploadFile(copy, await fileSource(from.path), to);
   try {
     await uploadFile(copy, streamSource(copy.context.stdin), to);
@@ -52,8 +51,8 @@ const fileTarget = async (to: SandboxPlace, name: string | undefined): Promise<s
 };
 
 /** Into a folder of its name where the target is one already, else as the target. */
-const uploadFolder = async (copy: Copy, source: () => Source, to: SandboxPlace): Promise<void> => {
-  const { name = '' } = source();
+const uploadFolder = async (copy: Copy, source: Source, to: SandboxPlace): Promise<void> => {
+  const { name = '', bytes, size } = source;
   const isThere = await isFolderThere(to);
   if (isThere === false)
     throw new CliFailure(`${to.path} in the sandbox is a file, and ${name} a folder`);
@@ -62,21 +61,11 @@ const uploadFolder = async (copy: Copy, source: () => Source, to: SandboxPlace):
   const folder = { ...to, path };
   if ((await isFolderThere(folder)) === undefined)
     await api.files.mkdir(sandboxId, path, { parents: true, signal });
-  const transferred = async (send: (bytes: AsyncIterable<Buffer>) => Promise<unknown>) => {
-    const { bytes, size } = source();
-    const after = (): string => `what arrived of it stays in ${path} in the sandbox`;
-    const transfer = new Transfer({ ...copy, name, size, after });
-    await transfer.run(() => send(transfer.through(bytes)));
-  };
-  try {
-    await transferred((archive) =>
-      api.files.unpack(sandboxId, { folder: path, archive }, { signal }),
-    );
-  } catch (error) {
-    if (!lacksArchives(error)) throw error;
-    copy.leftOut.forget();
-    await transferred((archive) => unpackByCommand(folder, archive));
-  }
+  const after = (): string => `what arrived of it stays in ${path} in the sandbox`;
+  const transfer = new Transfer({ ...copy, name, size, after });
+  await transfer.run(() =>
+    api.files.unpack(sandboxId, { folder: path, archive: transfer.through(bytes) }, { signal }),
+  );
 };
 
 const withoutFolder = (error: unknown, path: string): unknown =>

@@ -13,7 +13,7 @@ const WORDS: readonly (readonly [RegExp, FileProblem, string])[] = [
   [/cross-device|subdirectory of itself/i, 'cannot-move', 'it can not be moved there'],
   [/invalid argument/i, 'cannot-move', 'it can not be moved there'],
   [/has changed/, 'changed', 'it is not the version that was named'],
-  [/is a directory/i, 'is-a-folder', 'it is a folder'],
+  [/is a directory|overwrite directory/i, 'is-a-folder', 'it is a folder'],
   [/not a directory/i, 'not-a-folder', 'it is no folder, or a part of the path is none'],
   [/not a file/, 'not-a-file', 'it is no file, but a device, a fifo or a socket'],
   [/file exists/i, 'exists', 'there is something of that name already'],

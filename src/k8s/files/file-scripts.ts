@@ -8,7 +8,17 @@ export interface PodPlace {
 }
 
 const FOLDER = new URL('scripts/', import.meta.url);
-const NAMES = ['stat', 'read', 'write', 'change', 'list', 'links', 'watch'] as const;
+const NAMES = [
+  'stat',
+  'read',
+  'write',
+  'change',
+  'list',
+  'links',
+  'watch',
+  'pack',
+  'unpack',
+] as const;
 
 /** Scripts for files in containers; each says what it reads and prints. */
 export type FileScripts = Readonly<Record<(typeof NAMES)[number], PodScript>>;

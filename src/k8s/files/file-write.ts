@@ -42,31 +42,67 @@ export const writeFile = async (
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
   try {
-    const ready = await reader.line();
-    if (ready !== 'ready') throw refusalIn(ready) ?? unsaid();
-    const answer = reader.all(ANSWER_BYTES);
-    let isAnswered = false;
-    const answered = answer
-      .catch(() => undefined)
-      .then(() => {
-        isAnswered = true;
-        // Whoever gives the content may have nothing to give for long.
-        if (!content.readableEnded) content.destroy();
-      });
-    try {
-      await pipeline(content, sinkInto(channel, answered));
-      if (!isAnswered) await channel.write(Buffer.from(end));
-    } catch (error) {
-      if (!isAnswered) {
-        await endInVain(channel, answered);
-        throw error;
-      }
-    }
-    channel.endInput();
-    return writtenIn((await answer).toString('latin1'));
+    const sending = { channel, reader, end: Buffer.from(end), stop: () => content.destroy() };
+    return writtenIn(await answerTo(content, sending));
   } finally {
     signal.removeEventListener('abort', abort);
     channel.close();
+  }
+};
+
+interface Sending {
+  readonly channel: ScriptChannel;
+  readonly reader: ChannelReader;
+  /** Says behind the content that it is whole. */
+  readonly end: Buffer;
+  /** Has whoever gives the content give no more. */
+  readonly stop: () => void;
+}
+
+/**
+ * Sends content to a script that says `ready` first, and returns what the script says in the end,
+ * which it may do before it was sent all. Where the content fails the script learns of the end of
+ * its input, and is waited for a little, to remove what it made.
+ */
+export const answerTo = async (
+  content: Readable,
+  { channel, reader, end, stop }: Sending,
+): Promise<string> => {
+  const ready = await reader.line();
+  if (ready !== 'ready') throw refusalIn(ready) ?? unsaid();
+  const answer = answerIn(reader);
+  let isAnswered = false;
+  const answered = answer
+    .catch(() => undefined)
+    .then(() => {
+      isAnswered = true;
+      // Whoever gives the content may have nothing to give for long.
+      if (!content.readableEnded) stop();
+    });
+  try {
+    await pipeline(content, sinkInto(channel, answered));
+    if (!isAnswered) await channel.write(end);
+  } catch (error) {
+    if (!isAnswered) {
+      await endInVain(channel, answered);
+      throw error;
+    }
+  }
+  channel.endInput();
+  return await answer;
+};
+
+/**
+ * Reads what a script says, line by line. A refusal is the last: with input that nobody reads any
+ * more, some container runtimes never say that the script has ended.
+ */
+const answerIn = async (reader: ChannelReader): Promise<string> => {
+  let answer = '';
+  for (;;) {
+    const line = (await reader.until(Buffer.from('\n'), ANSWER_BYTES)).toString('latin1');
+    if (line === '' || answer.length > ANSWER_BYTES) return answer;
+    answer += `${line}\n`;
+    if (line.startsWith('! ')) return answer;
   }
 };
 
@@ -119,5 +155,5 @@ const writtenIn = (answer: string): WrittenFile => {
   return { stat: read.stat, created: word === 'made' };
 };
 
-const unsaid = (): OutcomeUnknown =>
-  new OutcomeUnknown('the sandbox does not say whether the file was written');
+export const unsaid = (): OutcomeUnknown =>
+  new OutcomeUnknown('the sandbox does not say whether it was written');

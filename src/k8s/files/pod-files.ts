@@ -12,6 +12,7 @@ import {
   type WatchRequest,
   type WriteRequest,
   type WrittenFile,
+  type WrittenTree,
 } from '../../contracts/files.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { PodTarget } from '../sandboxes/pod-presence.ts';
@@ -19,6 +20,8 @@ import { askPodBytes } from '../streams/ask-pod.ts';
 import type { PodLinks } from '../streams/pod-links.ts';
 import { scriptLines } from '../streams/pod-script.ts';
 import { NoShell, ScriptChannel } from '../streams/script-channel.ts';
+import { packedTree } from './archives/read-tree.ts';
+import { writeTree } from './archives/write-tree.ts';
 import { ChannelReader } from './channel-reader.ts';
 import { listFolder } from './file-list.ts';
 import { refusalIn } from './file-refusals.ts';
@@ -30,6 +33,7 @@ import { writeFile } from './file-write.ts';
 
 /** Longest that a change of names takes; a large tree takes long to remove. */
 const CHANGE_MS = 600_000;
+const UNSAID = 'the sandbox does not say what is there';
 
 /**
  * The files in the containers of a Pod, as `SandboxFiles` promises them, by scripts that a shell in
@@ -68,19 +72,7 @@ export class PodFiles {
       const { start, end } = resolvedRange(stat.size, range);
       const whole = start === 0 && end === stat.size ? 'yes' : 'no';
       void channel.write(Buffer.from(`${start} ${end - start} ${whole}\n`));
-      const content = Readable.from(contentOf(reader, end - start), {
-        objectMode: false,
-        highWaterMark: 64 << 10,
-      });
-      const fail = (): void => {
-        content.destroy(asError(signal.reason));
-      };
-      signal.addEventListener('abort', fail, { once: true });
-      if (signal.aborted) fail();
-      content.once('close', () => {
-        signal.removeEventListener('abort', fail);
-        channel.close({ kill: true });
-      });
+      const content = streamOf(contentOf(reader, end - start), channel, signal);
       return { stat, start, end, content };
     } catch (error) {
       channel.close();
@@ -160,6 +152,41 @@ export class PodFiles {
     });
   }
 
+  async readTree({ target, path }: PodPlace, signal: AbortSignal): Promise<Readable> {
+    const channel = await this.#open('pack', target, textInput(path), signal);
+    const leave = (): void => {
+      channel.close({ kill: true });
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      const reader = new ChannelReader(channel);
+      const line = await reader.line();
+      signal.throwIfAborted();
+      if (line !== 'folder') throw refusalIn(line) ?? new OutcomeUnknown(UNSAID);
+      return streamOf(packedTree(channel, reader), channel, signal);
+    } catch (error) {
+      channel.close();
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  async writeTree(place: PodPlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree> {
+    archive.on('error', () => undefined);
+    try {
+      return await writeTree((input) => this.#open('unpack', place.target, input, signal), {
+        ...place,
+        archive,
+        signal,
+      });
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      archive.destroy();
+    }
+  }
+
   async #change(target: PodTarget, input: readonly Buffer[], signal: AbortSignal): Promise<string> {
     const answer = await this.#ask('change', target, Buffer.concat(input), signal);
     return answer.toString('latin1');
@@ -200,7 +227,7 @@ const statIn = (answer: string): FileStat => {
   const refusal = refusalIn(answer);
   if (refusal) throw refusal;
   const read = readStat(answer);
-  if (!read) throw new OutcomeUnknown('the sandbox does not say what is there');
+  if (!read) throw new OutcomeUnknown(UNSAID);
   return read.stat;
 };
 
@@ -217,6 +244,26 @@ async function* contentOf(
     yield wanted;
   }
 }
+
+/** Gives what a script prints as a stream, which ends the script however it ends itself. */
+const streamOf = (
+  pieces: AsyncIterable<Buffer>,
+  channel: ScriptChannel,
+  signal: AbortSignal,
+): Readable => {
+  const content = Readable.from(pieces, { objectMode: false, highWaterMark: 64 << 10 });
+  const fail = (): void => {
+    channel.close({ kill: true });
+    content.destroy(asError(signal.reason));
+  };
+  signal.addEventListener('abort', fail, { once: true });
+  if (signal.aborted) fail();
+  content.once('close', () => {
+    signal.removeEventListener('abort', fail);
+    channel.close({ kill: true });
+  });
+  return content;
+};
 
 const asSupported = (error: unknown): unknown =>
   error instanceof NoShell ? new FileRefused('unsupported', error.message) : error;

@@ -1,20 +1,19 @@
 import { Readable } from 'node:stream';
-import {
-  FileRefused,
-  type FileEvent,
-  type FilePage,
-  type FilePlace,
-  type FileStat,
-  type FolderRequest,
-  type ListRequest,
-  type MoveRequest,
-  type OpenedFile,
-  type OpenRequest,
-  type SandboxFiles,
-  type WatchRequest,
-  type WriteRequest,
-  type WrittenFile,
-  type WrittenTree,
+import type {
+  FileEvent,
+  FilePage,
+  FilePlace,
+  FileStat,
+  FolderRequest,
+  ListRequest,
+  MoveRequest,
+  OpenedFile,
+  OpenRequest,
+  SandboxFiles,
+  WatchRequest,
+  WriteRequest,
+  WrittenFile,
+  WrittenTree,
 } from '../../contracts/files.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { PodPlace } from '../files/file-scripts.ts';
@@ -30,9 +29,6 @@ export interface InstanceFilesDeps {
   ) => Promise<T>;
   readonly files: Pick<PodFiles, keyof PodFiles>;
 }
-
-const NO_ARCHIVES =
-  'folders of Pods are not given or taken as archives yet; run tar in the sandbox, or copy files';
 
 /** The files in the Pods of instances. */
 export class InstanceFiles implements SandboxFiles {
@@ -99,13 +95,17 @@ export class InstanceFiles implements SandboxFiles {
     return this.#at(place, signal, (at) => this.#deps.files.watch(at, request, signal));
   }
 
-  readTree(): Promise<Readable> {
-    return Promise.reject(new FileRefused('unsupported', NO_ARCHIVES));
+  readTree(place: FilePlace, signal: AbortSignal): Promise<Readable> {
+    return this.#at(place, signal, (at) => this.#deps.files.readTree(at, signal));
   }
 
-  writeTree(_place: FilePlace, archive: Readable): Promise<WrittenTree> {
-    archive.destroy();
-    return Promise.reject(new FileRefused('unsupported', NO_ARCHIVES));
+  async writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree> {
+    try {
+      return await this.#at(place, signal, (at) => this.#deps.files.writeTree(at, archive, signal));
+    } catch (error) {
+      archive.on('error', () => undefined).destroy();
+      throw error;
+    }
   }
 
   async #at<T>(

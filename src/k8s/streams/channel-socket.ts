@@ -205,13 +205,16 @@ export class ChannelSocket {
 
   /** As `send`, where there are no channels. */
   sendFrame(bytes: Buffer, sent: () => void = () => {}): void {
+    // Never before the event loop has turned: else a writer that has much to write keeps all else,
+    // and with it the end of the link, from being heard.
     if (this.#over) {
-      sent();
+      setImmediate(sent);
       return;
     }
     this.#owed += bytes.length;
-    this.#ws.send(bytes, () => {
-      sent();
+    this.#ws.send(bytes, (error) => {
+      if (error) setImmediate(sent);
+      else sent();
     });
   }
 

@@ -5,6 +5,7 @@ import { extract, type Header } from 'tar-stream';
 import type { WrittenTree } from '../../../src/contracts/files.ts';
 import { tarOf, type TarEntry } from '../../support/builders/an-oci-layout.ts';
 import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 import { never, problemOf, type Place } from './place.ts';
 
 export const archives = (begin: () => Promise<Place>): void => {
@@ -38,8 +39,12 @@ export const archives = (begin: () => Promise<Place>): void => {
     const second = await buffer(await place.files.readTree(place.at('copy/of/it'), never));
 
     expect(entries).to.equal(5);
-    const difference = `cd ${place.under.folder}; diff -r --no-dereference tree copy/of/it && echo same`;
-    expect(await place.under.sh(difference)).to.equal('same\n');
+    const shown = (folder: string): Promise<string> =>
+      place.under.sh(
+        `cd ${place.under.folder}/${folder} && find . | sort && find . -type f | sort | xargs md5sum && find . -type f | sort | xargs stat -c '%a %Y' && readlink a/b/link`,
+      );
+    expect(await shown('copy/of/it')).to.equal(await shown('tree'));
+    expect(await shown('tree')).to.include('nowhere');
     expect([...(await entriesOf(second)).keys()]).to.deep.equal([
       ...(await entriesOf(first)).keys(),
     ]);
@@ -47,7 +52,9 @@ export const archives = (begin: () => Promise<Place>): void => {
 
   it('unpacks files, folders, links and hard links over what is there', async () => {
     const place = await begin();
-    await place.under.sh(`cd ${place.under.folder}; mkdir -p to/a; echo old >to/a/file`);
+    await place.under.sh(
+      `cd ${place.under.folder}; mkdir -p to/a; chmod 750 to/a; echo old >to/a/file; echo kept >to/a/kept`,
+    );
 
     await unpacked(place, [
       { name: 'a', type: 'directory', mode: 0o700 },
@@ -57,8 +64,8 @@ export const archives = (begin: () => Promise<Place>): void => {
       { name: 'made/above/it', content: 'x', mode: 0o755 },
     ]);
 
-    const shown = `cd ${place.under.folder}/to; cat a/hard; readlink soft; stat -c %a made/above/it; [ a/file -ef a/hard ] && echo one`;
-    expect(await place.under.sh(shown)).to.equal('new/anywhere\n755\none\n');
+    const shown = `cd ${place.under.folder}/to; cat a/hard; readlink soft; stat -c %a made/above/it a; [ a/file -ef a/hard ] && echo one; cat a/kept`;
+    expect(await place.under.sh(shown)).to.equal('new/anywhere\n755\n750\none\nkept\n');
   });
 
   const hostile: readonly { readonly what: string; readonly entries: readonly TarEntry[] }[] = [
@@ -117,6 +124,57 @@ export const archives = (begin: () => Promise<Place>): void => {
       expect(String(await place.get('to/good'))).to.equal('x');
     });
 
+  it('goes through no link of the sandbox, and replaces no folder by a file', async () => {
+    const place = await begin();
+    await place.under.sh(
+      `cd ${place.under.folder}; mkdir -p out to/folder/in; ln -s ../out to/way; echo old >to/file`,
+    );
+    const cases: readonly (readonly [TarEntry, string])[] = [
+      [{ name: 'way/evil', content: 'x' }, 'bad-archive'],
+      [{ name: 'way', type: 'directory' }, 'bad-archive'],
+      [{ name: 'file/below', content: 'x' }, 'bad-archive'],
+      [{ name: 'folder', content: 'x' }, 'is-a-folder'],
+    ];
+
+    for (const [number, [entry, problem]] of cases.entries()) {
+      const call = unpacked(place, [{ name: `good${number}`, content: 'x' }, entry]);
+      expect(await problemOf(call), entry.name).to.equal(problem);
+    }
+
+    const shown = `cd ${place.under.folder}; ls -A out; ls -A to; readlink to/way; cat to/file`;
+    expect((await place.under.sh(shown)).split('\n')).to.deep.equal([
+      'file',
+      'folder',
+      'good0',
+      'good1',
+      'good2',
+      'good3',
+      'way',
+      '../out',
+      'old',
+      '',
+    ]);
+  });
+
+  it('keeps names of any bytes, and long ones', async () => {
+    const place = await begin();
+    const bytes = Buffer.concat([Buffer.from('tree/'), Buffer.from([0x66, 0xff, 0x0a, 0x2e])]);
+    const long = `${'d'.repeat(120)}/${'e'.repeat(120)}`;
+    await place.under.sh(`cd ${place.under.folder}; mkdir -p tree/${long}`);
+    await place.put(bytes, 'bytes');
+    await place.put(`tree/${long}/file`, 'long');
+    await place.under.sh(`cd ${place.under.folder}; ln -s ${long}${long} tree/link`);
+
+    await unpack(place, 'copy', await place.files.readTree(place.at('tree'), never));
+
+    expect(await place.list('copy', { depth: 4 })).to.deep.equal(
+      await place.list('tree', { depth: 4 }),
+    );
+    expect(String(await place.get(`copy/${long}/file`))).to.equal('long');
+    const linked = await place.files.stat(place.at('copy/link'), never);
+    expect(String(linked.target)).to.equal(long + long);
+  });
+
   it('says which entry it refuses', async () => {
     const place = await begin();
 
@@ -153,6 +211,20 @@ export const archives = (begin: () => Promise<Place>): void => {
     expect(await problemOf(unpack(place, 'to', endless))).to.equal('bad-archive');
 
     expect(endless.destroyed).to.equal(true);
+  });
+
+  it('says that an archive does not fit, and leaves no part of a file', async function () {
+    const place = await begin();
+    const { smallFolder } = place.under;
+    if (smallFolder === undefined) return skipBecause(this, 'no small folder is at hand');
+    const bytes = await tarOf([{ name: 'large', content: Buffer.alloc(72 << 20) }]);
+    const archive = Readable.from([bytes], { objectMode: false });
+
+    expect(await problemOf(unpack(place, `${smallFolder}/to`, archive))).to.equal('no-space');
+
+    expect(archive.destroyed).to.equal(true);
+    expect(await place.list(`${smallFolder}/to`)).to.deep.equal([]);
+    expect(await place.under.sh(`ls -A ${smallFolder}/to; rm -r ${smallFolder}/to`)).to.equal('');
   });
 
   it('unpacks thousands of small files', async () => {

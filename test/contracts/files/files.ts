@@ -5,7 +5,6 @@ import { names } from './names.ts';
 import { Place, type FilesUnderTest } from './place.ts';
 import { reading } from './reading.ts';
 import { watching } from './watching.ts';
-import { skipBecause } from '../../support/harness/skip-because.ts';
 import { writing } from './writing.ts';
 
 /** What every driver's files do (src/contracts/files.ts). `begin` is called once for all tests. */
@@ -40,9 +39,6 @@ export const filesSuite = (
     listing(place);
     watching(place);
     describe('as archives', () => {
-      before(function () {
-        if (opened.withoutArchives !== undefined) skipBecause(this, opened.withoutArchives);
-      });
       archives(place);
     });
   });

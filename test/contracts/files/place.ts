@@ -25,8 +25,6 @@ export interface FilesUnderTest {
   readonly unknownId: string;
   /** A folder of few MiB; absent where there is none. */
   readonly smallFolder?: string;
-  /** Why folders are not given and taken as archives. */
-  readonly withoutArchives?: string;
 }
 
 export const never = new AbortController().signal;

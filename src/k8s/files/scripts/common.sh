@@ -30,6 +30,11 @@ complain() {
   refuse "${why##*: }"
 }
 
+# What ends while content still comes reads the rest: else the way may break before its refusal was heard.
+read_rest() {
+  exec cat >/dev/null
+}
+
 # Runs a command whose complaint is the refusal.
 must() {
   why=$("$@" 2>&1 </dev/null) || complain "$why"

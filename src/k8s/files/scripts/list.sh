@@ -6,6 +6,6 @@ must stat -L -c %s -- "$text"
 [ -d "$text" ] || refuse 'Not a directory'
 cd -- "$text" 2>/dev/null || refuse 'Permission denied'
 echo folder
-find . -mindepth 1 -maxdepth "$depth" ! -name '.sandpool-*.part' -print0 2>/dev/null
+find . -mindepth 1 -maxdepth "$depth" -name '.sandpool-*.part' -prune -o -print0 2>/dev/null
 printf '\0'
 exec xargs -0 stat -c "$FORMAT %n" --

@@ -24,9 +24,9 @@ before=
 while :; do
   [ "$(stat -L -c '%d %i' -- "$text" 2>/dev/null)" = "$is" ] || break
   {
-    find . -mindepth 1 $limit ! -name '.sandpool-*.part' -print0
+    find . -mindepth 1 $limit -name '.sandpool-*.part' -prune -o -print0
     printf '\0'
-    find . -mindepth 1 $limit ! -name '.sandpool-*.part' -print0 | xargs -0 stat -c "$FORMAT %n" --
+    find . -mindepth 1 $limit -name '.sandpool-*.part' -prune -o -print0 | xargs -0 stat -c "$FORMAT %n" --
     printf '\0\0'
   } >"$new" 2>/dev/null
   now=$(md5sum <"$new")

@@ -21,7 +21,11 @@ trap 'rm -f -- "$part"; [ -z "$locked" ] || unlock; exit' TERM HUP INT
   why=$( (: >"$part") 2>&1) || complain "${why#*"$part"}"
 }
 echo ready
-why=$(cat 2>&1 >"$part") || { rm -f -- "$part"; complain "$why"; }
+why=$(cat 2>&1 >"$part") || {
+  rm -f -- "$part"
+  (complain "$why")
+  read_rest
+}
 size=$(($(wc -c <"$part") - ${#end}))
 if [ "$size" -lt 0 ] || [ "$(tail -c "${#end}" -- "$part" | tr -d '\000')" != "$end" ]; then
   rm -f -- "$part"
