@@ -5,7 +5,7 @@ export type TarKind = 'file' | 'folder' | 'link' | 'hard-link' | 'other';
 export interface TarEntry {
   readonly kind: TarKind;
   readonly name: string;
-  /** What a link says, or the entry that a hard link is to; else empty. */
+  /** Tells what a link says, or the entry that a hard link is to; else empty. */
   readonly target: string;
   /** Bytes of content that follow. */
   readonly size: number;
