@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { setImmediate as turnOver } from 'node:timers/promises';
 import { RetirementLimiter } from '../../src/actors/sandbox/retirement-limiter.ts';
 import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import { aPool } from '../support/builders/a-pool.ts';
@@ -90,8 +91,10 @@ describe('ends that nobody waits for', () => {
 
     endings.moved('pool-0', 'pool-0/0', new Set(['endDurable']));
 
+    expect(goneOn, 'in a turn of its own').to.deep.equal([]);
+    await turnOver();
     expect(goneOn).to.deep.equal(['pool-3']);
-    await Promise.resolve();
+    await turnOver();
     expect(goneOn).to.deep.equal(['pool-3', 'pool-4']);
   });
 
@@ -126,7 +129,7 @@ describe('ends that nobody waits for', () => {
 
     // Room for one of `a`, whose others wait on, and for more of `b0`, which is served.
     endOne('a0');
-    await new Promise((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 10; turn += 1) await turnOver();
 
     expect(goneOn).to.deep.equal(['a3', 'b0']);
   });

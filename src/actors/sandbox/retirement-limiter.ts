@@ -58,7 +58,11 @@ export class RetirementLimiter {
   readonly #hungry = new Set<string>();
   /** Pools that were gone on with since the last end: what they wait for is another one. */
   readonly #goneOn = new Set<string>();
-  #looksAgain = false;
+  /** Pools that are gone on with next, in this order. */
+  readonly #next = new Set<string>();
+  #goesOn = false;
+  /** Which is gone on with just now. */
+  #turn: string | undefined;
 
   constructor(deps: RetirementLimiterDeps) {
     this.#deps = deps;
@@ -109,26 +113,37 @@ export class RetirementLimiter {
     let goneOn = 0;
     for (const each of [...this.#hungry, ...this.#waiting]) {
       if (goneOn >= MOST - this.#underWay.size) break;
-      if (this.#goneOn.has(each)) continue;
+      if (this.#goneOn.has(each) || this.#next.has(each)) continue;
       const namespace = this.#namespaceOf(each);
       const room = roomIn.get(namespace) ?? this.#shareOf(each);
       roomIn.set(namespace, room - 1);
       if (room <= 0) continue;
       goneOn += 1;
       this.#goneOn.add(each);
-      this.#hungry.delete(each);
-      this.#waiting.delete(each);
-      this.#deps.goOn(each);
+      this.#next.add(each);
     }
-    if (goneOn > 0) this.#lookAgain();
+    this.#goOnSoon();
   }
 
-  #lookAgain(): void {
-    if (this.#looksAgain) return;
-    this.#looksAgain = true;
-    queueMicrotask(() => {
-      this.#looksAgain = false;
-      this.#goOnWithNext();
+  /**
+   * Goes on with one pool in each turn of the event loop: many ends are answered at once, a pool
+   * that looks again may take a while, and requests are to be read in between.
+   */
+  #goOnSoon(): void {
+    const [next] = this.#next;
+    if (this.#goesOn || next === undefined) return;
+    this.#goesOn = true;
+    setImmediate(() => {
+      this.#goesOn = false;
+      for (const line of [this.#next, this.#hungry, this.#waiting]) line.delete(next);
+      this.#turn = next;
+      try {
+        this.#deps.goOn(next);
+      } finally {
+        this.#turn = undefined;
+        if (this.#next.size > 0) this.#goOnSoon();
+        else this.#goOnWithNext();
+      }
     });
   }
 
@@ -157,7 +172,12 @@ export class RetirementLimiter {
       if (this.#deps.clock.now() < pause.until) this.#deps.goOnAt(poolUid, pause.until);
       if (this.#deps.clock.now() < pause.until || isServed || pause.failed.size >= SHARE) return 0;
     }
-    const room = isServed && this.#hungry.size > 0 ? 0 : this.#shareOf(poolUid);
+    const others = this.#next.size - (this.#next.has(poolUid) ? 1 : 0);
+    const isOutOfTurn = others > 0 && this.#turn !== poolUid;
+    // What it waits for is its turn then, and no end.
+    if (isOutOfTurn) this.#goneOn.delete(poolUid);
+    const givesWay = isOutOfTurn || (isServed && this.#hungry.size > 0);
+    const room = givesWay ? 0 : this.#shareOf(poolUid);
     if (room === 0) this.#wait(poolUid);
     return pause ? Math.min(room, 1) : room;
   }
