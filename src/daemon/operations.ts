@@ -218,6 +218,7 @@ export const operationsOf = (
       driver,
       clock,
       clusterId: config.clusterId,
+      hasConsole: config.console.mode === 'on',
     }),
     sandboxStatistics: sandboxStatistics({ supervisor, history }),
     listAudit: listAudit({ recent: audit && parts.recentAudit }),

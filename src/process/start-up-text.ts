@@ -28,15 +28,15 @@ export const readyText = (startUp: StartUp): string => {
     '',
     `Sandpool is ready at ${startUp.address}`,
     `Keys: ${join(keys, 'tenant.key')} (tenant), ${join(keys, 'admin.key')} (admin)`,
+    ...(startUp.consoleLink === undefined
+      ? []
+      : [`Console, once and within five minutes: ${startUp.consoleLink}`]),
     'Try, from another terminal:',
     `  ${sandpool} run -- uname -a`,
     `  curl -H "SERVICE-API-KEY: $(cat ${quoted(join(keys, 'tenant.key'))})" -H ` +
       `'content-type: application/json' -d '{"poolName":"${startUp.poolName}"}' ` +
       `${startUp.address}/sandboxes`,
     `  ${sandpool} shell`,
-    ...(startUp.consoleLink === undefined
-      ? []
-      : [`Console, once and within five minutes: ${startUp.consoleLink}`]),
     '',
   ].join('\n');
 };

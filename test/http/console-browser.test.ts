@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { visible } from '../../src/http/console/html.ts';
 import { OpenIdProvider } from '../../src/identity/openid-provider.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { aChromium, noChromium } from '../support/harness/a-chromium.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { aProvider, type RunningProvider } from '../support/openid/a-provider.ts';
+import { approvalIdOf } from './an-approving-server.ts';
 import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-support.ts';
 
 const SESSION = '__Host-sandpool-session';
@@ -31,7 +33,10 @@ describe('the console in Chromium', function () {
       roles: { viewer: [], operator: ['platform'], admin: [] },
       userClaim: 'preferred_username',
     };
-    world = await aConsole({ provider: new OpenIdProvider(client, quietLog) });
+    world = await aConsole({
+      provider: new OpenIdProvider(client, quietLog),
+      approvals: ['require operation=createPool'],
+    });
     await provider.serve(`${world.site}/console/openid/callback`);
   });
   after(async () => {
@@ -52,7 +57,7 @@ describe('the console in Chromium', function () {
 
   const cookie = async (name = SESSION) =>
     (await context.cookies(world.site)).find((each) => each.name === name);
-  const sessionsPage = () => page.waitForSelector('h1:text("Sessions")');
+  const home = () => page.waitForSelector('h1:text("Approvals")');
   const atProvider = async (name: string) => {
     await page.goto(`${world.site}/console/login`);
     await page.click('button:text("identity provider")');
@@ -71,7 +76,7 @@ describe('the console in Chromium', function () {
     await page.fill('input[name=name]', 'ada');
     await page.fill('input[name=password]', PASSWORD);
     await page.click('button:text("Log in")');
-    await sessionsPage();
+    await home();
     const kept = await cookie();
     await page.click('button:text-is("Log out")');
     await page.waitForSelector('h1:text("Log in")');
@@ -82,11 +87,32 @@ describe('the console in Chromium', function () {
     world.operators.remove('ada');
   });
 
+  it('decides a request by forms alone, whatever stands in the request', async () => {
+    const nasty = '<img src=x onerror="location=1"></pre><script>location="/x"</script>\u202e';
+    const ask = () =>
+      world.server.tenant.post('/sandboxpools', { name: 'p', annotations: { a: nasty } });
+    const id = approvalIdOf(await ask());
+    const token = await world.access.issueLink(undefined);
+    await page.goto(`${world.site}/console/link?token=${token}`);
+    await page.click('button:text("Log in")');
+    await home();
+    await page.click('a:text-is("createPool")');
+    await page.waitForSelector('h1:text-is("Approval")');
+    const shown = await page.textContent('pre.given >> nth=1');
+    await page.click('button:text-is("Approve")');
+    await page.waitForSelector('span:text-is("approved")');
+
+    expect(shown).to.equal(visible(JSON.stringify({ name: 'p', annotations: { a: nasty } })));
+    expect(await page.locator('main img, main script').count()).to.equal(0);
+    expect(page.url()).to.equal(`${world.site}/console/approvals/${id}`);
+    expect(complaints).to.deep.equal([]);
+  });
+
   it('logs in by a link, and goes on to where the person was going', async () => {
     const token = await world.access.issueLink(undefined);
     await page.goto(`${world.site}/console/link?token=${token}`);
     await page.click('button:text("Log in")');
-    await sessionsPage();
+    await home();
 
     expect(await cookie()).to.not.equal(undefined);
     expect(complaints).to.deep.equal([]);
@@ -96,17 +122,18 @@ describe('the console in Chromium', function () {
     const token = await world.access.issueLink(undefined);
     await page.goto(`${world.site}/console/link?token=${token}`);
     await page.click('button:text("Log in")');
-    await sessionsPage();
+    await home();
     await page.goto(`${provider.issuer}/.well-known/openid-configuration`);
     await page.evaluate(`location.href = '${world.site}/console/sessions'`);
 
-    await sessionsPage();
+    await page.waitForSelector('h1:text("Sessions")');
   });
 
   it('logs in a person of the provider, and ends that session at the next login', async () => {
     await atProvider('grace');
-    await sessionsPage();
+    await home();
     const first = await cookie();
+    await page.goto(`${world.site}/console/sessions`);
     expect(await page.textContent('main')).to.contain(`${provider.issuer}#grace`);
     await page.goto(`${world.site}/console/login`);
     await page.click('button:text("identity provider")');
@@ -114,7 +141,7 @@ describe('the console in Chromium', function () {
     await page.fill('input[name=login]', 'grace');
     await page.fill('input[name=password]', 'anything');
     await page.click('button[type=submit]');
-    await sessionsPage();
+    await home();
     const second = await cookie();
 
     expect(second?.value).to.not.equal(first?.value);
@@ -132,7 +159,7 @@ describe('the console in Chromium', function () {
       if (request.url().includes('/openid/callback')) callback = request.url();
     });
     const carried = await atProvider('heidi');
-    await sessionsPage();
+    await home();
     expect(carried).to.include({ httpOnly: true, secure: true, sameSite: 'Lax' });
     const again = world.browser();
     again.cookies.set('__Host-sandpool-openid', carried?.value ?? '');

@@ -8,7 +8,12 @@ import { OperatorsFile } from '../../src/identity/operators-file.ts';
 import { ConsoleAccess } from '../../src/operations/console/console-access.ts';
 import { LoginLimits } from '../../src/operations/console/login-limits.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
-import type { ConsoleDeps } from '../../src/http/console/console.ts';
+import { heldSubject } from '../../src/http/router/held-subject.ts';
+import { approvalParts } from '../../src/operations/approvals/approval-parts.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rulesOf, TERMS } from './an-approving-server.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
@@ -32,11 +37,12 @@ export interface ConsoleWorld {
 
 export const aConsole = async ({
   provider,
-  more,
+  approvals = [],
   url,
 }: {
   readonly provider?: IdentityProvider;
-  readonly more?: ConsoleDeps['more'];
+  /** Rules by which requests wait for a person. */
+  readonly approvals?: readonly string[];
   readonly url?: string;
 } = {}): Promise<ConsoleWorld> => {
   const folder = mkdtempSync(join(tmpdir(), 'console-'));
@@ -55,8 +61,23 @@ export const aConsole = async ({
     clock,
     audit: { note: (entry) => void audit.push(entry), count: () => undefined },
   });
+  const fake = new FakeOperations();
+  const held = approvalParts({
+    approvals: new MemoryApprovals(),
+    clock,
+    log: quietLog,
+    pepper: randomBytes(32),
+    rules: rulesOf(...approvals),
+    terms: TERMS,
+    severalDecide: () => operators.list().length > 1,
+  });
+  await held.mirror.start();
+  Object.assign(fake, held.operations);
   const server = await aServer({
-    console: { people: access, url, ...(more ? { more } : {}) },
+    operations: fake,
+    gating: { gate: held.gate, subjectOf: heldSubject(fake) },
+    console: { people: access, url },
+    audit: { note: (entry) => void audit.push(entry), count: () => undefined },
   });
   const site = `http://127.0.0.1:${server.port}`;
   const browsers: Browser[] = [];

@@ -25,6 +25,15 @@ describe('what the daemon tells a person', () => {
     ]);
   });
 
+  it('gives a link to the console at the first start alone', () => {
+    const consoleLink = 'http://127.0.0.1:8080/console/link?token=x';
+
+    expect(readyText(startUp)).to.not.contain('/console');
+    expect(readyText({ ...startUp, consoleLink }).split('\n')).to.include(
+      `Console, once and within five minutes: ${consoleLink}`,
+    );
+  });
+
   it('gives lines that work as they stand, elsewhere and with another data folder too', () => {
     const text = readyText({
       ...startUp,

@@ -64,7 +64,8 @@ const answer = async (
   }
   const { route, rest } = found;
   context.state.route = route.path;
-  context.state.operation = route.operation;
+  // logins are audited where it is known who it is
+  if (!route.open) context.state.operation = route.operation;
   if (method === 'POST') checkOrigin(context.req, site);
   const token = cookieOf(context.req, SESSION_COOKIE);
   const session = token === undefined ? undefined : await deps.people.openSession(token);
@@ -74,6 +75,7 @@ const answer = async (
       : new Map<string, string>();
   if (!route.open) {
     if (!session) return toLogin(context, token);
+    context.state.session = session.person;
     if (method === 'POST') checkCsrf(session, fields.get('csrf'));
   }
   const address = addressGroup(deps.clients.of(context.req));

@@ -14,7 +14,7 @@ import { html, type Html } from './html.ts';
 import { givePage, seeOther } from './page.ts';
 import type { ConsoleTerms } from './session-finder.ts';
 
-const HOME = '/console/sessions';
+const HOME = '/console/approvals';
 
 /** The pages by which a person logs in. A GET of them changes nothing, and counts nothing. */
 export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] => [

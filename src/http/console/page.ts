@@ -72,6 +72,7 @@ const refresh = (goOn: string | undefined): Html | undefined =>
 
 const navigation = ({ person, csrf }: OpenSession): Html =>
   html`<nav aria-label="Console">
+      <a href="/console/approvals">Approvals</a>
       <a href="/console/sessions">Sessions</a>
     </nav>
     <form method="post" action="/console/logout" class="who">

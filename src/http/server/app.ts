@@ -5,6 +5,7 @@ import { silentMetrics, type Metrics } from '../../contracts/metrics.ts';
 import type { Tracer, TraceScope } from '../../contracts/tracing.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { sessionFinder } from '../console/session-finder.ts';
+import { approvalPages } from '../console/approval-pages.ts';
 import { consolePages, type ConsoleDeps } from '../console/console.ts';
 import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
@@ -61,7 +62,7 @@ export interface AppDeps extends Pick<
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
   /** Absent: there is no console. */
-  readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving'> | undefined;
+  readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving' | 'more'> | undefined;
 }
 
 /** Every operation of the API. */
@@ -110,7 +111,14 @@ export const createApp = ({
   const routes = routesOf(operations, new PoolPreviews({ metrics }));
   app.use(pages(routes));
   if (console)
-    app.use(consolePages({ ...console, clients: deps.clients, arriving: deps.limits.arriving }));
+    app.use(
+      consolePages({
+        ...console,
+        more: approvalPages({ operations, routes }),
+        clients: deps.clients,
+        arriving: deps.limits.arriving,
+      }),
+    );
   app.use(routerOf(routes, { ...deps, sessionOf, operations, log }));
   app.use(nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.

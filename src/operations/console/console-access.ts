@@ -19,6 +19,7 @@ import type {
   OpenIdStart,
   OpenSession,
 } from './console-operations.ts';
+import { STEP_UP_MS } from '../approvals/approvals.ts';
 import type { LoginLimits } from './login-limits.ts';
 import { ExpectedAnswers } from './expected-answers.ts';
 
@@ -184,7 +185,10 @@ export class ConsoleAccess implements ConsoleOperations {
     const kept = TOKEN.test(token) ? await sessions.useConsoleSession(idOf(token)) : undefined;
     if (!kept) return undefined;
     const person = this.#personOf(kept);
-    if (person) return { person, csrf: csrfOf(token) };
+    if (person) {
+      const isFresh = this.#deps.clock.now() - person.authenticatedAt <= STEP_UP_MS;
+      return { person, csrf: csrfOf(token), isFresh };
+    }
     await sessions.endConsoleSession(kept.id);
     return undefined;
   };

@@ -26,6 +26,8 @@ export interface OpenSession {
   readonly person: ConsolePerson;
   /** Goes with every write of this session, beside the cookie. */
   readonly csrf: string;
+  /** The person logged in lately enough to decide approvals. */
+  readonly isFresh: boolean;
 }
 
 /** A session as lists show it. */

@@ -10,6 +10,8 @@ export interface CatalogueDeps {
   readonly driver: Pick<SandboxDriver, 'files' | 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
+  /** People log in to the console. */
+  readonly hasConsole: boolean;
 }
 
 /**
@@ -22,6 +24,7 @@ export const catalogue = ({
   driver,
   clock,
   clusterId,
+  hasConsole,
 }: CatalogueDeps): Pick<
   Operations,
   'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClusters'
@@ -43,7 +46,7 @@ export const catalogue = ({
     pause: driver.describe().pauses,
     quotas: true,
     compatibleApi: false,
-    console: false,
+    console: hasConsole,
   }),
   listClusters: () => [
     { clusterId, isLocal: true, status: 'Connected', lastHeartbeat: clock.now() },

@@ -707,6 +707,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly types: InstanceType[] = [];
   readonly volumes = new Map<string, readonly Volume[]>();
   readonly #catalogue = catalogue({
+    hasConsole: false,
     instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
     clock: this.clock,
     clusterId: 'local',

@@ -1,0 +1,314 @@
+import { isUtf8 } from 'node:buffer';
+import { APPROVAL_STATUSES, type ApprovalRecord } from '../../model/approvals/approval.ts';
+import { mayDecide } from '../../model/console-session.ts';
+import type { OpenSession } from '../../operations/console/console-operations.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { DecideApprovalBody } from '../resources/approvals/schema.ts';
+import { timestampOf } from '../resources/timestamp.ts';
+import type { Route } from '../router/route.ts';
+import { check } from '../router/validation.ts';
+import type { ConsoleRoute } from './console-route.ts';
+import { changesOf, currentState, runningIn, type FieldChange } from './current-state.ts';
+import { html, type Html } from './html.ts';
+import { csrfField, givePage, seeOther } from './page.ts';
+
+const PAGE = 50;
+const LIST = '/console/approvals';
+
+export interface ApprovalPagesDeps {
+  readonly operations: Pick<
+    Operations,
+    'listApprovals' | 'getApproval' | 'approvalContent' | 'decideApproval'
+  >;
+  /** The rows of the API, by which what is there now is read. */
+  readonly routes: readonly Route[];
+}
+
+/** The pages on which a person looks at requests that wait, and decides them. */
+export const approvalPages = ({
+  operations,
+  routes,
+}: ApprovalPagesDeps): readonly ConsoleRoute[] => {
+  const stateOf = currentState(routes);
+  return [
+    {
+      method: 'GET',
+      path: LIST,
+      operation: 'getApprovalsPage',
+      handle: async ({ context, session }) => {
+        if (!session) return;
+        const query = new URLSearchParams(context.querystring);
+        const status = APPROVAL_STATUSES.find((each) => each === query.get('status'));
+        const offset = Math.min(
+          Number(/^\d{1,6}$/.exec(query.get('offset') ?? '')?.[0] ?? 0),
+          MOST,
+        );
+        const { items, total } = await operations.listApprovals(session.person, status, {
+          limit: PAGE,
+          offset,
+        });
+        givePage(context, {
+          title: 'Approvals',
+          session,
+          body: listBody(items, { status, offset, total }),
+        });
+      },
+    },
+    {
+      method: 'GET',
+      path: `${LIST}/*`,
+      operation: 'getApprovalPage',
+      handle: async ({ context, session, rest }) => {
+        if (!session) return;
+        const { person } = session;
+        const record = await operations.getApproval(person, rest);
+        const content = await operations.approvalContent(person, rest);
+        const current = record.status === 'pending' ? await stateOf(record) : undefined;
+        givePage(context, {
+          title: 'Approval',
+          session,
+          body: approvalBody({ record, content, current, session }),
+        });
+      },
+    },
+    {
+      method: 'POST',
+      path: `${LIST}/*`,
+      operation: 'decideApproval',
+      handle: async ({ context, session, rest, fields }) => {
+        if (!session) return;
+        context.state.approvalId = rest;
+        if (!session.isFresh) return seeOther(context, loginAgain(rest));
+        const reason = fields.get('reason') ?? '';
+        const { decision, scope = 'once' } = check(DecideApprovalBody, {
+          decision: fields.get('decision'),
+          scope: fields.get('scope') ?? 'once',
+          ...(reason === '' ? {} : { reason }),
+        });
+        await operations.decideApproval(session.person, rest, {
+          decision,
+          scope,
+          ...(reason === '' ? {} : { reason }),
+        });
+        seeOther(context, `${LIST}/${rest}`);
+      },
+    },
+  ];
+};
+
+const MOST = 100_000;
+
+const loginAgain = (id: string): string => `/console/login?next=${LIST}/${id}`;
+
+const listBody = (
+  items: readonly ApprovalRecord[],
+  {
+    status,
+    offset,
+    total,
+  }: { readonly status: string | undefined; readonly offset: number; readonly total: number },
+): Html => {
+  const of = status === undefined ? '' : `status=${status}&`;
+  return html`<p>
+      ${[undefined, ...APPROVAL_STATUSES].map(
+        (each) =>
+          html`<a
+            href="${LIST}${each === undefined ? '' : `?status=${each}`}"
+            ${each === status ? html`aria-current="page"` : undefined}
+            >${each ?? 'all'}</a
+          > `,
+      )}
+    </p>
+    <p>${total} in all</p>
+    <table>
+      <thead>
+        <tr>
+          <th>Request</th>
+          <th>Asked by</th>
+          <th>At</th>
+          <th>Status</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${items.map(rowOf)}
+      </tbody>
+    </table>
+    <p>
+      ${offset > 0 ? pageLink(of, Math.max(0, offset - PAGE), 'newer') : undefined}
+      ${offset + PAGE < total ? pageLink(of, offset + PAGE, 'older') : undefined}
+    </p>`;
+};
+
+const pageLink = (of: string, offset: number, name: string): Html =>
+  html`<a href="${LIST}?${of}offset=${offset}">${name}</a>`;
+
+const rowOf = (record: ApprovalRecord): Html =>
+  html`<tr>
+    <td>
+      <a href="${LIST}/${record.id}">${record.operation}</a>
+      ${short(`${record.method} ${record.path}`)}
+    </td>
+    <td>${short(`${record.principal.team}/${record.principal.user}`)}</td>
+    <td>${timestampOf(record.createdAt)}</td>
+    <td>${record.status}</td>
+  </tr>`;
+
+interface Shown {
+  readonly record: ApprovalRecord;
+  readonly content: Buffer | undefined;
+  readonly current: Readonly<Record<string, unknown>> | undefined;
+  readonly session: OpenSession;
+}
+
+const approvalBody = (shown: Shown): Html =>
+  html`${factsOf(shown.record)}
+    <h2>The request, as it came</h2>
+    ${requestOf(shown.record, shown.content)} ${consequencesOf(shown)} ${decisionForms(shown)}`;
+
+const factsOf = (record: ApprovalRecord): Html => {
+  const { principal } = record;
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['What', record.summary],
+    ['Status', record.status],
+    ['Asked by', `${principal.team}/${principal.user}`],
+    ['With the key', `${principal.keyId} (${principal.role})`],
+    ['Keys’ users up to the first maker', principal.persons.join(', ')],
+    ['In session', record.sessionId],
+    ['Asked at', timestampOf(record.createdAt)],
+    [
+      record.status === 'pending' ? 'To be decided by' : 'Good until',
+      timestampOf(record.expiresAt),
+    ],
+    ['Decided by', record.decidedBy],
+    ['Decided at', record.decidedAt === undefined ? undefined : timestampOf(record.decidedAt)],
+    ['For', record.scope],
+    ['Reason', record.reason],
+  ];
+  return html`<table class="facts">
+    <tbody>
+      ${rows.map(([name, value]) =>
+        value === undefined
+          ? undefined
+          : html`<tr>
+              <th>${name}</th>
+              <td>${short(value)}</td>
+            </tr> `,
+      )}
+    </tbody>
+  </table>`;
+};
+
+/** Shows every byte of it: nothing is parsed and written anew, and nothing is left out. */
+const requestOf = (record: ApprovalRecord, content: Buffer | undefined): Html => {
+  const { method, path, query, namespace, headers } = record;
+  const head = [
+    `${method} ${path}${query === '' ? '' : `?${query}`}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ].join('\n');
+  return html`<p>In the namespace ${short(namespace)}</p>
+    ${given(head)} ${content === undefined ? html`<p>No body.</p>` : bodyOf(content)}`;
+};
+
+const bodyOf = (content: Buffer): Html =>
+  isUtf8(content)
+    ? html`<p>
+          Body, ${content.length} bytes in ${content.toString('utf8').split('\n').length} lines:
+        </p>
+        ${given(content.toString('utf8'))}`
+    : html`<p>Body, ${content.length} bytes that are no text, in hexadecimal:</p>
+        ${given(content.toString('hex').replaceAll(/(.{64})/g, '$1\n'))}`;
+
+const consequencesOf = ({ record, content, current }: Shown): Html | undefined => {
+  if (record.status !== 'pending') return undefined;
+  if (record.method === 'DELETE') {
+    const running = runningIn(current);
+    return html`<h2>What it would end</h2>
+      <p>
+        ${
+          running === undefined
+            ? 'How many sandboxes run in it is not known.'
+            : html`Sandboxes that run in it now: <strong>${running}</strong>`
+        }
+      </p>`;
+  }
+  if (record.method !== 'PUT' && record.method !== 'PATCH') return undefined;
+  const changes = changesOf(parsed(content), current);
+  if (!changes) return undefined;
+  return html`<h2>What it would change</h2>
+    ${
+      current === undefined
+        ? html`<p>What is there now can’t be read.</p>`
+        : html`<p>
+            Fields that it sets, beside what the API shows now. The request above is what counts.
+          </p>`
+    }
+    <table>
+      <thead>
+        <tr>
+          <th>Field</th>
+          <th>Now</th>
+          <th>Then</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${changes.map(changeRow)}
+      </tbody>
+    </table>`;
+};
+
+const changeRow = ({ field, before, after }: FieldChange): Html =>
+  html`<tr>
+    <td>${short(field)}</td>
+    <td>${before === undefined ? 'not shown' : marked(before, before === after ? '' : 'gone')}</td>
+    <td>${marked(after, before === after ? '' : 'come')}</td>
+  </tr> `;
+
+const decisionForms = ({ record, session }: Shown): Html | undefined => {
+  const { person, csrf } = session;
+  if (record.status !== 'pending') return undefined;
+  if (!mayDecide(person)) return html`<p>An operator decides; you are a viewer.</p>`;
+  if (!session.isFresh)
+    return html`<p>
+      <a href="${loginAgain(record.id)}">Log in again</a> to decide: it is more than 15 minutes
+      since you did.
+    </p>`;
+  const forSession = !record.onceOnly && record.sessionId !== undefined;
+  const action = `${LIST}/${record.id}`;
+  return html`<h2>Decide</h2>
+    <div class="actions">
+      <form method="post" action="${action}">
+        ${csrfField(csrf)}
+        <input type="hidden" name="decision" value="approve" />
+        <label><input type="radio" name="scope" value="once" checked /> this request, once</label>
+        ${
+          forSession
+            ? html`<label
+                ><input type="radio" name="scope" value="session" /> every ${record.operation} of
+                this key in its session</label
+              >`
+            : undefined
+        }
+        <button>Approve</button>
+      </form>
+      <form method="post" action="${action}">
+        ${csrfField(csrf)}
+        <input type="hidden" name="decision" value="deny" />
+        <label>Reason <textarea name="reason" maxlength="1000" required></textarea></label>
+        <button>Deny</button>
+      </form>
+    </div>`;
+};
+
+const parsed = (content: Buffer | undefined): unknown => {
+  try {
+    return JSON.parse(content?.toString('utf8') ?? '');
+  } catch {
+    return undefined;
+  }
+};
+
+/** The first line break in it is none of the text: browsers drop one. */
+const given = (text: string): Html => html`<pre class="given">${'\n'}${text}</pre>`;
+const short = (text: string): Html => html`<span class="given short">${text}</span>`;
+const marked = (text: string, kind: string): Html =>
+  html`<span class="given short ${kind}">${text}</span>`;

@@ -1,0 +1,219 @@
+import { expect } from 'chai';
+import { visible } from '../../src/http/console/html.ts';
+import { approvalIdOf } from './an-approving-server.ts';
+import { aConsole, anOperator, type Browser, type ConsoleWorld } from './console-support.ts';
+
+const MINUTE_MS = 60_000;
+const A_POOL = { name: 'web', templateName: 'default', replicas: 2 };
+
+/** The text of a page as a browser shows it. */
+const shownText = (page: string): string =>
+  page
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/&lt;/g, '<')
+    .replaceAll(/&gt;/g, '>')
+    .replaceAll(/&quot;/g, '"')
+    .replaceAll(/&#39;/g, "'")
+    .replaceAll(/&#96;/g, '`')
+    .replaceAll(/&amp;/g, '&');
+
+describe('the page that decides approvals', () => {
+  let world: ConsoleWorld;
+  let olga: Browser;
+  beforeEach(async () => {
+    world = await aConsole({
+      approvals: ['require operation=createPool', 'require method=PUT', 'require method=DELETE'],
+    });
+    anOperator(world, 'olga');
+    anOperator(world, 'ada');
+    anOperator(world, 'vera', 'viewer');
+    olga = world.browser();
+    await olga.logIn('olga');
+  });
+  afterEach(() => world.stop());
+
+  const ask = () => world.server.tenant.post('/sandboxpools', A_POOL);
+  const decide = async (
+    browser: Browser,
+    id: string,
+    fields: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
+  ) =>
+    await browser.post(
+      `/console/approvals/${id}`,
+      { csrf: await browser.csrf(), ...fields },
+      headers,
+    );
+  const statusOf = async (id: string) =>
+    (await world.server.tenant.get(`/approvals/${id}`)).json.status;
+
+  it('lists what waits, and approves one request once', async () => {
+    const id = approvalIdOf(await ask());
+    const list = await olga.get('/console/approvals?status=pending');
+    const answer = await decide(olga, id, { decision: 'approve' });
+
+    expect(shownText(list.text)).to.contain('createPool').and.to.contain('POST /sandboxpools');
+    expect(answer.headers['location']).to.equal(`/console/approvals/${id}`);
+    expect(await statusOf(id)).to.equal('approved');
+    expect((await ask()).status).to.equal(201);
+    const over = await olga.get(`/console/approvals/${id}`);
+    expect(shownText(over.text)).to.contain('consumed').and.to.contain('olga');
+    expect(over.text).to.not.contain('value="approve"');
+  });
+
+  it('denies with a reason, which who asked is told', async () => {
+    const id = approvalIdOf(await ask());
+    await decide(olga, id, { decision: 'deny', reason: 'not before Monday' });
+    const again = await ask();
+
+    expect(again.json.errorCode).to.equal('APPROVAL_DENIED');
+    expect(again.json.detail).to.include({ reason: 'not before Monday' });
+    expect((await decide(olga, id, { decision: 'approve' })).status, 'it is final').to.equal(409);
+  });
+
+  it('shows the request as it came, every byte of it', async () => {
+    const raw = `\n{ "name":"web",\r\n\t"templateName" : "default", "replicas": 2.0e0, "labels": {"a":"${'x'.repeat(1_000)}","b":"<b>&amp;"} }`;
+    const id = approvalIdOf(
+      await world.server.tenant.post('/sandboxpools?x=%3Cscript%3E', undefined, {
+        raw,
+        headers: { 'X-Session-Id': 'job-7', 'Idempotency-Key': 'k"1' },
+      }),
+    );
+    const { text } = await olga.get(`/console/approvals/${id}`);
+    const [, head = '', body = ''] =
+      /<pre class="given">\n([^]*?)<\/pre>[^]*<pre class="given">\n([^]*?)<\/pre>/.exec(text) ?? [];
+
+    expect(shownText(body)).to.equal(visible(raw));
+    expect(shownText(head)).to.equal(
+      'POST /sandboxpools?x=%3Cscript%3E\ncontent-type: application/json\n' +
+        'idempotency-key: k"1\nx-session-id: job-7',
+    );
+  });
+
+  it('runs nothing and turns nothing round of what is in a request', async () => {
+    const nasty = '</pre><script>alert(1)</script>\u202egnp.exe\u2066\u200b"onload=x\u{e0041}';
+    const id = approvalIdOf(
+      await world.server.tenant.post('/sandboxpools', {
+        ...A_POOL,
+        labels: { nasty },
+        annotations: { [nasty]: nasty },
+      }),
+    );
+    const page = await olga.get(`/console/approvals/${id}`);
+    await decide(olga, id, { decision: 'deny', reason: nasty });
+    const decided = await olga.get(`/console/approvals/${id}`);
+
+    for (const { text } of [page, decided]) {
+      expect(text).to.not.contain('<script').and.to.not.contain('onload=x"');
+      expect(text).to.not.match(/[\u202a-\u202e\u2066-\u2069\u200b-\u200f\u{e0000}-\u{e007f}]/u);
+      expect(text).to.contain('[U+202E]').and.to.contain('[U+E0041]');
+    }
+  });
+
+  it('shows what a PUT would change, and what runs in what a DELETE would end', async () => {
+    await world.server.admin.post('/sandboxpools', A_POOL);
+    const mine = await world.server.tenant.post('/sandboxpools', { ...A_POOL, name: 'mine' });
+    await decide(olga, approvalIdOf(mine), { decision: 'approve' });
+    expect(
+      (await world.server.tenant.post('/sandboxpools', { ...A_POOL, name: 'mine' })).status,
+    ).to.equal(201);
+    const put = await world.server.tenant.put('/sandboxpools/mine', { replicas: 9 });
+    const change = shownText((await olga.get(`/console/approvals/${approvalIdOf(put)}`)).text);
+    const gone = await world.server.tenant.delete('/sandboxpools/mine');
+    const end = shownText((await olga.get(`/console/approvals/${approvalIdOf(gone)}`)).text);
+
+    expect(change.replaceAll(/\s+/g, ' ')).to.contain('Field Now Then replicas 2 9');
+    expect(end.replaceAll(/\s+/g, ' ')).to.contain('Sandboxes that run in it now: 0');
+  });
+
+  it('is not for who asked, whatever their session is called', async () => {
+    const ada = world.browser(); // the tenant key is ada's
+    await ada.logIn('ada');
+    const id = approvalIdOf(await ask());
+    const own = await decide(ada, id, { decision: 'approve' });
+
+    expect(own.status).to.equal(403);
+    expect(shownText(own.text)).to.contain('you asked for this yourself');
+    expect(await statusOf(id)).to.equal('pending');
+  });
+
+  it('takes no decision of a viewer, of nobody, or of one whose operator is locked', async () => {
+    const id = approvalIdOf(await ask());
+    const vera = world.browser();
+    await vera.logIn('vera');
+    const locked = world.browser();
+    await locked.logIn('olga');
+    const csrf = await locked.csrf();
+    const viewer = await decide(vera, id, { decision: 'approve' });
+    const nobody = await world.browser().post(`/console/approvals/${id}`, { decision: 'approve' });
+    world.operators.lock('olga');
+    const of = await locked.post(`/console/approvals/${id}`, { decision: 'approve', csrf });
+
+    expect([viewer.status, nobody.status, of.status]).to.deep.equal([403, 303, 303]);
+    expect(nobody.headers['location']).to.equal('/console/login');
+    expect(await statusOf(id)).to.equal('pending');
+  });
+
+  it('takes no decision without the CSRF field, the Origin and a form, nor one it does not know', async () => {
+    const id = approvalIdOf(await ask());
+    const answers = [
+      await olga.post(`/console/approvals/${id}`, { decision: 'approve' }),
+      await decide(olga, id, { decision: 'approve' }, { Origin: 'https://evil.example' }),
+      await decide(olga, id, { decision: 'approve' }, { 'Content-Type': 'application/json' }),
+      await decide(olga, id, { decision: 'yes' }),
+      await decide(olga, id, { decision: 'approve', scope: 'session' }),
+      await decide(olga, id, { decision: 'approve', scope: 'ever' }),
+      await decide(olga, '00000000-0000-7000-8000-000000000000', { decision: 'approve' }),
+      await olga.get(`/console/approvals/${id}?decision=approve&csrf=${await olga.csrf()}`),
+    ];
+
+    expect(answers.map(({ status }) => status)).to.deep.equal([
+      403, 403, 415, 400, 400, 400, 404, 200,
+    ]);
+    expect(await statusOf(id)).to.equal('pending');
+  });
+
+  it('has who logged in a while ago log in again, which ends the old session', async () => {
+    const old = world.browser();
+    for (const [name, value] of olga.cookies) old.cookies.set(name, value);
+    world.clock.advance(15 * MINUTE_MS + 1);
+    const id = approvalIdOf(await ask());
+    const page = await olga.get(`/console/approvals/${id}`);
+    const refused = await decide(olga, id, { decision: 'approve' });
+    const login = refused.headers['location'] ?? '';
+
+    expect(page.text).to.not.contain('value="approve"');
+    expect(login).to.equal(`/console/login?next=/console/approvals/${id}`);
+    expect(await statusOf(id)).to.equal('pending');
+    expect(shownText((await olga.get(login)).text)).to.contain('ends that session');
+    await olga.logIn('olga');
+    expect(await old.isLoggedIn()).to.equal(false);
+    await decide(olga, id, { decision: 'approve' });
+    expect(await statusOf(id)).to.equal('approved');
+  });
+
+  it('is there for API clients of the session too, by the token in a header', async () => {
+    const id = approvalIdOf(await ask());
+    const { csrfToken } = JSON.parse((await olga.get('/console/session')).text) as {
+      csrfToken: string;
+    };
+    const cookie = [...olga.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const good = { Cookie: cookie, Origin: world.site, 'X-CSRF-Token': csrfToken };
+    const post = (headers: Readonly<Record<string, string>>) =>
+      world.server.anyone.post(`/approvals/${id}/decision`, { decision: 'approve' }, { headers });
+    const { 'X-CSRF-Token': _, ...noToken } = good;
+    const { Origin: __, ...noOrigin } = good;
+    const refused = [
+      await post(noToken),
+      await post(noOrigin),
+      await post({ ...good, 'X-CSRF-Token': `${csrfToken}x` }),
+      await post({ ...good, 'SERVICE-API-KEY': world.server.admin.key ?? '' }),
+      await post({ ...good, 'Content-Type': 'text/plain' }),
+      await post({ 'SERVICE-API-KEY': world.server.admin.key ?? '' }),
+    ];
+
+    expect(refused.map(({ status }) => status)).to.deep.equal([403, 403, 403, 400, 415, 403]);
+    expect(await statusOf(id)).to.equal('pending');
+    expect((await post(good)).status).to.equal(200);
+  });
+});
