@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { spawn, spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { v7 } from 'uuid';
 import { processScripts, type ProcessScripts } from '../../src/k8s/processes/process-scripts.ts';
 import { execOrder } from '../../src/k8s/streams/exec-scripts.ts';
@@ -12,6 +12,9 @@ describe('the scripts of processes', function () {
   this.timeout(20_000);
   const room = `.sandpool-test-${v7()}`;
   const [shell, ...argv] = SCRIPT_COMMAND.argv;
+  /** Goes before what a shell runs: it makes files, and has no room for a byte in them. */
+  const WITHOUT_ROOM = "trap '' XFSZ; ulimit -f 0\n";
+  let circumstances = '';
   after(() => {
     rmSync(`/dev/shm/${room}`, { recursive: true, force: true });
   });
@@ -22,7 +25,11 @@ describe('the scripts of processes', function () {
       scriptLines(room),
       ...lines.map((line) => (typeof line === 'string' ? scriptLines(line) : line)),
     ]);
-    const { stdout } = spawnSync(shell, argv, { input, env: { PATH: '/usr/bin:/bin' } });
+    const [option, text, name] = argv;
+    const { stdout } = spawnSync(shell, [option, circumstances + text, name], {
+      input,
+      env: { PATH: '/usr/bin:/bin' },
+    });
     return stdout
       .toString()
       .replace(/^\d+\n/, '')
@@ -41,6 +48,16 @@ describe('the scripts of processes', function () {
     const answer = run('start', scriptLines('cut', 'no', 'no', '-', 64, '{}', 80, 24), cut);
     expect(answer).to.equal('refused order');
     await eventually(() => run('list', '') === '', 'nothing is left');
+  });
+
+  it('start nothing where there is no room, say so, and leave nothing', () => {
+    circumstances = WITHOUT_ROOM;
+    try {
+      expect(start('roomless', ['true'])).to.equal('roomless');
+    } finally {
+      circumstances = '';
+    }
+    expect(existsSync(`/dev/shm/${room}/roomless`)).to.equal(false);
   });
 
   it('keep what they are told of a process as it is, also what echo would change', () => {

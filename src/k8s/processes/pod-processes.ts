@@ -180,6 +180,11 @@ export class PodProcesses {
         return await this.#recorded(place, FAILED_WITHIN_MS, ({ status }) => status === 'Exited');
       case 'full':
         throw new ProcessesFull('sandbox', `${LIVE_PROCESSES} processes of the sandbox are live`);
+      case 'roomless':
+        throw new ProcessesFull(
+          'sandbox',
+          'the memory of the sandbox has no room for what is kept of a process; remove something',
+        );
       case 'lacking':
         throw new ProcessesNotProvided(
           `the container "${place.target.container}" has not what processes need: ${why}`,

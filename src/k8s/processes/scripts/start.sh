@@ -1,7 +1,7 @@
 # Starts a process. Input: its id, `yes` where it has input, `yes` where it has a terminal, seconds
 # until it is killed or `-`, how many may be live, what is to be kept of it as one line, columns, rows;
 # and then the order as `child` reads it. Prints one line: `started`, `late` where it may not have
-# been possible to run the program, `exists`, `full`, `refused FIELD WHY`, or `lacking WHAT`.
+# been possible to run the program, `exists`, `full`, `roomless`, `refused FIELD WHY`, or `lacking WHAT`.
 SEGMENT=262144 SEGMENTS=5 RAW=524288 MEMORY=16777216
 
 # Waits for its record, reads the order from descriptor 5, says what came of it on 3, and becomes the
@@ -319,10 +319,10 @@ IFS=' ' read -r now _ </proc/uptime
 until look_around; do :; done
 [ -d "$id" ] && { echo exists; exit; }
 [ "$live" -lt "$most" ] || { echo full; exit; }
-mkdir "$id" 2>/dev/null || { [ -d "$id" ] && echo exists || echo 'lacking room in the memory of the sandbox'; exit; }
+mkdir "$id" 2>/dev/null || { [ -d "$id" ] && echo exists || echo roomless; exit; }
 cd "$id" && echo "$now" >born && printf '%s\n' "$told" >told && mkfifo out err lock room wake in go && [ -s told ] || {
   cd .. && rm -rf "./$id"
-  echo 'lacking room in the memory of the sandbox'
+  echo roomless
   exit
 }
 exec 3>&1 5<&0
