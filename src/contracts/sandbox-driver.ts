@@ -164,9 +164,13 @@ export interface LogBatch {
  * Deliberately absent: listing (the supervisor's indexes answer), pools and tenants (a record
  * carries them as data).
  */
-export interface SandboxDriver {
-  /** Processes in running instances, which nobody has to wait for. */
-  readonly processes: ProcessDriver;
+export interface SandboxDriver
+  extends InstanceFacts, InstanceWrites, InsideInstances, InstanceLogs {
+  stop(): Promise<void>;
+}
+
+/** Tells of instances: what the driver reports, and what can be read uncached. */
+export interface InstanceFacts {
   /** The isolation in force, for readiness: its name and what it does not give. */
   describe(): DriverDescription;
   /**
@@ -177,6 +181,38 @@ export interface SandboxDriver {
    * process without a record is ended by the driver, not reported.
    */
   watch(report: (fact: InstanceFact) => void): Promise<void>;
+  /**
+   * Resolves once everything that was written before this call has been reported. Rejects where
+   * that takes too long.
+   */
+  caughtUp(): Promise<void>;
+  /**
+   * Record and process as they stand now, uncached: never older than what another call had answered
+   * before this one is.
+   */
+  read(id: InstanceId): Promise<InstanceFact>;
+  /**
+   * `read`, where what was reported so far may be behind what was written before this call;
+   * undefined where it can't be. What is answered by id from reports alone is checked by this,
+   * unless it is good news. One that was never reported is looked for in `namespace`.
+   */
+  confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
+  /**
+   * Idle instances of the pool that reports may not have shown yet, read uncached after this call
+   * came; bounded. It may end once it has found `atLeast`. Those who ask at the same time share one
+   * reading. None where reports are never behind.
+   */
+  idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
+  /**
+   * Finds what a request with an Idempotency-Key claimed in the namespace, by its mark's key, that
+   * reports may not have shown yet: read uncached after this call came, by the mark on the record;
+   * bounded. None where reports are never behind.
+   */
+  findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
+}
+
+/** Writes records of instances, and starts and ends their processes. */
+export interface InstanceWrites {
   /** Throws DefinitionRefused where this driver can't run it. No I/O. */
   check(definition: InstanceDefinition): void;
   /**
@@ -225,34 +261,14 @@ export interface SandboxDriver {
   release(id: InstanceId, end: End): Promise<void>;
   /** Removes the record of an instance whose process is gone. An unknown id counts as done. */
   forget(id: InstanceId): Promise<void>;
-  /**
-   * Record and process as they stand now, uncached: never older than what another call had answered
-   * before this one is.
-   */
-  read(id: InstanceId): Promise<InstanceFact>;
-  /**
-   * `read`, where what was reported so far may be behind what was written before this call;
-   * undefined where it can't be. What is answered by id from reports alone is checked by this,
-   * unless it is good news. One that was never reported is looked for in `namespace`.
-   */
-  confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
-  /**
-   * Idle instances of the pool that reports may not have shown yet, read uncached after this call
-   * came; bounded. It may end once it has found `atLeast`. Those who ask at the same time share one
-   * reading. None where reports are never behind.
-   */
-  idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
-  /**
-   * Finds what a request with an Idempotency-Key claimed in the namespace, by its mark's key, that
-   * reports may not have shown yet: read uncached after this call came, by the mark on the record;
-   * bounded. None where reports are never behind.
-   */
-  findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
-  /**
-   * Resolves once everything that was written before this call has been reported. Rejects where
-   * that takes too long.
-   */
-  caughtUp(): Promise<void>;
+}
+
+/** Runs commands in running instances, and reaches their files and ports. */
+export interface InsideInstances {
+  /** Processes in running instances, which nobody has to wait for. */
+  readonly processes: ProcessDriver;
+  /** Reads and writes files of running instances. */
+  readonly files: SandboxFiles;
   /**
    * Rejects with InstanceGone, ContainerGone, NotJoinable, or OutcomeUnknown where the command was
    * cut off. An abort kills the command, and rejects with its reason.
@@ -260,19 +276,6 @@ export interface SandboxDriver {
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** Rejects with InstanceGone, ContainerGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
-  /**
-   * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing
-   * where it printed nothing. A line is whole, however it was written. Rejects with LogsGone, or
-   * with NotJoinable where it can't be read now. Who may read it is not asked here, nor whether
-   * there ever was such an instance.
-   */
-  logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
-  /**
-   * Follows what the instance prints from `after` on (a `next` of its container), in order and
-   * soon; ends once it is gone and all was given, or at an abort. Reads no faster than it is asked.
-   * Rejects with LogsGone; what `after` no place is counts as the beginning.
-   */
-  followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
   /**
    * Runs the readiness probes of the instance, container's and endpoints', once and now; those who
    * ask at the same time may share a run. Changes nothing of what it is said to be. Rejects with
@@ -287,9 +290,23 @@ export interface SandboxDriver {
    * fails with PortUnreachable where nothing takes it, or with the signal's reason.
    */
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection>;
-  /** Reads and writes files of running instances. */
-  readonly files: SandboxFiles;
-  stop(): Promise<void>;
+}
+
+/** Reads what instances print. */
+export interface InstanceLogs {
+  /**
+   * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing
+   * where it printed nothing. A line is whole, however it was written. Rejects with LogsGone, or
+   * with NotJoinable where it can't be read now. Who may read it is not asked here, nor whether
+   * there ever was such an instance.
+   */
+  logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
+  /**
+   * Follows what the instance prints from `after` on (a `next` of its container), in order and
+   * soon; ends once it is gone and all was given, or at an abort. Reads no faster than it is asked.
+   * Rejects with LogsGone; what `after` no place is counts as the beginning.
+   */
+  followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
 }
 
 export type PortConnection = Duplex & Partial<PortTraits>;

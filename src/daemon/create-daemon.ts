@@ -83,20 +83,22 @@ export const createDaemon = async (
   const supervisor = new Supervisor({
     driver,
     pools: records.pools,
-    pullSecrets: parts.pullSecrets,
-    isEnv: async (uid) =>
-      envs.mirror.get(uid) !== undefined ||
-      (await records.envs.list()).some((env) => env.uid === uid),
+    passwords: {
+      pullSecrets: parts.pullSecrets,
+      isEnv: async (uid) =>
+        envs.mirror.get(uid) !== undefined ||
+        (await records.envs.list()).some((env) => env.uid === uid),
+    },
     history,
     coordination,
     clock,
-    log,
-    events,
-    metrics,
+    watchers: { log, metrics, events },
     policy: policyOf(config, parts),
     newId: () => idAt(clock.now()),
-    replica,
-    participant: participantsOf(() => ({ records, renewal, envs, approvals })),
+    sharding: {
+      replica,
+      participant: participantsOf(() => ({ records, renewal, envs, approvals })),
+    },
   });
   const rendering = {
     templates,
@@ -130,18 +132,14 @@ export const createDaemon = async (
     runtime,
     severalDecide: () => people?.severalDecide() ?? false,
   });
-  const life = { started: false, stopping: false, address: '' };
+  const life = { replica, started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });
   const operations = operationsOf(config, log, {
     parts,
     tls,
     audit,
     life,
-    replica,
-    apiKeys,
-    quotaLimits,
-    templates,
-    types,
+    mirrors: { apiKeys, quotaLimits, templates, types },
     supervisor,
     events,
     envs,
@@ -188,19 +186,21 @@ export const createDaemon = async (
     clock,
     watchers: { log, metrics, tracer, traceScope: parts.traceScope, audit },
     terms: { clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset) },
-    gating: approvals.gating(operations),
     gateway,
     upgrade,
-    console: people && { people: people.access, url: people.url },
+    people: {
+      gating: approvals.gating(operations),
+      console: people && { people: people.access, url: people.url },
+    },
     tls: tls?.identity,
     clients,
     limits: {
       answers: answerBudget(config, metrics),
       keyRates: new KeyRates(config.keys.requestsPerSecond),
-    },
-    bounds: {
-      maxConnections: config.connections.most,
-      maxConnectionsPerAddress: config.connections.mostPerAddress,
+      bounds: {
+        maxConnections: config.connections.most,
+        maxConnectionsPerAddress: config.connections.mostPerAddress,
+      },
     },
   });
 

@@ -33,9 +33,8 @@ export const endAll = async (
     const supervisor = new Supervisor({
       ...parts,
       pools: noPools,
-      log,
-      metrics: silentMetrics,
-      events: silentEvents,
+      watchers: { log, metrics: silentMetrics, events: silentEvents },
+      passwords: { pullSecrets: parts.pullSecrets },
       policy: policyOf(config, parts),
       newId: () => v7(),
     });

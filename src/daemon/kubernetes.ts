@@ -87,14 +87,16 @@ export const openKubernetes = async (
     metrics,
     seals,
     outdated: outdated.note,
-    clusterId: config.clusterId,
     now: () => clock.now(),
-    instanceType: (name) => types.get(name),
-    terms: sourceTerms(config),
-    check: (definition) => {
-      driver.check(definition);
+    lookups: {
+      clusterId: config.clusterId,
+      instanceType: (name) => types.get(name),
+      terms: sourceTerms(config),
+      check: (definition) => {
+        driver.check(definition);
+      },
+      teamOf: ownersOf,
     },
-    teamOf: ownersOf,
   });
   const redis = redisCoordination({
     settings,

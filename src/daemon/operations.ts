@@ -75,17 +75,21 @@ export interface OperationParts {
   readonly parts: Assembly;
   readonly tls: TlsFiles | undefined;
   readonly audit: AuditTrail | undefined;
-  readonly life: { readonly stopping: boolean };
-  readonly replica: string;
-  readonly apiKeys: ApiKeyMirror;
-  readonly quotaLimits: QuotaLimits;
-  readonly templates: TemplateCatalog;
-  readonly types: InstanceTypes;
+  readonly life: { readonly replica: string; readonly stopping: boolean };
+  readonly mirrors: RecordMirrors;
   readonly supervisor: Supervisor;
   readonly events: EventFeed;
   readonly envs: EnvParts;
   readonly approvals: ApprovalParts;
   readonly metrics: Metrics;
+}
+
+/** Mirrors of the records that operations look up. */
+export interface RecordMirrors {
+  readonly apiKeys: ApiKeyMirror;
+  readonly quotaLimits: QuotaLimits;
+  readonly templates: TemplateCatalog;
+  readonly types: InstanceTypes;
 }
 
 /** Makes every operation of the daemon from its parts. */
@@ -97,11 +101,7 @@ export const operationsOf = (
     tls,
     audit,
     life,
-    replica,
-    apiKeys,
-    quotaLimits,
-    templates,
-    types,
+    mirrors: { apiKeys, quotaLimits, templates, types },
     supervisor,
     events,
     envs,
@@ -110,6 +110,7 @@ export const operationsOf = (
   }: OperationParts,
 ): Operations => {
   const { clock, driver, coordination, history, records, pepper } = parts;
+  const { replica } = life;
   const keys = {
     apiKeys,
     quotaLimits,

@@ -67,7 +67,6 @@ const TESTS_IN_SCRIPT = ['chaos.ts', 'chaos-kubernetes.ts', 'api-examples.ts'];
 const STILL_TOO_LONG: Readonly<Record<string, number>> = {
   'embedded/driver/sandbox-driver.ts': 500,
   'embedded/driver/spawner-link.ts': 450,
-  'embedded/spawner/sandbox/instance.ts': 400,
   'k8s/api/reflector.ts': 440,
   'k8s/sandboxes/sandbox-driver.ts': 500,
 };
@@ -106,6 +105,9 @@ const HTTP_KNOWS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const CONTRACT_IMPORT = /\bimport (?:type )?\{([^}]*)\} from '[^']*\/contracts\/([^']*)'/g;
+
+/** Name, what it extends, members. */
+const INTERFACE = /^(?:export )?interface (\w+)([^{]*)\{\n(.*?)^\}/gms;
 
 const TYPE_IMPORT = /\bimport type\b[^;]*;/g;
 
@@ -338,6 +340,20 @@ describe('the source tree', () => {
 
     expect(tooLong.map(({ path, lines }) => `${path}: ${lines}`)).to.deep.equal([]);
     expect(mended, 'no longer needs an entry').to.deep.equal([]);
+  });
+
+  it('has no interface of more than 20 methods, and hands on 10 dependencies at most', () => {
+    const wide = files.flatMap(({ path, withStrings }) =>
+      [...withStrings.matchAll(INTERFACE)].flatMap(([, name = '', above = '', body = '']) => {
+        const methods = [...body.matchAll(/^ {2}\w+\??[(<]/gm)].length;
+        const members = [...body.matchAll(/^ {2}(?:readonly )?\w+\??[(<:]/gm)].length;
+        const picked = [...above.matchAll(/'\w+'/g)].length;
+        const hands = /(Deps|Parts)$/.test(name) ? members + picked : 0;
+        return methods > 20 || hands > 10 ? [`${path}: ${name} ${methods} ${hands}`] : [];
+      }),
+    );
+
+    expect(wide).to.deep.equal([]);
   });
 
   it('has no line of more than 100 characters', () => {

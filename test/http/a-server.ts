@@ -54,14 +54,18 @@ export const aServer = async ({
   costly,
   refusalPace,
   limits,
+  gating,
+  sessionOf,
+  console,
   ...given
 }: Partial<
-  Omit<HttpServerDeps, 'watchers' | 'terms' | 'limits' | 'bounds'> &
+  Omit<HttpServerDeps, 'watchers' | 'terms' | 'limits' | 'people'> &
+    NonNullable<HttpServerDeps['people']> &
     HttpServerDeps['watchers'] &
     HttpServerDeps['terms'] &
-    HttpServerDeps['limits']
+    Omit<HttpServerDeps['limits'], 'bounds'>
 > & {
-  readonly limits?: NonNullable<HttpServerDeps['bounds']>;
+  readonly limits?: NonNullable<HttpServerDeps['limits']['bounds']>;
   readonly operations?: FakeOperations;
   readonly trustedProxies?: readonly string[];
   readonly requests?: Requests;
@@ -82,11 +86,12 @@ export const aServer = async ({
     terms: { clusterId, sunset },
     limits: {
       answers,
+      ...(limits ? { bounds: limits } : {}),
       ...(keyRates ? { keyRates } : {}),
       ...(costly ? { costly } : {}),
       ...(refusalPace ? { refusalPace } : {}),
     },
-    ...(limits ? { bounds: limits } : {}),
+    people: { gating, ...(sessionOf ? { sessionOf } : {}), console },
     clients: clientsOf({
       operations,
       clock: operations.clock,

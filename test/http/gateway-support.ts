@@ -56,7 +56,7 @@ export interface EndpointWay {
 }
 
 interface GivenGateway extends EndpointWay, Pick<GatewayDeps, 'audit'> {
-  readonly limits?: NonNullable<HttpServerDeps['bounds']>;
+  readonly limits?: NonNullable<HttpServerDeps['limits']['bounds']>;
 }
 
 export const aGateway = async ({

@@ -55,10 +55,12 @@ describe('a pool that is made or resized with kubectl', () => {
         log: quietLog,
         seals: testSeals,
         now: () => clock.now(),
-        instanceType: () => undefined,
-        check: () => undefined,
-        teamOf: () => OWNER.team,
-        clusterId: 'local',
+        lookups: {
+          instanceType: () => undefined,
+          check: () => undefined,
+          teamOf: () => OWNER.team,
+          clusterId: 'local',
+        },
         outdated: () => undefined,
         grants: grantPools({
           coordination: { ...coordination, ...quotas },

@@ -36,14 +36,12 @@ const aWorld = async () => {
   const history = new MemoryHistory();
   const coordination = aCoordination(clock);
   const supervisor = new Supervisor({
-    metrics: silentMetrics,
-    events: silentEvents,
+    watchers: { log: quietLog, metrics: silentMetrics, events: silentEvents },
     driver,
     pools,
     history,
     coordination,
     clock,
-    log: quietLog,
     policy: aPolicy(),
     newId: () => v7(),
   });

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { ApiUnreachable } from '../../src/k8s/api/api-errors.ts';
 import { Reflector } from '../../src/k8s/api/reflector.ts';
-import type { ReflectorDeps } from '../../src/k8s/api/reflector-terms.ts';
+import type { ReflectorDeps, ReflectorTuning } from '../../src/k8s/api/reflector-terms.ts';
 import { Mirror } from '../../src/model/mirror.ts';
 import type { MirrorChange } from '../../src/model/mirror-terms.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -27,10 +27,18 @@ describe('the reflector', () => {
   let reflector: Reflector<Kept>;
   let changes: string[];
 
-  type Parts = Partial<ReflectorDeps<Kept>> & {
-    readonly report?: (change: MirrorChange<Kept>) => void;
-  };
-  const aReflector = ({ report = note, ...part }: Parts = {}): Reflector<Kept> =>
+  type Parts = Partial<Omit<ReflectorDeps<Kept>, 'tuning'>> &
+    ReflectorTuning & {
+      readonly report?: (change: MirrorChange<Kept>) => void;
+    };
+  const aReflector = ({
+    report = note,
+    timings = PAUSES,
+    pageSize,
+    mostCompared,
+    random,
+    ...part
+  }: Parts = {}): Reflector<Kept> =>
     new Reflector<Kept>({
       metrics: silentMetrics,
       api: server.lane('background'),
@@ -39,7 +47,12 @@ describe('the reflector', () => {
       log: quietLog,
       trim: (object) => (object as FakeObject).value,
       mirror: new Mirror({ report }),
-      timings: PAUSES,
+      tuning: {
+        timings,
+        ...(pageSize === undefined ? {} : { pageSize }),
+        ...(mostCompared === undefined ? {} : { mostCompared }),
+        ...(random ? { random } : {}),
+      },
       ...part,
     });
   const note = ({ type, key, record }: MirrorChange<Kept>): void => {

@@ -41,11 +41,13 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
       log: quietLog,
       seals: testSeals,
       now: () => 0,
-      instanceType: () => undefined,
-      check: () => undefined,
+      lookups: {
+        instanceType: () => undefined,
+        check: () => undefined,
+        teamOf: () => ALICE.team,
+        clusterId: 'local',
+      },
       grants: grantsAll,
-      teamOf: () => ALICE.team,
-      clusterId: 'local',
       outdated: () => undefined,
     });
     const envs = new EnvMirror({ envs: records.envs, clock: new TestClock(), log: quietLog });

@@ -54,7 +54,12 @@ export const removeAllRecords = async (admin: ApiServer): Promise<void> => {
 /** A store as a replica has one, under the daemon's own rights. */
 export const aRecordStore = async (
   cluster: Cluster,
-  part: Partial<KubernetesRecordStoreDeps> = {},
+  {
+    lookups,
+    ...part
+  }: Partial<Omit<KubernetesRecordStoreDeps, 'lookups'>> & {
+    readonly lookups?: Partial<KubernetesRecordStoreDeps['lookups']>;
+  } = {},
 ): Promise<{ store: KubernetesRecordStore; close(): Promise<void> }> => {
   const clock = new ServerClock();
   const api = await anApiOf(cluster, 'sandpool', clock);
@@ -67,10 +72,13 @@ export const aRecordStore = async (
     grants: grantsAll,
     seals: testSeals,
     now: () => clock.now(),
-    check: () => undefined,
-    instanceType: () => undefined,
-    teamOf: (namespace) => namespace,
-    clusterId: 'local',
+    lookups: {
+      check: () => undefined,
+      instanceType: () => undefined,
+      teamOf: (namespace) => namespace,
+      clusterId: 'local',
+      ...lookups,
+    },
     ...part,
   });
   return {

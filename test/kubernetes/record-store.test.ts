@@ -3,10 +3,7 @@ import { stringify } from 'yaml';
 import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
-import type {
-  KubernetesRecordStore,
-  KubernetesRecordStoreDeps,
-} from '../../src/k8s/records/record-store.ts';
+import type { KubernetesRecordStore } from '../../src/k8s/records/record-store.ts';
 import type { ResourceObject } from '../../src/k8s/records/resource.ts';
 import { Seals, type SealedContent } from '../../src/k8s/records/seals.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
@@ -63,7 +60,7 @@ describe('records as custom resources', function () {
         if (kind === 'put') mirror.set(record.name, record);
         else mirror.delete(record.name);
       };
-    const aReplica = async (part: Partial<KubernetesRecordStoreDeps> = {}): Promise<Replica> => {
+    const aReplica = async (part: Parameters<typeof aRecordStore>[1] = {}): Promise<Replica> => {
       const { store, close } = await aRecordStore(cluster(), part);
       closes.push(close);
       const replica = {
@@ -219,8 +216,11 @@ describe('records as custom resources', function () {
 
     it('says on an object what is wrong with it, and takes it in once it is right', async () => {
       const { pools, templates } = await aReplica({
-        check: ({ network }) => {
-          if (network === 'host') throw new DefinitionRefused('spec.network: host is not for Pods');
+        lookups: {
+          check: ({ network }) => {
+            if (network === 'host')
+              throw new DefinitionRefused('spec.network: host is not for Pods');
+          },
         },
       });
       const named = { annotations: { 'sandpool.dev/user': 'Not a label' } };

@@ -66,14 +66,16 @@ describe('the reflector, of a real API server', function () {
       watches: through.lane('watches'),
       path,
       log: quietLog,
-      pageSize: 20,
       trim: (object) => (object as ConfigMap).data.a,
       mirror: new Mirror({
         report: (change) => {
           changes.push(change);
         },
       }),
-      timings: { silenceMs: 6_000, watchSeconds: 5, firstPauseMs: 20, longestPauseMs: 200 },
+      tuning: {
+        pageSize: 20,
+        timings: { silenceMs: 6_000, watchSeconds: 5, firstPauseMs: 20, longestPauseMs: 200 },
+      },
     });
   });
   afterEach(async () => {

@@ -8,7 +8,10 @@ import type { RecordMirror } from '../runtime/record-mirror.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
 import { PoolRetirements } from './pool-retirements.ts';
 
-export interface PoolEffectsDeps extends PoolHostDeps {
+export interface PoolEffectsDeps extends Pick<
+  PoolHostDeps,
+  'pools' | 'runtime' | 'planAt' | 'instances'
+> {
   readonly mirror: RecordMirror<PoolRecord>;
   /** Returns what the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
@@ -54,7 +57,7 @@ export const poolEffects = (
 };
 
 const launch = (
-  { contextOf, runtime, newId, launch: launchOne }: PoolEffectsDeps,
+  { contextOf, runtime, instances }: PoolEffectsDeps,
   uid: string,
   count: number,
 ): void => {
@@ -62,7 +65,7 @@ const launch = (
   if (!record) return;
   for (let i = 0; i < count; i++) {
     const now = runtime.clock.now();
-    launchOne({ now, launchOrder: launchOrderOf(record, newId(), now) });
+    instances.launch({ now, launchOrder: launchOrderOf(record, instances.newId(), now) });
   }
 };
 
@@ -92,8 +95,8 @@ export const forgetPool = (
     runtime,
     pullSecrets,
     reconcileLater,
-    orphaned,
-  }: Pick<PoolHostDeps, 'coordination' | 'runtime' | 'pullSecrets' | 'reconcileLater' | 'orphaned'>,
+    listener,
+  }: Pick<PoolHostDeps, 'coordination' | 'runtime' | 'pullSecrets' | 'reconcileLater' | 'listener'>,
   { uid, owner, source }: PoolRecord,
 ): void => {
   runtime.outbox.put({
@@ -111,7 +114,7 @@ export const forgetPool = (
       lease: undefined,
       act: () => pullSecrets?.forget({ namespace: owner.namespace, uid }),
     });
-  orphaned(uid);
+  listener.orphaned(uid);
 };
 
 /** Has the quotas count the pool, and what its instances may use. */

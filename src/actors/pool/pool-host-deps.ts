@@ -17,20 +17,30 @@ export interface PoolHostDeps {
   readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
   readonly runtime: ActorRuntime;
   readonly policy: PoolPolicy;
-  readonly newId: () => InstanceId;
   readonly events: EventSink;
+  readonly instances: PoolInstances;
+  readonly listener: PoolListener;
   /** Has the pool planned anew at that moment. */
   readonly planAt: (uid: string, at: number) => void;
-  readonly launch: (input: LaunchInput) => void;
+  /** Its usage is compared with the records soon: what is given back now may not be told. */
+  readonly reconcileLater: (owner: Tenant) => void;
+}
+
+/** The instances of pools, and what a pool does with them. */
+export interface PoolInstances {
+  readonly index: SandboxIndex;
   readonly retirements: RetirementLimiter;
-  readonly instances: SandboxIndex;
+  readonly newId: () => InstanceId;
+  readonly launch: (input: LaunchInput) => void;
   readonly tell: (id: string, event: SandboxEvent) => boolean;
+}
+
+/** Hears what becomes of pools. */
+export interface PoolListener {
   /** A pool, or how its instances stand, is perhaps not what it was. */
   readonly changed: (record: PoolRecord) => void;
   /** Nobody claims from the pool any more. */
   readonly ending: (uid: string) => void;
   /** The pool is gone for good; what it left behind is to be retired. */
   readonly orphaned: (uid: string) => void;
-  /** Its usage is compared with the records soon: what is given back now may not be told. */
-  readonly reconcileLater: (owner: Tenant) => void;
 }

@@ -121,7 +121,7 @@ export class PoolHost {
     this.#count(move.poolUid, ordered);
     // It was retiring when its pool was removed, and that failed.
     if (move.from === 'retiring' && move.to !== undefined && !this.actors.has(move.poolUid))
-      this.#deps.orphaned(move.poolUid);
+      this.#deps.listener.orphaned(move.poolUid);
   }
 
   /** All that there was is found: each pool hears of it in one, and of every move from now on. */
@@ -299,9 +299,9 @@ export class PoolHost {
     this.#logPhase(before.context, context);
     this.#events.changed(before.context, context);
     this.index.share(context.record);
-    this.#deps.changed(context.record);
+    this.#deps.listener.changed(context.record);
     const isOver = after.status === 'done';
-    if (context.record.deleting !== false || isOver) this.#deps.ending(uid);
+    if (context.record.deleting !== false || isOver) this.#deps.listener.ending(uid);
     if (!isOver) return;
     this.index.remove(before.context.record);
     this.#forget(before.context.record);

@@ -8,7 +8,7 @@ const TRIM_AGAIN_MS = 5_000;
 
 export interface PoolRetirementsDeps extends Pick<
   PoolHostDeps,
-  'retirements' | 'instances' | 'tell' | 'runtime' | 'planAt'
+  'instances' | 'runtime' | 'planAt'
 > {
   /** Returns what the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
@@ -24,7 +24,12 @@ export class PoolRetirements {
 
   /** Looks at the surplus again before each one: what was decided a moment ago may have changed. */
   trim(uid: string): void {
-    const { retirements, runtime, planAt, contextOf } = this.#deps;
+    const {
+      instances: { retirements },
+      runtime,
+      planAt,
+      contextOf,
+    } = this.#deps;
     const surplus = (): boolean => {
       const context = contextOf(uid);
       return context !== undefined && surplusOf(context) > 0;
@@ -37,14 +42,18 @@ export class PoolRetirements {
 
   /** Asks anew how many may go before each one: what goes is replaced at once. */
   replace(uid: string): void {
-    const { retirements, instances, runtime, contextOf } = this.#deps;
+    const {
+      instances: { index, retirements },
+      runtime,
+      contextOf,
+    } = this.#deps;
     const revision = contextOf(uid)?.record.updateRevision ?? '';
     for (const as of UNCLAIMED) {
       const mayGo = (): boolean => {
         const context = contextOf(uid);
         return context !== undefined && replaceableOf(context, runtime.clock.now())[as] > 0;
       };
-      const candidates = (_: string, most: number) => instances.stale(uid, revision, { as, most });
+      const candidates = (_: string, most: number) => index.stale(uid, revision, { as, most });
       if (mayGo()) retirements.end(uid, candidates, (id) => mayGo() && this.#retire(id));
     }
   }
@@ -53,11 +62,15 @@ export class PoolRetirements {
    * Retires one that has not been ready for as long as a start may take: it is replaced at once.
    */
   renew(uid: string): void {
-    const { retirements, instances, runtime, contextOf } = this.#deps;
+    const {
+      instances: { index, retirements },
+      runtime,
+      contextOf,
+    } = this.#deps;
     const candidates = (): readonly string[] => {
       const timeout =
         contextOf(uid)?.record.definition.startupTimeoutMs ?? Number.POSITIVE_INFINITY;
-      const longest = instances.longestUnready(uid, runtime.clock.now() - timeout);
+      const longest = index.longestUnready(uid, runtime.clock.now() - timeout);
       return longest === undefined ? [] : [longest];
     };
     const mayGo = (): boolean => {
@@ -69,15 +82,18 @@ export class PoolRetirements {
 
   /** Ends what runs, of a pool that is deleted by force. */
   endRunning(uid: string): void {
-    const { retirements, instances, tell, runtime } = this.#deps;
-    const candidates = (_: string, most: number) => instances.claimedIn(uid, most);
+    const {
+      instances: { index, retirements, tell },
+      runtime,
+    } = this.#deps;
+    const candidates = (_: string, most: number) => index.claimedIn(uid, most);
     retirements.end(uid, candidates, (id) =>
       tell(id, { type: 'END', reason: 'force-deleted', now: runtime.clock.now() }),
     );
   }
 
   #retire(id: string): boolean {
-    return this.#deps.tell(id, { type: 'RETIRE', now: this.#deps.runtime.clock.now() });
+    return this.#deps.instances.tell(id, { type: 'RETIRE', now: this.#deps.runtime.clock.now() });
   }
 
   /**
@@ -85,12 +101,16 @@ export class PoolRetirements {
    * starting, or younger than it says.
    */
   #dismissable(uid: string, most: number): readonly string[] {
-    const { instances, runtime, contextOf } = this.#deps;
+    const {
+      instances: { index },
+      runtime,
+      contextOf,
+    } = this.#deps;
     const record = contextOf(uid)?.record;
     const sparesMs = record?.deleting === false ? record.decided?.sparesMs : undefined;
     const revision = record?.updateRevision ?? '';
-    if (sparesMs === undefined) return instances.dismissable(uid, revision, most);
-    return instances
+    if (sparesMs === undefined) return index.dismissable(uid, revision, most);
+    return index
       .createdBefore('idle', uid, { revision, moment: runtime.clock.now() - sparesMs })
       .slice(0, most);
   }

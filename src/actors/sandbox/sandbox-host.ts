@@ -27,6 +27,7 @@ import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
 import { sandboxCauseOf } from './sandbox-causes.ts';
 import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
+import type { ShardParticipant } from '../runtime/shard-participant.ts';
 import { pathOf } from '../runtime/state-path.ts';
 import { recordIn, shown, stateOf, tagsOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
 import type { SupervisorDeps } from './supervisor-deps.ts';
@@ -37,12 +38,11 @@ type Moved = Change<Snapshot, SandboxEvent>;
 
 export interface SandboxHostDeps extends Pick<
   SupervisorDeps,
-  'driver' | 'coordination' | 'history' | 'participant'
+  'driver' | 'coordination' | 'history'
 > {
+  readonly participant: ShardParticipant | undefined;
   readonly runtime: ActorRuntime;
-  readonly index: SandboxIndex;
-  readonly waiters: Waiters;
-  readonly retirements: RetirementLimiter;
+  readonly shared: SharedIndexes;
   readonly events: EventRecorder | undefined;
   readonly leads: (shard: number) => boolean;
   /** The other parts of the supervisor, which are made after this one. */
@@ -50,6 +50,17 @@ export interface SandboxHostDeps extends Pick<
     readonly pools: Pick<PoolHost, 'send' | 'moved'>;
     readonly idle: Pick<IdleInstances, 'lines'>;
   };
+  readonly listener: SandboxListener;
+}
+
+/** Holds what each move of a sandbox is noted in. */
+export interface SharedIndexes {
+  readonly index: SandboxIndex;
+  readonly waiters: Waiters;
+  readonly retirements: RetirementLimiter;
+}
+
+export interface SandboxListener {
   /** An instance of the pool was found that had no actor. */
   readonly found: (poolUid: string) => void;
   /** A sandbox is no more. */
@@ -103,7 +114,7 @@ export class SandboxHost {
     if (!record) this.actors.rebuilds.forget(id);
     if (!record || this.actors.rebuilds.has(id)) return;
     this.#host(id, { now, fact: { ...fact, record } });
-    this.#deps.found(record.poolUid);
+    this.#deps.listener.found(record.poolUid);
     this.#deps.runtime.outbox.drain();
   }
 
@@ -123,7 +134,7 @@ export class SandboxHost {
   }
 
   #isBusy(id: string): boolean {
-    return this.actors.pendingOf(id).length > 0 || this.#deps.index.isHeld(id);
+    return this.actors.pendingOf(id).length > 0 || this.#deps.shared.index.isHeld(id);
   }
 
   #host(id: string, input: SandboxInput): void {
@@ -196,7 +207,8 @@ export class SandboxHost {
 
   /** The order counts: each line may look at what those before it have noted. */
   #changed(id: string, change: Moved): void {
-    const { coordination, events, retirements, waiters, runtime, ended } = this.#deps;
+    const { coordination, events, shared, runtime, listener } = this.#deps;
+    const { retirements, waiters } = shared;
     const { before, after, event } = change;
     const { poolUid, working } = after.context;
     const isSent = before !== undefined;
@@ -208,7 +220,7 @@ export class SandboxHost {
       });
     const places = this.#place(id, after);
     if (after.status === 'done') {
-      ended(id);
+      listener.ended(id);
       if (working > 0) coordination.work(id, false);
     }
     // What its pool hears below may tell it to end at once.
@@ -235,7 +247,7 @@ export class SandboxHost {
   }
 
   #place(id: string, { value, status, context }: Snapshot): Places {
-    const { index } = this.#deps;
+    const { index } = this.#deps.shared;
     const record = recordIn(context);
     const state = stateOf(value);
     const now =
@@ -265,7 +277,8 @@ export class SandboxHost {
   }
 
   #tellOthers({ context }: Snapshot, places: Places, report: PoolEvent | undefined): void {
-    const { participant, index, runtime, parts } = this.#deps;
+    const { participant, shared, runtime, parts } = this.#deps;
+    const { index } = shared;
     const { poolUid } = context;
     const record = recordIn(context);
     const { from, to } = countedIn(places);
@@ -278,7 +291,8 @@ export class SandboxHost {
   }
 
   #threw(id: string, last: Snapshot | undefined): void {
-    const { index, retirements, waiters, parts } = this.#deps;
+    const { shared, parts } = this.#deps;
+    const { index, retirements, waiters } = shared;
     this.#report = undefined;
     const before = index.remove(id);
     retirements.moved(last?.context.poolUid ?? before?.poolUid ?? '', id, NO_TAGS);

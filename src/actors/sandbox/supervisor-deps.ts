@@ -18,20 +18,40 @@ export interface SupervisorDeps {
   readonly history: History;
   readonly coordination: Coordination;
   readonly clock: Clock;
-  readonly log: Log;
   readonly policy: PoolPolicy;
   readonly newId: () => InstanceId;
+  readonly watchers: SupervisorWatchers;
+  /** Where other replicas, or other parts that lead, stand beside it. */
+  readonly sharding?: Sharding;
+  /** Where pools may have passwords for registries. */
+  readonly passwords?: RegistryPasswords;
+}
+
+/** Takes down what happens. */
+export interface SupervisorWatchers {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly events: EventSink;
+}
+
+export interface Sharding {
   /** This replica's name among those of `coordination`; alone where it is absent. */
   readonly replica?: string;
   readonly participant?: ShardParticipant;
-  /** Told what happens; nobody where it is absent. */
-  readonly events: EventSink;
-  readonly metrics: Metrics;
-  /** Forgets the registry passwords of pools that are gone, or were never made. */
-  readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
+}
+
+export interface RegistryPasswords {
+  /** Forgets the passwords of pools that are gone, or were never made. */
+  readonly pullSecrets: Pick<PullSecrets, 'forget'>;
   /**
    * Whether there is an env of this uid, uncached: one that is made with passwords is noted like a
    * pool until then.
    */
   readonly isEnv?: (uid: string) => Promise<boolean>;
 }
+
+/** Spreads SupervisorDeps out. */
+export type SupervisorParts = Omit<SupervisorDeps, 'watchers' | 'sharding' | 'passwords'> &
+  SupervisorWatchers &
+  Sharding &
+  Partial<RegistryPasswords>;

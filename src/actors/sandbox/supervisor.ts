@@ -21,7 +21,7 @@ import { SandboxPauses } from './sandbox-pauses.ts';
 import { SandboxIndex } from './sandbox-index.ts';
 import type { SandboxSnapshot } from './sandbox-snapshot.ts';
 import { SandboxTruth } from './sandbox-truth.ts';
-import type { SupervisorDeps } from './supervisor-deps.ts';
+import type { SupervisorDeps, SupervisorParts } from './supervisor-deps.ts';
 import { Waiters } from './waiters.ts';
 
 /** Deadlines at which a pool's plan is looked at again. */
@@ -37,7 +37,7 @@ export class Supervisor {
   readonly pools: PoolHost;
   readonly idle: IdleInstances;
   readonly pauses: SandboxPauses;
-  readonly #deps: SupervisorDeps;
+  readonly #deps: SupervisorParts;
   readonly #sandboxes: SandboxHost;
   readonly #waiters: Waiters;
   readonly #leadership: ShardLeadership;
@@ -45,7 +45,8 @@ export class Supervisor {
   readonly #truth: SandboxTruth;
   readonly #takeover: Takeover;
 
-  constructor(deps: SupervisorDeps) {
+  constructor({ watchers, sharding, passwords, ...rest }: SupervisorDeps) {
+    const deps: SupervisorParts = { ...rest, ...watchers, ...sharding, ...passwords };
     this.#deps = deps;
     this.runtime = new ActorRuntime({ ...deps, leases: deps.coordination });
     this.#waiters = new Waiters(deps.clock);
@@ -193,9 +194,9 @@ export class Supervisor {
     else this.#takeover.retirePoolless(poolUid);
   }
 
-  #planAt(poolUid: string, at: number): void {
+  readonly #planAt = (poolUid: string, at: number): void => {
     this.runtime.arm(PLAN_PREFIX, poolUid, at);
-  }
+  };
 
   #limiter(): RetirementLimiter {
     return new RetirementLimiter({
@@ -203,29 +204,28 @@ export class Supervisor {
       goOn: (uid) => {
         this.#plan(uid);
       },
-      goOnAt: (uid, at) => {
-        this.#planAt(uid, at);
-      },
+      goOnAt: this.#planAt,
       namespaceOf: (uid) => this.pools.get(uid)?.record.owner.namespace,
     });
   }
 
   #sandboxHost(retirements: RetirementLimiter): SandboxHost {
-    const { events, clock } = this.#deps;
+    const { events, clock, participant } = this.#deps;
     return new SandboxHost({
       ...this.#deps,
       runtime: this.runtime,
-      index: this.index,
-      waiters: this.#waiters,
-      retirements,
+      participant,
+      shared: { index: this.index, waiters: this.#waiters, retirements },
       events: events && new EventRecorder({ events, clock, leads: (shard) => this.#leads(shard) }),
       leads: (shard) => this.#leads(shard),
       parts: () => this,
-      found: (poolUid) => {
-        this.#takeover.retirePoolless(poolUid);
-      },
-      ended: (id) => {
-        this.#truth.ended(id);
+      listener: {
+        found: (poolUid) => {
+          this.#takeover.retirePoolless(poolUid);
+        },
+        ended: (id) => {
+          this.#truth.ended(id);
+        },
       },
     });
   }
@@ -250,29 +250,32 @@ export class Supervisor {
   }
 
   #poolHost(retirements: RetirementLimiter): PoolHost {
-    const { participant, events } = this.#deps;
+    const { participant, events, newId } = this.#deps;
     return new PoolHost({
       ...this.#deps,
       runtime: this.runtime,
       events,
-      retirements,
-      instances: this.index,
-      planAt: (uid, at) => {
-        this.#planAt(uid, at);
+      instances: {
+        index: this.index,
+        retirements,
+        newId,
+        launch: (input) => {
+          this.#sandboxes.launch(input);
+        },
+        tell: (id, event) => this.send(id, event),
       },
-      launch: (input) => {
-        this.#sandboxes.launch(input);
+      listener: {
+        changed: (record) => {
+          participant?.poolChanged?.(record);
+        },
+        ending: (uid) => {
+          this.idle.lines.end(uid);
+        },
+        orphaned: (uid) => {
+          this.#takeover.retirePoolless(uid);
+        },
       },
-      changed: (record) => {
-        participant?.poolChanged?.(record);
-      },
-      tell: (id, event) => this.send(id, event),
-      ending: (uid) => {
-        this.idle.lines.end(uid);
-      },
-      orphaned: (uid) => {
-        this.#takeover.retirePoolless(uid);
-      },
+      planAt: this.#planAt,
       reconcileLater: (owner) => {
         this.reconcileLater(owner);
       },
@@ -299,9 +302,7 @@ export class Supervisor {
       },
       retire: (id) => this.send(id, { type: 'RETIRE', now: clock.now() }),
       retirements,
-      lookAt: (uid, at) => {
-        this.#planAt(uid, at);
-      },
+      lookAt: this.#planAt,
     });
   }
 

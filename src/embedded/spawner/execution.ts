@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { FRAME_KINDS, MAX_CHUNK, type FrameKind } from './frames.ts';
-import type { JoinPlace } from './sandbox/instance.ts';
+import type { JoinPlace } from './sandbox/join-place.ts';
 import type { LauncherPool } from './launcher-pool.ts';
 import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';

@@ -20,6 +20,18 @@ import { SpawnedTerminal } from './spawned-terminal.ts';
 import { publicMessage } from './public-message.ts';
 
 export interface SessionDeps {
+  readonly daemon: DaemonListener;
+  readonly instances: Instances;
+  readonly forwarders: Agents;
+  readonly fileAgents: Agents;
+  readonly readiness: Readiness;
+  readonly launchers: LauncherPool;
+  readonly processes: Processes;
+  readonly launcherPath: () => string;
+}
+
+/** Hears of the daemon's connection. */
+export interface DaemonListener {
   /**
    * Returns the daemon's hello, once former instances are adopted. Throws where its configuration
    * can't be used.
@@ -33,13 +45,6 @@ export interface SessionDeps {
   readonly refused: () => void;
   /** The connection is over, its commands and terminals are closed. */
   readonly ended: (session: Session) => void;
-  readonly instances: Instances;
-  readonly forwarders: Agents;
-  readonly fileAgents: Agents;
-  readonly readiness: Readiness;
-  readonly launchers: LauncherPool;
-  readonly processes: Processes;
-  readonly launcherPath: () => string;
 }
 
 /** Commands and terminals at a time, so that nothing here grows without end. */
@@ -83,7 +88,7 @@ export class Session {
     this.#terminals.clear();
     this.#desk.closeAll();
     this.#socket.destroySoon();
-    this.#deps.ended(this);
+    this.#deps.daemon.ended(this);
   }
 
   #read(chunk: Buffer): void {
@@ -110,7 +115,7 @@ export class Session {
   }
 
   #obey(message: DaemonMessage): void {
-    if (message.type === 'leave') return this.#deps.leave();
+    if (message.type === 'leave') return this.#deps.daemon.leave();
     if (message.type === 'hello') return void this.#greet(message);
     if (!this.#accepted) throw new Error(`${message.type} before hello`);
     switch (message.type) {
@@ -159,11 +164,11 @@ export class Session {
 
   async #greet(hello: Extract<DaemonMessage, { type: 'hello' }>): Promise<void> {
     try {
-      const answer = await this.#deps.accept(this, hello);
+      const answer = await this.#deps.daemon.accept(this, hello);
       this.#accepted = hello.protocol === PROTOCOL;
       this.send(answer);
     } catch (error) {
-      this.#socket.once('close', this.#deps.refused);
+      this.#socket.once('close', this.#deps.daemon.refused);
       this.send({ type: 'unusable', reason: reasonOf(error) });
       this.close();
     }

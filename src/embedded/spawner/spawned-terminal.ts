@@ -1,5 +1,5 @@
 import { FRAME_KINDS, MAX_CHUNK } from './frames.ts';
-import type { JoinPlace } from './sandbox/instance.ts';
+import type { JoinPlace } from './sandbox/join-place.ts';
 import { LAUNCHER_SIGNALS } from './launcher-signals.ts';
 import { joinOrder } from './orders.ts';
 import { WINDOW, type TerminalOrder } from './protocol.ts';

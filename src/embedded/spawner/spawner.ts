@@ -29,8 +29,7 @@ import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import { Watcher } from './watcher.ts';
 
-/** A spawner whose daemon is gone waits so long for another. */
-const LONELY_MS = 30_000;
+const LONELY_MS = 30_000; // a spawner whose daemon is gone waits so long for another
 
 interface Settled {
   readonly config: SpawnerConfig;
@@ -132,10 +131,12 @@ export class Spawner {
     this.#server = createServer(
       (socket) =>
         new Session(socket, {
-          accept: (session, hello) => this.#accept(session, hello),
-          leave: () => this.stop(),
-          refused: () => this.#refused(),
-          ended: (session) => this.#sessionEnded(session),
+          daemon: {
+            accept: (session, hello) => this.#accept(session, hello),
+            leave: () => this.stop(),
+            refused: () => this.#refused(),
+            ended: (session) => this.#sessionEnded(session),
+          },
           instances: this.#instances,
           forwarders: this.#forwarders,
           fileAgents: this.#fileAgents,
@@ -200,7 +201,7 @@ export class Spawner {
       type: 'hello' as const,
       protocol: PROTOCOL,
       pid: process.pid,
-      isolation: isBare(hello.config) ? ('none' as const) : this.#cgroups.level,
+      isolation: hello.config.isolation === 'none' ? 'none' : this.#cgroups.level,
       freezes: this.#cgroups.freezes,
     };
     if (hello.protocol !== PROTOCOL) return { ...answer, warnings: [] };
@@ -234,7 +235,7 @@ export class Spawner {
     const rootfs = await probed(prepared, {
       bwrapPath: config.bwrapPath,
       uid: this.#uids ? config.uidRange.first : undefined,
-      bare: isBare(config),
+      bare: config.isolation === 'none',
     });
     const watcher = new Watcher(rootfs.launcher, this.#log);
     watcher.start();
@@ -297,11 +298,12 @@ export class Spawner {
     const own = this.#uids
       ? []
       : ["not started by root: all sandboxes run under the same host uid, the daemon's own"];
-    const bare = isBare(config)
-      ? [BARE, ...(this.#uids ? [] : [BARE_UNDER_OWN_UID])]
-      : this.#instances.someBare
-        ? [SOME_BARE]
-        : [];
+    const bare =
+      config.isolation === 'none'
+        ? [BARE, ...(this.#uids ? [] : [BARE_UNDER_OWN_UID])]
+        : this.#instances.someBare
+          ? [SOME_BARE]
+          : [];
     return [...bare, ...this.#cgroups.warnings, ...own];
   }
 
@@ -309,14 +311,14 @@ export class Spawner {
     const settled = this.#settled;
     if (!settled) throw new Error('no daemon has come yet');
     return {
-      bootId: this.#bootId,
-      bwrapPath: settled.config.bwrapPath,
-      pidsMax: settled.config.pidsMax,
-      rootfs: settled.rootfs,
-      watcher: settled.watcher,
-      bare: isBare(settled.config),
+      terms: {
+        ...settled.config,
+        bootId: this.#bootId,
+        bare: settled.config.isolation === 'none',
+        outputOf: (id, tenant) => settled.logs.outputOf(id, tenant),
+      },
+      ...settled,
       homes: this.#homes,
-      outputOf: (id, tenant) => settled.logs.outputOf(id, tenant),
       cgroups: this.#cgroups,
       uids: this.#uids,
       notes: this.#notes,
@@ -326,8 +328,6 @@ export class Spawner {
     };
   }
 }
-
-const isBare = (config: SpawnerConfig): boolean => config.isolation === 'none';
 
 const BARE =
   'sandboxes are not isolated (isolation: none): bare processes of this machine, which ' +

@@ -1,5 +1,4 @@
 import { APPROVAL_NOTES } from './approval-notes.ts';
-
 /** Says what each operation does and promises, by its operationId: for document and API page. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',

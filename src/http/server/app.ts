@@ -52,15 +52,17 @@ export interface RequestWatchers {
   readonly audit?: AuditSink | undefined;
 }
 
-export interface AppDeps extends Pick<
-  RouterDeps,
-  'clients' | 'streams' | 'limits' | 'terms' | 'gating' | 'sessionOf'
-> {
+export interface AppDeps extends Pick<RouterDeps, 'clients' | 'streams' | 'limits' | 'terms'> {
   readonly operations: Operations;
   readonly watchers: RequestWatchers;
   readonly refusalPace: Pick<RefusalPace, 'note' | 'hold'>;
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
+  readonly people?: PeopleDeps;
+}
+
+/** Serves people: their sessions, their console, and what waits for their word. */
+export interface PeopleDeps extends Pick<RouterDeps, 'gating' | 'sessionOf'> {
   /** Absent: there is no console. */
   readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving' | 'more'> | undefined;
 }
@@ -98,10 +100,11 @@ export const createApp = ({
   watchers: { log, metrics, tracer, traceScope, audit },
   refusalPace,
   stopping,
-  console,
-  sessionOf = console && sessionFinder(console),
+  people = {},
   ...deps
 }: AppDeps): Koa<RequestState> => {
+  const { console, gating } = people;
+  const sessionOf = people.sessionOf ?? (console && sessionFinder(console));
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId(log));
   app.use(traced(tracer, traceScope));
@@ -119,7 +122,7 @@ export const createApp = ({
         arriving: deps.limits.arriving,
       }),
     );
-  app.use(routerOf(routes, { ...deps, sessionOf, operations, log }));
+  app.use(routerOf(routes, { ...deps, gating, sessionOf, operations, log }));
   app.use(nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

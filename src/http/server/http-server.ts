@@ -66,18 +66,16 @@ export interface GivenLimits extends Pick<RequestLimits, 'answers'> {
   /** Absent: a key may send as many requests as it likes. */
   readonly keyRates?: KeyRates;
   readonly costly?: CostlyTurns;
+  readonly bounds?: Partial<HttpLimits>;
   readonly refusalPace?: AppDeps['refusalPace'];
 }
 
-export interface HttpServerDeps extends Pick<AppDeps, 'gating' | 'sessionOf'> {
+export interface HttpServerDeps extends Pick<AppDeps, 'people'> {
   readonly operations: Operations;
   readonly clock: Clock;
   readonly watchers: RequestWatchers;
   readonly terms: AppDeps['terms'];
-  readonly bounds?: Partial<HttpLimits>;
   readonly limits: GivenLimits;
-  /** Absent: there is no console. */
-  readonly console?: AppDeps['console'];
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
@@ -119,7 +117,7 @@ export interface HttpServer {
 export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const { clock, operations, watchers, limits } = deps;
   const { log, metrics } = watchers;
-  const bounds = { ...DEFAULT_HTTP_LIMITS, ...deps.bounds };
+  const bounds = { ...DEFAULT_HTTP_LIMITS, ...limits.bounds };
   let leaving = false;
   let stopping = false;
   const inFlight = new InFlight();
@@ -136,13 +134,11 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     operations,
     watchers,
     terms: deps.terms,
-    gating: deps.gating,
-    sessionOf: deps.sessionOf,
     limits: { loopTurns, gate, unread, answers, arriving, keyRates, costly },
     refusalPace,
     streams,
     clients,
-    console: deps.console,
+    ...(deps.people ? { people: deps.people } : {}),
     stopping: () => stopping,
   }).callback();
   /**

@@ -19,6 +19,12 @@ export interface ReflectorDeps<T> {
   /** For the watch, on a connection of its own. */
   readonly watches: ApiClient;
   readonly labelSelector?: string;
+  readonly metrics: Metrics;
+  /** For tests: the daemon takes what is usual. */
+  readonly tuning?: ReflectorTuning;
+}
+
+export interface ReflectorTuning {
   /** Objects a page. */
   readonly pageSize?: number;
   /** Objects of a collection that is compared to catch up with it. */
@@ -26,7 +32,6 @@ export interface ReflectorDeps<T> {
   readonly timings?: Partial<ReflectorTimings>;
   /** From 0 up to 1. */
   readonly random?: () => number;
-  readonly metrics: Metrics;
 }
 
 export interface ReflectorCounters {

@@ -68,8 +68,8 @@ export class Reflector<T> {
 
   constructor(deps: ReflectorDeps<T>) {
     this.#deps = deps;
-    this.#timings = { ...TIMINGS, ...deps.timings };
-    this.#random = deps.random ?? Math.random;
+    this.#timings = { ...TIMINGS, ...deps.tuning?.timings };
+    this.#random = deps.tuning?.random ?? Math.random;
     this.#mirror = deps.mirror;
     // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
     this.#waiters = new Waiters({
@@ -263,7 +263,8 @@ export class Reflector<T> {
 
   /** Reports what stands, page by page, and then what has disappeared. */
   async #list(due: { readonly afresh: boolean }): Promise<void> {
-    const { api, path, labelSelector, pageSize = PAGE_SIZE } = this.#deps;
+    const { api, path, labelSelector, tuning } = this.#deps;
+    const { pageSize = PAGE_SIZE } = tuning ?? {};
     this.counters.lists += 1;
     if (this.counters.lists > 1) this.counters.relists += 1;
     const slices = new Slices(SLICE_MS);
@@ -385,7 +386,7 @@ export class Reflector<T> {
   }
 
   get #mostCompared(): number {
-    return this.#deps.mostCompared ?? MOST_COMPARED;
+    return this.#deps.tuning?.mostCompared ?? MOST_COMPARED;
   }
 
   #take({ type, object }: WatchEvent): void {

@@ -27,6 +27,17 @@ export interface KubernetesRecordStoreDeps {
   readonly metrics: Metrics;
   /** Milliseconds since the epoch, as the API server has it. */
   readonly now: () => number;
+  readonly lookups: RecordLookups;
+  /** Lets pools made or resized by hand take what their owners' quotas allow. */
+  readonly grants: Grants<PoolRecord>;
+  /** By which daemons know what they wrote. */
+  readonly seals: Seals;
+  /** Told of each object of a later version: while there is one this replica must lead nothing. */
+  readonly outdated: OutdatedReport;
+}
+
+/** Says what objects made by hand are filled in and checked with. */
+export interface RecordLookups {
   readonly instanceType: (name: string) => InstanceType | undefined;
   /** Says what owners of pools may say themselves; absent: see RenderLookups. */
   readonly terms?: SourceTerms;
@@ -36,12 +47,6 @@ export interface KubernetesRecordStoreDeps {
   readonly teamOf: (namespace: string) => string | undefined;
   /** This cluster, of members that name none. */
   readonly clusterId: string;
-  /** Lets pools made or resized by hand take what their owners' quotas allow. */
-  readonly grants: Grants<PoolRecord>;
-  /** By which daemons know what they wrote. */
-  readonly seals: Seals;
-  /** Told of each object of a later version: while there is one this replica must lead nothing. */
-  readonly outdated: OutdatedReport;
 }
 
 /**
@@ -59,11 +64,7 @@ export class KubernetesRecordStore implements RecordStore {
   readonly quotas: ResourceRecords<UserQuota>;
 
   constructor({
-    check,
-    teamOf,
-    instanceType,
-    terms,
-    clusterId,
+    lookups: { check, teamOf, instanceType, terms, clusterId },
     seals,
     grants,
     ...deps

@@ -33,16 +33,18 @@ describe('a command for a sandbox that is about to end', function () {
     const init = { pid, startTime: readProcessStat(pid)?.startTime ?? '1' };
     const launchers = new LauncherPool(() => launcher);
     const deps = {
-      accept: async () => ({
-        type: 'hello',
-        protocol: PROTOCOL,
-        pid: 1,
-        isolation: 'prlimit',
-        warnings: [],
-      }),
-      leave: () => {},
-      refused: () => {},
-      ended: () => {},
+      daemon: {
+        accept: async () => ({
+          type: 'hello',
+          protocol: PROTOCOL,
+          pid: 1,
+          isolation: 'prlimit',
+          warnings: [],
+        }),
+        leave: () => {},
+        refused: () => {},
+        ended: () => {},
+      },
       instances: {
         placeOf: () => ({ init, cgroups: [], env: {}, workingDir: '/', bare: undefined }),
       },

@@ -25,6 +25,7 @@ describe('a sandbox that can not be started', () => {
     logged = [];
     Instance.start('one', TERMS, {
       cgroups: { create: () => [] },
+      terms: { bootId: '', bwrapPath: '', pidsMax: 0, bare: false, outputOf: () => '' },
       rootfs: { launcher: '/nowhere/launcher' },
       watcher: { drop: () => undefined },
       notes: { remove: async () => undefined },

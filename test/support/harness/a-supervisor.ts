@@ -49,19 +49,16 @@ export const aSupervisor = async (
   const pool = await pools.create(aPool(options.pool));
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
   const supervisor = new Supervisor({
-    metrics: silentMetrics,
+    watchers: { log: quietLog, metrics: options.metrics ?? silentMetrics, events },
     driver,
     pools,
     history,
     coordination,
     clock,
-    log: quietLog,
-    events,
     policy: aPolicy(options.policy),
     newId: () => v7(),
-    ...(options.metrics ? { metrics: options.metrics } : {}),
-    ...(options.participant ? { participant: options.participant } : {}),
-    ...(options.pullSecrets ? { pullSecrets: options.pullSecrets } : {}),
+    ...(options.participant ? { sharding: { participant: options.participant } } : {}),
+    ...(options.pullSecrets ? { passwords: { pullSecrets: options.pullSecrets } } : {}),
   });
   await supervisor.start();
   const pendingRequests = new PendingRequests();

@@ -79,17 +79,15 @@ export const aReplica = async (
   const driver = stores.driver.view();
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
   const supervisor = new Supervisor({
-    metrics: silentMetrics,
+    watchers: { log: quietLog, metrics: silentMetrics, events },
     driver,
     pools,
     history,
     coordination,
     clock,
-    log: quietLog,
-    events,
     policy: aPolicy(),
     newId: () => v7(),
-    ...(options.participant ? { participant: options.participant } : {}),
+    ...(options.participant ? { sharding: { participant: options.participant } } : {}),
   });
   await supervisor.start();
   let epoch = 0;

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JoinPlace } from '../sandbox/instance.ts';
+import type { JoinPlace } from '../sandbox/join-place.ts';
 import { filesOrder, forwardOrder } from '../orders.ts';
 
 const READY = 'ready\n';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { Agent, type AgentKind } from './agent.ts';
-import type { JoinPlace } from '../sandbox/instance.ts';
+import type { JoinPlace } from '../sandbox/join-place.ts';
 
 /** The instance is not there to be reached. */
 export class NothingThere extends Error {

@@ -3,7 +3,7 @@ import { FairSlots } from '../../../lib/fair-slots.ts';
 import type { ProbeAction, ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
 import { Execution } from '../execution.ts';
 import type { Agents } from '../agents/agents.ts';
-import type { JoinPlace } from '../sandbox/instance.ts';
+import type { JoinPlace } from '../sandbox/join-place.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
 import { dialPort } from '../ports/port-dialling.ts';
 

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import type { JoinPlace } from '../sandbox/instance.ts';
+import type { JoinPlace } from '../sandbox/join-place.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
 import { joinOrder } from '../orders.ts';
 import { Pty } from '../pty.ts';

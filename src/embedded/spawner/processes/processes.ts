@@ -1,5 +1,5 @@
 import type { ProcessFact } from '../../../model/process.ts';
-import type { JoinPlace } from '../sandbox/instance.ts';
+import type { JoinPlace } from '../sandbox/join-place.ts';
 import { publicMessage } from '../public-message.ts';
 import { ENDED_FOR_MS, ENDED_PROCESSES, LIVE_PROCESSES } from './bounds.ts';
 import type { CommandDeps } from './command.ts';

@@ -1,6 +1,6 @@
 import type { ProcessFact, ProcessSignal } from '../../../model/process.ts';
 import { KILL_ALL, LAUNCHER_SIGNALS } from '../launcher-signals.ts';
-import type { JoinPlace } from '../sandbox/instance.ts';
+import type { JoinPlace } from '../sandbox/join-place.ts';
 import { SurplusTurns } from '../surplus-turns.ts';
 import { INPUT_BYTES } from './bounds.ts';
 import { beginCommand, type Command, type CommandDeps } from './command.ts';

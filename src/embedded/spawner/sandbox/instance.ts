@@ -1,13 +1,15 @@
 import type { Vitals } from '../../../model/sandbox.ts';
-import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
-import { endStart, forbidForks, processesIn, removeCgroups } from './cgroup-folders.ts';
+import type { BareHomes } from './bare-homes.ts';
+import { endStart } from './cgroup-folders.ts';
 import type { Cgroups } from './cgroups.ts';
 import type { HostUids } from './host-uids.ts';
+import { Holdings } from './holdings.ts';
+import type { JoinPlace } from './join-place.ts';
 import { Launch } from './launch.ts';
 import { startFailure } from '../public-message.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
 import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import type { InsideIds, StartTerms } from '../protocol.ts';
+import type { StartTerms } from '../protocol.ts';
 import { probesOf } from '../probes/readiness.ts';
 import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
 import type { SpawnerLog } from '../spawner-log.ts';
@@ -15,18 +17,12 @@ import type { Watcher } from '../watcher.ts';
 
 /** The parts that instances share. */
 export interface InstanceDeps {
-  readonly bootId: string;
-  readonly bwrapPath: string;
-  readonly pidsMax: number;
+  readonly terms: InstanceTerms;
   readonly rootfs: Rootfs;
   readonly cgroups: Cgroups;
   /** Absent where the spawner isn't root: then sandboxes have its own uid. */
   readonly uids: HostUids | undefined;
-  /** New ones run without isolation. */
-  readonly bare: boolean;
   readonly homes: BareHomes;
-  /** The path at which an instance's launcher makes the fifo for its output. */
-  readonly outputOf: (id: string, tenant: string) => string;
   readonly notes: Notes;
   readonly watcher: Watcher;
   readonly log: SpawnerLog;
@@ -34,15 +30,15 @@ export interface InstanceDeps {
   readonly report: (id: string, vitals: Vitals) => void;
 }
 
-/** The place in which a command joins a sandbox. */
-export interface JoinPlace {
-  readonly init: ProcessIdentity;
-  /** Absent: as ever. */
-  readonly user: InsideIds | undefined;
-  readonly cgroups: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly workingDir: string;
-  readonly bare: Bare | undefined;
+/** How new instances are started. */
+export interface InstanceTerms {
+  readonly bootId: string;
+  readonly bwrapPath: string;
+  readonly pidsMax: number;
+  /** New ones run without isolation. */
+  readonly bare: boolean;
+  /** The path at which an instance's launcher makes the fifo for its output. */
+  readonly outputOf: (id: string, tenant: string) => string;
 }
 
 /**
@@ -56,7 +52,6 @@ const START_DEADLINE_MS = 120_000;
 const START_CORES = 1;
 /** From the namespace's end to the outer bubblewrap's, which only has to pass on the exit code. */
 const OUTER_PATIENCE_MS = 1_000;
-const MAX_RECLAIM_PAUSE_MS = 1_000;
 
 /**
  * One sandbox, from its launcher to the moment when nothing of it runs and what it held is given
@@ -70,8 +65,7 @@ export class Instance {
   readonly reclaimed: Promise<void>;
 
   readonly #deps: InstanceDeps;
-  readonly #held: { uid: number | undefined; cgroups: readonly string[]; bare: Bare | undefined } =
-    { uid: undefined, cgroups: [], bare: undefined };
+  readonly #held: Holdings;
   #vitals: Vitals = { kind: 'starting' };
   #note: InstanceNote | undefined;
   #launch: Launch | undefined;
@@ -91,6 +85,7 @@ export class Instance {
   private constructor(id: string, deps: InstanceDeps) {
     this.id = id;
     this.#deps = deps;
+    this.#held = new Holdings(id, deps);
     this.settled = new Promise((resolve) => {
       this.#settle = resolve;
     });
@@ -141,8 +136,8 @@ export class Instance {
     // Children first: once their parent is gone they can't be told any more.
     if (isAlive(note.outer))
       for (const identity of [...childrenOf(note.outer.pid), note.outer])
-        instance.#killStray(identity);
-    if (running && isAlive(running.init)) instance.#killStray(running.init);
+        instance.#held.kill(identity);
+    if (running && isAlive(running.init)) instance.#held.kill(running.init);
     instance.#end();
     await instance.reclaimed;
   }
@@ -203,14 +198,12 @@ export class Instance {
     const [container] = definition.containers;
     if (!container || definition.containers.length !== 1)
       throw new Error('exactly one container can be run');
-    this.#held.uid = deps.uids?.take();
-    const { uid } = this.#held;
-    if (deps.uids && uid === undefined) throw new Error('all host uids are taken');
+    const uid = this.#held.takeUid();
     this.#cpuCores = container.cpuCores;
     const cgroups = deps.cgroups.create(this.id, tenant, {
       memoryBytes: container.memoryBytes,
       cpuCores: Math.max(container.cpuCores, START_CORES),
-      processes: deps.pidsMax,
+      processes: deps.terms.pidsMax,
     });
     this.#held.cgroups = cgroups;
     const launch = Launch.begin(deps.rootfs.launcher, {
@@ -224,7 +217,7 @@ export class Instance {
     const probes = probesOf(definition);
     const note = {
       id: this.id,
-      bootId: deps.bootId,
+      bootId: deps.terms.bootId,
       outer: launch.outer,
       uid: uid ?? process.getuid?.() ?? 0,
       cgroups,
@@ -234,43 +227,28 @@ export class Instance {
       ...(image ? { image: { key: image.key, user: image.user } } : {}),
       ...(probes ? { probes } : {}),
     };
-    this.#note = deps.bare ? this.#bareNote(note) : note;
+    this.#note = deps.terms.bare ? this.#held.bareNote(note) : note;
     deps.notes.write(this.#note);
     const { env, workingDir } = this.#note;
-    const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
+    const bare = deps.terms.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
     launch.order({
       bare,
       definition,
       container,
       mounts,
       rootfs: rootfsOf(deps.rootfs, image),
-      bwrapPath: deps.bwrapPath,
+      bwrapPath: deps.terms.bwrapPath,
       level: deps.cgroups.level,
-      pidsMax: deps.pidsMax,
+      pidsMax: deps.terms.pidsMax,
       uid,
       cgroups,
-      output: deps.outputOf(this.id, tenant),
+      output: deps.terms.outputOf(this.id, tenant),
     });
-  }
-
-  /** With a folder on the host, which stands for the sandbox's home. */
-  #bareNote(note: InstanceNote): InstanceNote {
-    const home = this.#deps.homes.create(this.id, note.uid);
-    this.#held.bare = { home, uid: note.uid };
-    return {
-      ...note,
-      home,
-      env: { HOME: home, ...note.env },
-      workingDir: hostPath(home, note.workingDir),
-    };
   }
 
   #take(note: InstanceNote): void {
     this.#note = note;
-    if (note.home !== undefined) this.#held.bare = { home: note.home, uid: note.uid };
-    this.#held.cgroups = note.cgroups;
-    this.#held.uid = note.uid;
-    this.#deps.uids?.mark(note.uid);
+    this.#held.takeOver(note);
   }
 
   #initTold(pid: number): void {
@@ -352,44 +330,16 @@ export class Instance {
     );
   }
 
-  /** Until its cgroups are empty something of it runs: that is killed, and looked at again. */
   async #reclaim(): Promise<void> {
-    const { watcher, notes, uids } = this.#deps;
-    const { cgroups, uid, bare } = this.#held;
-    for (
-      let pause = 1;
-      !removeCgroups(cgroups) || this.#strays().length > 0;
-      pause = Math.min(pause * 2, MAX_RECLAIM_PAUSE_MS)
-    ) {
-      // Nothing but this ends a bare one as a whole: it must not fork faster than it is killed.
-      if (bare) forbidForks(cgroups);
-      for (const pid of [...processesIn(cgroups), ...this.#strays()])
-        this.#killStray(readProcessStat(pid));
-      await new Promise((resolve) => setTimeout(resolve, pause));
-    }
+    const { watcher, notes } = this.#deps;
+    await this.#held.clear();
     watcher.drop(this.#initKey);
     watcher.drop(this.#outerKey);
-    if (bare)
-      await removeHome(bare.home).catch((error: unknown) =>
-        this.#deps.log.warn("a sandbox's folder stays", { id: this.id, error: String(error) }),
-      );
+    await this.#held.removeHome();
     await notes.remove(this.id);
-    if (uid !== undefined) uids?.giveBack(uid);
+    this.#held.giveBackUid();
     this.#say({ kind: 'gone', exitCode: this.#exitCode, reason: this.#reason || 'it ended' });
     this.#markReclaimed();
-  }
-
-  /** Finds a bare sandbox's processes without a cgroup; namespace or cgroup tell others. */
-  #strays(): readonly number[] {
-    const { bare, cgroups } = this.#held;
-    return bare && cgroups.length === 0 ? processesOfBare(bare, this.#deps.uids !== undefined) : [];
-  }
-
-  #killStray(identity: ProcessIdentity | undefined): void {
-    if (!identity) return;
-    const key = `${this.id}/${identity.pid}`;
-    this.#deps.watcher.watch(key, identity, () => {});
-    this.#deps.watcher.kill(key);
   }
 
   #say(vitals: Vitals): void {

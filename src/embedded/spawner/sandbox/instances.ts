@@ -1,7 +1,8 @@
 import { FairSlots } from '../../../lib/fair-slots.ts';
 import { removeHome } from './bare-homes.ts';
 import { freeze, isFrozen, thaw } from './freezer.ts';
-import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
+import { Instance, type InstanceDeps } from './instance.ts';
+import type { JoinPlace } from './join-place.ts';
 import { isAlive } from './process-identity.ts';
 import type { InstanceReport, StartTerms } from '../protocol.ts';
 import { probesOf, type Readiness } from '../probes/readiness.ts';
@@ -64,14 +65,14 @@ export class Instances {
     const swept: Promise<void>[] = [];
     for (const { id, note, running, wasReady } of deps.notes.all()) {
       if (!note || note.id !== id) swept.push(deps.notes.remove(id));
-      else if (running && note.bootId === deps.bootId && isAlive(running.init)) {
+      else if (running && note.bootId === deps.terms.bootId && isAlive(running.init)) {
         if (note.probes)
           this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
         this.#keep(Instance.adopt(note, running, this.#reporting()));
         if (isFrozen(note.cgroups)) this.#frozen.set(id, note.cgroups);
         if (note.probes)
           this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
-      } else if (note.bootId === deps.bootId) {
+      } else if (note.bootId === deps.terms.bootId) {
         thaw(note.cgroups);
         swept.push(Instance.sweep(note, running, deps));
       } else swept.push(deps.notes.remove(id));
@@ -84,7 +85,7 @@ export class Instances {
       await Instance.sweep(
         {
           id,
-          bootId: deps.bootId,
+          bootId: deps.terms.bootId,
           outer: NOBODY,
           uid: NOBODY.pid,
           cgroups,

@@ -1,0 +1,109 @@
+import type { SpawnerLog } from '../spawner-log.ts';
+import type { Watcher } from '../watcher.ts';
+import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
+import { forbidForks, processesIn, removeCgroups } from './cgroup-folders.ts';
+import type { HostUids } from './host-uids.ts';
+import type { InstanceNote } from './notes.ts';
+import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
+
+export interface HoldingsDeps {
+  /** Absent where the spawner isn't root. */
+  readonly uids: HostUids | undefined;
+  readonly homes: BareHomes;
+  readonly watcher: Watcher;
+  readonly log: SpawnerLog;
+}
+
+const MAX_PAUSE_MS = 1_000;
+
+/** Holds what one sandbox has of the host: a uid, cgroups, and a bare one's home. */
+export class Holdings {
+  cgroups: readonly string[] = [];
+  readonly #id: string;
+  readonly #deps: HoldingsDeps;
+  #uid: number | undefined;
+  #bare: Bare | undefined;
+
+  constructor(id: string, deps: HoldingsDeps) {
+    this.#id = id;
+    this.#deps = deps;
+  }
+
+  /** Undefined unless it runs without isolation. */
+  get bare(): Bare | undefined {
+    return this.#bare;
+  }
+
+  /** Takes a host uid, where the spawner has any to give. Throws where all are taken. */
+  takeUid(): number | undefined {
+    const { uids } = this.#deps;
+    this.#uid = uids?.take();
+    if (uids && this.#uid === undefined) throw new Error('all host uids are taken');
+    return this.#uid;
+  }
+
+  /** Takes over what a former spawner gave it. */
+  takeOver({ home, uid, cgroups }: InstanceNote): void {
+    if (home !== undefined) this.#bare = { home, uid };
+    this.cgroups = cgroups;
+    this.#uid = uid;
+    this.#deps.uids?.mark(uid);
+  }
+
+  /** Makes a folder on the host, which stands for the sandbox's home, and returns its note. */
+  bareNote(note: InstanceNote): InstanceNote {
+    const home = this.#deps.homes.create(this.#id, note.uid);
+    this.#bare = { home, uid: note.uid };
+    return {
+      ...note,
+      home,
+      env: { HOME: home, ...note.env },
+      workingDir: hostPath(home, note.workingDir),
+    };
+  }
+
+  /**
+   * Ends what runs of it until its cgroups are empty, and removes them. Until then something of it
+   * runs: that is killed, and looked at again.
+   */
+  async clear(): Promise<void> {
+    for (
+      let pause = 1;
+      !removeCgroups(this.cgroups) || this.#strays().length > 0;
+      pause = Math.min(pause * 2, MAX_PAUSE_MS)
+    ) {
+      // Nothing but this ends a bare one as a whole: it must not fork faster than it is killed.
+      if (this.#bare) forbidForks(this.cgroups);
+      for (const pid of [...processesIn(this.cgroups), ...this.#strays()])
+        this.kill(readProcessStat(pid));
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  /** Removes a bare one's home. Never rejects. */
+  async removeHome(): Promise<void> {
+    if (!this.#bare) return;
+    await removeHome(this.#bare.home).catch((error: unknown) =>
+      this.#deps.log.warn("a sandbox's folder stays", { id: this.#id, error: String(error) }),
+    );
+  }
+
+  giveBackUid(): void {
+    if (this.#uid !== undefined) this.#deps.uids?.giveBack(this.#uid);
+  }
+
+  /** Kills a process of it that nothing else watches. */
+  kill(identity: ProcessIdentity | undefined): void {
+    if (!identity) return;
+    const key = `${this.#id}/${identity.pid}`;
+    this.#deps.watcher.watch(key, identity, () => {});
+    this.#deps.watcher.kill(key);
+  }
+
+  /** Finds a bare sandbox's processes without a cgroup; namespace or cgroup tell others. */
+  #strays(): readonly number[] {
+    return this.#bare && this.cgroups.length === 0
+      ? processesOfBare(this.#bare, this.#deps.uids !== undefined)
+      : [];
+  }
+}
