@@ -96,6 +96,21 @@ describe('sessions at the console', () => {
     expect(await browser.isLoggedIn()).to.equal(true);
   });
 
+  it('are no key in a cookie, nor two cookies of the name', async () => {
+    const browser = world.browser();
+    await browser.logIn('ada');
+    const good = browser.cookies.get(SESSION) ?? '';
+    const look = (cookie: string) => world.browser().get('/console/sessions', { Cookie: cookie });
+    const answers = [
+      await look(`${SESSION}=${world.server.admin.key ?? ''}`),
+      await look(`${SESSION}=${good}; ${SESSION}=${'A'.repeat(43)}`),
+      await look(`sandpool-session=${good}`),
+      await look(`${SESSION}=${good}`),
+    ];
+
+    expect(answers.map(({ status }) => status)).to.deep.equal([303, 303, 303, 200]);
+  });
+
   it('are of no use to who stole the cookie, once the person has logged out', async () => {
     const browser = world.browser();
     await browser.logIn('ada');
@@ -243,6 +258,27 @@ describe('links to the console', () => {
     expect(again.status).to.equal(403);
     expect(await thief.isLoggedIn()).to.equal(false);
     expect((await thief.get(`/console/link?token=${token}`)).status).to.equal(403);
+  });
+
+  it('log in one of many who use one at the same time', async () => {
+    const token = await world.access.issueLink(undefined);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => world.browser().post('/console/link', { token })),
+    );
+
+    expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+    expect(await world.coordination.consoleSessions()).to.have.length(1);
+  });
+
+  it('are not guessed without end, and guesses are told to the audit as far as they count', async () => {
+    const browser = world.browser();
+    const statuses: number[] = [];
+    for (let n = 0; n < 65; n++)
+      statuses.push((await browser.post('/console/link', { token: `guess-${n}` })).status);
+
+    expect(statuses.filter((status) => status === 403)).to.have.length(60);
+    expect(statuses.slice(60)).to.deep.equal(Array(5).fill(429));
+    expect(world.audit).to.have.length(60);
   });
 
   it('are good for five minutes', async () => {

@@ -77,11 +77,13 @@ export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] =
     path: '/console/openid',
     operation: 'beginOpenIdLogin',
     open: true,
-    handle: async ({ context, site, token, session }) => {
+    handle: async (request) => {
+      const { context, site, token, session } = request;
       const { url, sealed } = await people.startOpenId({
         redirectUri: site + CALLBACK,
         replaces: token,
         again: session !== undefined,
+        from: termsOf(request).from,
       });
       context.append('Set-Cookie', openIdCookie(sealed));
       givePage(context, {

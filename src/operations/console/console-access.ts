@@ -114,7 +114,8 @@ export class ConsoleAccess implements ConsoleOperations {
     (await this.#deps.tokens.peekToken(link))?.startsWith(LINK_PREFIX) ?? false;
 
   readonly loginByLink = async (link: string, terms: LoginTerms): Promise<LoggedIn> => {
-    const { operators, tokens, clock } = this.#deps;
+    const { operators, tokens, clock, limits } = this.#deps;
+    await limits.countAddress(terms.from);
     const value = (await this.isLinkGood(link)) ? await tokens.redeemToken(link) : undefined;
     if (value === undefined) throw this.#refused('link', terms);
     const name = value.slice(LINK_PREFIX.length);
@@ -138,9 +139,11 @@ export class ConsoleAccess implements ConsoleOperations {
     redirectUri,
     replaces,
     again,
+    from,
   }): Promise<OpenIdStart> => {
-    const { provider } = this.#deps;
+    const { provider, limits } = this.#deps;
     if (!provider) throw forbidden('nobody logs in by OpenID Connect here');
+    await limits.countAddress(from);
     const { url, expected } = await provider.begin({ redirectUri, again });
     return {
       url,
@@ -152,9 +155,11 @@ export class ConsoleAccess implements ConsoleOperations {
   };
 
   readonly loginByOpenId: ConsoleOperations['loginByOpenId'] = async (sealed, callback, terms) => {
-    const { provider, operators, clock } = this.#deps;
+    const { provider, operators, clock, limits } = this.#deps;
     const waited = this.#answers.open(sealed);
-    if (!provider || !waited) throw this.#refused('openid', terms);
+    // nothing of this browser's: it counts for nobody, and is not worth a line of the audit
+    if (!provider || !waited) throw forbidden(REFUSED.openid);
+    await limits.countAddress(terms.from);
     const { identity, role, name, users, authenticatedAt } = await provider
       .finish(callback, waited.expected)
       .catch((error: unknown) => {

@@ -66,6 +66,7 @@ export interface ConsoleOperations {
     readonly redirectUri: string;
     readonly replaces: string | undefined;
     readonly again: boolean;
+    readonly from: LoginSource;
   }) => Promise<OpenIdStart>;
   /** Refuses with FORBIDDEN what is not the answer to `sealed`, once. */
   readonly loginByOpenId: (

@@ -54,16 +54,25 @@ export class LoginLimits {
         [`login-address/${address}`, ...ATTEMPTS_OF_ADDRESS],
         [`login-account/${name}`, ...ATTEMPTS_ON_ACCOUNT],
       );
-    for (const count of counts) {
-      const { within, retryAfterMs } = await this.#limits.countWithin(...count);
-      if (!within) throw tooManyLogins(Math.max(1, Math.ceil(retryAfterMs / 1_000)));
-    }
+    await this.#countAll(counts);
+  }
+
+  /** Counts one that names no account, by a link or a provider; refuses as `count` does. */
+  async countAddress({ address }: LoginSource): Promise<void> {
+    await this.#countAll([[`login-elsewhere/${address}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
   /** Makes what the browser shows at its next login to the account. */
   deviceOf(account: string): string {
     const id = randomBytes(16).toString('base64url');
     return `${id}.${this.#sealOf(account, id)}`;
+  }
+
+  async #countAll(counts: readonly (readonly [string, number, number])[]): Promise<void> {
+    for (const count of counts) {
+      const { within, retryAfterMs } = await this.#limits.countWithin(...count);
+      if (!within) throw tooManyLogins(Math.max(1, Math.ceil(retryAfterMs / 1_000)));
+    }
   }
 
   #isDeviceOf(account: string, device: string | undefined): boolean {

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import { ConsoleAccess } from '../../src/operations/console/console-access.ts';
+import { LoginLimits } from '../../src/operations/console/login-limits.ts';
+import { aRedisCoordination } from '../support/harness/a-redis-coordination.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+
+const KEY = randomBytes(32);
+const clock = new TestClock(Date.now());
+const NOBODY = { find: () => undefined, list: () => [], locked: () => [], isLocked: () => false };
+
+const accessOn = (coordination: Coordination): ConsoleAccess =>
+  new ConsoleAccess({
+    sessions: coordination,
+    tokens: coordination,
+    operators: NOBODY,
+    passwords: { hash: async () => '', verify: async () => false },
+    limits: new LoginLimits(coordination, KEY),
+    provider: undefined,
+    sealKey: KEY,
+    clock,
+    audit: undefined,
+  });
+
+describe('sessions of the console over replicas', function () {
+  this.timeout(60_000);
+  const redis = onRedis();
+
+  it('are begun on one, used on another, and ended on all at once; Redis has no token', async () => {
+    const settings = { ...redis().settings, prefix: 'console' };
+    const [one, other] = await Promise.all([
+      aRedisCoordination(settings),
+      aRedisCoordination(settings, { replica: 'replica-2' }),
+    ]);
+    try {
+      const [here, there] = [accessOn(one.coordination), accessOn(other.coordination)];
+      const terms = {
+        requestId: 'r',
+        from: { address: '192.0.2.1', device: undefined },
+        replaces: undefined,
+      };
+      const link = await here.issueLink(undefined);
+      const { token } = await there.loginByLink(link, terms);
+
+      expect(await rejection(here.loginByLink(link, terms))).to.include({ code: 'FORBIDDEN' });
+      expect((await here.openSession(token))?.person.operator).to.equal('owner');
+      expect((await there.openSession(token))?.csrf).to.be.a('string');
+      for (const key of await redis().client.keys('console:*'))
+        expect((await redis().client.dumpBuffer(key))?.includes(token), key).to.not.equal(true);
+      await there.logOut(token);
+      expect(await here.openSession(token)).to.equal(undefined);
+      for (let n = 0; n < 58; n++)
+        await (n % 2 ? here : there).loginByLink(`guess ${n}`, terms).catch(() => undefined);
+      expect(await rejection(here.loginByLink('guess', terms))).to.include({
+        code: 'RATE_LIMITED',
+      });
+    } finally {
+      await Promise.all([one.stop(), other.stop()]);
+    }
+  });
+});
