@@ -44,6 +44,23 @@ for tool in stat cat rm mv ln mkdir rmdir chmod readlink find xargs head tail dd
   command -v "$tool" >/dev/null || refuse "lacking $tool"
 done
 
+# Waits for `printer`, which prints in the background. Where the input ends before it does, so did the way
+# to whoever takes that, and it would wait for ever: it is killed.
+await_printer() {
+  exec 5<&0
+  trap 'kill "$printer" 2>/dev/null; kill "$watcher" 2>/dev/null; exit' TERM HUP INT
+  (
+    while IFS= read -r _; do :; done
+    kill -s TERM "$$"
+  ) <&5 >/dev/null 2>&1 &
+  watcher=$!
+  exec 5<&-
+  wait "$printer"
+  printed=$?
+  kill "$watcher" 2>/dev/null
+  return "$printed"
+}
+
 # Prints what `$1` is, a line; the last link is followed where `$2` is `-L`.
 show() {
   shown=$(stat ${2:-} -c "$FORMAT" -- "$1" 2>&1) || complain "$shown"

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { connectRaw, HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
+import type { RawConnection } from '../support/harness/http-client.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { realTemplate } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
+
+const PATIENCE_MS = 60_000;
+const STARTS = 6;
+const OLD = 'what was there before';
+/** More than all buffers on the way hold. */
+const LARGE = 48 << 20;
+const UPLOAD = 4 << 20;
+const COUNTING = 'i=0; while :; do i=$((i + 1)); echo $i; sleep 0.05; done';
+
+/** All is under way in one sandbox by one replica when that is killed; the other one goes on. */
+describe('a replica that is killed, with a real node', function () {
+  this.timeout(120_000);
+  const cluster = onTheRealNode();
+  const replicas = onReplicas(cluster, { count: 2 });
+  let key: string;
+  let other: HttpClient;
+  let id: string;
+  let reader: EventReader;
+  let upload: RawConnection;
+  let download: RawConnection;
+  let starts: readonly Promise<HttpAnswer>[];
+  const opened: { readonly close: () => void }[] = [];
+
+  const headers = (): Readonly<Record<string, string>> => ({ 'SERVICE-API-KEY': key });
+  const at = (path: string): string => `/sandboxes/${id}/${path}`;
+  const inside = async (command: string): Promise<string> => {
+    const { json } = await untilAnswered(200, () => other.post(at('exec'), { command }));
+    return String(json.stdout);
+  };
+  const start = (client: HttpClient, n: number): Promise<HttpAnswer> =>
+    client.post(
+      at('processes'),
+      { command: `exec sleep ${90_000 + n}`, tag: 'started' },
+      { headers: { 'Idempotency-Key': `start-${n}` } },
+    );
+  const raw = async (method: string, path: string, more = ''): Promise<RawConnection> => {
+    const connection = await connectRaw(replicas().replica(0).port);
+    connection.socket.write(
+      `${method} ${at(path)} HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${key}\r\n${more}\r\n`,
+    );
+    return connection;
+  };
+
+  before('a sandbox in which all is under way', async function () {
+    this.timeout(120_000);
+    await cluster().apply(realTemplate('waits', ['sleep', '1000000']));
+    key = await replicas().tenant('tenant', 'alice');
+    const killed = new HttpClient(replicas().replica(0).port, key);
+    other = new HttpClient(replicas().replica(1).port, key);
+    opened.push(killed, other);
+    const pool = { name: 'waits', templateName: 'waits', replicas: 1 };
+    await untilAnswered(201, () => killed.post('/sandboxpools', pool), PATIENCE_MS);
+    const claim = (): Promise<HttpAnswer> => killed.post('/sandboxes', { poolName: 'waits' });
+    const { json } = await untilAnswered(201, claim, PATIENCE_MS);
+    id = String(json.sandbox?.['sandboxId']);
+    await inside(
+      `mkdir /tmp/up; printf '${OLD}' >/tmp/up/file; head -c ${LARGE} /dev/zero >/tmp/large`,
+    );
+
+    reader = await EventReader.post(replicas().replica(0).port, at('processes'), {
+      headers: headers(),
+      body: { command: COUNTING, tag: 'counts' },
+    });
+    opened.push(reader.read());
+    await reader.until((events) => events.length > 3, 'it counts', PATIENCE_MS);
+    download = await raw('GET', 'files?path=/tmp/large');
+    await eventually(() => download.received().length > 0, 'the download began', PATIENCE_MS);
+    download.socket.pause();
+    upload = await raw('PUT', 'files?path=/tmp/up/file', `Content-Length: ${UPLOAD}\r\n`);
+    upload.socket.write(Buffer.alloc(UPLOAD / 2, 'x'));
+    await eventually(
+      async () => Number(await inside('ls -A /tmp/up | wc -l')) > 1,
+      'the upload has a draft',
+      PATIENCE_MS,
+    );
+    starts = Array.from({ length: STARTS }, (_, n) => start(killed, n));
+    await Promise.race(starts);
+    await replicas().replica(0).kill();
+    download.socket.resume();
+  });
+  after(() => {
+    for (const each of opened) each.close();
+  });
+
+  it('leaves of each start one process or none, and its repetition finds it', async () => {
+    const answers = await Promise.allSettled(starts);
+    for (const answer of answers)
+      if (answer.status === 'fulfilled') expect(answer.value.status).to.equal(201);
+    const numbers = Array.from({ length: STARTS }, (_, n) => n);
+    const again = await Promise.all(
+      numbers.map((n) => untilAnswered(201, () => start(other, n), PATIENCE_MS)),
+    );
+    const answered = (each: HttpAnswer): string =>
+      (each.json as { process?: { processId?: string } }).process?.processId ?? '';
+
+    const ids = again.map(answered);
+    expect(new Set(ids).size).to.equal(STARTS);
+    for (const [n, answer] of answers.entries())
+      if (answer.status === 'fulfilled') expect(answered(answer.value)).to.equal(ids[n]);
+    const { json } = await other.get(at('processes'));
+    const known = json.items?.filter(({ tag }) => tag === 'started');
+    expect(known?.map(({ status }) => status)).to.deep.equal(ids.map(() => 'Running'));
+    expect(Number(await inside(countOf('sleep 9000')))).to.equal(STARTS);
+  });
+
+  it('cuts its streams, and another one goes on behind the last event', async () => {
+    await eventually(() => reader.ended, 'the stream was cut');
+    const seen = reader.events.filter(({ event }) => event === 'stdout');
+    expect(reader.events.some(({ event }) => event === 'end')).to.equal(false);
+    const [begun] = reader.events;
+    const process = begun?.data['process'] as { readonly processId: string } | undefined;
+    const processId = String(process?.processId);
+
+    const on = await EventReader.open(
+      replicas().replica(1).port,
+      at(`processes/${processId}/output?from=${seen.at(-1)?.id}`),
+      headers(),
+    );
+    await on.read().until((events) => events.length > 3, 'it counts on', PATIENCE_MS);
+    const text = [...seen, ...on.events].map(({ data }) => String(data['data'])).join('');
+    on.close();
+    const numbers = text.trim().split('\n').map(Number);
+    expect(numbers).to.deep.equal(numbers.map((_, n) => n + 1));
+    expect((await other.delete(at(`processes/${processId}`))).status).to.equal(200);
+  });
+
+  it('leaves the old file whole, and no draft of the upload that it was carrying', async () => {
+    expect(await upload.closed(PATIENCE_MS)).to.not.include(' 20');
+    expect((await other.get(at('files?path=/tmp/up/file'))).text).to.equal(OLD);
+    await eventually(
+      async () => (await inside('ls -A /tmp/up')) === 'file\n',
+      'its draft is gone',
+      PATIENCE_MS,
+    );
+
+    const content = Buffer.alloc(UPLOAD, 'y');
+    const written = await other.send('PUT', at('files?path=/tmp/up/file'), {
+      raw: content,
+      headers: { 'Content-Type': 'application/octet-stream' },
+    });
+    expect(written.status).to.equal(200);
+    expect(await inside('tr -d y </tmp/up/file | wc -c; wc -c </tmp/up/file')).to.equal(
+      `0\n${UPLOAD}\n`,
+    );
+  });
+
+  it('cuts its downloads short of what they announced, and nothing goes on to read', async () => {
+    const received = await download.closed(PATIENCE_MS);
+    expect(received).to.match(new RegExp(`^HTTP/1.1 200 [^]*content-length: ${LARGE}\r\n`, 'i'));
+    expect(received.length).to.be.below(LARGE);
+    await eventually(
+      async () => Number(await inside(opensOf('/tmp/large'))) === 0,
+      'nobody reads the file',
+      PATIENCE_MS,
+    );
+
+    const end = await other.get(at('files?path=/tmp/large'), { headers: { Range: 'bytes=-4' } });
+    expect([end.status, end.text]).to.deep.equal([206, '\0\0\0\0']);
+  });
+});
+
+/** Counts processes by their command line; that of who looks has other words. */
+const countOf = (words: string): string =>
+  `for p in /proc/[0-9]*; do tr '\\0' ' ' 2>/dev/null <$p/cmdline; echo; done | ` +
+  `grep -c '[${words[0]}]${words.slice(1)}'; :`;
+
+/** Counts who has the file open. */
+const opensOf = (path: string): string =>
+  `ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '> ${path}$'; :`;
