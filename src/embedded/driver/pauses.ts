@@ -53,6 +53,8 @@ export class Pauses {
     } catch (error) {
       if (!paused || error instanceof InstanceGone) throw error;
       await this.#takeBack(record);
+      // A spawner that came meanwhile was told by the record that was; another is told by this one.
+      if (!this.#paused.has(id)) await client.freeze(id, false).catch(() => {});
       throw error;
     }
   }
@@ -62,7 +64,7 @@ export class Pauses {
     const { records } = this.#deps;
     const pausedAt = record.claim?.pausedAt;
     for (let now: InstanceRecord | undefined = record, tries = 0; now; tries += 1) {
-      if (pausedAt === undefined || now.claim?.pausedAt !== pausedAt) return;
+      if (pausedAt === undefined || now.claim?.pausedAt !== pausedAt) return this.know(now);
       try {
         return this.know(await records.amend(now.id, { pausedAt: null }, now.revision));
       } catch (error) {

@@ -7,7 +7,8 @@ import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 
 describe('a pause that fails', () => {
-  it('leaves a record that says that it runs, also where that has moved meanwhile', async () => {
+  it('leaves a record that says that it runs, also where that has moved, and it does', async () => {
+    const ordered: (readonly [boolean, number | undefined])[] = [];
     let record = { id: 'i', revision: '1', state: 'claimed', claim: {} } as InstanceRecord;
     const amend = async (id: string, change: ClaimChange, seen: string) => {
       if (seen !== record.revision) throw new RecordConflict(`instance ${id} has moved`);
@@ -27,8 +28,9 @@ describe('a pause that fails', () => {
       },
       client: {
         hello: undefined,
-        freeze: async () => {
-          await amend('i', { idleTimeoutMs: 5 }, record.revision);
+        freeze: async (_id, frozen) => {
+          ordered.push([frozen, record.claim?.pausedAt]);
+          if (frozen) await amend('i', { idleTimeoutMs: 5 }, record.revision);
           throw new NotJoinable('a process of it does not stand still');
         },
       },
@@ -37,5 +39,10 @@ describe('a pause that fails', () => {
 
     expect(await rejection(pauses.amend('i', { pausedAt: 7 }, '1'))).to.be.instanceOf(NotJoinable);
     expect(record.claim).to.not.have.property('pausedAt');
+    // A spawner that came meanwhile may have been told to hold it by the record that was.
+    expect(ordered).to.deep.equal([
+      [true, 7],
+      [false, undefined],
+    ]);
   });
 });
