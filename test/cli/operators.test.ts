@@ -1,0 +1,139 @@
+import { expect } from 'chai';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ControlServer } from '../../src/control/control-server.ts';
+import { controlCommands } from '../../src/daemon/console-commands.ts';
+import { operatorEntry } from '../../src/identity/operator-entry.ts';
+import { OperatorsFile } from '../../src/identity/operators-file.ts';
+import { OperatorCommands } from '../../src/operations/console/operator-commands.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { cli, cliHere, startCliInTerminal, terminalWasRestored } from './cli-support.ts';
+
+const PASSWORD = 'correct horse battery staple';
+
+describe('sandpool operators, sandpool console', function () {
+  this.timeout(60_000);
+  let dataDir: string;
+  let control: ControlServer;
+  let operators: OperatorsFile;
+  let env: Readonly<Record<string, string>>;
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'operators-'));
+    env = { SANDPOOL_DATA_DIR: dataDir };
+    operators = new OperatorsFile(join(dataDir, 'keys', 'operators.json'));
+    const quick = {
+      hash: async (password: string) => `$argon2id$${Buffer.from(password).toString('hex')}`,
+      verify: async () => false,
+    };
+    control = new ControlServer({
+      dataDir,
+      backup: () => Promise.reject(new Error('none')),
+      commands: controlCommands({
+        changes: new OperatorCommands({
+          operators,
+          change: operators,
+          entryOf: (given) => operatorEntry(given, quick),
+          sessions: { endConsoleSessionsOf: async () => 2 },
+          clock: new TestClock(),
+        }),
+        linkFor: async (as) => `http://localhost:8080/console/link?token=${as ?? 'owner'}`,
+        audit: undefined,
+      }),
+      log: quietLog,
+    });
+    await control.start();
+  });
+  after(async () => {
+    await control.stop();
+    rmSync(dataDir, { recursive: true });
+  });
+  afterEach(() => rmSync(join(dataDir, 'keys'), { recursive: true, force: true }));
+
+  const hashOf = (name: string): string =>
+    Buffer.from(operators.find(name)?.passwordHash.slice(10) ?? '', 'hex').toString();
+
+  it('takes a password from the standard input, its first line', async () => {
+    const added = await cli(
+      ['operators', 'add', 'ada', '--role', 'admin', '--user', 'ada-ci'],
+      env,
+      `${PASSWORD}\r\nmore`,
+    );
+
+    expect(added).to.include({ code: 0, stdout: 'ada is added\n', stderr: '' });
+    expect(hashOf('ada')).to.equal(PASSWORD);
+    expect(operators.find('ada')).to.deep.include({ role: 'admin', users: ['ada-ci'] });
+  });
+
+  it('asks for a password twice on a terminal, and shows none of it', async () => {
+    const terminal = startCliInTerminal(['operators', 'add', 'ada'], env);
+    await terminal.shows('Password: ');
+    terminal.pty.write(`${PASSWORD}x\u007f\r`);
+    await terminal.shows('Again: ');
+    terminal.pty.write(`${PASSWORD}\r`);
+    await terminal.shows('ada is added');
+
+    expect(await terminal.ended).to.equal(0);
+    expect(terminal.output()).to.not.contain('horse');
+    expect(terminalWasRestored(terminal.output())).to.equal(true);
+    expect(hashOf('ada')).to.equal(PASSWORD);
+  });
+
+  it('takes no password as an argument, no short one, and none at all', async () => {
+    const asArgument = await cliHere(['operators', 'add', 'ada', '--password', PASSWORD], env);
+    const none = await cliHere(['operators', 'add', 'ada'], env);
+
+    expect(asArgument.code).to.equal(2);
+    expect(none.code).to.equal(1);
+    expect(none.stderr).to.contain('there is no password on the standard input');
+    expect(operators.list()).to.deep.equal([]);
+  });
+
+  it('lists, locks, unlocks and removes', async () => {
+    await cli(['operators', 'add', 'ada'], env, PASSWORD);
+    const run = async (...args: readonly string[]): Promise<string> => {
+      const { stdout, stderr } = await cliHere(['operators', ...args], env);
+      return stdout + stderr;
+    };
+    const issuer = 'https://login.example.com#7';
+
+    expect(await run('lock', 'ada')).to.equal('ada is locked; sessions that ended: 2\n');
+    await run('lock', issuer);
+    expect(await run('list')).to.equal(
+      [
+        'NAME                         ROLE      USERS  STATUS',
+        'ada                          operator  ada    locked',
+        `${issuer}  -         -      locked`,
+        '',
+      ].join('\n'),
+    );
+    expect(await run('unlock', 'ada')).to.equal('ada is no longer locked\n');
+    expect(await run('remove', 'ada')).to.equal('ada is removed; sessions that ended: 2\n');
+    expect(await run('remove', 'ada')).to.contain('there is no operator ada');
+    await run('unlock', issuer);
+    expect(await run('list')).to.contain('no operators yet');
+  });
+
+  it('prints an entry for a Secret, which operators.json takes', async () => {
+    const { stdout } = await cli(['operators', 'entry', 'ada', '--role', 'viewer'], {}, PASSWORD);
+    mkdirSync(join(dataDir, 'keys'));
+    writeFileSync(join(dataDir, 'keys', 'operators.json'), stdout);
+
+    expect(operators.find('ada')).to.include({ role: 'viewer' });
+    expect(operators.find('ada')?.passwordHash).to.match(/^\$argon2id\$v=19\$/);
+    expect(readFileSync(join(dataDir, 'keys', 'operators.json'), 'utf8')).to.not.contain('horse');
+  });
+
+  it('prints a link that logs in, an operator’s with --as', async () => {
+    expect((await cliHere(['console', 'login'], env)).stdout).to.equal(
+      'http://localhost:8080/console/link?token=owner\n',
+    );
+    expect((await cliHere(['console', 'login', '--as', 'ada'], env)).stdout).to.equal(
+      'http://localhost:8080/console/link?token=ada\n',
+    );
+    mkdirSync(join(dataDir, 'keys'));
+    const elsewhere = await cliHere(['console', 'login', '--data-dir', join(dataDir, 'keys')]);
+    expect(elsewhere.stderr).to.contain('no daemon runs on the data folder');
+  });
+});
