@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { v7 } from 'uuid';
 import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
 import type { ApiClient } from '../../src/k8s/api/api-calls.ts';
-import { podOf, podPath, podsPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { podOf, podPath, podsPath } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { poolRecordOf } from '../../src/k8s/records/pool-resource.ts';
 import { type ResolvedPool } from '../../src/k8s/records/resolved-pool.ts';
 import type { ResourceObject } from '../../src/k8s/records/resource.ts';

@@ -1,6 +1,6 @@
 import { eventually } from '../../local-cluster/eventually.ts';
 import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
-import { podsPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { podsPath } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 
 interface SeenPod {
   readonly metadata: { readonly name: string; readonly resourceVersion: string };

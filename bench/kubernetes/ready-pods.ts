@@ -1,4 +1,4 @@
-import { podsPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { podsPath } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { eventually } from '../../local-cluster/eventually.ts';
 

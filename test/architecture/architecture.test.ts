@@ -342,6 +342,13 @@ describe('the source tree', () => {
     expect(mended, 'no longer needs an entry').to.deep.equal([]);
   });
 
+  it('has no room of more than 25 files', () => {
+    const rooms = new Map<string, number>();
+    for (const { path } of files) rooms.set(dirname(path), (rooms.get(dirname(path)) ?? 0) + 1);
+
+    expect([...rooms].filter(([, size]) => size > 25)).to.deep.equal([]);
+  });
+
   it('has no interface of more than 20 methods, and hands on 10 dependencies at most', () => {
     const wide = files.flatMap(({ path, withStrings }) =>
       [...withStrings.matchAll(INTERFACE)].flatMap(([, name = '', above = '', body = '']) => {

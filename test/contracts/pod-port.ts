@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Duplex } from 'node:stream';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
-import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { received } from '../support/harness/received.ts';
 import type { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { InstanceGone, type Terminal } from '../../src/contracts/sandbox-driver.ts';
-import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 import type { PodProgram } from '../support/builders/a-pod.ts';

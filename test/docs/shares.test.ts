@@ -70,10 +70,10 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING'],
   ],
   'starts on Kubernetes': [
-    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_AT_ONCE_OF_TENANT'],
-    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_WAITING_OF_TENANT'],
-    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_AT_ONCE'],
-    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_WAITING'],
+    ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_AT_ONCE_OF_TENANT'],
+    ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_AT_ONCE'],
+    ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_WAITING'],
   ],
   'ends of what nobody waits for': [
     ['src/actors/sandbox/retirement-limiter.ts', 'SHARE_OF_NAMESPACE'],

@@ -1,6 +1,6 @@
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
-import { NodeSilent, type PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
-import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { NodeSilent, type PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
+import { podPath } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { rewritten, sandboxPath } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceFact, InstanceRecord } from '../../src/model/sandbox.ts';

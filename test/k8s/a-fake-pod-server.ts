@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { apiServer } from '../../src/k8s/api/api-client.ts';
-import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { PodStreams } from '../../src/k8s/streams/pod-streams.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { json, plainAccess } from './a-fake-api-server.ts';

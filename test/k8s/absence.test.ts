@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ApiRefused, isAbsent, notFound, refusedBy } from '../../src/k8s/api/api-errors.ts';
-import { presenceOf, unjoinable } from '../../src/k8s/sandboxes/pod-presence.ts';
+import { presenceOf, unjoinable } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aClientOf, aFakeApiServer, json } from './a-fake-api-server.ts';
 import { aDriver, anInstance } from './a-driver.ts';

@@ -6,7 +6,7 @@ import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { listFolder } from '../../src/k8s/files/file-list.ts';
 import { writeFile } from '../../src/k8s/files/file-write.ts';
 import { watchFolder } from '../../src/k8s/files/file-watch.ts';
-import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { GatheredBytes } from '../../src/k8s/streams/gathered-bytes.ts';
 import type { ScriptChannel } from '../../src/k8s/streams/script-channel.ts';
 import { rejection } from '../support/harness/rejection.ts';

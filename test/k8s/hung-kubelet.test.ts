@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import { refusalOf } from '../../src/http/router/error-table.ts';
-import { NodeSilent } from '../../src/k8s/sandboxes/pod-presence.ts';
+import { NodeSilent } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { IdleLook } from '../../src/k8s/sandboxes/idle-look.ts';
 import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
-import type { StoredPod } from '../../src/k8s/sandboxes/pod-resource.ts';
+import type { StoredPod } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { newSandboxObject, type StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact, Vitals } from '../../src/model/sandbox.ts';
 import { anOrder } from '../support/builders/instance-orders.ts';

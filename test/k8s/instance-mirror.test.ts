@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
-import { storedPodOf, type StoredPod } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { storedPodOf, type StoredPod } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import type { StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-errors.ts';
-import { PodCreator } from '../../src/k8s/sandboxes/pod-creator.ts';
+import { PodCreator } from '../../src/k8s/sandboxes/pods/pod-creator.ts';
 import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { aDefinition, ALICE, anOrder } from '../support/builders/instance-orders.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podOf, storedPodOf } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { podOf, storedPodOf } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
 import { aDefinition, anOrder } from '../support/builders/instance-orders.ts';
 

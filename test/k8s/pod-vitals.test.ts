@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { disruptionOf, vitalsOf, type PodStatus } from '../../src/k8s/sandboxes/pod-vitals.ts';
+import { disruptionOf, vitalsOf, type PodStatus } from '../../src/k8s/sandboxes/pods/pod-vitals.ts';
 
 const START = '2026-01-01T00:00:00Z';
 const up = { running: {} };

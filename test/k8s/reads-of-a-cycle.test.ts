@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
-import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { podPath } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import { claimSandbox } from '../../src/operations/claims/claim-sandbox.ts';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';

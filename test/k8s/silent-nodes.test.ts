@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
-import { isNodeSilent, NodeSilent } from '../../src/k8s/sandboxes/pod-presence.ts';
+import { isNodeSilent, NodeSilent } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { SILENT_MS, SilentNodes } from '../../src/k8s/sandboxes/silent-nodes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

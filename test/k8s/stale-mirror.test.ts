@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { podPath } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
 import {
   newSandboxObject,

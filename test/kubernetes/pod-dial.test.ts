@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { v7 } from 'uuid';
 import { InstanceGone, NotJoinable, PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
-import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { podPortSuite } from '../contracts/pod-port.ts';
 import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
 import { received } from '../support/harness/received.ts';

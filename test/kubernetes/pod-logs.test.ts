@@ -3,7 +3,7 @@ import vm from 'node:vm';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { LogsGone, NotJoinable, type LogLine } from '../../src/contracts/sandbox-driver.ts';
-import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { Following } from '../support/harness/log-following.ts';
 import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';

@@ -5,7 +5,7 @@ import type { ApiClient, ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
 import type { PodStreams } from '../../src/k8s/sandboxes/instance-access.ts';
-import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { podPath } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';

@@ -3,7 +3,7 @@ import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/s
 import { measuredDriver } from '../../src/metrics/measured-driver.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
 import { Reflector } from '../../src/k8s/api/reflector.ts';
-import { Mirror } from '../../src/model/mirror.ts';
+import { Mirror } from '../../src/model/mirror/mirror.ts';
 import { aDatabase } from '../embedded/store/a-database.ts';
 import { aClientOf, aFakeApiServer, json } from '../k8s/a-fake-api-server.ts';
 import { FakeCollection, type FakeObject } from '../k8s/a-fake-collection.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { Mirror } from '../../src/model/mirror.ts';
-import type { MirrorChange, MirrorList, Version } from '../../src/model/mirror-terms.ts';
+import { Mirror } from '../../src/model/mirror/mirror.ts';
+import type { MirrorChange, MirrorList, Version } from '../../src/model/mirror/mirror-terms.ts';
 
 /** What is kept of an object: enough to tell which one it is, and how old. */
 export interface Kept {

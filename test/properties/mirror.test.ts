@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Mirror } from '../../src/model/mirror.ts';
-import type { Version } from '../../src/model/mirror-terms.ts';
+import { Mirror } from '../../src/model/mirror/mirror.ts';
+import type { Version } from '../../src/model/mirror/mirror-terms.ts';
 import { check } from './check.ts';
 import { MirrorWorld, mirrorSteps } from './mirror-world.ts';
 import { runs } from '../support/harness/runs.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { LogsGone, type LogLine } from '../../src/contracts/sandbox-driver.ts';
-import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { Following } from '../support/harness/log-following.ts';
 import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';

@@ -9,7 +9,7 @@ import {
   type ApprovalRecord,
   type ApprovalStatus,
 } from '../../model/approvals/approval.ts';
-import { isNewer } from '../../model/revision-order.ts';
+import { isNewer } from '../../model/mirror/revision-order.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { type MirrorFollower, RecordMirror } from '../runtime/record-mirror.ts';
 

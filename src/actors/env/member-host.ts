@@ -13,7 +13,7 @@ import { envMemberMachine } from '../../machines/env/member-machine.ts';
 import type { EnvRecord, MemberState } from '../../model/envs/env.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { RecentSet } from '../../lib/recent-set.ts';
-import { isNewer } from '../../model/revision-order.ts';
+import { isNewer } from '../../model/mirror/revision-order.ts';
 import { shardOf } from '../../model/shards.ts';
 import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';

@@ -2,7 +2,7 @@ import type { RecordChange, Records } from '../../contracts/record-store.ts';
 import { RecentSet } from '../../lib/recent-set.ts';
 import { SharedReads, type SharedReadsDeps } from '../../lib/shared-reads.ts';
 import type { Revision } from '../../model/identifiers.ts';
-import { isNewer } from '../../model/revision-order.ts';
+import { isNewer } from '../../model/mirror/revision-order.ts';
 import { SerializedWriter } from './serialized-writer.ts';
 
 export interface RecordMirrorDeps<T extends { readonly revision: Revision }> {

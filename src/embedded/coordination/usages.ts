@@ -1,7 +1,7 @@
 import type { Confirmation, QuotaEntry, Quotas } from '../../contracts/coordination/quotas.ts';
 import type { Revision } from '../../model/identifiers.ts';
 import { eachResource, type QuotaResource } from '../../model/quota.ts';
-import { isNewer } from '../../model/revision-order.ts';
+import { isNewer } from '../../model/mirror/revision-order.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
 /** A name's part of a usage: what its record said last, and what is reserved, by attempt. */

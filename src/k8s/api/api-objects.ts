@@ -1,4 +1,4 @@
-import type { Version } from '../../model/mirror-terms.ts';
+import type { Version } from '../../model/mirror/mirror-terms.ts';
 import { ApiUnreachable } from './api-errors.ts';
 
 /** The identity that every object of the API server states. */

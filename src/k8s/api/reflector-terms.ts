@@ -1,7 +1,7 @@
 import type { Metrics } from '../../contracts/metrics.ts';
 import type { ApiClient } from './api-calls.ts';
 import type { Log } from '../../contracts/log.ts';
-import type { Mirror } from '../../model/mirror.ts';
+import type { Mirror } from '../../model/mirror/mirror.ts';
 import { type ReflectorTimings } from './reflector-timings.ts';
 
 export interface ReflectorDeps<T> {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import type { WatchEvent } from './api-calls.ts';
-import type { Mirror } from '../../model/mirror.ts';
-import type { Version } from '../../model/mirror-terms.ts';
+import type { Mirror } from '../../model/mirror/mirror.ts';
+import type { Version } from '../../model/mirror/mirror-terms.ts';
 import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
 import {
   identityOf,

@@ -1,4 +1,4 @@
-import type { Mirror } from '../../model/mirror.ts';
+import type { Mirror } from '../../model/mirror/mirror.ts';
 import type { ApiClient } from './api-calls.ts';
 import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
 import { compareVersions } from './resource-version.ts';

@@ -1,4 +1,4 @@
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { readScript, type PodScript } from '../streams/pod-script.ts';
 
 /** A file or folder in a container; `path` is bytes. */

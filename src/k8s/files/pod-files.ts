@@ -15,7 +15,7 @@ import {
   type WrittenTree,
 } from '../../contracts/files.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { askPodBytes } from '../streams/ask-pod.ts';
 import type { PodLinks } from '../streams/pod-links.ts';
 import { scriptLines } from '../streams/pod-script.ts';

@@ -4,8 +4,8 @@ import { ApiUnreachable, refusedBy } from '../api/api-errors.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { LogLines } from './log-lines.ts';
 import type { LogPiece } from './log-place.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
-import { podPath } from '../sandboxes/pod-resource.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
+import { podPath } from '../sandboxes/pods/pod-resource.ts';
 
 export interface LogSourceTerms {
   readonly access: ClusterAccess;

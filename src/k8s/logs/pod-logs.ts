@@ -27,7 +27,7 @@ import {
   presenceOf,
   type PodPresence,
   type PodTarget,
-} from '../sandboxes/pod-presence.ts';
+} from '../sandboxes/pods/pod-presence.ts';
 import { SeenLogs } from './seen-logs.ts';
 
 export interface PodLogsDeps extends LogSourceTerms {

@@ -1,4 +1,4 @@
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
 const MOST_LOGS = 10_000;
 

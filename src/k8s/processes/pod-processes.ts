@@ -14,7 +14,7 @@ import {
 import { ENDED_PROCESSES, INPUT_BYTES, LIVE_PROCESSES } from '../../model/process.ts';
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { askPod } from '../streams/ask-pod.ts';
 import { execOrder } from '../streams/exec-scripts.ts';
 import type { PodLinks } from '../streams/pod-links.ts';

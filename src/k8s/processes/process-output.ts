@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { ProcessGone, type OutputRequest } from '../../contracts/processes.ts';
 import type { ProcessFact, ProcessOutput } from '../../model/process.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { askPod } from '../streams/ask-pod.ts';
 import type { PodLinks } from '../streams/pod-links.ts';
 import { scriptLines } from '../streams/pod-script.ts';

@@ -18,8 +18,8 @@ import type { ApiClient } from '../api/api-calls.ts';
 import { InstanceFiles } from './instance-files.ts';
 import { InstanceProcesses } from './instance-processes.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
-import { unjoinable, type PodTarget } from './pod-presence.ts';
-import { PodProbes } from './pod-probes.ts';
+import { unjoinable, type PodTarget } from './pods/pod-presence.ts';
+import { PodProbes } from './pods/pod-probes.ts';
 import type { PodStreams as RealPodStreams } from '../streams/pod-streams.ts';
 import type { SilentNodes } from './silent-nodes.ts';
 

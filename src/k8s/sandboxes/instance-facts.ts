@@ -1,7 +1,7 @@
 import { podNameOf } from '../../model/identifiers.ts';
-import type { Version } from '../../model/mirror-terms.ts';
+import type { Version } from '../../model/mirror/mirror-terms.ts';
 import type { End, Gone, InstanceRecord, Vitals } from '../../model/sandbox.ts';
-import type { StoredPod } from './pod-resource.ts';
+import type { StoredPod } from './pods/pod-resource.ts';
 import { keyOf } from '../api/api-objects.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
 

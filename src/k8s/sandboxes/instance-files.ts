@@ -18,7 +18,7 @@ import type {
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { PodPlace } from '../files/file-scripts.ts';
 import type { PodFiles } from '../files/pod-files.ts';
-import type { PodTarget } from './pod-presence.ts';
+import type { PodTarget } from './pods/pod-presence.ts';
 
 export interface InstanceFilesDeps {
   /** Goes a way into the Pod's container. */

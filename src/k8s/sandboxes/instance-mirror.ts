@@ -1,7 +1,7 @@
 import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
-import { Mirror } from '../../model/mirror.ts';
+import { Mirror } from '../../model/mirror/mirror.ts';
 import type { InstanceFact, Vitals } from '../../model/sandbox.ts';
-import type { StoredPod } from './pod-resource.ts';
+import type { StoredPod } from './pods/pod-resource.ts';
 import { keyOf } from '../api/api-objects.ts';
 import { Slices } from '../api/slices.ts';
 import type { LaterSandbox } from './later-sandbox.ts';

@@ -11,7 +11,7 @@ import {
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
 import type { PodProcesses } from '../processes/pod-processes.ts';
-import type { PodTarget } from './pod-presence.ts';
+import type { PodTarget } from './pods/pod-presence.ts';
 
 export interface InstanceProcessesDeps {
   /** As `InstanceAccess.enterAny`. */

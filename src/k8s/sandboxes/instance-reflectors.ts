@@ -2,12 +2,12 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
-import { Mirror } from '../../model/mirror.ts';
+import { Mirror } from '../../model/mirror/mirror.ts';
 import { SharedReads } from '../../lib/shared-reads.ts';
 import type { ApiServer } from '../api/api-calls.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
-import { podsPath, storedPodOf, type StoredPod } from './pod-resource.ts';
+import { podsPath, storedPodOf, type StoredPod } from './pods/pod-resource.ts';
 import { Reflector } from '../api/reflector.ts';
 import { type LaterSandbox, laterSandboxOf } from './later-sandbox.ts';
 import {

@@ -27,8 +27,8 @@ import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../.
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { ApiClient, ApiServer } from '../api/api-calls.ts';
 import { isAbsent, isRefused, notFound } from '../api/api-errors.ts';
-import { DoubtedPods } from './doubted-pods.ts';
-import { PodCreator } from './pod-creator.ts';
+import { DoubtedPods } from './pods/doubted-pods.ts';
+import { PodCreator } from './pods/pod-creator.ts';
 import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
 import { imageFaultOf } from './image-reference.ts';
@@ -36,12 +36,12 @@ import { InstanceAccess, type PodStreams } from './instance-access.ts';
 import { InstanceMirror } from './instance-mirror.ts';
 import { listPageOf } from '../api/api-objects.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
-import { PodRemoval } from './pod-removal.ts';
-import { podPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
+import { PodRemoval } from './pods/pod-removal.ts';
+import { podPath, storedPodOf, type PodSettings, type StoredPod } from './pods/pod-resource.ts';
 import type { OutdatedReport } from '../records/resource-records.ts';
 import type { Seals } from '../records/seals.ts';
 import { SilentNodes } from './silent-nodes.ts';
-import { placedProbes } from './probe-places.ts';
+import { placedProbes } from './pods/probe-places.ts';
 import {
   REQUEST_LABEL,
   requestLabel,

@@ -1,5 +1,5 @@
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import type { PodLinks } from './pod-links.ts';
 import type { PodScript } from './pod-script.ts';
 import { ScriptChannel } from './script-channel.ts';

@@ -2,7 +2,7 @@ import { ContainerGone, InstanceGone } from '../../contracts/sandbox-driver.ts';
 import { END_SCRIPT } from './exec-scripts.ts';
 import { runScript } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
-import { requireJoinable, type PodTarget } from '../sandboxes/pod-presence.ts';
+import { requireJoinable, type PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
 /** Describes what is left of a command or terminal, and which signal it gets first. */
 export interface Leftover {

@@ -1,6 +1,6 @@
 import type { ChannelSocket } from './channel-socket.ts';
 import type { PodLinks } from './pod-links.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
 /** Channels of a command. The status comes once, when it has ended or could not be begun. */
 export const STDIN = 0;

@@ -2,7 +2,7 @@ import type { PortConnection } from '../../contracts/sandbox-driver.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { KeptTunnels } from './kept-tunnels.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterWhileLooking, type PodTarget } from '../sandboxes/pod-presence.ts';
+import { enterWhileLooking, type PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { portOverChannels } from './port-channels.ts';
 import { PortTunnel } from './port-tunnel.ts';
 

@@ -27,7 +27,7 @@ import {
   NodeSilent,
   requireJoinable,
   type PodTarget,
-} from '../sandboxes/pod-presence.ts';
+} from '../sandboxes/pods/pod-presence.ts';
 import { endTree } from './end-tree.ts';
 
 const TIMED_OUT = 124;

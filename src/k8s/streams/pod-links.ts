@@ -3,9 +3,9 @@ import type { Log } from '../../contracts/log.ts';
 import type { ApiClient } from '../api/api-calls.ts';
 import { ChannelSocket, type ChannelSocketTerms, type Subprotocol } from './channel-socket.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
-import { podPath } from '../sandboxes/pod-resource.ts';
+import { podPath } from '../sandboxes/pods/pod-resource.ts';
 
 export interface PodLinksDeps {
   readonly access: ClusterAccess;

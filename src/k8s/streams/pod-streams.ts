@@ -14,7 +14,7 @@ import { PodPorts } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import { PodLinks, type PodLinksDeps } from './pod-links.ts';
 import { PodLogs, type PodLogsDeps } from '../logs/pod-logs.ts';
-import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { attachToPod } from './pod-terminal.ts';
 
 export interface PodStreamsDeps

@@ -30,7 +30,7 @@ import {
   NodeSilent,
   requireJoinable,
   type PodTarget,
-} from '../sandboxes/pod-presence.ts';
+} from '../sandboxes/pods/pod-presence.ts';
 
 const BEGIN_MS = 30_000;
 /** From the end of a shell that was hung up until its exit code doesn't matter any more. */

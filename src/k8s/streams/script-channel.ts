@@ -7,7 +7,7 @@ import {
   NodeSilent,
   requireJoinable,
   type PodTarget,
-} from '../sandboxes/pod-presence.ts';
+} from '../sandboxes/pods/pod-presence.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { endTree } from './end-tree.ts';
 import { openCommand, STATUS, STDERR, STDIN, STDOUT, StatusReader } from './pod-command.ts';

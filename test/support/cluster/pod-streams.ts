@@ -2,7 +2,7 @@ import type { ExecOutcome, ExecRequest } from '../../../src/contracts/sandbox-dr
 import { apiServer } from '../../../src/k8s/api/api-client.ts';
 import type { ApiServer } from '../../../src/k8s/api/api-calls.ts';
 import { readClusterAccess, type ClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
-import type { PodTarget } from '../../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { PodStreams } from '../../../src/k8s/streams/pod-streams.ts';
 import { aPod, type PodProgram } from '../builders/a-pod.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';

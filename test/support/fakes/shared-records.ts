@@ -1,8 +1,8 @@
 import type { Clock } from '../../../src/contracts/clock.ts';
 import type { RecordChange, Records } from '../../../src/contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
-import { Mirror } from '../../../src/model/mirror.ts';
-import type { Version } from '../../../src/model/mirror-terms.ts';
+import { Mirror } from '../../../src/model/mirror/mirror.ts';
+import type { Version } from '../../../src/model/mirror/mirror-terms.ts';
 import type { WriteFault } from './memory-instance-records.ts';
 
 /**

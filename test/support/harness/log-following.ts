@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LogLine } from '../../../src/contracts/sandbox-driver.ts';
-import type { PodTarget } from '../../../src/k8s/sandboxes/pod-presence.ts';
+import type { PodTarget } from '../../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { eventually } from './eventually.ts';
 import type { PodStreamsUnderTest } from '../cluster/pod-streams.ts';
 

@@ -9,10 +9,10 @@ import {
   type ExecRequest,
   type PortConnection,
   type ProbeOutcome,
-} from '../../contracts/sandbox-driver.ts';
-import type { ApiClient } from '../api/api-calls.ts';
-import { isAbsent } from '../api/api-errors.ts';
-import { cleaned } from './cleaned-message.ts';
+} from '../../../contracts/sandbox-driver.ts';
+import type { ApiClient } from '../../api/api-calls.ts';
+import { isAbsent } from '../../api/api-errors.ts';
+import { cleaned } from '../cleaned-message.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';
 import { endpointProbeOf, podPath } from './pod-resource.ts';
 

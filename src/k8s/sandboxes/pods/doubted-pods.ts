@@ -1,12 +1,12 @@
-import type { Clock } from '../../contracts/clock.ts';
-import type { Log } from '../../contracts/log.ts';
-import { ConnectionPermits } from '../api/connection-permits.ts';
-import type { ApiClient } from '../api/api-calls.ts';
-import { versionOf } from '../api/api-objects.ts';
-import { notFound } from '../api/api-errors.ts';
-import type { InstanceMirror } from './instance-mirror.ts';
+import type { Clock } from '../../../contracts/clock.ts';
+import type { Log } from '../../../contracts/log.ts';
+import { ConnectionPermits } from '../../api/connection-permits.ts';
+import type { ApiClient } from '../../api/api-calls.ts';
+import { versionOf } from '../../api/api-objects.ts';
+import { notFound } from '../../api/api-errors.ts';
+import type { InstanceMirror } from '../instance-mirror.ts';
 import { podPath, storedPodOf } from './pod-resource.ts';
-import { POOL_LABEL } from './sandbox-resource.ts';
+import { POOL_LABEL } from '../sandbox-resource.ts';
 
 export interface DoubtedPodsDeps {
   readonly api: Pick<ApiClient, 'get' | 'patch'>;

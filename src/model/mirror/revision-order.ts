@@ -1,4 +1,4 @@
-import type { Revision } from './identifiers.ts';
+import type { Revision } from '../identifiers.ts';
 
 /**
  * Whether a revision of a record is newer than another of the same record: they are decimal numbers

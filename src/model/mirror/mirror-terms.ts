@@ -1,4 +1,4 @@
-import type { Revision } from './identifiers.ts';
+import type { Revision } from '../identifiers.ts';
 
 /** One version of one object of a store. */
 export interface Version<T> {

@@ -1,8 +1,8 @@
-import type { Clock } from '../../contracts/clock.ts';
-import { podNameOf } from '../../model/identifiers.ts';
-import type { ApiClient } from '../api/api-calls.ts';
-import { isAbsent, isRefused } from '../api/api-errors.ts';
-import type { InstanceMirror } from './instance-mirror.ts';
+import type { Clock } from '../../../contracts/clock.ts';
+import { podNameOf } from '../../../model/identifiers.ts';
+import type { ApiClient } from '../../api/api-calls.ts';
+import { isAbsent, isRefused } from '../../api/api-errors.ts';
+import type { InstanceMirror } from '../instance-mirror.ts';
 import { podPath, type StoredPod } from './pod-resource.ts';
 
 export interface PodRemovalDeps {

@@ -1,7 +1,7 @@
-import { ContainerGone, InstanceGone, NotJoinable } from '../../contracts/sandbox-driver.ts';
-import type { ApiClient } from '../api/api-calls.ts';
-import { ApiRefused, ApiUnreachable, isAbsent, LinkLate, NotSent } from '../api/api-errors.ts';
-import { cleaned } from './cleaned-message.ts';
+import { ContainerGone, InstanceGone, NotJoinable } from '../../../contracts/sandbox-driver.ts';
+import type { ApiClient } from '../../api/api-calls.ts';
+import { ApiRefused, ApiUnreachable, isAbsent, LinkLate, NotSent } from '../../api/api-errors.ts';
+import { cleaned } from '../cleaned-message.ts';
 import { podPath } from './pod-resource.ts';
 
 /**

@@ -1,12 +1,12 @@
-import { NoPlace, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
-import { FairSlots } from '../../lib/fair-slots.ts';
-import { podNameOf } from '../../model/identifiers.ts';
-import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
-import { tenantKey, type Tenant } from '../../model/tenant.ts';
-import type { ApiClient } from '../api/api-calls.ts';
-import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../api/api-errors.ts';
-import { cleaned } from './cleaned-message.ts';
-import type { InstanceMirror } from './instance-mirror.ts';
+import { NoPlace, OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
+import { FairSlots } from '../../../lib/fair-slots.ts';
+import { podNameOf } from '../../../model/identifiers.ts';
+import type { LaunchOrder, InstanceRecord } from '../../../model/sandbox.ts';
+import { tenantKey, type Tenant } from '../../../model/tenant.ts';
+import type { ApiClient } from '../../api/api-calls.ts';
+import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../../api/api-errors.ts';
+import { cleaned } from '../cleaned-message.ts';
+import type { InstanceMirror } from '../instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
 import {
   newSandboxObject,
@@ -14,7 +14,7 @@ import {
   sandboxPath,
   storedFrom,
   type StoredSandbox,
-} from './sandbox-resource.ts';
+} from '../sandbox-resource.ts';
 
 export interface PodCreatorDeps {
   readonly api: Pick<ApiClient, 'create' | 'get'>;

@@ -1,5 +1,5 @@
 import { isNewer } from './revision-order.ts';
-import type { Revision } from './identifiers.ts';
+import type { Revision } from '../identifiers.ts';
 import type { Version, MirrorChange, MirrorDeps, MirrorList } from './mirror-terms.ts';
 
 interface Entry<T> extends Version<T> {

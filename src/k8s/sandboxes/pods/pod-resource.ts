@@ -1,11 +1,11 @@
-import type { LaunchOrder, Vitals } from '../../model/sandbox.ts';
-import type { ReadinessProbe } from '../../model/pools/readiness-probe.ts';
-import type { ContainerDefinition, VolumeMount } from '../../model/templates/template.ts';
-import { idOfPodName, podNameOf, type InstanceId } from '../../model/identifiers.ts';
+import type { LaunchOrder, Vitals } from '../../../model/sandbox.ts';
+import type { ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
+import type { ContainerDefinition, VolumeMount } from '../../../model/templates/template.ts';
+import { idOfPodName, podNameOf, type InstanceId } from '../../../model/identifiers.ts';
 import { disruptionOf, type PodStatus, vitalsOf } from './pod-vitals.ts';
 import { placedProbes } from './probe-places.ts';
-import { pullSecretNameOf } from '../records/pull-secrets.ts';
-import { POOL_LABEL } from './sandbox-resource.ts';
+import { pullSecretNameOf } from '../../records/pull-secrets.ts';
+import { POOL_LABEL } from '../sandbox-resource.ts';
 
 export const podsPath = (namespace?: string): string =>
   `/api/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}/pods`;

@@ -1,5 +1,5 @@
-import { wordsOfEnded, type StartHindrance, type Vitals } from '../../model/sandbox.ts';
-import { cleaned } from './cleaned-message.ts';
+import { wordsOfEnded, type StartHindrance, type Vitals } from '../../../model/sandbox.ts';
+import { cleaned } from '../cleaned-message.ts';
 
 interface Condition {
   readonly type: string;

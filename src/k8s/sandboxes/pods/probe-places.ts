@@ -1,5 +1,5 @@
-import type { ReadinessProbe } from '../../model/pools/readiness-probe.ts';
-import type { InstanceDefinition } from '../../model/templates/template.ts';
+import type { ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
+import type { InstanceDefinition } from '../../../model/templates/template.ts';
 
 export interface PlacedProbe {
   readonly probe: ReadinessProbe;
