@@ -20,6 +20,8 @@ export const askDaemon = async (
     // By the open folder, since the path of a socket may have 107 bytes only.
     const asking = request({
       socketPath: `/proc/self/fd/${folder}/control.sock`,
+      // the path is the same for another folder, which a kept connection would not see
+      agent: false,
       method: 'POST',
       path,
       signal,

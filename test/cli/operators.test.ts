@@ -134,6 +134,7 @@ describe('sandpool operators, sandpool console', function () {
     );
     mkdirSync(join(dataDir, 'keys'));
     const elsewhere = await cliHere(['console', 'login', '--data-dir', join(dataDir, 'keys')]);
+    expect(elsewhere.code).to.equal(1);
     expect(elsewhere.stderr).to.contain('no daemon runs on the data folder');
   });
 });

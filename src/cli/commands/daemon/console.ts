@@ -19,7 +19,7 @@ export const consoleGroup = (action: Action): Command =>
       .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
       .action(
         action(
-          0,
+          1,
           async (
             context,
             _operands,

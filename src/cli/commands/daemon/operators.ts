@@ -101,7 +101,7 @@ const listLeaf = (action: Action): Command =>
       }),
     ),
   ).action(
-    action(0, async (context, _operands, options: Place & OutputOptions) => {
+    action(1, async (context, _operands, options: Place & OutputOptions) => {
       const value = (await ask(
         context,
         options,
