@@ -328,6 +328,17 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         ],
       },
       {
+        title: 'Approvals',
+        about: 'Requests that wait for a person, by how long, and what became of others.',
+        unit: 'short',
+        lines: [
+          ['max by (age) (sandpool_approvals_pending{all})', 'pending {{age}}'],
+          ['max by (status) (sandpool_approvals{all})', '{{status}}'],
+          ['max(sandpool_approvals_oldest_pending_seconds{all})', 'oldest (s)'],
+          ['sum(sandpool_approvals_held_requests{all})', 'hold the line'],
+        ],
+      },
+      {
         title: 'Audit',
         about: 'Lines that wait, are lost or missing, and for how long none could be written.',
         unit: 'short',

@@ -256,6 +256,18 @@ export const METRICS = {
     [],
   ),
 
+  sandpool_approvals_pending: gauge(
+    'Requests that wait for a person, by how long: under a minute, under five, longer.',
+    ['age'],
+    3,
+  ),
+  sandpool_approvals_oldest_pending_seconds: gauge(
+    'For how long the oldest request has waited for a person; 0: none waits.',
+    [],
+  ),
+  sandpool_approvals: gauge('Approvals that can be read, by status.', ['status'], 5),
+  sandpool_approvals_held_requests: gauge('Requests that hold the line for a decision.', []),
+
   sandpool_autoscaling_decisions_total: counter(
     'Decisions of autoscaling groups that were carried out, by what caused them and ' +
       'whether the group grew or shrank; `none`: it could not grow.',

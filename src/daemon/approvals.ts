@@ -1,6 +1,10 @@
+import { tellOfApprovals } from '../actors/approval/approval-events.ts';
 import { ApprovalHost } from '../actors/approval/approval-host.ts';
 import type { ActorRuntime } from '../actors/runtime/actor-runtime.ts';
 import type { Config } from '../config/config.ts';
+import type { EventSink } from '../actors/runtime/event-feed.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import { APPROVAL_STATUSES } from '../model/approvals/approval.ts';
 import type { Log } from '../contracts/log.ts';
 import { heldSubject } from '../http/router/held-subject.ts';
 import type { RouterDeps } from '../http/router/router.ts';
@@ -26,10 +30,14 @@ export const openApprovals = (
     log,
     runtime,
     severalDecide,
+    metrics,
+    events,
   }: {
     readonly parts: Pick<Assembly, 'clock' | 'records' | 'pepper'>;
     readonly log: Log;
     readonly runtime: ActorRuntime;
+    readonly metrics: Metrics;
+    readonly events: EventSink;
     /** Whether more than one person decides. */
     readonly severalDecide: () => boolean;
   },
@@ -56,6 +64,7 @@ export const openApprovals = (
     expire: expireApproval(parts.mirror, () => clock.now()),
     settle: settleApproval(parts.mirror),
   });
+  readGauges(metrics, parts, () => clock.now());
   return {
     ...parts,
     host,
@@ -66,9 +75,47 @@ export const openApprovals = (
     start: async () => {
       await parts.mirror.start();
       host.start();
+      tellOfApprovals({
+        approvals: parts.mirror,
+        events,
+        clock,
+        leads: (shard) => host.actors.leads(shard),
+      });
     },
     stop: () => {
       host.actors.stop();
     },
   };
+};
+
+const AGES = [
+  ['under_1m', 60_000],
+  ['under_5m', 300_000],
+  ['over_5m', Number.POSITIVE_INFINITY],
+] as const;
+
+/** Reads what is known anyway, when somebody asks. */
+const readGauges = (
+  metrics: Metrics,
+  { mirror, gate }: Pick<ApprovalParts, 'mirror' | 'gate'>,
+  now: () => number,
+): void => {
+  const ages = (): readonly number[] =>
+    mirror
+      .oldest('pending', Number.MAX_SAFE_INTEGER)
+      .filter(({ expiresAt }) => expiresAt > now())
+      .map(({ createdAt }) => now() - createdAt);
+  metrics.read('sandpool_approvals_pending', () =>
+    AGES.map(([age, most], at) => ({
+      labels: { age },
+      value: ages().filter((each) => each < most && each >= (AGES[at - 1]?.[1] ?? 0)).length,
+    })),
+  );
+  metrics.read('sandpool_approvals_oldest_pending_seconds', () => [
+    { labels: {}, value: Math.max(0, ...ages()) / 1_000 },
+  ]);
+  metrics.read('sandpool_approvals', () =>
+    APPROVAL_STATUSES.map((status) => ({ labels: { status }, value: mirror.count(status) })),
+  );
+  metrics.read('sandpool_approvals_held_requests', () => [{ labels: {}, value: gate.waits.size }]);
 };

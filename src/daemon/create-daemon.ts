@@ -131,6 +131,8 @@ export const createDaemon = async (
     log,
     runtime,
     severalDecide: () => people?.severalDecide() ?? false,
+    metrics,
+    events,
   });
   const life = { replica, started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });

@@ -39,9 +39,22 @@ export type LifecycleEvent =
   /** A pool is being deleted, with `force` its running sandboxes too. */
   | { readonly reason: 'Deleting'; readonly force: boolean }
   /** A pool is gone. */
-  | { readonly reason: 'Deleted' };
+  | { readonly reason: 'Deleted' }
+  /** A request waits for a person. */
+  | { readonly reason: 'approval.requested'; readonly approvalId: string; readonly summary: string }
+  | {
+      readonly reason: 'approval.decided';
+      readonly approvalId: string;
+      readonly decision: 'approved' | 'denied';
+      readonly by: string;
+    }
+  /** The effect of a grant was brought about. */
+  | { readonly reason: 'approval.consumed'; readonly approvalId: string };
 
-/** One thing that happened to a sandbox; to a pool where there is no sandboxId. */
+/**
+ * One thing that happened to a sandbox; to a pool where there is no sandboxId; to an approval where
+ * poolName is empty.
+ */
 export type EventRecord = LifecycleEvent & {
   /** ms since the epoch. */
   readonly at: number;
@@ -72,6 +85,7 @@ export const eventTypeOf = (event: LifecycleEvent): EventType => {
     case 'Failed':
     case 'BackOff':
     case 'StartFailed':
+    case 'approval.requested':
       return 'Warning';
     case 'Completed':
       return FAULTS.has(event.end.reason) && event.end.exitCode !== 0 ? 'Warning' : 'Normal';
@@ -142,6 +156,12 @@ export const eventMessageOf = (event: EventRecord): string => {
       );
     case 'Deleted':
       return `pool ${event.poolName} is gone`;
+    case 'approval.requested':
+      return `a request waits for a person: ${event.summary}`;
+    case 'approval.decided':
+      return `a request was ${event.decision} by ${event.by}`;
+    case 'approval.consumed':
+      return 'the request that was approved was carried out';
   }
 };
 

@@ -52,7 +52,55 @@ describe('the alerts about keys and certificates that end, on a real daemon', fu
     await withKeyThatEndsIn(running, 60);
     await watch.clears('SandpoolKeyEnds');
   });
+
+  it('SandpoolApprovalWaits: a request that nobody decides, and that is gone', async () => {
+    if (!daemon) throw new Error('no daemon');
+    const running = daemon;
+    const watch = new AlertWatch({ a: () => running.metrics() });
+    expect(await watch.look('SandpoolApprovalWaits')).to.equal(false);
+
+    await withRequestThatWaits(running, 6 * 60_000);
+    await watch.fires('SandpoolApprovalWaits');
+    await withRequestThatWaits(running, 0);
+    await watch.clears('SandpoolApprovalWaits');
+  });
 });
+
+/** As if a request had come so many milliseconds ago, and nobody had decided. */
+const withRequestThatWaits = async (daemon: DaemonUnderTest, forMs: number): Promise<void> => {
+  await daemon.stop();
+  const createdAt = Date.now() - forMs;
+  const database = connect(join(daemon.dataDir, 'sandpool.db'), { busyTimeoutMs: 10_000 });
+  database
+    .prepare(`
+    INSERT OR REPLACE INTO approvals SELECT '019b7c4e-0000-7000-8000-000000000001', last + 1, ?
+    FROM record_revision`)
+    .run(JSON.stringify({ ...A_REQUEST, createdAt, expiresAt: createdAt + 24 * 60 * 60_000 }));
+  database.close();
+  await daemon.start();
+};
+
+const A_REQUEST = {
+  id: '019b7c4e-0000-7000-8000-000000000001',
+  principal: {
+    namespace: 'default',
+    team: 'default',
+    user: 'default',
+    keyId: 'k123456789012345',
+    role: 'user',
+    persons: ['default'],
+  },
+  operation: 'deletePool',
+  onceOnly: false,
+  method: 'DELETE',
+  path: '/sandboxpools/default',
+  namespace: 'default',
+  query: '',
+  headers: {},
+  summary: '',
+  binding: 'b',
+  status: 'pending',
+};
 
 /** As if a key had been made long ago, for a year. */
 const withKeyThatEndsIn = async (daemon: DaemonUnderTest, days: number): Promise<void> => {

@@ -56,8 +56,10 @@ export const anApprovingServer = async (
     records = new MemoryApprovals(),
     clock = new TestClock(),
     audit,
+    severalDecide = () => true,
   }: {
     readonly audit?: AuditSink;
+    readonly severalDecide?: () => boolean;
     readonly operations?: FakeOperations;
     readonly records?: MemoryApprovals;
     readonly clock?: TestClock;
@@ -70,7 +72,7 @@ export const anApprovingServer = async (
     pepper: Buffer.alloc(32, 7),
     rules: rulesOf(...rules),
     terms: TERMS,
-    severalDecide: () => true,
+    severalDecide,
   });
   await parts.mirror.start();
   Object.assign(operations, parts.operations);

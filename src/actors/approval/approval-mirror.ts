@@ -1,7 +1,6 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
-import { SharedReads } from '../../lib/shared-reads.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import {
@@ -29,6 +28,11 @@ export interface SessionUse {
 /** Removed ones, of which a late word may still come. */
 const MOST_REMOVED = 10_000;
 const MOST_ATTEMPTS = 8;
+/** A mirror that is further behind is stale. */
+const LATE_MS = 60_000;
+
+/** The moment that stands in an id. */
+const madeAt = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16);
 
 /** Names it to the store. */
 const approvalKey = ({ id, principal: { namespace } }: ApprovalRecord): string =>
@@ -41,7 +45,7 @@ const approvalKey = ({ id, principal: { namespace } }: ApprovalRecord): string =
 export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
   readonly #log: Log;
   readonly #approvals: Records<ApprovalRecord>;
-  readonly #catchUp: SharedReads<never>;
+  readonly #clock: Clock;
   /** The last one of each binding that is open or denied. */
   readonly #byBinding = new Map<string, ApprovalRecord>();
   readonly #bySession = new Map<string, ApprovalRecord>();
@@ -60,13 +64,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
     });
     this.#log = log;
     this.#approvals = approvals;
-    this.#catchUp = new SharedReads<never>({
-      clock,
-      read: async () => {
-        await approvals.caughtUp();
-        return undefined;
-      },
-    });
+    this.#clock = clock;
     super.follow(({ kind, record }, before) => {
       if (before) this.#drop(before);
       if (kind === 'put') this.#keep(record);
@@ -153,7 +151,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
 
   /** Another replica may have made it a moment ago. */
   async #known(id: string): Promise<ApprovalRecord | undefined> {
-    if (!this.get(id)) await this.#catchUp.read('');
+    if (!this.get(id) && madeAt(id) > this.#clock.now() - LATE_MS) await this.#approvals.caughtUp();
     return this.get(id);
   }
 

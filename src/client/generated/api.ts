@@ -2201,7 +2201,7 @@ export interface Event {
   time: string;
   type: 'Normal' | 'Warning';
   /**
-   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, `StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`. There may be more some day.
+   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, `StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`; of requests that wait for a person `approval.requested`, `approval.decided`, `approval.consumed`. There may be more some day.
    */
   reason: string;
   /**
@@ -2212,7 +2212,14 @@ export interface Event {
    * Left out where it happened to a pool.
    */
   sandboxId?: string;
-  poolName: string;
+  /**
+   * Left out where it happened to an approval.
+   */
+  poolName?: string;
+  /**
+   * Where it happened to an approval.
+   */
+  approvalId?: string;
   namespace: string;
   team: string;
   user: string;

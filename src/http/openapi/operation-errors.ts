@@ -8,17 +8,21 @@ import { ERROR_NOTES } from './error-notes.ts';
  * with its key, query and body.
  */
 export const errorCodesOf = (
-  row: Pick<Route, 'method' | 'access' | 'body' | 'refusals' | 'idempotencyKey' | 'params'>,
+  row: Pick<
+    Route,
+    'method' | 'access' | 'body' | 'bodyAs' | 'refusals' | 'idempotencyKey' | 'params'
+  >,
 ): readonly ErrorCode[] => {
   const codes = new Set<ErrorCode>(row.refusals);
   for (const code of OF_ANY) codes.add(code);
   if (row.access !== 'open')
     codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
-  if (row.access !== 'open') codes.add('APPROVAL_REQUIRED').add('APPROVAL_DENIED');
+  if (row.access !== 'open') for (const code of OF_HELD) codes.add(code);
   if (row.params?.names) codes.add('CLUSTER_NOT_FOUND');
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
   if (row.body || row.method === 'POST')
     codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
+  if (row.bodyAs) codes.add('PAYLOAD_TOO_LARGE');
   if (takesIdempotencyKey(row)) codes.add('IDEMPOTENCY_IN_FLIGHT').add('IDEMPOTENCY_KEY_REUSED');
   return byStatus([...codes]);
 };
@@ -28,6 +32,15 @@ export const takesIdempotencyKey = ({
   idempotencyKey,
 }: Pick<Route, 'method' | 'idempotencyKey'>): boolean =>
   method === 'POST' && idempotencyKey !== 'ignored';
+
+/** Those of a request that a rule of the policy may hold. */
+const OF_HELD: readonly ErrorCode[] = [
+  'APPROVAL_REQUIRED',
+  'APPROVAL_DENIED',
+  'CONFLICT',
+  'IDEMPOTENCY_IN_FLIGHT',
+  'TOO_MANY_WAITING',
+];
 
 /** Also of bytes that are no request yet. */
 const OF_ANY: readonly ErrorCode[] = [

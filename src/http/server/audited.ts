@@ -1,6 +1,6 @@
 import type { AuditSink } from '../../contracts/audit.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
-import type { Context } from './context.ts';
+import type { Context, RequestState } from './context.ts';
 import type { Note } from './notes.ts';
 
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
@@ -12,10 +12,10 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 export const audited =
   (audit: AuditSink): Note =>
   (context: Context & { readonly params?: Readonly<Record<string, string>> }) => {
-    const { requestId, operation, caller, asked, answered, errorCode } = context.state;
+    const { requestId, operation, caller, asked, answered, errorCode, isHeld } = context.state;
     if (operation === undefined) return;
     const params = textsOf(context.params ?? {});
-    if (!WRITES.has(context.method)) {
+    if (!WRITES.has(context.method) && !isHeld) {
       if (caller?.role === 'admin')
         audit.count({
           kind: 'read',
@@ -25,7 +25,10 @@ export const audited =
         });
       return;
     }
-    const target = targetOf(asked, typeof answered === 'string' ? JSON.parse(answered) : answered);
+    const target = {
+      ...targetOf(asked, typeof answered === 'string' ? JSON.parse(answered) : answered),
+      ...approvalOf(context.state),
+    };
     audit.note({
       requestId,
       operation,
@@ -37,6 +40,17 @@ export const audited =
       ...(context.res.getHeader('Idempotency-Replayed') === undefined ? {} : { replayed: true }),
     });
   };
+
+/** Names the approval that a request waits for or had, and who decides one. */
+const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => {
+  const decision = operation === 'decideApproval' && isObject(asked) ? asked : {};
+  return textsOf({
+    ...(approvalId === undefined ? {} : { approvalId }),
+    ...(session ? { operator: session.operator, sessionId: session.sessionId } : {}),
+    ...(typeof decision['decision'] === 'string' ? { decision: decision['decision'] } : {}),
+    ...(typeof decision['scope'] === 'string' ? { scope: decision['scope'] } : {}),
+  });
+};
 
 /**
  * Picks what names the thing that a request is about, of its body and its answer; each field is a

@@ -48,7 +48,7 @@ export interface ApprovalGateDeps extends GrantDeps {
 /** Requests of one user that wait for a person. */
 export const MOST_PENDING = 20;
 /** Counts those of all, with the grants that nobody has used yet. */
-const MOST_OPEN = 2_000;
+const MOST_OPEN = 500;
 /** A repetition of what was just used up comes from a client that missed the answer. */
 const USED_LATELY_MS = 10_000;
 

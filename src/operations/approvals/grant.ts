@@ -57,6 +57,7 @@ export class Grant {
     try {
       answer = await carryOut();
     } catch (error) {
+      // One that took over does not know what came of the first attempt.
       if (isRepeatable && taken.use?.attempt === 1 && hadNoEffect(error))
         await this.#giveBack(taken);
       throw error;

@@ -16,12 +16,14 @@ export const Event = z
           '`IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, `Killing`, `Failed`, ' +
           '`Completed`; of a ' +
           'pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, ' +
-          '`StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`. There may be more ' +
-          'some day.',
+          '`StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`; of ' +
+          'requests that wait for a person `approval.requested`, `approval.decided`, ' +
+          '`approval.consumed`. There may be more some day.',
       ),
     message: z.string().describe('For people.'),
     sandboxId: z.string().optional().describe('Left out where it happened to a pool.'),
-    poolName: z.string(),
+    poolName: z.string().optional().describe('Left out where it happened to an approval.'),
+    approvalId: z.string().optional().describe('Where it happened to an approval.'),
     namespace: z.string(),
     team: z.string(),
     user: z.string(),

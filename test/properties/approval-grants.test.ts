@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { ApprovalMirror } from '../../src/actors/approval/approval-mirror.ts';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { Grant } from '../../src/operations/approvals/grant.ts';
+import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { checkAsync } from './check.ts';
+import { runs } from '../support/harness/runs.ts';
+
+/** The step after which a replica is killed, or what else befalls an attempt. */
+const FATES = [
+  'none',
+  'before the use is noted',
+  'once the use is noted',
+  'the note has an unknown outcome',
+  'once the effect is there',
+  'before the end is noted',
+  'refused',
+] as const;
+type Fate = (typeof FATES)[number];
+
+class Killed extends Error {}
+
+/** One grant, and replicas that bring its effect about, some of which die on the way. */
+class World {
+  readonly records = new MemoryApprovals();
+  readonly clock = new TestClock();
+  readonly mirror = new ApprovalMirror({
+    approvals: this.records,
+    clock: this.clock,
+    log: quietLog,
+  });
+  /** By the operation's id where it can be repeated, each by itself else. */
+  readonly effects: string[] = [];
+  readonly #isRepeatable: boolean;
+  #fate: Fate = 'none';
+
+  constructor(isRepeatable: boolean) {
+    this.#isRepeatable = isRepeatable;
+    this.records.written = ({ use }) => {
+      if (!use) return;
+      if (use.settled === !this.#isRepeatable) this.#falls('once the use is noted');
+      if (this.#fate === 'the note has an unknown outcome') throw new OutcomeUnknown();
+    };
+  }
+
+  async begin(): Promise<ApprovalRecord> {
+    await this.mirror.start();
+    return await this.records.create({
+      id: '019b7c4e-0000-7000-8000-000000000001',
+      principal: {
+        namespace: 'n',
+        team: 't',
+        user: 'u',
+        keyId: 'k',
+        role: 'user',
+        persons: ['u'],
+      },
+      operation: 'createPool',
+      onceOnly: false,
+      method: 'POST',
+      path: '/sandboxpools',
+      namespace: 'n',
+      query: '',
+      headers: {},
+      summary: '',
+      binding: 'b',
+      createdAt: this.clock.now(),
+      expiresAt: this.clock.now() + 600_000,
+      status: 'approved',
+      scope: 'once',
+    });
+  }
+
+  /** One request of a client; rejections are what the client sees, or a dead replica. */
+  async attempt(id: string, fate: Fate): Promise<void> {
+    this.#fate = fate;
+    const record = this.mirror.get(id);
+    if (!record) throw new Error('the approval is gone');
+    const grant = new Grant(
+      { approvals: this.records, mirror: this.mirror, clock: this.clock, log: quietLog },
+      record,
+    );
+    try {
+      this.#falls('before the use is noted');
+      await grant.use({
+        isRepeatable: this.#isRepeatable,
+        hadNoEffect: (error) => error instanceof Refusal,
+        carryOut: async () => {
+          if (this.#fate === 'refused') throw new Refusal('CONFLICT', 'no');
+          if (!this.#isRepeatable || !this.effects.includes(id)) this.effects.push(id);
+          this.#falls('once the effect is there');
+          if (this.#fate === 'before the end is noted') this.records.away = true;
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof Killed || error instanceof OutcomeUnknown || error instanceof Refusal))
+        throw error;
+    } finally {
+      this.records.away = false;
+      this.#fate = 'none';
+    }
+  }
+
+  #falls(fate: Fate): void {
+    if (this.#fate === fate) throw new Killed();
+  }
+}
+
+describe('a grant for one effect', () => {
+  it('has as many effects as were consumed, whichever replicas die at whichever step', async () => {
+    await checkAsync(
+      fc.asyncProperty(fc.array(fc.constantFrom(...FATES), { maxLength: 6 }), async (fates) => {
+        const world = new World(true);
+        const { id } = await world.begin();
+        for (const fate of fates) await world.attempt(id, fate);
+        await world.attempt(id, 'none');
+        await world.attempt(id, 'none');
+
+        expect(world.effects).to.deep.equal([id]);
+        expect(world.mirror.get(id)).to.deep.include({ status: 'consumed' });
+        expect(world.mirror.get(id)?.use?.settled).to.equal(true);
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+
+  it('has at most one effect where it can not be repeated', async () => {
+    await checkAsync(
+      fc.asyncProperty(fc.array(fc.constantFrom(...FATES), { maxLength: 6 }), async (fates) => {
+        const world = new World(false);
+        const { id } = await world.begin();
+        for (const fate of fates) await world.attempt(id, fate);
+        await world.attempt(id, 'none');
+
+        expect(world.effects.length).to.be.at.most(1);
+        expect(world.mirror.get(id)?.status).to.equal('consumed');
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+
+  it('has one effect where many use it at once', async () => {
+    const world = new World(false);
+    const { id } = await world.begin();
+
+    await Promise.all(Array.from({ length: 50 }, () => world.attempt(id, 'none')));
+
+    expect(world.effects).to.have.length(1);
+  });
+});
