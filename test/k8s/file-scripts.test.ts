@@ -25,16 +25,18 @@ describe('the scripts of files', function () {
   const [shell, ...argv] = SCRIPT_COMMAND.argv;
   const lock = `.sandpool-test-${v7()}`;
   const place = `/dev/shm/${lock}`;
+  const folders: string[] = [];
   let folder = '';
   /** Has a `sleep` that takes no time. */
   let hasty = '';
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-file-scripts-'));
     hasty = mkdtempSync(join(tmpdir(), 'sandpool-hasty-'));
+    folders.push(folder, hasty);
     symlinkSync('/bin/true', join(hasty, 'sleep'));
   });
   after(() => {
-    for (const each of [folder, hasty]) rmSync(each, { recursive: true, force: true });
+    for (const each of folders) rmSync(each, { recursive: true, force: true });
     rmSync(place, { force: true });
   });
 
@@ -113,8 +115,8 @@ describe('the scripts of files', function () {
   });
 
   it('list what lies behind a file of a time that no year has', () => {
-    const below = join(folder, 'times');
-    mkdirSync(below);
+    const below = mkdtempSync('/dev/shm/sandpool-times-'); // where a time may be any
+    folders.push(below);
     for (const name of ['a', 'b', 'c']) writeFileSync(join(below, name), name);
     const { status } = spawnSync('touch', ['-d', '@99999999999999999', join(below, 'b')]);
     expect(status).to.equal(0);
@@ -123,5 +125,18 @@ describe('the scripts of files', function () {
     const answer = run('list', scriptLines(1), textInput(Buffer.from(below)), wanted);
     const stats = readStats(names, answer.slice(answer.lastIndexOf('\0') + 1));
     expect([...stats.keys()]).to.deep.equal(names);
+  });
+
+  it('remove what is too deep, in the words of either C library', () => {
+    const [rm, once] = [join(hasty, 'rm'), join(hasty, 'once')];
+    for (const words of ['File name too long', 'Filename too long']) {
+      const complaint = `: >${once}; echo "rm: can't remove 'a': ${words}" >&2; exit 1`;
+      const first = `[ "$1" = --help ] && exit; [ -e ${once} ] || { ${complaint}; }`;
+      writeFileSync(rm, `#!/bin/sh\n${first}\nexec /bin/rm "$@"\n`, { mode: 0o755 });
+      mkdirSync(join(folder, 'deep'));
+      const path = textInput(Buffer.from(join(folder, 'deep')));
+      expect(run('change', scriptLines('remove yes'), path)).to.equal('removed\n');
+      for (const each of [rm, once]) rmSync(each);
+    }
   });
 });

@@ -24,7 +24,7 @@ remove() {
 remove_deep() {
   pass=0
   while ! why=$(rm -rf -- "$name" 2>&1); do
-    case $why in *': File name too long'*) ;; *) complain "$why" ;; esac
+    case $why in *': File name too long'* | *': Filename too long'*) ;; *) complain "$why" ;; esac
     [ "$pass" -lt 400 ] || refuse 'File name too long'
     pass=$((pass + 1))
     find "$name" -mindepth 12 -maxdepth 12 -type d -exec /bin/sh -c '
