@@ -112,6 +112,30 @@ describe('what a container says of its folders', () => {
       expect((await list('blue')).entries).to.have.length(3_000);
   });
 
+  it('ends a watch once its looks take more than the share', async () => {
+    const held = new GatheredBytes({ tenantBytes: 5_000, totalBytes: 9_000 }).begin('blue');
+    const looks = [1, 20].map((count) => {
+      const names = [...numbered(count)].map((name) => `./${name}`);
+      const told = names.map((name) => `${STAT} ${name}\n`);
+      return `${names.join('\0')}\0\0${told.join('')}\0\0`;
+    });
+    const output = Readable.from([Buffer.from(`folder\n${looks.join('')}`)]);
+    const hold = (bytes: number): void => held.hold(bytes);
+    const events = await watchFolder(
+      async () => ({ output, hold, close: () => held.end() }) as unknown as ScriptChannel,
+      {
+        target,
+        path: Buffer.from('/'),
+        request: { recursive: false },
+        signal: never,
+        rest: async () => {},
+      },
+    );
+
+    const error = await rejection(events[Symbol.asyncIterator]().next());
+    expect(error).to.be.instanceOf(FileRefused).with.property('problem', 'too-many');
+  });
+
   it('is read once a second, however often it says how a folder stands', async () => {
     let looks = 0;
     let rests = 0;

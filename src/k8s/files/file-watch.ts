@@ -56,8 +56,14 @@ export const watchFolder = async (
   signal.addEventListener('abort', leave, { once: true });
   if (signal.aborted) leave();
   const reader = new ChannelReader(channel);
-  const lookAgain = (): Promise<Look | undefined> =>
-    readLook(reader, (bytes) => channel.hold(bytes));
+  const hold = (bytes: number): void => {
+    try {
+      channel.hold(bytes);
+    } catch {
+      throw new FileRefused('too-many', 'what is watched takes as much memory as it may');
+    }
+  };
+  const lookAgain = (): Promise<Look | undefined> => readLook(reader, hold);
   try {
     const first = await reader.line();
     if (first !== 'folder') throw refusalIn(first) ?? new OutcomeUnknown('it can not be watched');
