@@ -61,6 +61,29 @@ describe('the page that decides approvals', () => {
     expect(over.text).to.not.contain('value="approve"');
   });
 
+  it('is told of in the audit: which approval, who decided what, in which session', async () => {
+    const id = approvalIdOf(await ask());
+    await decide(olga, id, { decision: 'approve' });
+    const [session] = await world.coordination.consoleSessions();
+
+    expect(world.audit.filter(({ operation }) => operation === 'decideApproval')).to.deep.equal([
+      {
+        requestId: world.audit.at(-1)?.requestId,
+        operation: 'decideApproval',
+        caller: undefined,
+        status: 303,
+        errorCode: undefined,
+        target: {
+          approvalId: id,
+          operator: 'olga',
+          sessionId: session?.id,
+          decision: 'approve',
+          scope: 'once',
+        },
+      },
+    ]);
+  });
+
   it('denies with a reason, which who asked is told', async () => {
     const id = approvalIdOf(await ask());
     await decide(olga, id, { decision: 'deny', reason: 'not before Monday' });

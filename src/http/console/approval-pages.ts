@@ -85,6 +85,7 @@ export const approvalPages = ({
           scope: fields.get('scope') ?? 'once',
           ...(reason === '' ? {} : { reason }),
         });
+        context.state.asked = { decision, scope };
         await operations.decideApproval(session.person, rest, {
           decision,
           scope,
