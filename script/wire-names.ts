@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { LOG_EVENTS } from '../src/contracts/log-events.ts';
 import { METRICS, type MetricSpec } from '../src/contracts/metric-catalogue.ts';
 import { ERROR_NOTES } from '../src/http/openapi/error-notes.ts';
 import { type ErrorCode, statusOf } from '../src/http/router/error-table.ts';
@@ -30,6 +31,7 @@ export const wireNames = (): WireNames => ({
   'fields of custom resources': customResourceFields(),
   'fields of audit lines': auditFields(),
   'log events': logEvents(),
+  'codes of log events': Object.keys(LOG_EVENTS).sort(),
   'HTTP error codes': (Object.keys(ERROR_NOTES) as ErrorCode[])
     .map((code) => `${code} ${statusOf(code)}`)
     .sort(),

@@ -5,7 +5,7 @@
 export const logText = (line: string): string => {
   const fields = fieldsOf(line);
   if (!fields) return line;
-  const { time, level, msg, replica: _own, ...rest } = fields;
+  const { time, level, msg, replica: _own, eventCode: _code, ...rest } = fields;
   const name = String(level);
   const said = Object.entries(rest).map(
     ([field, value]) => `${DIM}${field}=${PLAIN}${shown(value)}`,

@@ -1,11 +1,13 @@
 import pino, { type DestinationStream } from 'pino';
 import type { LevelledLog, LogLevel } from '../contracts/log.ts';
 import { logText } from './log-text.ts';
+import { eventCodeOf } from '../contracts/log-events.ts';
 import { blankApiKeys } from '../model/api-key-text.ts';
 
 /**
  * The process's log: JSON lines (on a terminal text for people), each with `level`, `time` (ISO
- * 8601, UTC), what every line has, the fields, and the event as `msg`.
+ * 8601, UTC), what every line has, the event's code as `eventCode`, the fields, and the event as
+ * `msg`.
  */
 export interface ProcessLog extends LevelledLog {
   /** Writes out what is still in memory, before the process ends. */
@@ -29,6 +31,14 @@ export const createLog = (
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
+      hooks: {
+        // Called for lines that are written, and for no others.
+        logMethod(args, method) {
+          const [fields, event] = args as unknown as [Readonly<Record<string, unknown>>, string];
+          const eventCode = eventCodeOf(event);
+          method.call(this, eventCode === undefined ? fields : { eventCode, ...fields }, event);
+        },
+      },
       redact: { paths: SECRET_PATHS, censor: '[secret]' },
     },
     {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventCodeOf, LOG_EVENTS } from '../../src/contracts/log-events.ts';
 import { keptWireNames, wireNames } from '../../script/wire-names.ts';
 
 /**
@@ -29,4 +30,18 @@ describe('names on the wire', () => {
       expect(names.length).to.be.greaterThan(10);
     });
   }
+
+  it('has a code for each event of the log, and an event for each code', () => {
+    const codes = new Map(
+      (now['log events'] ?? [])
+        .filter((event) => !event.includes('${'))
+        .map((event) => [event, eventCodeOf(event)]),
+    );
+
+    expect([...codes].filter(([, code]) => code === undefined)).to.deep.equal([]);
+    expect(
+      Object.keys(LOG_EVENTS).filter((code) => ![...codes.values()].includes(code)),
+    ).to.deep.equal([]);
+    for (const code of codes.values()) expect(code).to.match(/^[a-z]+(-[a-z]+)+$/);
+  });
 });

@@ -42,6 +42,16 @@ describe('the log', () => {
     expect(line.trimEnd()).to.not.include('\n');
   });
 
+  it('says the code of an event that has one', () => {
+    const codes = logged((log) => {
+      log.info({}, 'daemon started');
+      log.info({}, 'lease-gained');
+      log.info({}, 'something that varies');
+    }).map((line) => (JSON.parse(line) as { eventCode?: string }).eventCode);
+
+    expect(codes).to.deep.equal(['daemon-started', 'lease-gained', undefined]);
+  });
+
   it('leaves out what is below its level', () => {
     const lines = logged((log) => {
       log.info({}, 'a');

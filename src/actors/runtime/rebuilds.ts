@@ -99,8 +99,10 @@ export class Rebuilds {
       cancel: () => undefined,
     };
     this.#dead.set(key, dead);
-    const what = isBroken ? 'threw again and again; left alone' : 'threw; made anew soon';
-    log.error({ entity, key, throws, error: String(error) }, `actor ${what}`);
+    log.error(
+      { entity, key, throws, error: String(error) },
+      isBroken ? 'actor threw again and again; left alone' : 'actor threw; made anew soon',
+    );
     if (isBroken) transitions.moved(key, BROKEN, { event: { type: 'THREW' }, group: of, born: 0 });
     else this.#makeLater(key, dead, make);
   }
