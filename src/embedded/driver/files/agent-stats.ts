@@ -5,6 +5,8 @@ import { OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
 const FIXED_BYTES = 29;
 const KINDS: Readonly<Record<string, FileKind>> = { f: 'file', d: 'folder', l: 'link' };
 
+const NOTHING = Buffer.alloc(0);
+
 /** Reads what the agent says of files, one after another (native/README.md). */
 export class StatReader {
   readonly #bytes: Buffer;
@@ -26,18 +28,15 @@ export class StatReader {
     const path = this.#text();
     const target = this.#text();
     const kind = KINDS[String.fromCharCode(bytes.readUInt8(at))] ?? 'other';
-    return {
-      path,
-      stat: {
-        kind,
-        mode: bytes.readUInt32BE(at + 1),
-        uid: bytes.readUInt32BE(at + 5),
-        gid: bytes.readUInt32BE(at + 9),
-        size: Number(bytes.readBigUInt64BE(at + 13)),
-        mtimeNs: bytes.readBigInt64BE(at + 21),
-        ...(kind === 'link' ? { target } : {}),
-      },
+    const stat = {
+      kind,
+      mode: bytes.readUInt32BE(at + 1),
+      uid: bytes.readUInt32BE(at + 5),
+      gid: bytes.readUInt32BE(at + 9),
+      size: Number(bytes.readBigUInt64BE(at + 13)),
+      mtimeNs: bytes.readBigInt64BE(at + 21),
     };
+    return { path, stat: kind === 'link' ? { ...stat, target } : stat };
   }
 
   stat(): FileStat {
@@ -60,6 +59,7 @@ export class StatReader {
     this.#need(2);
     const length = this.#bytes.readUInt16BE(this.#at);
     this.#at += 2;
+    if (length === 0) return NOTHING;
     this.#need(length);
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);

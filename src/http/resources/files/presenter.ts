@@ -32,24 +32,41 @@ export const versionsOf = (header: string): readonly FileVersion[] | 'any' => {
   );
 };
 
-export const presentFile = (path: Buffer, stat: FileStat): FileInfoWire => ({
-  ...textOf(path),
-  kind: KINDS[stat.kind],
-  size: stat.size,
-  mode: stat.mode.toString(8).padStart(4, '0'),
-  uid: stat.uid,
-  gid: stat.gid,
-  modifiedAt: timestampOf(boundedMs(stat.mtimeNs)),
-  ...(stat.kind === 'file' ? { etag: fileTag(stat) } : {}),
-  ...(stat.target ? targetOf(stat.target) : {}),
-});
+export const presentFile = (path: Buffer, stat: FileStat): FileInfoWire =>
+  withStat(textOf(path), stat);
 
+/**
+ * Presents a page of at most 10,000 entries: nothing is copied for each that need not be, since all
+ * requests wait for it.
+ */
 export const presentFiles = (folder: Buffer, { entries, next }: FilePage): FileListWire => {
   const above = folder.at(-1) === SLASH ? folder : Buffer.concat([folder, Buffer.from([SLASH])]);
+  const text = isUtf8(above) ? above.toString() : undefined;
+  const pathOf = (path: Buffer): PathWire =>
+    text !== undefined && isUtf8(path)
+      ? { path: text + path.toString() }
+      : textOf(Buffer.concat([above, path]));
   return {
-    items: entries.map(({ path, stat }) => presentFile(Buffer.concat([above, path]), stat)),
+    items: entries.map(({ path, stat }) => withStat(pathOf(path), stat)),
     ...(next === undefined ? {} : { nextCursor: next }),
   };
+};
+
+type PathWire = Pick<FileInfoWire, 'path' | 'base64'>;
+
+/** Adds to what is given, which is the caller's own. */
+const withStat = (info: PathWire, stat: FileStat): FileInfoWire => {
+  const { kind, size, mode, uid, gid, mtimeNs, target } = stat;
+  const shown: FileInfoWire = Object.assign(info, {
+    kind: KINDS[kind],
+    size,
+    mode: mode.toString(8).padStart(4, '0'),
+    uid,
+    gid,
+    modifiedAt: timestampOf(boundedMs(mtimeNs)),
+  });
+  if (kind === 'file') shown.etag = fileTag(stat);
+  return target ? Object.assign(shown, targetOf(target)) : shown;
 };
 
 /** One event each, in order. */
