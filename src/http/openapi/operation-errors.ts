@@ -10,12 +10,12 @@ import { ERROR_NOTES } from './error-notes.ts';
 export const errorCodesOf = (
   row: Pick<
     Route,
-    'method' | 'access' | 'body' | 'bodyAs' | 'refusals' | 'idempotencyKey' | 'params'
+    'method' | 'access' | 'sessions' | 'body' | 'bodyAs' | 'refusals' | 'idempotencyKey' | 'params'
   >,
 ): readonly ErrorCode[] => {
   const codes = new Set<ErrorCode>(row.refusals);
   for (const code of OF_ANY) codes.add(code);
-  if (row.access !== 'open')
+  if (row.access !== 'open' || row.sessions)
     codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
   if (row.access !== 'open') for (const code of OF_HELD) codes.add(code);
   if (row.params?.names) codes.add('CLUSTER_NOT_FOUND');

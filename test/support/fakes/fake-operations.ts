@@ -219,6 +219,8 @@ export class FakeOperations extends FakeDebug implements Operations {
     terms: { pendingMs: 900_000, grantMs: 600_000, sessionMs: 8 * 3_600_000 },
     severalDecide: () => true,
   });
+  /** Until then no approval is found. */
+  readonly startApprovals = () => this.#approvals.mirror.start();
   readonly listApprovals = this.#approvals.operations.listApprovals;
   readonly getApproval = this.#approvals.operations.getApproval;
   readonly approvalContent = this.#approvals.operations.approvalContent;
