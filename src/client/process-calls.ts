@@ -103,6 +103,14 @@ export class ProcessCalls {
     await this.#call('signalProcess', { params: { sandboxId, processId }, body: { signal } });
   }
 
+  async resize(
+    sandboxId: string,
+    processId: string,
+    size: OperationInput<'resizeProcess'>['body'],
+  ): Promise<void> {
+    await this.#call('resizeProcess', { params: { sandboxId, processId }, body: size });
+  }
+
   async delete(sandboxId: string, processId: string): Promise<void> {
     await this.#call('deleteProcess', { params: { sandboxId, processId } });
   }

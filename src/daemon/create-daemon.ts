@@ -157,20 +157,22 @@ export const createDaemon = async (
     tls,
     clock,
   });
+  const clients = clientsOf({
+    operations,
+    clock,
+    log,
+    trustedProxies: config.trustedProxies,
+  });
+  const keyRates = new KeyRates(config.keys.requestsPerSecond);
   const terminals = terminalUpgrades({
     operations,
+    processes: { operations, clock, clients, keyRates },
     log,
     clock,
     audit,
     clusterId: config.clusterId,
     allowedOrigins: config.terminal.allowedOrigins,
     frames: framesOf(config.terminal),
-  });
-  const clients = clientsOf({
-    operations,
-    clock,
-    log,
-    trustedProxies: config.trustedProxies,
   });
   const gateway = createGateway({
     operations,
@@ -198,7 +200,7 @@ export const createDaemon = async (
     clients,
     limits: {
       answers: answerBudget(config, metrics),
-      keyRates: new KeyRates(config.keys.requestsPerSecond),
+      keyRates,
       bounds: {
         maxConnections: config.connections.most,
         maxConnectionsPerAddress: config.connections.mostPerAddress,

@@ -339,6 +339,23 @@ export interface Operations {
     answer: ProcessEnvelope;
   };
   /**
+   * Give the terminal of a process another size
+   */
+  resizeProcess: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+      /**
+       * A process of the sandbox, by the id that its start answered.
+       */
+      processId: string;
+    };
+    body: ResizeProcessBody;
+    answer: ProcessEnvelope;
+  };
+  /**
    * Read a file, or a folder as an archive
    */
   readFile: {
@@ -2032,6 +2049,16 @@ export interface SignalProcessBody {
    * Sent to its process group, or to the foreground of its terminal.
    */
   signal: 'HUP' | 'INT' | 'QUIT' | 'KILL' | 'USR1' | 'USR2' | 'TERM' | 'CONT' | 'TSTP' | 'WINCH';
+}
+export interface ResizeProcessBody {
+  /**
+   * Columns of its terminal.
+   */
+  cols: number;
+  /**
+   * Rows of its terminal.
+   */
+  rows: number;
 }
 export interface WriteFileAnswer {
   file?: FileInfo;
@@ -5780,6 +5807,7 @@ export const OPERATIONS = {
   followProcess: { method: 'GET', path: '/sandboxes/{sandboxId}/processes/{processId}/output' },
   writeToProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes/{processId}/stdin' },
   signalProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes/{processId}/signal' },
+  resizeProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes/{processId}/resize' },
   readFile: { method: 'GET', path: '/sandboxes/{sandboxId}/files' },
   writeFile: { method: 'PUT', path: '/sandboxes/{sandboxId}/files' },
   removeFile: { method: 'DELETE', path: '/sandboxes/{sandboxId}/files' },

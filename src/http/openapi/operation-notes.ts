@@ -1,4 +1,6 @@
 import { APPROVAL_NOTES } from './approval-notes.ts';
+import { PROCESS_NOTES } from './process-notes.ts';
+
 /** Says what each operation does and promises, by its operationId: for document and API page. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',
@@ -97,43 +99,7 @@ Runs one command and answers when it has ended. It runs as the sandbox's user, h
 main process. What it left running in the background goes on. A client that goes away ends its
 command. At most 64 at a time a sandbox. While a command runs the sandbox is not idle. In its
 stead: \`POST /sandboxes/{sandboxId}/processes\`, which streams, and has no limit of time.`,
-  startProcess: `
-Starts a process as the sandbox's user, hardened like the main process, and answers once its
-program runs. It belongs to nobody's connection: it goes on until it ends, is deleted, or its
-sandbox ends. What it prints is kept, the last 1 MiB, and can be read meanwhile and afterwards. With
-\`Accept: text/event-stream\` the answer is its output at once, as
-\`GET …/output\` has it, behind an event \`start\` with the process; a client that leaves ends
-nothing. Where it runs, but can't be read now, an event \`error\` follows, such as one with
-\`TOO_MANY_STREAMS\`.
-
-At most 64 of a sandbox live at a time; one that ended is known for 10 minutes, or until 64 others
-have ended. Under one \`Idempotency-Key\` the same process is meant, however often it is asked for:
-while it is known, none is started again. A process that only runs is no activity; start, input,
-signals and readers that are connected are. On one machine processes outlive the daemon's end by
-\`kill -9\`, but not its proper stop.`,
-  listProcesses: `
-Those that live, and those that ended and are known still; the latest start first.`,
-  getProcess: 'As `GET …/processes` shows it.',
-  followProcess: `
-Sends what the process printed, from its beginning or from an event on, and then what it prints:
-events \`stdout\` and \`stderr\` with \`data\`, which is text where the bytes of this piece are
-UTF-8 without a NUL, and else base64, as \`encoding\` says; with \`encoding=base64\` it always is,
-which is several times as fast. A piece has 64 KiB at most, and may be cut within a
-character: then it comes as base64. Their ids are positions: a client that comes again with
-\`Last-Event-ID\` or \`from\` goes on where it was, within the last 1 MiB. The event \`dropped\`
-says that something in its place is no longer kept. \`end\` has the process as it ended, and is the
-last; or \`error\`, where it was deleted or is lost. Without \`pace\` a reader that is slow never
-holds the process back. Every 15 s without output comes a comment. A client that takes nothing for
-30 s is cut.
-At most 64 read processes of one sandbox, 512 are of one tenant.`,
-  writeToProcess: `
-Hands over input, whole or not at all, in the order of the answers. Answers once the process has it
-or will read it next; where it reads nothing for 20 s, 409, and nothing of it was taken.`,
-  signalProcess: `
-To the process group, or to what is in the foreground of its terminal.`,
-  deleteProcess: `
-Kills the process group of one that runs, and forgets it with what it printed. Answers once it has
-ended. A process that left its group lives on.`,
+  ...PROCESS_NOTES,
   getSandboxLogs: `
 What the main process printed, to its output and its errors; commands and terminals have their
 own. A finished sandbox's stays readable to its owner for as long as the sandbox is kept

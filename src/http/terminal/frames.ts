@@ -3,7 +3,9 @@ import { MAX_SIDE } from './request.ts';
 /** Describes what a text frame of `sandpool.terminal.v1` asks for. */
 export type ControlFrame =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
-  | { readonly type: 'signal'; readonly name: string };
+  | { readonly type: 'signal'; readonly name: string }
+  /** Nothing more comes as input; of processes alone. */
+  | { readonly type: 'eof' };
 
 /** Longer text frames are refused unread. Bytes. */
 const MAX_CONTROL_BYTES = 4_096;
@@ -24,7 +26,10 @@ const SIGNALS: readonly string[] = [
  * The frame, or what is wrong with it in words for the client. Unknown fields are let through
  * unread.
  */
-export const readControlFrame = (bytes: Buffer): ControlFrame | { readonly problem: string } => {
+export const readControlFrame = (
+  bytes: Buffer,
+  of: 'shell' | 'process' = 'shell',
+): ControlFrame | { readonly problem: string } => {
   if (bytes.length > MAX_CONTROL_BYTES)
     return { problem: `a text frame holds at most ${MAX_CONTROL_BYTES} bytes of JSON` };
   const fields = parseObject(bytes.toString('utf8'));
@@ -43,7 +48,8 @@ export const readControlFrame = (bytes: Buffer): ControlFrame | { readonly probl
       ? { type, name }
       : { problem: `signal: name must be one of ${SIGNALS.join(', ')}` };
   }
-  return { problem: 'type must be resize or signal' };
+  if (of === 'shell') return { problem: 'type must be resize or signal' };
+  return type === 'eof' ? { type } : { problem: 'type must be resize, signal or eof' };
 };
 
 export const exitFrame = (exitCode: number | null): string =>

@@ -7,6 +7,8 @@ import { badHandshake, foreignOrigin, unknownCluster, unknownPath } from './refu
  * Text frames are JSON, binary frames bytes. Without it, every frame is input and output is binary.
  */
 export const TERMINAL_PROTOCOL = 'sandpool.terminal.v1';
+/** Is what a client may name as the protocol of a process; without it, it is the same. */
+const PROCESS_PROTOCOL = 'sandpool.process.v1';
 const TOKEN_PROTOCOL = 'sandpool.token.';
 /** The most columns or rows of a terminal. */
 export const MAX_SIDE = 1_000;
@@ -57,6 +59,7 @@ export const readTerminalRequest = (
  */
 export const chooseProtocol = (offered: Set<string>): string | false => {
   if (offered.has(TERMINAL_PROTOCOL)) return TERMINAL_PROTOCOL;
+  if (offered.has(PROCESS_PROTOCOL)) return PROCESS_PROTOCOL;
   for (const protocol of offered) if (protocol.startsWith(TOKEN_PROTOCOL)) return protocol;
   return false;
 };
@@ -68,12 +71,20 @@ const readTarget = (
 ):
   | { readonly clusterId: string; readonly sandboxId: string; readonly query: URLSearchParams }
   | undefined => {
-  const cut = url.indexOf('?');
-  const match = PATH.exec(cut < 0 ? url : url.slice(0, cut));
+  const { path, query } = targetOf(url);
+  const match = PATH.exec(path);
   const clusterId = decoded(match?.[1]);
   const sandboxId = decoded(match?.[2]);
   if (clusterId === undefined || sandboxId === undefined) return undefined;
-  return { clusterId, sandboxId, query: new URLSearchParams(cut < 0 ? '' : url.slice(cut + 1)) };
+  return { clusterId, sandboxId, query: new URLSearchParams(query) };
+};
+
+/** Takes a target apart; the query is without its `?`. */
+export const targetOf = (url: string): { readonly path: string; readonly query: string } => {
+  const cut = url.indexOf('?');
+  return cut < 0
+    ? { path: url, query: '' }
+    : { path: url.slice(0, cut), query: url.slice(cut + 1) };
 };
 
 const decoded = (segment: string | undefined): string | undefined => {
@@ -89,7 +100,7 @@ const decoded = (segment: string | undefined): string | undefined => {
  * Browsers always send an Origin; what sends none is no page. A page's own daemon is the host that
  * it asked.
  */
-const originAllowed = (request: IncomingMessage, allowed: readonly string[]): boolean => {
+export const originAllowed = (request: IncomingMessage, allowed: readonly string[]): boolean => {
   const { origin, host } = request.headers;
   if (origin === undefined) return true;
   if (allowed.includes(origin)) return true;
@@ -103,7 +114,7 @@ const originAllowed = (request: IncomingMessage, allowed: readonly string[]): bo
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
 /** Checked before the token is redeemed, so that a malformed handshake does not use it up. */
-const handshakeProblem = (request: IncomingMessage): string | undefined => {
+export const handshakeProblem = (request: IncomingMessage): string | undefined => {
   if (request.method !== 'GET') return 'an upgrade must be a GET';
   if (request.headers.upgrade?.toLowerCase() !== 'websocket') return 'Upgrade must be websocket';
   if (!KEY.test(request.headers['sec-websocket-key'] ?? ''))

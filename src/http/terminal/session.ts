@@ -53,6 +53,7 @@ export class TerminalSession {
   readonly #ws: WebSocket;
   readonly #opened: OpenTerminal;
   readonly #framed: boolean;
+  readonly #what: 'shell' | 'process';
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #fields: Readonly<Record<string, unknown>>;
@@ -72,6 +73,7 @@ export class TerminalSession {
     this.#ws = options.ws;
     this.#opened = options.opened;
     this.#framed = options.framed;
+    this.#what = options.opened.closeInput ? 'process' : 'shell';
     this.#clock = options.clock;
     this.#log = options.log;
     this.#fields = options.fields;
@@ -209,10 +211,12 @@ export class TerminalSession {
 
   #onControl(data: Buffer): void {
     if (!this.#withinControlRate()) return this.#complain('too many control frames; slow down');
-    const frame = readControlFrame(data);
+    const { closeInput } = this.#opened;
+    const frame = readControlFrame(data, this.#what);
     if ('problem' in frame) return this.#complain(frame.problem);
     this.#touch();
-    if (frame.type === 'resize') this.#resizes.ask(frame.cols, frame.rows);
+    if (frame.type === 'eof') closeInput?.();
+    else if (frame.type === 'resize') this.#resizes.ask(frame.cols, frame.rows);
     else this.#control('signal', (terminal) => terminal.signal(frame.name));
   }
 
@@ -272,11 +276,12 @@ export class TerminalSession {
 
   #finish(exitCode: number | null): void {
     if (exitCode === null) {
-      if (this.#framed) this.#ws.send(errorFrame('the link to the terminal was lost'));
-      return this.close(1011, 'the link to the terminal was lost');
+      const lost = `the link to the ${this.#what === 'shell' ? 'terminal' : 'process'} was lost`;
+      if (this.#framed) this.#ws.send(errorFrame(lost));
+      return this.close(1011, lost);
     }
     if (this.#framed) this.#ws.send(exitFrame(exitCode));
-    this.close(1000, 'the shell ended');
+    this.close(1000, `the ${this.#what} ended`);
   }
 
   #arm(name: 'drain' | 'end' | 'cut', afterMs: number, due: () => void): void {

@@ -9,14 +9,15 @@ import { blankApiKeys } from '../../model/api-key-text.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type {
-  OpenTerminal,
-  OpenTerminalRequest,
-} from '../../operations/sandboxes/sandbox-operations.ts';
+import type { OpenTerminal } from '../../operations/sandboxes/sandbox-operations.ts';
 import type { Operations } from '../../operations/operations.ts';
+import type { Clients } from '../limits/clients.ts';
+import type { KeyRates } from '../limits/key-rates.ts';
 import { refusalOf, statusOf } from '../router/error-table.ts';
 import { requestIdFrom } from '../server/request-id.ts';
 import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';
+import { processTarget, readProcessRequest, requireHandshake } from './process-request.ts';
+import { openProcess, type ProcessTerminalDeps } from './process-terminal.ts';
 import { badHandshake, draining, openingFailure, refuseUpgrade } from './refusals.ts';
 import {
   chooseProtocol,
@@ -28,12 +29,20 @@ import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './session.ts'
 
 export interface TerminalDeps extends TerminalRules {
   readonly operations: Pick<Operations, 'openTerminal'>;
+  /** Absent: nobody reads and writes processes by WebSocket. */
+  readonly processes?: ProcessUpgrades | undefined;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: nobody takes down which terminals are opened. */
   readonly audit?: AuditSink | undefined;
   /** Bounds what clients may send; absent: the defaults of the settings. */
   readonly frames?: FrameBudgetTerms;
+}
+
+/** Opens processes for whoever has a good key. */
+export interface ProcessUpgrades extends ProcessTerminalDeps {
+  readonly clients: Pick<Clients, 'authenticate' | 'followKey'>;
+  readonly keyRates: Pick<KeyRates, 'count'>;
 }
 
 export interface TerminalUpgrades {
@@ -102,39 +111,41 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
 
   const note = (
     request: IncomingMessage,
-    { sandboxId }: OpenTerminalRequest,
+    { operation, params }: Ask,
     outcome: Pick<AuditEntry, 'status' | 'caller' | 'errorCode'>,
   ): void => {
     deps.audit?.note({
       requestId: requestIds.get(request) ?? '',
-      operation: 'openTerminal',
-      params: { sandboxId: blankApiKeys(sandboxId.slice(0, 256)) },
+      operation,
+      params: Object.fromEntries(
+        Object.entries(params).map(([name, id]) => [name, blankApiKeys(id.slice(0, 256))]),
+      ),
       ...outcome,
     });
   };
 
   const serve = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    const read = readTerminalRequest(request, deps);
-    if ('refusal' in read) return refuse(request, socket, read.refusal);
+    const ask = askOf(request, deps);
+    if (ask instanceof Refusal) return refuse(request, socket, ask);
     if (stopping || pending.size >= MAX_PENDING) return refuse(request, socket, draining());
     pending.add(socket);
     let opened: OpenTerminal;
     try {
-      opened = await open(deps, read.ask);
+      opened = await openInTime(deps.clock, ask.open);
     } catch (error) {
-      const failure = openingFailure(error);
+      const failure = ask.failure(error);
       const errorCode = refusalOf(failure)?.code ?? 'INTERNAL';
-      note(request, read.ask, { status: statusOf(errorCode), errorCode });
+      note(request, ask, { status: statusOf(errorCode), errorCode });
       return refuse(request, socket, failure);
     } finally {
       pending.delete(socket);
     }
-    note(request, read.ask, { status: 101, caller: opened.caller });
+    note(request, ask, { status: 101, caller: opened.caller });
     if (stopping) {
       opened.close();
       return refuse(request, socket, draining());
     }
-    join({ request, socket, head, ask: read.ask, opened });
+    join({ request, socket, head, ask, opened });
   };
 
   const join = (way: Way): void => {
@@ -183,36 +194,77 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   return { upgrade, stop };
 };
 
+/** Holds what an upgrade asks for, and how that is opened. */
+interface Ask {
+  readonly operation: 'openTerminal' | 'followProcess';
+  readonly params: Readonly<Record<string, string>>;
+  readonly open: () => Promise<OpenTerminal>;
+  /** Returns what is answered where that failed. */
+  readonly failure: (error: unknown) => unknown;
+}
+
+const askOf = (request: IncomingMessage, deps: TerminalDeps): Ask | Refusal => {
+  const target = deps.processes && processTarget(request.url ?? '');
+  if (deps.processes && target) return processAsk(request, { deps, target }, deps.processes);
+  const read = readTerminalRequest(request, deps);
+  if ('refusal' in read) return read.refusal;
+  return {
+    operation: 'openTerminal',
+    params: { sandboxId: read.ask.sandboxId },
+    open: () => deps.operations.openTerminal(read.ask),
+    failure: openingFailure,
+  };
+};
+
+const processAsk = (
+  request: IncomingMessage,
+  of: { readonly deps: TerminalDeps; readonly target: Ask['params'] },
+  processes: ProcessUpgrades,
+): Ask => {
+  const { clusterId = '', allowedOrigins = [] } = of.deps;
+  return {
+    operation: 'followProcess',
+    params: of.target,
+    open: async () => {
+      requireHandshake(request, allowedOrigins);
+      const caller = await processes.clients.authenticate(request);
+      processes.keyRates.count(caller, request);
+      return await openProcess(processes, caller, readProcessRequest(request, clusterId));
+    },
+    failure: (error) => error,
+  };
+};
+
 interface Way {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  readonly ask: OpenTerminalRequest;
+  readonly ask: Ask;
   readonly opened: OpenTerminal;
 }
 
-const sessionOptions = ({ clock, log }: TerminalDeps, ws: WebSocket, { opened }: Way) => ({
+const sessionOptions = ({ clock, log }: TerminalDeps, ws: WebSocket, { ask, opened }: Way) => ({
   ws,
   opened,
-  framed: ws.protocol === TERMINAL_PROTOCOL,
+  framed: ask.operation === 'followProcess' || ws.protocol === TERMINAL_PROTOCOL,
   clock,
   log,
 });
 
 const fieldsOf = ({ ask }: Way, requestId: string) => ({
   entity: 'terminal',
-  sandboxId: ask.sandboxId,
+  ...ask.params,
   requestId,
 });
 
 /** Opens within the deadline; a terminal that comes later is closed again. */
-const open = async (deps: TerminalDeps, ask: OpenTerminalRequest): Promise<OpenTerminal> => {
+const openInTime = async (clock: Clock, open: Ask['open']): Promise<OpenTerminal> => {
   let callOff = (): void => {};
   const deadline = new Promise<undefined>((resolve) => {
-    callOff = deps.clock.at(deps.clock.now() + OPEN_DEADLINE_MS, () => resolve(undefined));
+    callOff = clock.at(clock.now() + OPEN_DEADLINE_MS, () => resolve(undefined));
   });
   try {
-    const opening = deps.operations.openTerminal(ask);
+    const opening = open();
     const opened = await Promise.race([opening, deadline]);
     if (opened) return opened;
     opening.then(

@@ -41,6 +41,11 @@ export interface ProcessOperations {
     sandboxId: string,
     request: { readonly processId: ProcessId; readonly name: ProcessSignal },
   ) => Promise<ProcessFact>;
+  readonly resizeProcess: (
+    caller: Caller,
+    sandboxId: string,
+    request: { readonly processId: ProcessId; readonly cols: number; readonly rows: number },
+  ) => Promise<ProcessFact>;
   /** Resolves once it has ended and is forgotten; the fact is of the moment before. */
   readonly deleteProcess: (
     caller: Caller,

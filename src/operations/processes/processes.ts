@@ -37,6 +37,12 @@ export const processOperations = (
     await asked(deps.driver.processes.signal(sandboxId, processId, name));
     return await foundProcess(deps.driver, sandboxId, processId);
   },
+  resizeProcess: async (caller, sandboxId, { processId, cols, rows }) => {
+    await deps.sandboxes.require(caller, sandboxId);
+    deps.sandboxes.active(sandboxId);
+    await asked(deps.driver.processes.resize(sandboxId, processId, cols, rows));
+    return await foundProcess(deps.driver, sandboxId, processId);
+  },
   deleteProcess: async (caller, sandboxId, processId) => {
     await deps.sandboxes.require(caller, sandboxId);
     const fact = await foundProcess(deps.driver, sandboxId, processId);

@@ -184,6 +184,8 @@ export interface OpenTerminal {
   /** The caller whose key opened it; undefined where that is not known any more. */
   readonly caller?: Caller | undefined;
   readonly terminal: Terminal;
+  /** Has a process read the end of its input; a shell is typed the character for it. */
+  readonly closeInput?: () => void;
   readonly touch: () => void;
   readonly ended: Promise<'sandbox-ended' | 'key-revoked'>;
   /** Gives the seat back (at most 16 a sandbox) and hangs up. May be repeated. */

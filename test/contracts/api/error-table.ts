@@ -698,6 +698,7 @@ const BODIES: Readonly<Record<string, object>> = {
   startProcess: { command: 'true' },
   writeToProcess: { data: 'x' },
   signalProcess: { signal: 'TERM' },
+  resizeProcess: { cols: 80, rows: 24 },
   setIdleTimeout: { idleTimeout: '5m' },
   setSandboxState: { state: 'running' },
   createTemplate: { crdJson: '{}' },

@@ -457,6 +457,7 @@ const NEEDED: Readonly<Record<string, object>> = {
   startProcess: { command: 'true' },
   writeToProcess: { data: 'x' },
   signalProcess: { signal: 'TERM' },
+  resizeProcess: { cols: 80, rows: 24 },
   setIdleTimeout: { idleTimeout: '5m' },
   setSandboxState: { state: 'running' },
   updatePool: { replicas: 0 },

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { v7 as uuidV7 } from 'uuid';
 import { documentedOperations, operationAt } from '../../support/harness/documented-answers.ts';
 import { filesInFull } from './files-in-full.ts';
+import { ProcessSocket } from '../../support/harness/process-socket.ts';
 import { EventReader, type ReadEvent } from '../../support/harness/event-reader.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import type { HttpAnswer, HttpAsk, HttpClient } from '../../support/harness/http-client.ts';
@@ -384,6 +385,31 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         processId: made['processId'],
         status: 'deleted',
       });
+    });
+
+    it('processes: of another size, and by a WebSocket', async () => {
+      const at = `/sandboxes/${await claimedFrom(ask, pool)}/processes`;
+      const start = async (body: Fields): Promise<string> => {
+        const { process } = fieldsOf(await does(ask(), `POST ${at}`, body, 201));
+        return `${at}/${String((process as Fields)['processId'])}`;
+      };
+      const onTerminal = await start({ command: ['/bin/sh', '-c', 'read line'], tty: true });
+      await does(ask(), `POST ${onTerminal}/resize`, { cols: 100, rows: 30 });
+      await does(ask(), `DELETE ${onTerminal}`);
+      const counts = await start({
+        command: ['/bin/sh', '-c', 'wc -c; echo of it >&2'],
+        stdin: true,
+      });
+
+      const socket = new ProcessSocket(service().ports[0] ?? 0, `${counts}/output`, tenant.key);
+      socket.send(Buffer.alloc(60_000, 'x'));
+      socket.send(Buffer.alloc(60_000, 'y'));
+      socket.send('{"type":"eof"}');
+
+      expect(await socket.closed).to.deep.equal([1000, 'the process ended']);
+      expect(socket.printed('stdout').trim()).to.equal('120000');
+      expect(socket.printed('stderr')).to.equal('of it\n');
+      expect(socket.texts).to.deep.equal(['{"type":"exit","exitCode":0}']);
     });
 
     it('pools: made of a template, shown, listed, changed, synced and deleted', async () => {

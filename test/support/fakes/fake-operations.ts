@@ -409,6 +409,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly followProcess = this.#processes.followProcess;
   readonly writeToProcess = this.#processes.writeToProcess;
   readonly signalProcess = this.#processes.signalProcess;
+  readonly resizeProcess = this.#processes.resizeProcess;
   readonly deleteProcess = this.#processes.deleteProcess;
 
   readonly sandboxLogs: Operations['sandboxLogs'] = async (

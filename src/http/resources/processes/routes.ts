@@ -14,6 +14,7 @@ import {
   ProcessList,
   ProcessPath,
   SignalBody,
+  SizeBody,
   StdinBody,
 } from './schema.ts';
 
@@ -144,6 +145,24 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
       const request = { processId, name: body.signal };
       return ok({
         process: presentProcess(await operations.signalProcess(caller, sandboxId, request)),
+      });
+    },
+  }),
+  route({
+    operationId: 'resizeProcess',
+    method: 'POST',
+    path: '/sandboxes/{sandboxId}/processes/{processId}/resize',
+    access: 'tenant',
+    summary: 'Give the terminal of a process another size',
+    params: ProcessPath,
+    body: SizeBody,
+    answers: { 200: ProcessEnvelope },
+    idempotencyKey: 'ignored',
+    refusals: [...OF_PROCESS, 'PROCESS_ENDED'],
+    handle: async ({ caller, params: { sandboxId, processId }, body: { cols, rows } }) => {
+      const request = { processId, cols, rows };
+      return ok({
+        process: presentProcess(await operations.resizeProcess(caller, sandboxId, request)),
       });
     },
   }),

@@ -79,6 +79,11 @@ export const SignalBody = z.object({
     .describe('Sent to its process group, or to the foreground of its terminal.'),
 });
 
+export const SizeBody = z.object({
+  cols: size(1_000).describe('Columns of its terminal.'),
+  rows: size(1_000).describe('Rows of its terminal.'),
+});
+
 export const StdinBody = z.object({
   data: maybe(
     z

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import { badHandshake, foreignOrigin } from './refusals.ts';
+import { handshakeProblem, originAllowed, targetOf } from './request.ts';
+import { withoutBase } from '../router/bases.ts';
+import { localName } from '../router/local-names.ts';
+import { readQuery } from '../router/query.ts';
+import { check } from '../router/validation.ts';
+import { OutputQuery, ProcessPath } from '../resources/processes/schema.ts';
+
+/** Asks for a process's output and its input, by one connection. */
+export interface ProcessAsk {
+  readonly sandboxId: string;
+  readonly processId: string;
+  readonly from: string | undefined;
+  readonly pace: boolean;
+}
+
+const PATH = /^\/sandboxes\/([^/]+)\/processes\/([^/]+)\/output$/;
+
+/** The ids of the path; undefined where it is another. */
+export const processTarget = (
+  url: string,
+): { readonly sandboxId: string; readonly processId: string } | undefined => {
+  const [, sandboxId, processId] = PATH.exec(withoutBase(targetOf(url).path)) ?? [];
+  return sandboxId === undefined || processId === undefined
+    ? undefined
+    : { sandboxId: decoded(sandboxId), processId: decoded(processId) };
+};
+
+/** A malformed escape is no id of anything, and stays as it is. */
+const decoded = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+};
+
+/** Throws a Refusal where the handshake is none, or comes from a page of another origin. */
+export const requireHandshake = (
+  request: IncomingMessage,
+  allowedOrigins: readonly string[],
+): void => {
+  if (!originAllowed(request, allowedOrigins)) throw foreignOrigin();
+  const problem = handshakeProblem(request);
+  if (problem !== undefined) throw badHandshake(problem);
+};
+
+/** Reads what is asked for, by the rules of the operation `followProcess`. Throws a Refusal. */
+export const readProcessRequest = (request: IncomingMessage, clusterId: string): ProcessAsk => {
+  const url = request.url ?? '';
+  const target = processTarget(url) ?? { sandboxId: '', processId: '' };
+  const field = { clusterId, field: 'sandboxId' };
+  const local = { ...target, sandboxId: localName('sandbox', target.sandboxId, field) };
+  const params = ProcessPath.schema.safeParse(local);
+  if (!params.success) throw ProcessPath.otherwise(local);
+  const { from, pace = false } = check(
+    OutputQuery.pick({ from: true, pace: true }),
+    readQuery(targetOf(url).query),
+  );
+  return { ...params.data, from, pace };
+};

@@ -1,0 +1,66 @@
+import { WebSocket } from 'ws';
+
+const KINDS = ['message', 'stdout', 'stderr'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** The client's side of a process's WebSocket, by the words of docs/api.md. */
+export class ProcessSocket {
+  readonly ws: WebSocket;
+  readonly texts: string[] = [];
+  /** The position behind the last whole piece. */
+  position = '';
+  /** Its code and its reason, once it is closed. */
+  readonly closed: Promise<readonly [number, string]>;
+  /** Resolves with the status of an answer that is no upgrade. */
+  readonly refused: Promise<number>;
+  readonly #opened: Promise<void>;
+  readonly #pieces: { readonly kind: Kind; readonly bytes: Buffer }[] = [];
+  #heard: () => void = () => {};
+
+  constructor(port: number, path: string, key: string) {
+    const headers = { 'SERVICE-API-KEY': key };
+    this.ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers, perMessageDeflate: false });
+    this.ws.on('error', () => {});
+    this.#opened = new Promise((resolve) => {
+      this.ws.once('open', () => resolve());
+    });
+    this.closed = new Promise((resolve) => {
+      this.ws.once('close', (code, reason) => resolve([code, reason.toString()]));
+    });
+    this.refused = new Promise((resolve) => {
+      this.ws.once('unexpected-response', (request, response) => {
+        resolve(response.statusCode ?? 0);
+        request.destroy();
+      });
+    });
+    this.ws.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.#take(data);
+      else this.texts.push(data.toString());
+      this.#heard();
+    });
+  }
+
+  /** Sends it once the connection is open; in the order of the calls. */
+  send(data: Buffer | string): void {
+    void this.#opened.then(() => this.ws.send(data));
+  }
+
+  printed(kind: Kind): string {
+    const bytes = this.#pieces.flatMap((piece) => (piece.kind === kind ? [piece.bytes] : []));
+    return Buffer.concat(bytes).toString();
+  }
+
+  /** Resolves once so much was printed, or said. */
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo())
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve;
+      });
+  }
+
+  #take(data: Buffer): void {
+    const end = 2 + (data[1] ?? 0);
+    if (end > 2) this.position = data.toString('latin1', 2, end);
+    this.#pieces.push({ kind: KINDS[data[0] ?? 0] ?? 'message', bytes: data.subarray(end) });
+  }
+}
