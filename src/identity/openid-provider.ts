@@ -75,7 +75,7 @@ export class OpenIdProvider implements IdentityProvider {
       if (!claims) throw new Error('there is no ID token');
       return identityOf(claims, this.#settings);
     } catch (error) {
-      this.#log.warn({ error }, 'a login by OpenID Connect failed');
+      this.#log.warn({ reason: reasonOf(error) }, 'a login by OpenID Connect failed');
       throw forbidden('the provider’s answer proves nobody');
     }
   }
@@ -86,7 +86,8 @@ export class OpenIdProvider implements IdentityProvider {
       return await this.#configured;
     } catch (error) {
       this.#configured = undefined;
-      this.#log.warn({ error }, 'the provider of OpenID Connect can’t be asked');
+      const reason = reasonOf(error);
+      this.#log.warn({ reason }, 'the provider of OpenID Connect can’t be asked');
       throw unavailable('the provider of OpenID Connect can’t be reached', 10);
     }
   }
@@ -134,6 +135,13 @@ const identityOf = (
     users: users.slice(0, MOST_USERS).map((user) => user.slice(0, LONGEST)),
     authenticatedAt: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : undefined,
   };
+};
+
+/** Its message and code alone: causes may hold what the provider sent, tokens among it. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'unknown';
+  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
+  return (code + error.message).slice(0, LONGEST);
 };
 
 const LONGEST = 256;

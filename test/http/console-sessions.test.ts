@@ -255,6 +255,8 @@ describe('links to the console', () => {
     const again = await thief.post('/console/link', { token });
 
     expect(await browser.isLoggedIn()).to.equal(true);
+    const { person } = (await world.access.openSession(browser.cookies.get(SESSION) ?? '')) ?? {};
+    expect(person).to.deep.include({ operator: 'owner', role: 'admin', users: ['default'] });
     expect(again.status).to.equal(403);
     expect(await thief.isLoggedIn()).to.equal(false);
     expect((await thief.get(`/console/link?token=${token}`)).status).to.equal(403);

@@ -40,6 +40,8 @@ export interface ConsoleAccessDeps {
 const IDLE_MS = 30 * 60_000;
 const LIFE_MS = 12 * 60 * 60_000;
 const LINK_MS = 5 * 60_000;
+/** The user of the keys that the daemon makes, which whoever owns its folder has. */
+const OWNERS_USERS = ['default'];
 const LINK_PREFIX = 'console-login ';
 const LONGEST_NAME = 63;
 const LONGEST_PASSWORD = 256;
@@ -127,7 +129,7 @@ export class ConsoleAccess implements ConsoleOperations {
       terms,
       operator: name,
       value: {
-        ...(operator ? pick(operator) : { name: OWNER, role: 'admin', users: [] }),
+        ...(operator ? pick(operator) : { name: OWNER, role: 'admin', users: OWNERS_USERS }),
         method: 'link',
         address: terms.from.address,
         authenticatedAt: clock.now(),
