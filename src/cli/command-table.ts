@@ -112,6 +112,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async (actions) => (await import('./commands/keys.ts')).keysGroup(actions),
   },
   {
+    name: 'approvals',
+    summary: 'Shows requests that wait for a person, and what the policy says',
+    load: async (actions) => (await import('./commands/approvals.ts')).approvalsGroup(actions),
+  },
+  {
     name: 'quotas',
     summary: 'Shows and sets how much a user may have',
     load: async ({ serviceAction }) =>

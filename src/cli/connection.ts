@@ -5,6 +5,7 @@ import { SandpoolClient } from '../client/sandpool-client.ts';
 import { plainDataDir, variable } from '../config/environment.ts';
 import { readPidFile } from '../process/pid-file.ts';
 import type { CliContext } from './context.ts';
+import { printable } from './terminal/printable.ts';
 import { CliFailure, START_HINT } from './failure.ts';
 import { omitUndefined } from './omit-undefined.ts';
 
@@ -15,6 +16,7 @@ export interface ConnectionOptions {
   readonly dataDir?: string;
   readonly admin?: boolean;
   readonly namespace?: string;
+  readonly waitApproval?: boolean;
 }
 
 export const addConnectionOptions = (command: Command): Command =>
@@ -28,7 +30,8 @@ export const addConnectionOptions = (command: Command): Command =>
       'file that holds the API key [SANDPOOL_API_KEY_FILE, or the key itself in SANDPOOL_API_KEY]',
     )
     .option('--data-dir <dir>', 'data folder of the local daemon [SANDPOOL_DATA_DIR]')
-    .option('--admin', 'with the admin key of the local daemon');
+    .option('--admin', 'with the admin key of the local daemon')
+    .option('--wait-approval', 'wait where a person must approve it first');
 
 /**
  * Adds the options of a connection, and the namespace of the pool or env that the command names.
@@ -53,6 +56,16 @@ export const connect = async (
     server,
     ...omitUndefined({ namespace: options.namespace }),
     apiKey: await findKey(options, env, server),
+    ...(options.waitApproval
+      ? {
+          onApproval: ({ approvalId, summary, expiresAt }) =>
+            void stderr.write(
+              `sandpool: waits for a person: ${printable(summary)}\n` +
+                `  an operator decides until ${expiresAt}, at ` +
+                `${server.origin}/console/approvals/${approvalId}\n`,
+            ),
+        }
+      : {}),
     onWarning: (text) =>
       void stderr.write(
         `sandpool: ${text}${text.startsWith('unknown ') ? '; it was not heeded' : ''}\n`,

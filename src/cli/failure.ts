@@ -51,6 +51,7 @@ const apiHints = (error: ApiError): readonly string[] => {
   if (error.errorCode === 'POOL_EXHAUSTED') return exhaustedHints(error.detail ?? {});
   const hints = [...(OWN_HINTS[error.errorCode ?? ''] ?? [])];
   const { detail } = error;
+  if (error.errorCode === 'APPROVAL_REQUIRED') return approvalHints(detail ?? {});
   const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
   if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
   const pools = namesOf(detail?.['pools']);
@@ -65,6 +66,18 @@ const apiHints = (error: ApiError): readonly string[] => {
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
   return hints;
 };
+
+/** Says who may decide, where, and how to go on. */
+const approvalHints = ({
+  approvalId,
+  summary,
+  expiresAt,
+}: Readonly<Record<string, unknown>>): readonly string[] => [
+  String(summary),
+  `an operator decides until ${String(expiresAt)}, in the daemon's console at ` +
+    `/console/approvals/${String(approvalId)}`,
+  'then repeat the same command; or let it wait: --wait-approval',
+];
 
 /** Words the service's advice in terms of this command line, where that can carry it out. */
 const exhaustedHints = ({
@@ -125,6 +138,7 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   ],
   API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],
+  APPROVAL_DENIED: ['see who denied it and why: sandpool approvals list --status denied'],
   QUOTA_EXCEEDED: [
     'see what you have and may have: sandpool quotas',
     'an admin can raise it: sandpool quotas set TEAM USER --admin',

@@ -13,6 +13,8 @@ import type {
   DeletedKeysQuery,
   ApiKeyPromotion,
   ApiKeyRequest,
+  Approval,
+  ApprovalInFull,
   AuditPage,
   AuditQuery,
   ClusterList,
@@ -47,6 +49,18 @@ export abstract class AccountCalls {
     options?: CallOptions,
   ): Promise<IssuedApiKey> {
     return await this.call('createApiKeyForTenant', { body: request }, options);
+  }
+
+  /** Lists one's own requests that wait for a person, or waited; for an admin everybody's. */
+  async listApprovals(
+    filter: OperationInput<'listApprovals'>['query'] = {},
+    options?: CallOptions,
+  ): Promise<Page<Approval>> {
+    return await this.call('listApprovals', { query: filter }, options);
+  }
+
+  async getApproval(approvalId: string, options?: CallOptions): Promise<ApprovalInFull> {
+    return await this.call('getApproval', { params: { approvalId } }, options);
   }
 
   async listApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {

@@ -7,6 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
+import { type AwaitedApproval, untilApproved } from './until-approved.ts';
 import { apiErrorFrom, ConnectionFailed } from './api-error.ts';
 
 export interface Exchange {
@@ -20,6 +21,14 @@ export interface Exchange {
   readonly accept?: string;
   /** The id of the last event that was seen, after which an event stream goes on. */
   readonly lastEventId?: string | undefined;
+}
+
+/** Told of what answers say besides. */
+export interface ExchangeReports {
+  /** Told of each `Warning` of an answer. */
+  readonly warn?: (text: string) => void;
+  /** Told of a request that waits for a person, once; it is repeated then until it is decided. */
+  readonly onApproval?: (approval: AwaitedApproval) => void;
 }
 
 /** A body that is sent as it comes, of any length. */
@@ -52,12 +61,17 @@ export class HttpExchanges {
   readonly #apiKey: string;
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #warn: (text: string) => void;
+  readonly #onApproval: ((approval: AwaitedApproval) => void) | undefined;
 
-  /** `warn` is told of each `Warning` of an answer. */
-  constructor(server: URL, apiKey: string, warn: (text: string) => void = () => undefined) {
+  constructor(
+    server: URL,
+    apiKey: string,
+    { warn = () => undefined, onApproval }: ExchangeReports = {},
+  ) {
     this.#server = server;
     this.#apiKey = apiKey;
     this.#warn = warn;
+    this.#onApproval = onApproval;
     this.#agent =
       server.protocol === 'https:'
         ? new HttpsAgent({ keepAlive: true })
@@ -69,6 +83,13 @@ export class HttpExchanges {
    * signal's reason.
    */
   async call(exchange: Exchange): Promise<unknown> {
+    const told = this.#onApproval;
+    return told
+      ? await untilApproved(exchange, (each) => this.#call(each), told)
+      : await this.#call(exchange);
+  }
+
+  async #call(exchange: Exchange): Promise<unknown> {
     exchange.signal?.throwIfAborted();
     const deadline = AbortSignal.timeout(exchange.deadlineMs);
     const signal = exchange.signal ? AbortSignal.any([exchange.signal, deadline]) : deadline;
@@ -81,6 +102,13 @@ export class HttpExchanges {
 
   /** An answer that goes on: the deadline is for its beginning alone. Rejects as `call` does. */
   async open(exchange: Exchange): Promise<IncomingMessage> {
+    const told = this.#onApproval;
+    return told
+      ? await untilApproved(exchange, (each) => this.#open(each), told)
+      : await this.#open(exchange);
+  }
+
+  async #open(exchange: Exchange): Promise<IncomingMessage> {
     exchange.signal?.throwIfAborted();
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), exchange.deadlineMs);

@@ -3,7 +3,7 @@ import { DebugCalls } from './debug-calls.ts';
 import { ProcessCalls } from './process-calls.ts';
 import { EnvCalls } from './env-calls.ts';
 import { FileCalls } from './file-calls.ts';
-import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
+import { asConnectionFailure, type ExchangeReports, HttpExchanges } from './http-exchange.ts';
 import {
   type CallOptions,
   type OperationAnswer,
@@ -11,6 +11,7 @@ import {
   type OperationInput,
   operationRequest,
 } from './operation-request.ts';
+import type { AwaitedApproval } from './until-approved.ts';
 import { readServerEvents, type ReceivedEvent } from './server-events.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
@@ -58,6 +59,11 @@ export interface SandpoolClientOptions {
   readonly deadlineMs?: number;
   /** Told of what an answer warns of, such as a field that was not known. */
   readonly onWarning?: (text: string) => void;
+  /**
+   * Told of a request that a person must approve: the client waits for that, and repeats the
+   * identical request. Without it such a call rejects with APPROVAL_REQUIRED.
+   */
+  readonly onApproval?: (approval: AwaitedApproval) => void;
 }
 
 export interface FollowOptions extends CallOptions {
@@ -94,7 +100,7 @@ export class SandpoolClient extends AccountCalls {
   constructor(options: SandpoolClientOptions) {
     super();
     this.#server = new URL(options.server);
-    this.#exchanges = new HttpExchanges(this.#server, options.apiKey, options.onWarning);
+    this.#exchanges = new HttpExchanges(this.#server, options.apiKey, reportsOf(options));
     this.files = new FileCalls((...call) => this.call(...call), this.#exchanges);
     this.#clusterId = options.clusterId ?? 'local';
     this.#namespace = options.namespace;
@@ -330,3 +336,8 @@ export class SandpoolClient extends AccountCalls {
     })) as OperationAnswer<K>;
   }
 }
+
+const reportsOf = ({ onWarning, onApproval }: SandpoolClientOptions): ExchangeReports => ({
+  ...(onWarning ? { warn: onWarning } : {}),
+  ...(onApproval ? { onApproval } : {}),
+});

@@ -11,6 +11,8 @@ export type {
   ApiKey,
   ApiKeyDeletion,
   ApiKeyPromotion,
+  Approval,
+  ApprovalInFull,
   ApiKeysDeletion,
   AuditPage,
   AuditRecord,

@@ -220,6 +220,7 @@ export const operationsOf = (
       clock,
       clusterId: config.clusterId,
       hasConsole: config.console.mode === 'on',
+      holdsRequests: config.approvals.rules.length > 0,
     }),
     sandboxStatistics: sandboxStatistics({ supervisor, history }),
     listAudit: listAudit({ recent: audit && parts.recentAudit }),

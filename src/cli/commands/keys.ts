@@ -64,6 +64,7 @@ interface CreateOptions extends OutputOptions {
   readonly role?: 'user' | 'admin';
   readonly to?: string;
   readonly users?: string;
+  readonly gated?: boolean;
 }
 
 const createLeaf = (action: ServiceAction): Command =>
@@ -84,6 +85,7 @@ const createLeaf = (action: ServiceAction): Command =>
     ),
   )
     .option('--description <text>', 'what it is for')
+    .option('--gated', 'rules of the policy of approvals may hold what it asks')
     .option(
       '--expires-at <time>',
       'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. ' +
@@ -132,7 +134,8 @@ const issue = async (
   options: CreateOptions,
 ): Promise<IssuedApiKey> => {
   const { team, user, role, description, expiresAt } = options;
-  const own = omitUndefined({ name, description, expiresAt });
+  const gated = options.gated ? (true as const) : undefined;
+  const own = omitUndefined({ name, description, expiresAt, gated });
   if (team === undefined && user === undefined && role === undefined)
     return await api.createApiKey(own);
   if (team === undefined || user === undefined)

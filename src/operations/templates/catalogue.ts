@@ -12,6 +12,8 @@ export interface CatalogueDeps {
   readonly clusterId: string;
   /** People log in to the console. */
   readonly hasConsole: boolean;
+  /** The policy has rules. */
+  readonly holdsRequests: boolean;
 }
 
 /**
@@ -25,6 +27,7 @@ export const catalogue = ({
   clock,
   clusterId,
   hasConsole,
+  holdsRequests,
 }: CatalogueDeps): Pick<
   Operations,
   'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClusters'
@@ -34,7 +37,7 @@ export const catalogue = ({
   featureGates: () => ({
     volumes: volumes.provided,
     instanceType: instanceTypes.provided,
-    approvals: false,
+    approvals: holdsRequests,
     envs: true,
     autoscaling: true,
     multiCluster: false,

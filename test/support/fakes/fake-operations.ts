@@ -711,6 +711,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly volumes = new Map<string, readonly Volume[]>();
   readonly #catalogue = catalogue({
     hasConsole: false,
+    holdsRequests: false,
     instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
     clock: this.clock,
     clusterId: 'local',

@@ -1,0 +1,175 @@
+import { type Command, Option } from 'commander';
+import { OPERATIONS } from '../../client/generated/api.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import type { ApiKey } from '../../client/wire.ts';
+import { configFlags, loadConfig } from '../../config/config.ts';
+import type { NamedTexts } from '../../config/environment.ts';
+import { ruleFor } from '../../model/approvals/policy.ts';
+import { APPROVAL_STATUSES } from '../../model/approvals/approval.ts';
+import type { Actions } from '../action.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
+import { print } from '../context.ts';
+import { CliFailure } from '../failure.ts';
+import { group, leaf } from '../leaf.ts';
+import { omitUndefined } from '../omit-undefined.ts';
+import { addPageOptions, type PageOptions } from '../paging.ts';
+import { approvalFields, approvalTable } from '../show/approval-rows.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import { routeOf } from './explained-route.ts';
+
+/** `approvals list|get|explain`: they are decided in the console alone. */
+export const approvalsGroup = ({ action, serviceAction }: Actions): Command =>
+  group('approvals', 'Shows requests that wait for a person, and what the policy says', [
+    listLeaf(serviceAction),
+    getLeaf(serviceAction),
+    explainLeaf(action),
+  ]);
+
+interface ListOptions extends OutputOptions, PageOptions {
+  readonly status?: (typeof APPROVAL_STATUSES)[number];
+}
+
+const listLeaf = (action: Actions['serviceAction']): Command =>
+  addPageOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'list',
+          summary:
+            'Lists your requests that wait for a person, or waited, newest first; everybody’s ' +
+            'for an admin.',
+          examples: [
+            'sandpool approvals list',
+            'sandpool approvals list --status pending --admin -o wide',
+          ],
+        }),
+      ),
+    ).addOption(new Option('--status <status>', 'of this status').choices(APPROVAL_STATUSES)),
+  ).action(
+    action(async (api, context, _operands, options: ListOptions) => {
+      const { status, limit, offset } = options;
+      const page = await api.listApprovals(omitUndefined({ status, limit, offset }));
+      await show(context, options, {
+        value: page,
+        text: (wide) => approvalTable(page.items, wide),
+      });
+    }),
+  );
+
+const getLeaf = (action: Actions['serviceAction']): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'get <approval>',
+        summary: 'Shows a request that waits for a person, or waited.',
+        examples: ['sandpool approvals get 01a21a8e-a887-7738-8b09-9f212a599a4d'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [id], options: OutputOptions) => {
+      const approval = await api.getApproval(String(id));
+      await show(context, options, { value: approval, text: () => approvalFields(approval) });
+    }),
+  );
+
+interface ExplainOptions extends ConnectionOptions {
+  readonly key?: string;
+  readonly role?: 'user' | 'admin';
+  readonly team?: string;
+  readonly gated?: boolean;
+}
+
+const explainLeaf = (action: Actions['action']): Command => {
+  const command = leaf({
+    usage: 'explain <method> <path>',
+    summary:
+      'Says which rule of the settings holds for a request, and what becomes of it. Nothing is ' +
+      'sent, but to look a key up. It takes the flags of serve.',
+    examples: [
+      'sandpool approvals explain DELETE /sandboxpools/web --config sandpool.yaml --gated',
+      'sandpool approvals explain POST /api-keys --role admin --config sandpool.yaml',
+    ],
+  })
+    .option('--key <keyId>', 'as this key asks; else as --role, --team and --gated say')
+    .addOption(new Option('--role <role>', 'of the key').choices(['user', 'admin']))
+    .option('--team <team>', 'of the key')
+    .option('--gated', 'the key is gated')
+    .option('--server <url>', 'the daemon that knows the key [SANDPOOL_SERVER]')
+    .option('--key-file <file>', 'file that holds the API key to look it up with')
+    .option('--admin', 'with the admin key of the local daemon');
+  for (const { flags, description } of configFlags())
+    if (!command.options.some(({ long }) => long === flags.split(' ')[0]))
+      command.option(flags, description);
+  return command.action(
+    action(1, async (context, [method, path], options: NamedTexts & ExplainOptions) => {
+      const { config } = loadConfig({ env: context.env, argvOptions: textsOf(options) });
+      const asked = routeOf(OPERATIONS, String(method).toUpperCase(), String(path));
+      if (!asked)
+        throw new CliFailure(`there is no operation ${String(method)} ${String(path)}`, [
+          'docs/api.md lists them; the path begins with /',
+        ]);
+      const key =
+        options.key === undefined ? undefined : await lookUp(options, options.key, context);
+      const role = key?.role ?? options.role ?? 'user';
+      const rule = ruleFor(config.approvals.rules, {
+        ...asked,
+        namespace:
+          asked.namespace ?? config.namespacePattern.replaceAll('{team}', teamOf(key, options)),
+        role,
+        team: teamOf(key, options),
+        gated: key?.gated ?? options.gated === true,
+      });
+      await print(
+        context.stdout,
+        `${asked.operation} by a key of role ${role}: ` +
+          (rule
+            ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"\n`
+            : 'passes; no rule holds\n'),
+      );
+      return 0;
+    }),
+  );
+};
+
+const OUTCOME = { allow: 'passes', require: 'waits for a person', deny: 'is denied' } as const;
+
+const teamOf = (key: ApiKey | undefined, { team }: ExplainOptions): string =>
+  key?.team ?? team ?? 'default';
+
+/** The texts among the options are those of settings. */
+const textsOf = (options: NamedTexts & ExplainOptions): NamedTexts =>
+  Object.fromEntries(
+    Object.entries(options as Readonly<Record<string, unknown>>).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  );
+
+const lookUp = async (
+  options: ConnectionOptions,
+  keyId: string,
+  context: Parameters<typeof connect>[1],
+): Promise<ApiKey> => {
+  const api = await connect(options, context);
+  try {
+    const key = await findKey(api, keyId, options.admin === true);
+    if (key) return key;
+    throw new CliFailure(`there is no key ${keyId}`, ['see which there are: sandpool keys list']);
+  } finally {
+    api.close();
+  }
+};
+
+const PAGE = 1_000;
+
+const findKey = async (
+  api: SandpoolClient,
+  keyId: string,
+  all: boolean,
+): Promise<ApiKey | undefined> => {
+  for (let offset = 0; ; offset += PAGE) {
+    const asked = { limit: PAGE, offset };
+    const page = all ? await api.listAllApiKeys(asked) : await api.listApiKeys(asked);
+    const found = page.items.find((key) => key.keyId === keyId);
+    if (found || page.items.length < PAGE) return found;
+  }
+};

@@ -1,0 +1,58 @@
+/** Tells what a request comes to, as far as its method and path tell. */
+export interface ExplainedRoute {
+  readonly operation: string;
+  readonly method: string;
+  /** In the form that rules look at. */
+  readonly path: string;
+  readonly namespace?: string;
+}
+
+/** Rows that are another one with the name spelled in two segments. */
+const SPELLED: Readonly<Record<string, readonly [operation: string, path: string]>> = {
+  deleteApiKeyByFullName: ['deleteApiKeyByName', '/admin/api-keys/{name}'],
+  promoteApiKeyByFullName: ['promoteApiKey', '/admin/api-keys/{name}/promote'],
+};
+
+/** Finds the operation of a request; undefined where there is none. */
+export const routeOf = (
+  operations: Readonly<Record<string, { readonly method: string; readonly path: string }>>,
+  method: string,
+  given: string,
+): ExplainedRoute | undefined => {
+  const [whole = ''] = given.split('?');
+  const path = whole.replace(/^\/v1(?=\/)/, '');
+  for (const [operation, row] of Object.entries(operations)) {
+    const params = row.method === method ? paramsIn(row.path, path) : undefined;
+    if (!params) continue;
+    const [own = operation, template = row.path] = SPELLED[operation] ?? [];
+    const [name, named] = (params['shortName'] ?? params['name'] ?? '').split('/').toReversed();
+    const namespace = params['namespace'] ?? named;
+    const local = name?.split('::').at(-1) ?? '';
+    return {
+      operation: own,
+      method,
+      path: template.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
+        encodeURIComponent(parameter === 'name' ? local : (params[parameter] ?? '')),
+      ),
+      ...(namespace === undefined ? {} : { namespace }),
+    };
+  }
+  return undefined;
+};
+
+const paramsIn = (template: string, path: string): Readonly<Record<string, string>> | undefined => {
+  const names: string[] = [];
+  const pattern = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    names.push(name);
+    return '([^/]+)';
+  });
+  const match = new RegExp(`^${pattern}$`).exec(path);
+  if (!match) return undefined;
+  try {
+    return Object.fromEntries(
+      names.map((name, at) => [name, decodeURIComponent(match[at + 1] ?? '')]),
+    );
+  } catch {
+    return undefined;
+  }
+};

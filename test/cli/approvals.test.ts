@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import {
+  anApprovingServer,
+  approvalIdOf,
+  type ApprovingServer,
+} from '../http/an-approving-server.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { cliHere, type CliEnd } from './cli-support.ts';
+
+describe('sandpool approvals', () => {
+  let under: ApprovingServer;
+  const sandpool = (...args: readonly string[]): Promise<CliEnd> =>
+    cliHere(args, {
+      SANDPOOL_SERVER: `http://127.0.0.1:${under.server.port}`,
+      SANDPOOL_API_KEY: under.server.tenant.key ?? '',
+    });
+
+  beforeEach(async () => {
+    under = await anApprovingServer(['require operation=createPool']);
+  });
+  afterEach(() => under.stop());
+
+  const create = (...more: readonly string[]): Promise<CliEnd> =>
+    sandpool('pools', 'create', 'web', '--template', 'default', '--replicas', '1', ...more);
+
+  it('are told of by each command that meets one: who decides, where, and how to go on', async () => {
+    const { code, stderr } = await create();
+
+    const [id = ''] = under.records.records.keys();
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.include('a person must approve this request first (APPROVAL_REQUIRED)')
+      .and.include(`/console/approvals/${id}`)
+      .and.include('--wait-approval');
+  });
+
+  it('are waited for with --wait-approval, and the identical request passes', async () => {
+    const ended = create('--wait-approval');
+    await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
+    const [id = ''] = under.records.records.keys();
+
+    await under.approve(id);
+    const { code, stderr } = await ended;
+
+    expect(code, stderr).to.equal(0);
+    expect(stderr).to.include(`an operator decides until 2026-01-01T00:15:00.000Z`).and.include(id);
+    expect(under.operations.pools.size).to.equal(1);
+    expect(under.records.records.get(id)?.status).to.equal('consumed');
+  });
+
+  it('end the wait where one is denied, with the reason', async () => {
+    const ended = create('--wait-approval');
+    await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
+    await under.decide([...under.records.records.keys()][0] ?? '', { decision: 'deny' });
+
+    const { code, stderr } = await ended;
+
+    expect([code, stderr.includes('APPROVAL_DENIED')]).to.deep.equal([1, true]);
+  });
+
+  it('are listed and shown', async () => {
+    const id = approvalIdOf(
+      await under.server.tenant.post('/sandboxpools', { name: 'a', templateName: 'default' }),
+    );
+
+    expect((await sandpool('approvals', 'list')).stdout)
+      .to.match(/^APPROVAL +STATUS +SINCE +USER +REQUEST\n/)
+      .and.include(`${id}  pending`);
+    expect((await sandpool('approvals', 'list', '--status', 'denied')).stdout).not.to.include(id);
+    expect((await sandpool('approvals', 'get', id)).stdout).to.match(
+      /^request: +POST \/sandboxpools$/m,
+    );
+  });
+
+  it('are explained by the rules, however a request is spelled', async () => {
+    const explain = async (...args: readonly string[]): Promise<string> =>
+      (
+        await sandpool(
+          'approvals',
+          'explain',
+          ...args,
+          '--approvals-rules',
+          'allow role=admin,require operation=deleteApiKeyByName,deny path=/sandboxpools/web key=gated',
+        )
+      ).stdout;
+
+    expect(await explain('DELETE', '/v1/admin/api-keys/team-a/k')).to.equal(
+      'deleteApiKeyByName by a key of role user: waits for a person, by the rule ' +
+        '"require operation=deleteApiKeyByName"\n',
+    );
+    expect(await explain('DELETE', '/admin/api-keys/team-a%2Fk', '--role', 'admin')).to.include(
+      'passes, by the rule "allow role=admin"',
+    );
+    expect(await explain('delete', '/sandboxpools/%77eb', '--gated')).to.include('is denied');
+    expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule holds');
+    expect(await explain('DELETE', '/sandboxpools/web', '--key', 'none')).to.equal('');
+  });
+});

@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
+import { ConfigFaults, loadConfig } from '../../src/config/config.ts';
+import { parseRule, ruleFor, type PolicySubject } from '../../src/model/approvals/policy.ts';
+
+const fileOf = (name: string): string =>
+  fileURLToPath(new URL(`../../config/${name}`, import.meta.url));
+
+const subject = (part: Partial<PolicySubject> = {}): PolicySubject => ({
+  operation: 'deletePool',
+  method: 'DELETE',
+  path: '/sandboxpools/web',
+  namespace: 'default',
+  role: 'user',
+  team: 'default',
+  gated: false,
+  ...part,
+});
+
+const holds = (text: string, part: Partial<PolicySubject> = {}): boolean => {
+  const rule = parseRule(text);
+  if (typeof rule === 'string') throw new Error(rule);
+  return ruleFor([rule], subject(part)) !== undefined;
+};
+
+describe('the policy of approvals', () => {
+  it('has rules whose conditions all hold', () => {
+    expect(holds('require')).to.equal(true);
+    expect(
+      holds('require method=POST|DELETE operation=deletePool role=user team=default'),
+    ).to.equal(true);
+    for (const other of [
+      'require method=POST',
+      'require operation=createPool',
+      'require role=admin',
+      'require team=red',
+      'require namespace=red',
+      'require key=gated',
+    ])
+      expect(holds(other), other).to.equal(false);
+    expect(holds('require key=gated', { gated: true })).to.equal(true);
+    expect(holds('require key=open', { gated: true })).to.equal(false);
+  });
+
+  it('has paths with segments that may be any', () => {
+    expect(holds('require path=/sandboxpools/*')).to.equal(true);
+    expect(holds('require path=/**')).to.equal(true);
+    expect(holds('require path=/sandboxpools/**')).to.equal(true);
+    expect(holds('require path=/sandboxpools/**', { path: '/sandboxpools' })).to.equal(true);
+    expect(holds('require path=/sandboxpools')).to.equal(false);
+    expect(holds('require path=/sandboxpools/*/x')).to.equal(false);
+    expect(holds('require path=/sandboxpools/we')).to.equal(false);
+  });
+
+  it('is refused with every fault named', () => {
+    const rules = [
+      'hold method=GET',
+      'require verb=GET',
+      'require method=get',
+      'require path=sandboxpools',
+      'require path=/v1/sandboxpools',
+      'require role=root',
+      'require role=user role=admin',
+      'allow once',
+      'require operation=',
+    ];
+    let faults: ConfigFaults | undefined;
+    try {
+      loadConfig({ env: { HOME: '/', SANDPOOL_APPROVALS_RULES: rules.join(',') } });
+    } catch (error) {
+      if (error instanceof ConfigFaults) faults = error;
+    }
+
+    expect(faults?.faults.map(({ setting }) => setting)).to.deep.equal(
+      rules.map(() => 'approvals.rules'),
+    );
+    for (const [at, rule] of rules.entries())
+      expect(faults?.faults[at]?.problem).to.include(rule.split(' ')[1]?.split('=')[0] ?? rule);
+  });
+
+  it('is empty as shipped, and the sample holds admins, gated keys, and an admin’s POST /api-keys', () => {
+    expect(loadConfig({ env: { HOME: '/' } }).config.approvals.rules).to.deep.equal([]);
+    const { rules } = loadConfig({
+      env: { HOME: '/' },
+      argvOptions: { config: fileOf('approvals.yaml') },
+    }).config.approvals;
+    const verdictOf = (part: Partial<PolicySubject>): string =>
+      ruleFor(rules, subject(part))?.verdict ?? 'none';
+
+    expect(verdictOf({ role: 'admin', method: 'POST', operation: 'createApiKey' })).to.equal(
+      'require',
+    );
+    expect(verdictOf({ role: 'admin', method: 'GET', operation: 'listPools' })).to.equal('none');
+    expect(verdictOf({ gated: true })).to.equal('require');
+    expect(verdictOf({ gated: true, method: 'POST', operation: 'claimSandbox' })).to.equal('allow');
+    expect(verdictOf({})).to.equal('none');
+  });
+});
