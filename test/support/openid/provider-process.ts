@@ -10,6 +10,8 @@ interface ProviderPackage {
   readonly default: new (issuer: string, configuration: object) => { callback(): RequestListener };
 }
 
+// its parent is gone
+process.stdin.on('end', () => process.exit(0));
 const { default: Provider } = (await import('oidc-provider' as string)) as ProviderPackage;
 let handle: RequestListener = (_request, response) => response.writeHead(503).end();
 const server = createServer((request, response) => handle(request, response));
@@ -42,4 +44,3 @@ handle = new Provider(`http://localhost:${port}`, {
   features: { devInteractions: { enabled: true } },
 }).callback();
 process.stdout.write('ready\n');
-process.stdin.on('end', () => process.exit(0));
