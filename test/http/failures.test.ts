@@ -24,6 +24,7 @@ import {
   type Known,
 } from '../support/builders/generated-requests.ts';
 import { aServer, type TestServer } from './a-server.ts';
+import { aSession } from './an-approving-server.ts';
 
 const statusObject = (status: number, reason: string): string =>
   JSON.stringify({
@@ -134,6 +135,7 @@ const KNOWN: Known = {
     key: ['k'],
     team: ['blue'],
     user: ['ada'],
+    approvalId: ['0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
   },
   fields: {
     poolName: ['shells'],
@@ -163,10 +165,17 @@ describe('a failure below the operations', function () {
   /** Of each operation of the document, one request that reaches what carries it out. */
   const reaching = new Map<DocumentedOperation, GeneratedRequest>();
   const send = ({ method, target, headers, raw }: GeneratedRequest) =>
-    server.admin.send(method, target, { headers, ...(raw ? { raw } : {}) });
+    (/\/decision(\?|$)/.test(target) ? server.anyone : server.admin).send(method, target, {
+      headers,
+      ...(raw ? { raw } : {}),
+    });
 
   before(async () => {
-    server = await aServer({ operations: under.operations });
+    // Whoever sends no key is an operator at the console.
+    server = await aServer({
+      operations: under.operations,
+      sessionOf: ({ headers }) => (headers['service-api-key'] ? undefined : aSession()),
+    });
     under.failure = unavailable('reached');
     for (const operation of documentedOperations) {
       if (ASKS_NOBODY.has(String(operation.operation['operationId']))) continue;
