@@ -2,7 +2,6 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import {
   LeaseLost,
-  NoPlace,
   OutcomeUnknown,
   RecordConflict,
   type DriverDescription,
@@ -20,14 +19,7 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import type { ClaimChange } from '../../model/claim-change.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
-import type {
-  LaunchOrder,
-  Claim,
-  End,
-  InstanceFact,
-  InstanceRecord,
-  Vitals,
-} from '../../model/sandbox.ts';
+import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { checkDefinition, thisMachine, type MachineSize } from './check-definition.ts';
@@ -40,16 +32,13 @@ import { LogFiles } from './log-files.ts';
 import { Pauses } from './pauses.ts';
 import { Ports } from './ports.ts';
 import { EmbeddedProcesses } from './processes.ts';
-import {
-  pathsOf,
-  type InstanceReport,
-  type SpawnerConfig,
-  type StartTerms,
-} from '../spawner/protocol.ts';
+import { pathsOf, type SpawnerConfig, type StartTerms } from '../spawner/protocol.ts';
 import { startFailure } from '../spawner/public-message.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
 import { bindsFolders, hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
+import { KnownInstances, type Known } from './known-instances.ts';
+import { imagesOf, type ImageSettings } from './image-settings.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
   /** Absolute; exists, and belongs to this daemon alone. */
@@ -70,35 +59,6 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly machine?: () => MachineSize;
 }
 
-export interface ImageSettings {
-  /** Absolute folders whose entries are images. */
-  readonly directories: readonly string[];
-  /** Absolute: where they are unpacked. Absent: the usual place. */
-  readonly unpackedDir?: string | undefined;
-  readonly maxBytes: number;
-  readonly unusedAfterMs: number;
-  /** Program and arguments that run src/embedded/images/unpacker/main. Paths absolute. */
-  readonly unpackerCommand: readonly string[];
-}
-
-/** An instance whose process the spawner has, or soon will. */
-interface Known {
-  vitals: Vitals;
-  /** The vitals were reported. */
-  reported: boolean;
-  /** Its start is under way and not yet answered: the spawner need not have it. */
-  ordered: boolean;
-  /** It is to end, so that is asked of each spawner anew. */
-  unwanted: boolean;
-  /** As long as it is starting: then its record may move. */
-  record: InstanceRecord | undefined;
-  /** The key of its image, which is held for it. */
-  image?: string;
-  /** Its image is being made ready: the spawner has not heard of it yet. */
-  preparing?: boolean;
-  over?: boolean;
-}
-
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files: EmbeddedFiles;
@@ -116,9 +76,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #images: Images;
   readonly #ports: Ports;
   readonly #pauses: Pauses;
-  readonly #known = new Map<InstanceId, Known>();
-  readonly #ending = new Set<Promise<void>>();
-  #report: (fact: InstanceFact) => void = () => {};
+  readonly #known: KnownInstances;
 
   constructor(options: EmbeddedDriverOptions) {
     this.#options = options;
@@ -136,13 +94,27 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     } = options;
     this.#logs = new LogFiles(pathsOf(options.dataDir).logs);
     this.#images = imagesOf(options);
+    this.#known = new KnownInstances({
+      records: options.records,
+      images: this.#images,
+      log: options.log,
+      kill: (id) => this.#client.kill(id),
+      gone: (id) => {
+        this.#ports.forget(id);
+        this.files.forget(id);
+        this.#pauses.forget(id);
+      },
+    });
     this.#client = new SpawnerClient({
       process: { dataDir: options.dataDir, command: options.spawnerEntry.command },
       config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation, logs },
       clock: options.clock,
       log: options.log,
-      fact: (id, vitals) => this.#fact(id, vitals),
-      connected: (instances) => this.#reconcile(instances),
+      fact: (id, vitals) => this.#known.fact(id, vitals),
+      connected: (instances) => {
+        this.#pauses.reconcile(instances);
+        this.#known.reconcile(instances);
+      },
     });
     this.files = new EmbeddedFiles(options.clock, this.#client);
     this.#ports = new Ports((id) => this.#client.socketTo({ type: 'forward', id }));
@@ -159,7 +131,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       pauses: hello?.freezes ?? false,
       warnings: hello?.warnings ?? [],
       problems: hello && !silent ? [] : [problem],
-      work: { instances: this.#known.size, ending: this.#ending.size },
+      work: this.#known.counts,
     };
   }
 
@@ -179,9 +151,9 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
         record,
       });
     }
-    this.#report = report;
+    this.#known.follow(report);
     await this.#client.start();
-    await Promise.all(this.#ending);
+    await this.#known.settled();
     await this.#images.start();
   }
 
@@ -208,7 +180,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     const { record, found } = await this.#launchOrder(unborn, definition, permitted).finally(
       release,
     );
-    if (found && (record.state !== 'idle' || this.#known.has(id))) return record;
+    if (found && (record.state !== 'idle' || this.#known.get(id) !== undefined)) return record;
     const known: Known = {
       vitals: { kind: 'starting' },
       reported: true,
@@ -217,7 +189,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       record,
     };
     this.#known.set(id, known);
-    this.#report({ id, record, vitals: known.vitals });
+    this.#known.report({ id, record, vitals: known.vitals });
     const terms = await this.#termsOf(record, definition, known).catch((error: unknown) => {
       this.#log.debug({ id, error }, 'a sandbox could not be started');
       return startFailure(error);
@@ -225,7 +197,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     // Its start took too long for somebody, and it was ended meanwhile.
     if (this.#known.get(id) !== known) return record;
     if (typeof terms === 'string') {
-      this.#fact(id, { kind: 'gone', exitCode: null, reason: terms });
+      this.#known.fact(id, { kind: 'gone', exitCode: null, reason: terms });
       return record;
     }
     const outcome = await this.#client.startInstance(id, terms).catch((error: unknown) => {
@@ -234,7 +206,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       });
     });
     known.ordered = false;
-    if (outcome === 'full') this.#turnedAway(id, known);
+    if (outcome === 'full') this.#known.turnedAway(id, known);
     else if (known.unwanted) this.#client.kill(id);
     return record;
   }
@@ -253,12 +225,12 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   async retire(id: InstanceId, seen: Revision): Promise<void> {
     await this.#records.retire(id, seen);
-    this.#end(id);
+    this.#known.end(id);
   }
 
   async release(id: InstanceId, end: End): Promise<void> {
     await this.#records.release(id, end);
-    this.#end(id);
+    this.#known.end(id);
   }
 
   forget(id: InstanceId): Promise<void> {
@@ -309,7 +281,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     { after }: LogFollowing,
     signal: AbortSignal,
   ): AsyncIterable<LogBatch> {
-    return this.#logs.follow(id, after, { signal, ended: () => !this.#known.has(id) });
+    return this.#logs.follow(id, after, { signal, ended: () => this.#known.get(id) === undefined });
   }
 
   probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
@@ -322,7 +294,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   /** The spawner ends with the daemon; sandboxes stay. */
   async stop(): Promise<void> {
-    this.#report = () => {};
+    this.#known.follow(() => {});
     await Promise.all([this.#client.stop(), this.#images.stop()]);
   }
 
@@ -368,133 +340,4 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       mounts,
     };
   }
-
-  /** Too many wait to be started, which is no fault of the instance's. */
-  #turnedAway(id: InstanceId, known: Known): void {
-    if (known.unwanted)
-      return this.#fact(id, {
-        kind: 'gone',
-        exitCode: null,
-        reason: 'it was ended before it was started',
-      });
-    if (known.image !== undefined) this.#images.release(known.image);
-    known.over = true;
-    this.#known.delete(id);
-    throw new NoPlace('too many sandboxes wait to be started on this machine');
-  }
-
-  #end(id: InstanceId): void {
-    const known = this.#known.get(id);
-    if (known) known.unwanted = true;
-    if (known?.preparing)
-      this.#fact(id, {
-        kind: 'gone',
-        exitCode: null,
-        reason: 'it was ended while its image was made ready',
-      });
-    else this.#client.kill(id);
-  }
-
-  /**
-   * Compares what the spawner has with what is known: reports differences, and ends processes
-   * without a record.
-   */
-  #reconcile(instances: readonly InstanceReport[]): void {
-    const listed = new Map(instances.map((report) => [report.id, report.vitals]));
-    for (const { id, image } of instances) this.#holdImage(id, image);
-    this.#pauses.reconcile(instances);
-    for (const [id, known] of this.#known) {
-      const vitals =
-        listed.get(id) ??
-        (known.ordered
-          ? known.vitals
-          : { kind: 'gone' as const, exitCode: null, reason: 'its process is gone' });
-      this.#fact(id, vitals);
-      if (known.unwanted && listed.has(id)) this.#client.kill(id);
-    }
-    for (const [id, vitals] of listed) {
-      if (this.#known.has(id) || vitals.kind === 'gone') continue;
-      this.#log.warn({ id }, 'a process without a record is ended');
-      this.#client.kill(id);
-    }
-  }
-
-  /** Holds the image of a sandbox that was found running, where none is held for it yet. */
-  #holdImage(id: InstanceId, key: string | undefined): void {
-    const known = this.#known.get(id);
-    if (!known || key === undefined || known.image !== undefined) return;
-    known.image = key;
-    this.#images.hold(key);
-  }
-
-  #fact(id: InstanceId, vitals: Vitals): void {
-    const known = this.#known.get(id);
-    if (!known) return;
-    if (vitals.kind === 'gone') return this.#ended(id, vitals);
-    if (known.reported && sameVitals(known.vitals, vitals)) return;
-    known.vitals = vitals;
-    known.reported = true;
-    const { record } = known;
-    if (!record) return this.#moved(id, known);
-    if (vitals.kind !== 'starting') known.record = undefined;
-    this.#report({ id, record, vitals });
-  }
-
-  /**
-   * Its readiness changed after it was available: the record is read, since it may have been
-   * claimed since.
-   */
-  #moved(id: InstanceId, known: Known): void {
-    const reported = this.#records.read(id).then(
-      (stored) => {
-        if (this.#known.get(id) === known)
-          this.#report({ id, record: stored?.record, vitals: known.vitals });
-      },
-      (error: unknown) =>
-        this.#log.error(
-          { id, error },
-          'the readiness of a sandbox can not be reported: its record can not be read',
-        ),
-    );
-    this.#ending.add(reported);
-    void reported.finally(() => this.#ending.delete(reported));
-  }
-
-  /** The record is read again: it may have been claimed, released or retired since. */
-  #ended(id: InstanceId, vitals: Vitals): void {
-    const known = this.#known.get(id);
-    if (known?.image !== undefined) this.#images.release(known.image);
-    if (known) known.over = true;
-    this.#known.delete(id);
-    this.#ports.forget(id);
-    this.files.forget(id);
-    this.#pauses.forget(id);
-    const reported = this.#records.read(id).then(
-      (stored) => this.#report({ id, record: stored?.record, vitals }),
-      (error: unknown) =>
-        this.#log.error(
-          { id, error },
-          'the end of a sandbox can not be reported: its record can not be read',
-        ),
-    );
-    this.#ending.add(reported);
-    void reported.finally(() => this.#ending.delete(reported));
-  }
 }
-
-const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: EmbeddedDriverOptions): Images =>
-  new Images({
-    directories: images?.directories ?? [],
-    folder: images?.unpackedDir ?? pathsOf(dataDir).images,
-    maxBytes: images?.maxBytes ?? 0,
-    unusedAfterMs: images?.unusedAfterMs ?? 0,
-    unpackerCommand: images?.unpackerCommand ?? [],
-    bwrapPath,
-    clock,
-    log,
-  });
-
-const sameVitals = (a: Vitals, b: Vitals): boolean =>
-  a.kind === b.kind && reasonOf(a) === reasonOf(b);
-const reasonOf = (vitals: Vitals): string | undefined =>
-  vitals.kind === 'starting' ? vitals.reason : undefined;

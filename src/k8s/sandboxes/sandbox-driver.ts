@@ -3,10 +3,7 @@ import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import {
-  DefinitionRefused,
   LeaseLost,
-  OutcomeUnknown,
-  RecordConflict,
   type DriverDescription,
   type ExecOutcome,
   type ExecRequest,
@@ -21,38 +18,26 @@ import {
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
-import { podNameOf, type InstanceId, type Revision } from '../../model/identifiers.ts';
-import { changedClaim, type ClaimChange } from '../../model/claim-change.ts';
+import type { InstanceId, Revision } from '../../model/identifiers.ts';
+import type { ClaimChange } from '../../model/claim-change.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { ApiClient, ApiServer } from '../api/api-calls.ts';
-import { isAbsent, isRefused, notFound } from '../api/api-errors.ts';
 import { DoubtedPods } from './pods/doubted-pods.ts';
 import { PodCreator } from './pods/pod-creator.ts';
 import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
-import { imageFaultOf } from './image-reference.ts';
 import { InstanceAccess, type PodStreams } from './instance-access.ts';
 import { InstanceMirror } from './instance-mirror.ts';
-import { listPageOf } from '../api/api-objects.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
 import { PodRemoval } from './pods/pod-removal.ts';
-import { podPath, storedPodOf, type PodSettings, type StoredPod } from './pods/pod-resource.ts';
+import type { PodSettings } from './pods/pod-resource.ts';
 import type { OutdatedReport } from '../records/resource-records.ts';
 import type { Seals } from '../records/seals.ts';
 import { SilentNodes } from './silent-nodes.ts';
-import { placedProbes } from './pods/probe-places.ts';
-import {
-  REQUEST_LABEL,
-  requestLabel,
-  type Rewriting,
-  rewritten,
-  sandboxPath,
-  sandboxesPath,
-  storedFrom,
-  storedSandboxOf,
-  type StoredSandbox,
-} from './sandbox-resource.ts';
+import { checkDefinition } from './check-definition.ts';
+import { InstanceReads } from './instance-reads.ts';
+import { InstanceWriter } from './instance-writer.ts';
 
 export interface KubernetesDriverDeps {
   readonly api: ApiServer;
@@ -75,12 +60,6 @@ export interface KubernetesDriverDeps {
   readonly teamOf: (namespace: string) => string | undefined;
 }
 
-/** Writes of one change, each at the revision that was read last. */
-const MOST_ATTEMPTS = 4;
-
-/** Records that one request can have claimed, with what others marked alike. */
-const MOST_OF_REQUEST = 4;
-
 /**
  * Runs instances as Pods: each has a `Sandbox` record of its own, which is written before its Pod
  * and owns it. A claim is one conditional PUT of the record, a retirement one conditional DELETE of
@@ -101,6 +80,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #silentNodes: SilentNodes;
   readonly #removal: PodRemoval;
   readonly #idle: IdleLook;
+  readonly #reads: InstanceReads;
+  readonly #writer: InstanceWriter;
   readonly #looking = new Set<InstanceId>();
   #report: (fact: InstanceFact) => void = () => {};
   #stopped = false;
@@ -167,11 +148,26 @@ export class KubernetesSandboxDriver implements SandboxDriver {
         this.#run(work, running);
       },
     });
+    this.#reads = new InstanceReads({
+      api: this.#soon,
+      mirror: this.#mirror,
+      hurry: (pod) => {
+        this.#removal.hurry(pod);
+      },
+    });
+    this.#writer = new InstanceWriter({
+      soon: this.#soon,
+      background: this.#background,
+      mirror: this.#mirror,
+      removal: this.#removal,
+      reads: this.#reads,
+      seals: deps.seals,
+    });
     this.#idle = new IdleLook({
       api: this.#soon,
       clock: deps.clock,
       mirror: this.#mirror,
-      read: (stored) => this.#factOf(stored),
+      read: (stored) => this.#reads.factOf(stored),
       podsReached: (revision, withinMs) => this.#reflectors.podsReached(revision, withinMs),
       lookAtNode: (name) => this.#reflectors.lookAtNode(name),
     });
@@ -202,26 +198,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   check(definition: InstanceDefinition): void {
-    definition.containers.forEach(({ image }, index) => {
-      const fault =
-        image === 'host' || /^(?:dir|oci):/.test(image)
-          ? `must be the name of a container image; "${image.slice(0, 80)}" is for the ` +
-            'embedded daemon'
-          : imageFaultOf(image);
-      if (fault !== undefined)
-        throw new DefinitionRefused(`spec.containers[${index}].image: ${fault}`);
-    });
-    const [homeless] = placedProbes(definition).homeless;
-    if (homeless !== undefined)
-      throw new DefinitionRefused(
-        `spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs ` +
-          'one for each container, and each has one already',
-      );
-    if (definition.network !== 'none')
-      throw new DefinitionRefused(
-        `spec.network: "${definition.network}" is for the embedded daemon; a Pod has a ` +
-          'network of its own',
-      );
+    checkDefinition(definition);
   }
 
   expect(): void {}
@@ -234,103 +211,36 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     });
   }
 
-  async claim(
-    seen: InstanceRecord,
-    claim: Claim,
-    permitted?: () => boolean,
-  ): Promise<InstanceRecord> {
-    const { stored, pod } = this.#seen(seen.id, seen.revision);
-    return await this.#rewrite(
-      { ...seen, state: 'claimed', claim },
-      { ...stored, podUid: pod?.uid },
-      permitted,
-    );
+  claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord> {
+    return this.#writer.claim(seen, claim, permitted);
   }
 
-  async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
-    if (!('idleTimeoutMs' in change)) throw new DefinitionRefused('Pods can not be paused');
-    const { stored } = this.#seen(id, seen);
-    const { claim } = stored.record;
-    if (!claim) throw new RecordConflict('it is not claimed');
-    return await this.#rewrite({ ...stored.record, claim: changedClaim(claim, change) }, stored);
+  amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
+    return this.#writer.amend(id, change, seen);
   }
 
-  async bump(id: InstanceId, revision: Revision): Promise<InstanceRecord> {
-    const { stored } = this.#seen(id, revision);
-    if (stored.record.claim) throw new RecordConflict('it is claimed');
-    return await this.#rewrite(stored.record, { ...stored, bumped: true });
+  bump(id: InstanceId, revision: Revision): Promise<InstanceRecord> {
+    return this.#writer.bump(id, revision);
   }
 
-  /**
-   * Whatever the mirror shows, the API server decides: a mirror may be behind, or of a store that
-   * was replaced.
-   */
-  async retire(id: InstanceId, seen: Revision, namespace: string): Promise<void> {
-    const known = this.#mirror.sandbox(id);
-    if (known?.record.claim) throw new RecordConflict('it is claimed');
-    try {
-      await this.#background.remove(sandboxPath(namespace, id), {
-        ...(known ? { uid: known.uid } : {}),
-        resourceVersion: seen,
-        propagationPolicy: 'Background',
-      });
-    } catch (error) {
-      if (isRefused(error, 409))
-        throw new RecordConflict('it was claimed, or changed', { cause: error });
-      if (!isAbsent(error)) throw error;
-    }
-    const pod = this.#mirror.pod(id);
-    if (known) this.#mirror.dropSandbox(id, known.uid);
-    if (pod) this.#removal.removeLater(pod);
+  retire(id: InstanceId, seen: Revision, namespace: string): Promise<void> {
+    return this.#writer.retire(id, seen, namespace);
   }
 
-  /**
-   * The end of its Pod is the durable note, and says `deleted`; another reason is written into the
-   * record before.
-   */
-  async release(id: InstanceId, end: End): Promise<void> {
-    const pod = this.#mirror.pod(id);
-    const isOver = pod?.vitals.kind === 'gone' && !pod.vitals.remains;
-    if (pod?.endsBy !== undefined || isOver || this.#mirror.isPodGone(id)) return;
-    if (end.reason !== 'deleted') await this.#noteEnd(id, end);
-    const known = this.#mirror.sandbox(id);
-    const namespace = known?.record.poolOwner.namespace ?? pod?.namespace;
-    if (namespace === undefined) return;
-    const uid = known?.podUid ?? pod?.uid;
-    if (uid === undefined) throw new OutcomeUnknown('its Pod is not known yet');
-    await this.#removal.remove({ namespace, id, uid });
+  release(id: InstanceId, end: End): Promise<void> {
+    return this.#writer.release(id, end);
   }
 
-  async forget(id: InstanceId): Promise<void> {
-    const known = this.#mirror.sandbox(id);
-    if (!known) return;
-    await this.#background
-      .remove(sandboxPath(known.record.poolOwner.namespace, id), {
-        uid: known.uid,
-        propagationPolicy: 'Background',
-      })
-      .catch(notFound);
-    this.#mirror.dropSandbox(id, known.uid);
+  forget(id: InstanceId): Promise<void> {
+    return this.#writer.forget(id);
   }
 
-  async read(id: InstanceId): Promise<InstanceFact> {
-    const known =
-      this.#mirror.sandbox(id)?.record.poolOwner.namespace ?? this.#mirror.pod(id)?.namespace;
-    if (known === undefined)
-      return {
-        id,
-        record: undefined,
-        vitals: { kind: 'gone', exitCode: null, reason: 'there is no such sandbox' },
-      };
-    return await this.#readIn(known, id);
+  read(id: InstanceId): Promise<InstanceFact> {
+    return this.#reads.read(id);
   }
 
-  /** An id that no mirror shows is looked for in the namespace given. */
-  async confirm(id: InstanceId, namespace: string): Promise<InstanceFact> {
-    return await this.#readIn(
-      this.#mirror.sandbox(id)?.record.poolOwner.namespace ?? namespace,
-      id,
-    );
+  confirm(id: InstanceId, namespace: string): Promise<InstanceFact> {
+    return this.#reads.confirm(id, namespace);
   }
 
   async idle(
@@ -341,13 +251,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await this.#idle.look(poolUid, namespace, atLeast);
   }
 
-  async findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]> {
-    const found = await this.#soon.list(sandboxesPath(namespace), {
-      labelSelector: `${REQUEST_LABEL}=${requestLabel(markKey)}`,
-      limit: MOST_OF_REQUEST,
-    });
-    const stored = listPageOf(found).items.flatMap((object) => storedSandboxOf(object) ?? []);
-    return await Promise.all(stored.map((each) => this.#factOf(each)));
+  findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]> {
+    return this.#reads.findClaimByKey(markKey, namespace);
   }
 
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
@@ -380,104 +285,6 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     this.#doubted.stop();
     this.#silentNodes.stop();
     await Promise.all([this.#reflectors.stop(), this.#deps.streams.stop()]);
-  }
-
-  /**
-   * Finds what a conditional write needs to know. Throws RecordConflict where the record is no more
-   * as it was seen.
-   */
-  #seen(
-    id: InstanceId,
-    revision: Revision,
-  ): { readonly stored: StoredSandbox; readonly pod: StoredPod | undefined } {
-    const stored = this.#mirror.sandbox(id);
-    if (!stored || stored.terminating || stored.record.revision !== revision)
-      throw new RecordConflict('the record is no more as it was seen');
-    return { stored, pod: this.#mirror.pod(id) };
-  }
-
-  async #rewrite(
-    record: InstanceRecord,
-    of: Omit<Rewriting, 'seals'>,
-    permitted?: () => boolean,
-  ): Promise<InstanceRecord> {
-    try {
-      const stored = storedFrom(
-        await this.#soon.replace(
-          sandboxPath(record.poolOwner.namespace, record.id),
-          rewritten(record, { ...of, seals: this.#deps.seals }),
-          { permitted },
-        ),
-      );
-      this.#mirror.putSandbox(stored, { quietly: true });
-      return stored.record;
-    } catch (error) {
-      if (isRefused(error, 409) || isAbsent(error))
-        throw new RecordConflict('the record moved, or is gone', { cause: error });
-      throw error;
-    }
-  }
-
-  async #readIn(namespace: string, id: InstanceId): Promise<InstanceFact> {
-    const look = this.#mirror.look(namespace, id);
-    const found = await this.#soon.get(sandboxPath(namespace, id)).catch(notFound);
-    const stored = found === undefined ? undefined : storedFrom(found);
-    const pod = await this.#readPod(namespace, id);
-    look.foundPod(pod);
-    look.foundSandbox(stored);
-    if (stored && pod?.uid !== stored.podUid) this.#mirror.lostPod(stored);
-    return this.#found(id, stored);
-  }
-
-  /** Reads the Pod of a record that was read, uncached, and tells what is known of the sandbox. */
-  async #factOf(stored: StoredSandbox): Promise<InstanceFact> {
-    const { id, poolOwner } = stored.record;
-    const look = this.#mirror.look(poolOwner.namespace, id);
-    const pod = await this.#readPod(poolOwner.namespace, id);
-    look.foundPod(pod);
-    if (pod?.uid !== stored.podUid) this.#mirror.lostPod(stored);
-    return this.#found(id, stored);
-  }
-
-  async #readPod(namespace: string, id: InstanceId): Promise<StoredPod | undefined> {
-    const found = await this.#soon.get(podPath(namespace, podNameOf(id))).catch(notFound);
-    const pod = found === undefined ? undefined : storedPodOf(found);
-    if (pod) this.#removal.hurry(pod);
-    return pod;
-  }
-
-  /**
-   * Tells what is known after a look: what the watch told meanwhile is newer than what was found.
-   * `seen`: the record, as it was before its Pod was looked for. One that was unclaimed then may
-   * have got its Pod since, and have been claimed.
-   */
-  #found(id: InstanceId, seen: StoredSandbox | undefined): InstanceFact {
-    const isPodless =
-      !this.#mirror.sandbox(id) || seen?.record.claim !== undefined || this.#mirror.isPodGone(id);
-    if (isPodless && !this.#mirror.pod(id)) this.#mirror.foundNoPod(id);
-    return (
-      this.#mirror.fact(id) ?? {
-        id,
-        record: undefined,
-        vitals: { kind: 'gone', exitCode: null, reason: 'there is no such Pod' },
-      }
-    );
-  }
-
-  /** The first end noted stands. */
-  async #noteEnd(id: InstanceId, end: End): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      const stored = this.#mirror.sandbox(id);
-      if (!stored?.record.claim || stored.record.end) return;
-      try {
-        await this.#rewrite({ ...stored.record, end }, stored);
-        return;
-      } catch (error) {
-        if (isRefused(error, 422)) return; // by an older definition, which lacks the reason
-        if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
-        await this.#readIn(stored.record.poolOwner.namespace, id);
-      }
-    }
   }
 
   #lookForPod(id: InstanceId): void {

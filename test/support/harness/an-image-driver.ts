@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ImageSettings } from '../../../src/embedded/driver/sandbox-driver.ts';
+import type { ImageSettings } from '../../../src/embedded/driver/image-settings.ts';
 import type {
   ContainerDefinition,
   InstanceDefinition,

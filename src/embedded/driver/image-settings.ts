@@ -1,0 +1,37 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import { Images } from '../images/images.ts';
+import { pathsOf } from '../spawner/protocol.ts';
+
+export interface ImageSettings {
+  /** Absolute folders whose entries are images. */
+  readonly directories: readonly string[];
+  /** Absolute: where they are unpacked. Absent: the usual place. */
+  readonly unpackedDir?: string | undefined;
+  readonly maxBytes: number;
+  readonly unusedAfterMs: number;
+  /** Program and arguments that run src/embedded/images/unpacker/main. Paths absolute. */
+  readonly unpackerCommand: readonly string[];
+}
+
+export interface ImagesOptions {
+  readonly dataDir: string;
+  readonly bwrapPath: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Absent: `host` is the only image. */
+  readonly images?: ImageSettings;
+}
+
+/** Makes the images of a daemon whose settings these are. */
+export const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: ImagesOptions): Images =>
+  new Images({
+    directories: images?.directories ?? [],
+    folder: images?.unpackedDir ?? pathsOf(dataDir).images,
+    maxBytes: images?.maxBytes ?? 0,
+    unusedAfterMs: images?.unusedAfterMs ?? 0,
+    unpackerCommand: images?.unpackerCommand ?? [],
+    bwrapPath,
+    clock,
+    log,
+  });

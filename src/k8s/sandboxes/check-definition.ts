@@ -1,0 +1,28 @@
+import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
+import type { InstanceDefinition } from '../../model/templates/template.ts';
+import { imageFaultOf } from './image-reference.ts';
+import { placedProbes } from './pods/probe-places.ts';
+
+/** Throws DefinitionRefused where a Pod can not run it. */
+export const checkDefinition = (definition: InstanceDefinition): void => {
+  definition.containers.forEach(({ image }, index) => {
+    const fault =
+      image === 'host' || /^(?:dir|oci):/.test(image)
+        ? `must be the name of a container image; "${image.slice(0, 80)}" is for the ` +
+          'embedded daemon'
+        : imageFaultOf(image);
+    if (fault !== undefined)
+      throw new DefinitionRefused(`spec.containers[${index}].image: ${fault}`);
+  });
+  const [homeless] = placedProbes(definition).homeless;
+  if (homeless !== undefined)
+    throw new DefinitionRefused(
+      `spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs ` +
+        'one for each container, and each has one already',
+    );
+  if (definition.network !== 'none')
+    throw new DefinitionRefused(
+      `spec.network: "${definition.network}" is for the embedded daemon; a Pod has a ` +
+        'network of its own',
+    );
+};

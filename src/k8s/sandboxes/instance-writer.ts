@@ -1,0 +1,185 @@
+import {
+  DefinitionRefused,
+  OutcomeUnknown,
+  RecordConflict,
+} from '../../contracts/sandbox-driver.ts';
+import type { InstanceId, Revision } from '../../model/identifiers.ts';
+import { changedClaim, type ClaimChange } from '../../model/claim-change.ts';
+import type { Claim, End, InstanceRecord } from '../../model/sandbox.ts';
+import type { ApiClient } from '../api/api-calls.ts';
+import { isAbsent, isRefused, notFound } from '../api/api-errors.ts';
+import { InstanceMirror } from './instance-mirror.ts';
+import { PodRemoval } from './pods/pod-removal.ts';
+import type { StoredPod } from './pods/pod-resource.ts';
+import type { Seals } from '../records/seals.ts';
+import {
+  type Rewriting,
+  rewritten,
+  sandboxPath,
+  storedFrom,
+  type StoredSandbox,
+} from './sandbox-resource.ts';
+import type { InstanceReads } from './instance-reads.ts';
+
+export interface InstanceWriterDeps {
+  /** For what a request waits for. */
+  readonly soon: ApiClient;
+  readonly background: ApiClient;
+  readonly mirror: InstanceMirror;
+  readonly removal: PodRemoval;
+  readonly reads: Pick<InstanceReads, 'readIn'>;
+  readonly seals: Seals;
+}
+
+/** Writes of one change, each at the revision that was read last. */
+const MOST_ATTEMPTS = 4;
+
+/** Changes and removes records of instances, each by one conditional write. */
+export class InstanceWriter {
+  readonly #soon: ApiClient;
+  readonly #background: ApiClient;
+  readonly #mirror: InstanceMirror;
+  readonly #removal: PodRemoval;
+  readonly #reads: Pick<InstanceReads, 'readIn'>;
+  readonly #seals: Seals;
+
+  constructor({ soon, background, mirror, removal, reads, seals }: InstanceWriterDeps) {
+    this.#soon = soon;
+    this.#background = background;
+    this.#mirror = mirror;
+    this.#removal = removal;
+    this.#reads = reads;
+    this.#seals = seals;
+  }
+
+  async claim(
+    seen: InstanceRecord,
+    claim: Claim,
+    permitted?: () => boolean,
+  ): Promise<InstanceRecord> {
+    const { stored, pod } = this.#seen(seen.id, seen.revision);
+    return await this.#rewrite(
+      { ...seen, state: 'claimed', claim },
+      { ...stored, podUid: pod?.uid },
+      permitted,
+    );
+  }
+
+  async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
+    if (!('idleTimeoutMs' in change)) throw new DefinitionRefused('Pods can not be paused');
+    const { stored } = this.#seen(id, seen);
+    const { claim } = stored.record;
+    if (!claim) throw new RecordConflict('it is not claimed');
+    return await this.#rewrite({ ...stored.record, claim: changedClaim(claim, change) }, stored);
+  }
+
+  async bump(id: InstanceId, revision: Revision): Promise<InstanceRecord> {
+    const { stored } = this.#seen(id, revision);
+    if (stored.record.claim) throw new RecordConflict('it is claimed');
+    return await this.#rewrite(stored.record, { ...stored, bumped: true });
+  }
+
+  /**
+   * Whatever the mirror shows, the API server decides: a mirror may be behind, or of a store that
+   * was replaced.
+   */
+  async retire(id: InstanceId, seen: Revision, namespace: string): Promise<void> {
+    const known = this.#mirror.sandbox(id);
+    if (known?.record.claim) throw new RecordConflict('it is claimed');
+    try {
+      await this.#background.remove(sandboxPath(namespace, id), {
+        ...(known ? { uid: known.uid } : {}),
+        resourceVersion: seen,
+        propagationPolicy: 'Background',
+      });
+    } catch (error) {
+      if (isRefused(error, 409))
+        throw new RecordConflict('it was claimed, or changed', { cause: error });
+      if (!isAbsent(error)) throw error;
+    }
+    const pod = this.#mirror.pod(id);
+    if (known) this.#mirror.dropSandbox(id, known.uid);
+    if (pod) this.#removal.removeLater(pod);
+  }
+
+  /**
+   * The end of its Pod is the durable note, and says `deleted`; another reason is written into the
+   * record before.
+   */
+  async release(id: InstanceId, end: End): Promise<void> {
+    const pod = this.#mirror.pod(id);
+    const isOver = pod?.vitals.kind === 'gone' && !pod.vitals.remains;
+    if (pod?.endsBy !== undefined || isOver || this.#mirror.isPodGone(id)) return;
+    if (end.reason !== 'deleted') await this.#noteEnd(id, end);
+    const known = this.#mirror.sandbox(id);
+    const namespace = known?.record.poolOwner.namespace ?? pod?.namespace;
+    if (namespace === undefined) return;
+    const uid = known?.podUid ?? pod?.uid;
+    if (uid === undefined) throw new OutcomeUnknown('its Pod is not known yet');
+    await this.#removal.remove({ namespace, id, uid });
+  }
+
+  async forget(id: InstanceId): Promise<void> {
+    const known = this.#mirror.sandbox(id);
+    if (!known) return;
+    await this.#background
+      .remove(sandboxPath(known.record.poolOwner.namespace, id), {
+        uid: known.uid,
+        propagationPolicy: 'Background',
+      })
+      .catch(notFound);
+    this.#mirror.dropSandbox(id, known.uid);
+  }
+
+  /**
+   * Finds what a conditional write needs to know. Throws RecordConflict where the record is no more
+   * as it was seen.
+   */
+  #seen(
+    id: InstanceId,
+    revision: Revision,
+  ): { readonly stored: StoredSandbox; readonly pod: StoredPod | undefined } {
+    const stored = this.#mirror.sandbox(id);
+    if (!stored || stored.terminating || stored.record.revision !== revision)
+      throw new RecordConflict('the record is no more as it was seen');
+    return { stored, pod: this.#mirror.pod(id) };
+  }
+
+  async #rewrite(
+    record: InstanceRecord,
+    of: Omit<Rewriting, 'seals'>,
+    permitted?: () => boolean,
+  ): Promise<InstanceRecord> {
+    try {
+      const stored = storedFrom(
+        await this.#soon.replace(
+          sandboxPath(record.poolOwner.namespace, record.id),
+          rewritten(record, { ...of, seals: this.#seals }),
+          { permitted },
+        ),
+      );
+      this.#mirror.putSandbox(stored, { quietly: true });
+      return stored.record;
+    } catch (error) {
+      if (isRefused(error, 409) || isAbsent(error))
+        throw new RecordConflict('the record moved, or is gone', { cause: error });
+      throw error;
+    }
+  }
+
+  /** The first end noted stands. */
+  async #noteEnd(id: InstanceId, end: End): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const stored = this.#mirror.sandbox(id);
+      if (!stored?.record.claim || stored.record.end) return;
+      try {
+        await this.#rewrite({ ...stored.record, end }, stored);
+        return;
+      } catch (error) {
+        if (isRefused(error, 422)) return; // by an older definition, which lacks the reason
+        if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
+        await this.#reads.readIn(stored.record.poolOwner.namespace, id);
+      }
+    }
+  }
+}
