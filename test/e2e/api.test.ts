@@ -6,6 +6,7 @@ import { claimFilesSuite } from '../contracts/api/claim-files.ts';
 import { claimTermsSuite } from '../contracts/api/claim-terms.ts';
 import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
+import { consoleSuite } from '../contracts/api/console.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
 import { foreignIdsSuite } from '../contracts/api/foreign-ids.ts';
 import { hostileServiceSuite } from '../contracts/api/hostile-service.ts';
@@ -43,6 +44,7 @@ describe('the whole API of the embedded daemon', function () {
 
   const service = (): RunningService => ({
     ports: [daemon.run.port],
+    dataDirs: [daemon.dataDir],
     adminKey: daemon.adminKey,
     image: 'host',
     keyOf: async (team, user) => (await aTenant(daemon, team, user)).key ?? '',
@@ -55,6 +57,7 @@ describe('the whole API of the embedded daemon', function () {
   foreignIdsSuite('one daemon', service);
   imageNamesSuite('one daemon', service);
   errorTableSuite('one daemon', service);
+  consoleSuite('one daemon', service);
   operationsInFullSuite('one daemon', service);
   autoscalingSuite('one daemon', service);
   entityTagsSuite('one daemon', service);

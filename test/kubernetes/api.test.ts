@@ -3,6 +3,7 @@ import { claimFilesSuite } from '../contracts/api/claim-files.ts';
 import { claimTermsSuite } from '../contracts/api/claim-terms.ts';
 import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
+import { consoleSuite } from '../contracts/api/console.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
 import { foreignIdsSuite } from '../contracts/api/foreign-ids.ts';
 import { hostileServiceSuite } from '../contracts/api/hostile-service.ts';
@@ -22,6 +23,7 @@ describe('the whole API of three replicas', function () {
   });
   const service = (): RunningService => ({
     ports: replicas().list.map(({ port }) => port),
+    dataDirs: replicas().list.map(({ dataDir }) => dataDir),
     adminKey: replicas().adminKey,
     image: 'registry.invalid/sandbox:1',
     keyOf: (team, user) => replicas().tenant(team, user),
@@ -37,6 +39,7 @@ describe('the whole API of three replicas', function () {
   foreignIdsSuite('three replicas', service);
   imageNamesSuite('three replicas', service);
   errorTableSuite('three replicas', service);
+  consoleSuite('three replicas', service);
   operationsInFullSuite('three replicas', service);
   autoscalingSuite('three replicas', service);
   entityTagsSuite('three replicas', service);

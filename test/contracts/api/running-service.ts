@@ -10,6 +10,8 @@ import { untilAnswered } from '../../support/harness/until-answered.ts';
 export interface RunningService {
   /** Of each daemon. */
   readonly ports: readonly number[];
+  /** Data folders of the same. */
+  readonly dataDirs: readonly string[];
   readonly adminKey: string;
   /** What templates can name here. */
   readonly image: string;
