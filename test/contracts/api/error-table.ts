@@ -68,8 +68,8 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
     });
 
     describe('401 and 403', () => {
-      for (const documented of documentedOperations.filter(
-        ({ operation }) => JSON.stringify(operation['security']) !== '[]',
+      for (const documented of documentedOperations.filter(({ operation }) =>
+        JSON.stringify(operation['security']).includes('KeyAuth'),
       )) {
         it(`${documented.method} ${documented.path} needs a key that is good`, async () => {
           const without = await sendTo(clients.anyone, documented);
@@ -96,6 +96,14 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
           ]);
         });
       }
+
+      it('a decision is a console session’s: whoever comes with a key is told so', async () => {
+        const path = `/approvals/${uuidV7()}/decision`;
+        for (const client of [clients.anyone, ask(), admin()]) {
+          const { status, json } = await client.post(path, { decision: 'approve' });
+          expect([status, json.errorCode]).to.deep.equal([403, 'CONSOLE_SESSION_REQUIRED']);
+        }
+      });
 
       it('an expired and a revoked key are refused like an unknown one', async () => {
         const made = async (more: object) => (await ask().post('/api-keys', more)).json;
