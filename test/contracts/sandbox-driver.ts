@@ -232,6 +232,28 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       ).to.be.instanceOf(RecordConflict);
     });
 
+    it('pauses a claimed instance and has it go on, or says that it can not', async () => {
+      const record = await claimed();
+      const paused = driver.amend(record.id, { pausedAt: 7 }, record.revision);
+      if (!driver.describe().pauses) {
+        expect(await rejection(paused)).to.be.instanceOf(DefinitionRefused);
+        const same = await driver.amend(record.id, { idleTimeoutMs: 1 }, record.revision);
+        expect(same.claim).not.to.have.property('pausedAt');
+        return;
+      }
+      const held = await paused;
+      expect(held.claim?.pausedAt).to.equal(7);
+      const again = driver.amend(record.id, { pausedAt: 8 }, record.revision);
+      expect(await rejection(again)).to.be.instanceOf(RecordConflict);
+      const goes = await driver.amend(record.id, { pausedAt: null }, held.revision);
+      expect(goes.claim).not.to.have.property('pausedAt');
+      const ran = await driver.exec(record.id, command(['true']), new AbortController().signal);
+      expect(ran.exitCode).to.equal(0);
+      await driver.amend(record.id, { pausedAt: 9 }, goes.revision);
+      await driver.release(record.id, { reason: 'deleted', exitCode: null });
+      await log.when(record.id, 'gone');
+    });
+
     it('moves the revision of an idle record, so that no claim that was sent before lands', async () => {
       const record = await launched();
       const bumped = await driver.bump(record.id, record.revision);
