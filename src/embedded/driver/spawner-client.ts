@@ -16,7 +16,8 @@ import {
 } from '../spawner/protocol.ts';
 import type { ProbeReport } from '../spawner/probes/readiness.ts';
 import type { ProcessLink } from './process-link.ts';
-import { SpawnerLink, SpawnerLost, type SpawnerHello } from './spawner-link.ts';
+import { SpawnerLost } from './command-link.ts';
+import { SpawnerLink, type SpawnerHello } from './spawner-link.ts';
 import {
   connectSpawner,
   killSpawner,

@@ -4,14 +4,12 @@ import type { Log } from '../../contracts/log.ts';
 import {
   InstanceGone,
   NotJoinable,
-  OutcomeUnknown,
   type ExecOutcome,
   type ExecRequest,
   type Terminal,
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
 import type { Vitals } from '../../model/sandbox.ts';
-import { ByteQueue } from './byte-queue.ts';
 import {
   encodeFrame,
   encodeMessage,
@@ -33,11 +31,7 @@ import { Heartbeat } from './spawner-heartbeat.ts';
 import { ProcessLink } from './process-link.ts';
 import { SpawnerSilent, SpawnerUnusable } from './spawner-process.ts';
 import { TerminalChannel } from './terminal-channel.ts';
-
-/** The spawner ended while it had something of ours in hand. */
-export class SpawnerLost extends OutcomeUnknown {
-  override readonly name = 'SpawnerLost';
-}
+import { CommandLink, SpawnerLost } from './command-link.ts';
 
 export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
 
@@ -59,28 +53,12 @@ export interface LinkOptions {
   readonly events: LinkEvents;
 }
 
-interface Running {
-  /** By when the spawner should have ended it, by the clock. */
-  readonly dueAt: number;
-  readonly stdout: ByteQueue;
-  readonly stderr: ByteQueue;
-  readonly gathered: (bytes: Buffer) => void;
-  /** Ends the command, and fails what waits for it. */
-  readonly cut: (why: unknown) => void;
-  readonly settle: (outcome: ExecOutcome) => void;
-  readonly fail: (error: Error) => void;
-}
-
-interface Attaching {
-  readonly settle: (terminal: Terminal) => void;
+interface Waiting<T> {
+  readonly settle: (answer: T) => void;
   readonly fail: (error: Error) => void;
 }
 
 const HELLO_PATIENCE_MS = 30_000;
-/** Milliseconds past its own deadline, which the spawner keeps, that a command is waited for. */
-const EXEC_GRACE_MS = 15_000;
-/** Milliseconds past its deadline that a command is waited for while the spawner is silent. */
-const SILENT_GRACE_MS = 500;
 
 /** The answers to questions about one sandbox. */
 type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' }>;
@@ -93,23 +71,14 @@ export class SpawnerLink {
   readonly #log: Log;
   readonly #heartbeat: Heartbeat;
   readonly #reader = new FrameReader();
-  readonly #lists = new Map<
-    number,
-    { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }
-  >();
-  readonly #starts = new Map<
-    number,
-    { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }
-  >();
-  readonly #asked = new Map<
-    number,
-    { settle: (answer: SandboxAnswer) => void; fail: (error: Error) => void }
-  >();
-  readonly #running = new Map<number, Running>();
-  readonly #attaching = new Map<number, Attaching>();
+  readonly #lists = new Map<number, Waiting<readonly InstanceReport[]>>();
+  readonly #starts = new Map<number, Waiting<'under-way' | 'full'>>();
+  readonly #asked = new Map<number, Waiting<SandboxAnswer>>();
+  readonly #commands: CommandLink;
+  readonly #attaching = new Map<number, Waiting<Terminal>>();
   readonly #terminals = new Map<number, TerminalChannel>();
   readonly processes: ProcessLink;
-  #greeting: { settle: (hello: SpawnerHello) => void; fail: (error: Error) => void } | undefined;
+  #greeting: Waiting<SpawnerHello> | undefined;
   #next = 1;
   #over = false;
 
@@ -118,16 +87,20 @@ export class SpawnerLink {
     this.#clock = clock;
     this.#log = log;
     this.#events = events;
-    this.processes = new ProcessLink({
+    const sending = {
       clock,
       number: () => this.#number(),
-      send: (message) => this.#send(message),
+      send: (message: DaemonMessage) => this.#send(message),
+    };
+    this.#commands = new CommandLink(sending);
+    this.processes = new ProcessLink({
+      ...sending,
       input: (request, bytes) => this.#input(request, bytes),
     });
     this.#heartbeat = new Heartbeat(clock, {
       ask: () => this.#send({ type: 'beat' }),
       silent: () => events.silent(),
-      missed: () => this.#cutOverdue(),
+      missed: () => this.#commands.cutOverdue(),
       back: () => events.back(),
       givenUp: () => events.givenUp(),
     });
@@ -220,55 +193,7 @@ export class SpawnerLink {
   }
 
   exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    signal.throwIfAborted();
-    const channel = this.#number();
-    const { argv, cwd, env, stdin, timeoutMs, outputLimit, gathered = () => {} } = request;
-    return new Promise<ExecOutcome>((resolve, reject) => {
-      const cut = (why: unknown): void => {
-        end();
-        this.#send({ type: 'close', channel });
-        reject(why);
-      };
-      const abort = (): void => {
-        cut(signal.reason);
-      };
-      const dueAt = this.#clock.now() + timeoutMs;
-      const callOff = this.#clock.at(dueAt + EXEC_GRACE_MS, () => {
-        cut(new SpawnerLost('the spawner does not answer'));
-      });
-      const end = (): void => {
-        callOff();
-        signal.removeEventListener('abort', abort);
-        this.#running.delete(channel);
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      this.#running.set(channel, {
-        dueAt,
-        stdout: new ByteQueue(),
-        stderr: new ByteQueue(),
-        gathered,
-        cut,
-        settle: (outcome) => {
-          end();
-          resolve(outcome);
-        },
-        fail: (error) => {
-          end();
-          reject(error);
-        },
-      });
-      this.#send({
-        type: 'exec',
-        channel,
-        id,
-        argv,
-        timeoutMs,
-        outputLimit,
-        ...(cwd === undefined ? {} : { cwd }),
-        ...(env === undefined ? {} : { env }),
-        ...(stdin === undefined ? {} : { stdin }),
-      });
-    });
+    return this.#commands.exec(id, request, signal);
   }
 
   attach(id: string, { argv, env, cols, rows }: TerminalRequest): Promise<Terminal> {
@@ -301,12 +226,6 @@ export class SpawnerLink {
     if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes));
   }
 
-  #cutOverdue(): void {
-    const overdue = this.#clock.now() - SILENT_GRACE_MS;
-    for (const { dueAt, cut } of [...this.#running.values()])
-      if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
-  }
-
   #read(chunk: Buffer): void {
     this.#heartbeat.heard();
     try {
@@ -321,9 +240,8 @@ export class SpawnerLink {
     const { kind, channel, payload } = frame;
     if (kind === FRAME_KINDS.message)
       return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
-    const running = this.#running.get(channel);
-    if (running) gather(running, kind, payload);
-    else if (!this.processes.output(frame)) this.#terminals.get(channel)?.output(payload);
+    if (!this.#commands.output(frame) && !this.processes.output(frame))
+      this.#terminals.get(channel)?.output(payload);
   }
 
   #hear(message: SpawnerMessage): void {
@@ -391,17 +309,14 @@ export class SpawnerLink {
     const error = gone
       ? new InstanceGone(reason)
       : new NotJoinable(`nothing could be run in the sandbox: ${reason}`);
-    this.#running.get(channel)?.fail(error);
+    this.#commands.refused(channel, error);
     this.#attaching.get(channel)?.fail(error);
     this.#attaching.delete(channel);
   }
 
   #exited(message: Extract<SpawnerMessage, { type: 'exited' }>): void {
-    const { type: _exited, channel, ...end } = message;
-    const running = this.#running.get(channel);
-    const [stdout, stderr] = [running?.stdout.takeAll(), running?.stderr.takeAll()];
-    if (stdout && stderr) running?.settle({ stdout, stderr, ...end });
-    this.#terminals.get(channel)?.exited(end.exitCode);
+    this.#commands.exited(message);
+    this.#terminals.get(message.channel)?.exited(message.exitCode);
   }
 
   #lose(): void {
@@ -415,34 +330,14 @@ export class SpawnerLink {
       ...this.#lists.values(),
       ...this.#starts.values(),
       ...this.#asked.values(),
-      ...this.#running.values(),
       ...this.#attaching.values(),
     ])
       waiting.fail(error);
+    this.#commands.lose(error);
     for (const terminal of [...this.#terminals.values()]) terminal.lost();
     this.processes.lose(error);
-    for (const map of [
-      this.#lists,
-      this.#starts,
-      this.#asked,
-      this.#running,
-      this.#attaching,
-      this.#terminals,
-    ])
+    for (const map of [this.#lists, this.#starts, this.#asked, this.#attaching, this.#terminals])
       map.clear();
     this.#events.lost();
   }
 }
-
-const gather = (
-  { stdout, stderr, gathered, cut }: Running,
-  kind: Frame['kind'],
-  payload: Buffer,
-): void => {
-  try {
-    gathered(payload);
-  } catch (error) {
-    return cut(error);
-  }
-  (kind === FRAME_KINDS.errors ? stderr : stdout).push(payload);
-};

@@ -13,11 +13,8 @@ import {
 } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
-import {
-  SpawnerLink,
-  SpawnerLost,
-  type LinkEvents,
-} from '../../../src/embedded/driver/spawner-link.ts';
+import { SpawnerLost } from '../../../src/embedded/driver/command-link.ts';
+import { SpawnerLink, type LinkEvents } from '../../../src/embedded/driver/spawner-link.ts';
 import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import {

@@ -1,0 +1,144 @@
+import type { Clock } from '../../contracts/clock.ts';
+import {
+  OutcomeUnknown,
+  type ExecOutcome,
+  type ExecRequest,
+} from '../../contracts/sandbox-driver.ts';
+import { ByteQueue } from './byte-queue.ts';
+import { FRAME_KINDS, type Frame } from '../spawner/frames.ts';
+import type { DaemonMessage, SpawnerMessage } from '../spawner/protocol.ts';
+
+/** The spawner ended while it had something of ours in hand. */
+export class SpawnerLost extends OutcomeUnknown {
+  override readonly name = 'SpawnerLost';
+}
+
+interface Running {
+  /** By when the spawner should have ended it, by the clock. */
+  readonly dueAt: number;
+  readonly stdout: ByteQueue;
+  readonly stderr: ByteQueue;
+  readonly gathered: (bytes: Buffer) => void;
+  /** Ends the command, and fails what waits for it. */
+  readonly cut: (why: unknown) => void;
+  readonly settle: (outcome: ExecOutcome) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** Milliseconds past its own deadline, which the spawner keeps, that a command is waited for. */
+const EXEC_GRACE_MS = 15_000;
+/** Milliseconds past its deadline that a command is waited for while the spawner is silent. */
+const SILENT_GRACE_MS = 500;
+
+export interface CommandLinkDeps {
+  readonly clock: Clock;
+  /** For channels, never used twice on one link. Throws where the spawner is away. */
+  readonly number: () => number;
+  readonly send: (message: DaemonMessage) => void;
+}
+
+/** Commands that run over one connection to a spawner, and what they print. */
+export class CommandLink {
+  readonly #deps: CommandLinkDeps;
+  readonly #running = new Map<number, Running>();
+
+  constructor(deps: CommandLinkDeps) {
+    this.#deps = deps;
+  }
+
+  exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    signal.throwIfAborted();
+    const channel = this.#deps.number();
+    const { argv, cwd, env, stdin, timeoutMs, outputLimit, gathered = () => {} } = request;
+    return new Promise<ExecOutcome>((resolve, reject) => {
+      const cut = (why: unknown): void => {
+        end();
+        this.#deps.send({ type: 'close', channel });
+        reject(why);
+      };
+      const abort = (): void => {
+        cut(signal.reason);
+      };
+      const dueAt = this.#deps.clock.now() + timeoutMs;
+      const callOff = this.#deps.clock.at(dueAt + EXEC_GRACE_MS, () => {
+        cut(new SpawnerLost('the spawner does not answer'));
+      });
+      const end = (): void => {
+        callOff();
+        signal.removeEventListener('abort', abort);
+        this.#running.delete(channel);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      this.#running.set(channel, {
+        dueAt,
+        stdout: new ByteQueue(),
+        stderr: new ByteQueue(),
+        gathered,
+        cut,
+        settle: (outcome) => {
+          end();
+          resolve(outcome);
+        },
+        fail: (error) => {
+          end();
+          reject(error);
+        },
+      });
+      this.#deps.send({
+        type: 'exec',
+        channel,
+        id,
+        argv,
+        timeoutMs,
+        outputLimit,
+        ...(cwd === undefined ? {} : { cwd }),
+        ...(env === undefined ? {} : { env }),
+        ...(stdin === undefined ? {} : { stdin }),
+      });
+    });
+  }
+
+  /** Ends what is past its deadline: the spawner, which keeps it, is silent. */
+  cutOverdue(): void {
+    const overdue = this.#deps.clock.now() - SILENT_GRACE_MS;
+    for (const { dueAt, cut } of [...this.#running.values()])
+      if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
+  }
+
+  /** Takes what one printed; false where it is no command's. */
+  output({ kind, channel, payload }: Frame): boolean {
+    const running = this.#running.get(channel);
+    if (running) gather(running, kind, payload);
+    return running !== undefined;
+  }
+
+  refused(channel: number, error: Error): void {
+    this.#running.get(channel)?.fail(error);
+  }
+
+  exited(message: Extract<SpawnerMessage, { type: 'exited' }>): void {
+    const { type: _exited, channel, ...end } = message;
+    const running = this.#running.get(channel);
+    const [stdout, stderr] = [running?.stdout.takeAll(), running?.stderr.takeAll()];
+    if (stdout && stderr) running?.settle({ stdout, stderr, ...end });
+  }
+
+  /** Fails all of them. */
+  lose(error: Error): void {
+    for (const { fail } of [...this.#running.values()]) fail(error);
+    this.#running.clear();
+  }
+}
+
+const gather = (
+  { stdout, stderr, gathered, cut }: Running,
+  kind: Frame['kind'],
+  payload: Buffer,
+): void => {
+  try {
+    gathered(payload);
+  } catch (error) {
+    return cut(error);
+  }
+  (kind === FRAME_KINDS.errors ? stderr : stdout).push(payload);
+};
