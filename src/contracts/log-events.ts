@@ -103,6 +103,7 @@ export const LOG_EVENTS = {
   'object-not-settled': 'an object made by hand can not be settled yet',
   'object-not-usable': 'an object made by hand can not be used',
   'openid-login-failed': 'a login by OpenID Connect failed',
+  'openid-person-only-looks': 'a person of OpenID Connect only looks: no user is known of them',
   'openid-provider-not-asked': 'the provider of OpenID Connect can’t be asked',
   'pod-lacked-label-watched': 'a Pod lacked the label by which it is watched; it is put back',
   'pod-not-read': 'a Pod can not be read for the moment',

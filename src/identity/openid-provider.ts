@@ -24,6 +24,8 @@ export interface OpenIdSettings {
 const TIMEOUT_SECONDS = 10;
 /** Between a login there and the exchange of its code here. */
 const FRESH_SECONDS = 300;
+/** The oldest login there that will do; to name one has the provider say how old it is. */
+const OLDEST_SECONDS = 12 * 3_600;
 const CLOCK_TOLERANCE_SECONDS = 30;
 
 /** People by OpenID Connect; the library is loaded with the first login. */
@@ -54,7 +56,8 @@ export class OpenIdProvider implements IdentityProvider {
       code_challenge_method: 'S256',
       state: expected.state,
       nonce: expected.nonce,
-      ...(again ? { prompt: 'login', max_age: String(FRESH_SECONDS) } : {}),
+      max_age: String(again ? FRESH_SECONDS : OLDEST_SECONDS),
+      ...(again ? { prompt: 'login' } : {}),
     });
     return { url: url.href, expected };
   }
@@ -73,11 +76,33 @@ export class OpenIdProvider implements IdentityProvider {
       });
       const claims = tokens.claims();
       if (!claims) throw new Error('there is no ID token');
-      return identityOf(claims, this.#settings);
+      return this.#identityOf(claims);
     } catch (error) {
       this.#log.warn({ reason: reasonOf(error) }, 'a login by OpenID Connect failed');
       throw forbidden('the provider’s answer proves nobody');
     }
+  }
+
+  #identityOf(claims: OpenIdClient.IDToken): ProvenIdentity {
+    const { roleClaim, roles, userClaim } = this.#settings;
+    const values = textsOf(claims[roleClaim]);
+    const has = (role: ConsoleRole): boolean => roles[role].some((value) => values.includes(value));
+    const role = (['admin', 'operator', 'viewer'] as const).find(has);
+    const users = textsOf(claims[userClaim]);
+    // nobody could tell what such a person asked for: they decide nothing
+    const mustOnlyLook = users.length === 0 || users.length > MOST_USERS;
+    if (mustOnlyLook && role !== undefined)
+      this.#log.warn(
+        { claim: userClaim, users: users.length },
+        'a person of OpenID Connect only looks: no user is known of them',
+      );
+    return {
+      identity: `${claims.iss}#${claims.sub}`,
+      name: (users[0] ?? claims.sub).slice(0, LONGEST),
+      role: mustOnlyLook && role !== undefined ? 'viewer' : role,
+      users: users.slice(0, MOST_USERS).map((user) => user.slice(0, LONGEST)),
+      authenticatedAt: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : undefined,
+    };
   }
 
   async #configuration(): Promise<Configured> {
@@ -119,22 +144,6 @@ const configure = async ({
     },
   );
   return { library, config };
-};
-
-const identityOf = (
-  claims: OpenIdClient.IDToken,
-  { roleClaim, roles, userClaim }: OpenIdSettings,
-): ProvenIdentity => {
-  const values = textsOf(claims[roleClaim]);
-  const has = (role: ConsoleRole): boolean => roles[role].some((value) => values.includes(value));
-  const users = textsOf(claims[userClaim]);
-  return {
-    identity: `${claims.iss}#${claims.sub}`,
-    name: (users[0] ?? claims.sub).slice(0, LONGEST),
-    role: (['admin', 'operator', 'viewer'] as const).find(has),
-    users: users.slice(0, MOST_USERS).map((user) => user.slice(0, LONGEST)),
-    authenticatedAt: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : undefined,
-  };
 };
 
 /** Its message and code alone: causes may hold what the provider sent, tokens among it. */

@@ -169,7 +169,13 @@ describe('OpenID Connect', () => {
       redirect_uri: REDIRECT,
     });
     expect(asked).to.not.have.property('prompt');
-    expect(Object.fromEntries(new URL(other.url).searchParams)).to.include({ prompt: 'login' });
+    expect(asked, 'so that the provider says how old the login is').to.include({
+      max_age: '43200',
+    });
+    expect(Object.fromEntries(new URL(other.url).searchParams)).to.include({
+      prompt: 'login',
+      max_age: '300',
+    });
     for (const part of ['state', 'nonce', 'verifier'] as const)
       expect(one.expected[part]).to.have.length.at.least(32).and.to.not.equal(other.expected[part]);
   });
@@ -185,6 +191,16 @@ describe('OpenID Connect', () => {
       hostile.given.claims = (good) => ({ ...good, groups });
       expect((await logIn()).role, JSON.stringify(groups)).to.equal(undefined);
     }
+  });
+
+  it('has whoever it knows no user of look, and no more: they might decide for themselves', async () => {
+    const many = Array.from({ length: 33 }, (_, n) => `user-${n}`);
+    for (const preferred_username of [undefined, '', [], 7, many]) {
+      hostile.given.claims = (good) => ({ ...good, preferred_username });
+      expect((await logIn()).role, JSON.stringify(preferred_username)).to.equal('viewer');
+    }
+    hostile.given.claims = (good) => ({ ...good, preferred_username: many.slice(1) });
+    expect(await logIn()).to.deep.include({ role: 'operator', users: many.slice(1) });
   });
 
   const attacks: Readonly<Record<string, (given: Given) => void>> = {
