@@ -6,6 +6,8 @@ import {
   type ApprovalParts,
 } from '../../src/operations/approvals/approval-parts.ts';
 import { heldSubject } from '../../src/http/router/held-subject.ts';
+import type { Records } from '../../src/contracts/record-store.ts';
+import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import type { AuditSink } from '../../src/contracts/audit.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
@@ -54,6 +56,7 @@ export const anApprovingServer = async (
   {
     operations = new FakeOperations(),
     records = new MemoryApprovals(),
+    store = records,
     clock = new TestClock(),
     audit,
     severalDecide = () => true,
@@ -62,11 +65,13 @@ export const anApprovingServer = async (
     readonly severalDecide?: () => boolean;
     readonly operations?: FakeOperations;
     readonly records?: MemoryApprovals;
+    /** In place of records in memory. */
+    readonly store?: Records<ApprovalRecord>;
     readonly clock?: TestClock;
   } = {},
 ): Promise<ApprovingServer> => {
   const parts = approvalParts({
-    approvals: records,
+    approvals: store,
     clock,
     log: quietLog,
     pepper: Buffer.alloc(32, 7),
