@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Prints how the source reads in figures: width of lines, size of files, files in one folder. */
@@ -40,6 +40,14 @@ const fullest = (sources: readonly Source[]): readonly [string, number] => {
   return [...counts].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
 };
 
+/** Kilobytes of TypeScript that a program wrote, and that is kept. */
+const generatedKilobytes = (): number =>
+  Math.round(
+    readdirSync('src', { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && path.includes('generated/'))
+      .reduce((sum, path) => sum + statSync(join('src', path)).size, 0) / 1_024,
+  );
+
 const src = sourcesOf('src');
 const all = ROOTS.flatMap(sourcesOf);
 const [room, files] = fullest(src);
@@ -54,6 +62,7 @@ const rows: readonly (readonly [string, string | number])[] = [
     src.filter((s) => s.lines.length > LONGEST_FILE).length,
   ],
   ['files of 20 lines and fewer, src', src.filter(({ lines }) => lines.length <= 20).length],
+  ['kilobytes of generated TypeScript, src', generatedKilobytes()],
   [`most files in one folder (${room})`, files],
 ];
 for (const [name, value] of rows) console.log(`${String(value).padStart(8)}  ${name}`);

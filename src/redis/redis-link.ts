@@ -3,7 +3,6 @@ import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import { COMMAND_MS, redisClient, type RedisNode } from './connection.ts';
-import { RedisTime } from './redis-time.ts';
 import { loadScripts, type Operation } from './script.ts';
 import type { RedisSettings } from './settings.ts';
 
@@ -21,6 +20,31 @@ export interface RedisLinkOptions {
   readonly metrics: Metrics;
   /** ms; never set back. */
   readonly monotonic?: () => number;
+}
+
+/**
+ * Redis' clock as this process last saw it, carried on by its own monotonic clock: setting the
+ * machine's clock does not move it. `unknown` until the first answer.
+ */
+class RedisTime {
+  readonly #monotonic: () => number;
+  #offset: number | undefined;
+
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  /** ms since the epoch; undefined while Redis was never asked. */
+  now(): number | undefined {
+    return this.#offset === undefined ? undefined : Math.floor(this.#monotonic() + this.#offset);
+  }
+
+  /**
+   * Takes the time that Redis said, of a question that was sent at `sentAt` by the monotonic clock.
+   */
+  seen(redisNow: number, sentAt: number): void {
+    this.#offset = redisNow - (sentAt + this.#monotonic()) / 2;
+  }
 }
 
 /** A connection to Redis that is made again whenever it is lost, and whose calls end in time. */

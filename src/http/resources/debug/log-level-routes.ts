@@ -1,7 +1,8 @@
+import type { LogLevelView } from '../../../operations/debug/log-levels.ts';
 import type { Operations } from '../../../operations/operations.ts';
-import { presentLogLevel } from './log-level-presenter.ts';
 import { ok, route, type Route } from '../../router/route.ts';
-import { LogLevelReport, SetLogLevelBody } from './log-level-schema.ts';
+import { timestampOf } from '../timestamp.ts';
+import { LogLevelReport, SetLogLevelBody, type LogLevelWire } from './log-level-schema.ts';
 
 export const logLevelRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -34,3 +35,10 @@ export const logLevelRoutes = (operations: Operations): readonly Route[] => [
       ),
   }),
 ];
+
+const presentLogLevel = ({ replica, level, configured, until }: LogLevelView): LogLevelWire => ({
+  replica,
+  level,
+  configured,
+  ...(until === undefined ? {} : { until: timestampOf(until) }),
+});
