@@ -54,6 +54,15 @@ describe('archives of Pods', () => {
     expect(await rejection(all(tarParts(inPieces(header, 512))))).to.be.instanceOf(TarDamaged);
   });
 
+  it('takes no numbers that no file has', async () => {
+    const late = writeHeader(anEntry({ mtime: 2 ** 52 }), 'gnu');
+    const [part] = await all(tarParts(inPieces(Buffer.concat([late, archiveEnd()]), 512)));
+    expect(part).to.deep.equal({ entry: anEntry({ mtime: 2 ** 48 - 1 }) });
+
+    const large = writeHeader(anEntry({ size: 2 ** 48 - 1 }), 'gnu');
+    expect(await rejection(all(tarParts(inPieces(large, 512))))).to.be.instanceOf(TarDamaged);
+  });
+
   it('keeps so many links in mind, and looks so deep', () => {
     const safe = new SafeEntries();
     const link = (number: number): TarEntry =>

@@ -32,6 +32,8 @@ const PREFIX = [345, 500] as const;
 const CHECKSUM = [148, 156] as const;
 /** Largest number that eleven octal digits say. */
 const MOST_OCTAL = 8 ** 11 - 1;
+/** Largest number that is written in binary. */
+const MOST_BINARY = 2 ** 48 - 1;
 
 const KINDS: Readonly<Record<string, TarKind>> = {
   '0': 'file',
@@ -173,5 +175,5 @@ const putNumber = (block: Buffer, { start, end }: Field, value: number): void =>
     return;
   }
   block[start] = 0x80;
-  block.writeUIntBE(value, end - 6, 6);
+  block.writeUIntBE(Math.min(value, MOST_BINARY), end - 6, 6);
 };

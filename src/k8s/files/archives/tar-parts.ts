@@ -12,6 +12,8 @@ export type TarPart = { readonly entry: TarEntry } | { readonly content: Buffer 
 
 /** Bytes of what may be said of one entry beyond its header. */
 const MOST_RECORDS = 1 << 20;
+/** More than any file has, and what a header can say. */
+const MOST_BYTES = 2 ** 47;
 /** With its end, as the kernel has it. */
 const PATH_BYTES = 4_096;
 const CUT_SHORT = 'the archive is cut short';
@@ -95,6 +97,7 @@ const asPath = (text: string): string => {
 /** Links have no content, whatever their size says. */
 const entryOf = ({ type: _type, ...header }: TarHeader, said: Said): TarEntry => {
   const entry = { ...header, ...said };
+  if (entry.size > MOST_BYTES) throw new TarDamaged('an entry has a size that is none');
   const isLink = entry.kind === 'link' || entry.kind === 'hard-link';
   if (isLink) return { ...entry, size: 0 };
   return { ...entry, target: '' };
