@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { visible } from '../../src/http/console/html.ts';
+import { connectRaw, parseRaw } from '../support/harness/http-client.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { approvalIdOf } from './an-approving-server.ts';
 import { aConsole, anOperator, type Browser, type ConsoleWorld } from './console-support.ts';
 
@@ -213,6 +215,49 @@ describe('the page that decides approvals', () => {
     expect(await old.isLoggedIn()).to.equal(false);
     await decide(olga, id, { decision: 'approve' });
     expect(await statusOf(id)).to.equal('approved');
+  });
+
+  it('takes no decision whose session ended while its body came', async () => {
+    const id = approvalIdOf(await ask());
+    const cookie = [...olga.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const csrf = await olga.csrf();
+    const asks = [
+      {
+        path: `/console/approvals/${id}`,
+        type: 'application/x-www-form-urlencoded',
+        body: `decision=approve&csrf=${csrf}`,
+        refused: 303,
+      },
+      {
+        path: `/approvals/${id}/decision`,
+        type: 'application/json',
+        body: '{"decision":"approve"}',
+        refused: 403,
+      },
+    ];
+    const slow = await Promise.all(
+      asks.map(async ({ path, type, body }) => {
+        const connection = await connectRaw(world.server.port);
+        connection.socket.write(
+          `POST ${path} HTTP/1.1\r\nHost: ${new URL(world.site).host}\r\nOrigin: ${world.site}\r\n` +
+            `Cookie: ${cookie}\r\nX-CSRF-Token: ${csrf}\r\nContent-Type: ${type}\r\n` +
+            `Content-Length: ${body.length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`,
+        );
+        await eventually(() => connection.received().includes('100 Continue'), 'its body is read');
+        return connection;
+      }),
+    );
+    await olga.post('/console/logout', { csrf });
+    const answers = await Promise.all(
+      slow.map(async ({ socket, closed, received }, at) => {
+        const head = received().length;
+        socket.write(asks[at]?.body ?? '');
+        return parseRaw((await closed()).slice(head)).status;
+      }),
+    );
+
+    expect(answers).to.deep.equal(asks.map(({ refused }) => refused));
+    expect(await statusOf(id)).to.equal('pending');
   });
 
   it('is there for API clients of the session too, by the token in a header', async () => {

@@ -67,12 +67,13 @@ const answer = async (
   // logins are audited where it is known who it is
   if (!route.open) context.state.operation = route.operation;
   if (method === 'POST') checkOrigin(context.req, site);
-  const token = cookieOf(context.req, SESSION_COOKIE);
-  const session = token === undefined ? undefined : await deps.people.openSession(token);
+  // before the session is looked for, which may end while a form comes slowly
   const fields =
     method === 'POST'
       ? await readForm(context.req, context.res, deps.arriving)
       : new Map<string, string>();
+  const token = cookieOf(context.req, SESSION_COOKIE);
+  const session = token === undefined ? undefined : await deps.people.openSession(token);
   if (!route.open) {
     if (!session) return toLogin(context, token);
     context.state.session = session.person;

@@ -20,7 +20,7 @@ import { mapParametersOf, readQuery } from './query.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
 import type { AnyRequest, Deprecation, Route } from './route.ts';
-import { whoAsks, type SessionFinder } from './who-asks.ts';
+import { stillAsks, whoAsks, type SessionFinder } from './who-asks.ts';
 import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
 import type { CostlyRequest } from '../limits/costly-turns.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
@@ -109,6 +109,7 @@ const answerRow = async (
   if (turn) await turn;
   const { value, bytes } = row.body ? await bodyOf(row, deps, { context, work }) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
+  if (session && row.body) await stillAsks(session, deps, context);
   warnOfUnknown(row, context, value);
   context.state.asked = body;
   const arrived: AnyRequest = {

@@ -62,6 +62,15 @@ const fromConsole = async (
   throw consoleSessionRequired();
 };
 
+/** For a body that came slowly: refuses where the session has ended meanwhile. */
+export const stillAsks = async (
+  { sessionId }: ConsoleSession,
+  { sessionOf }: Pick<AskingDeps, 'sessionOf'>,
+  { req }: Context,
+): Promise<void> => {
+  if ((await sessionOf?.(req))?.sessionId !== sessionId) throw consoleSessionRequired();
+};
+
 const byKey = (row: Route, clients: Clients, context: Context): Asking | Promise<Asking> => {
   const caller = clients.authenticate(context.req);
   const admitted = (known: Caller): Asking => ({
