@@ -65,7 +65,7 @@ const TESTS_IN_SCRIPT = ['chaos.ts', 'chaos-kubernetes.ts', 'api-examples.ts'];
  * when its file is split; none is added.
  */
 const STILL_TOO_LONG: Readonly<Record<string, number>> = {
-  'k8s/api/reflector.ts': 440,
+  'k8s/api/reflector.ts': 386,
 };
 
 /**

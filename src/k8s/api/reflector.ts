@@ -4,25 +4,19 @@ import type { WatchEvent } from './api-calls.ts';
 import type { Mirror } from '../../model/mirror/mirror.ts';
 import type { Version } from '../../model/mirror/mirror-terms.ts';
 import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
-import {
-  identityOf,
-  listPageOf,
-  resourceVersionOf,
-  versionOf,
-  type ListPage,
-} from './api-objects.ts';
-import { TIMINGS } from './reflector-timings.ts';
+import { identityOf, resourceVersionOf, versionOf } from './api-objects.ts';
 import { compareVersions } from './resource-version.ts';
 import { Slices } from './slices.ts';
-import type { ReflectorTimings } from './reflector-timings.ts';
+import { TIMINGS, type ReflectorTimings } from './reflector-timings.ts';
 import { Waiters } from './reflector-waiters.ts';
-import { checked, isOlder, isShown, versionsNow } from './versions-now.ts';
+import { CatchUp } from './catch-up.ts';
+import { pagesOf } from './pages-of.ts';
+import { checked, isOlder } from './versions-now.ts';
 import {
   type ReflectorDeps,
   type ReflectorCounters,
   PAGE_SIZE,
   MOST_COMPARED,
-  PATIENCE_MS,
   SLICE_MS,
   SHORT_WATCH_SECONDS,
   ENDS_AT_ONCE_MS,
@@ -52,6 +46,7 @@ export class Reflector<T> {
   readonly #mirror: Mirror<T>;
   readonly #stopped = new AbortController();
   readonly #waiters: Waiters;
+  readonly #catchUp: CatchUp<T>;
   readonly #firstPass: Promise<void>;
   #endFirstPass: (failure?: Error) => void = () => undefined;
   /**
@@ -76,6 +71,17 @@ export class Reflector<T> {
       of: deps.path,
       hurry: () => {
         if (this.#watch && !this.#watch.short) this.#watch.controller.abort();
+      },
+    });
+    this.#catchUp = new CatchUp({
+      collection: deps,
+      mirror: deps.mirror,
+      waiters: this.#waiters,
+      mostCompared: this.#mostCompared,
+      hasReached: (revision) => this.#hasReached(revision),
+      listsAfresh: () => this.#listDue?.afresh === true,
+      wentBack: (why) => {
+        this.#storeWentBack(why);
       },
     });
     deps.mirror.onWentBack((why) => {
@@ -138,15 +144,12 @@ export class Reflector<T> {
   /** Reports how it stands, for whoever looks inside. */
   report(): MirrorReport {
     const { path } = this.#deps;
-    const heard =
-      this.#heardAt === Number.NEGATIVE_INFINITY
-        ? {}
-        : { silentMs: Math.round(performance.now() - this.#heardAt) };
+    const silentMs = Math.round(performance.now() - this.#heardAt);
     return {
       name: path.slice(path.lastIndexOf('/') + 1),
       objects: this.size,
       revision: this.revision,
-      ...heard,
+      ...(this.#heardAt === Number.NEGATIVE_INFINITY ? {} : { silentMs }),
       ...(this.stale === undefined ? {} : { stale: this.stale }),
       ...this.counters,
     };
@@ -156,58 +159,14 @@ export class Reflector<T> {
     return this.#mirror.get(key);
   }
 
-  /**
-   * Resolves once all that was written before this call was reported. A small collection is listed
-   * anew, without what its objects say, and compared: some 50 ms. Of a large one that nobody writes
-   * to it takes a bookmark, which the API server is made to send in about two seconds. Rejects with
-   * ApiUnreachable after `deadlineMs`.
-   */
-  async caughtUp(deadlineMs: number): Promise<void> {
-    const until = performance.now() + deadlineMs;
-    const { api, path } = this.#deps;
-    const before = this.revision;
-    if (this.size > this.#mostCompared) {
-      const revision = resourceVersionOf(await api.list(path, { limit: 1 }, { deadlineMs }));
-      if (isOlder(revision, before))
-        this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
-      await this.#waiters.until(() => this.#hasReached(revision), {
-        what: `revision ${revision}`,
-        deadlineMs: until - performance.now(),
-        patienceMs: 0,
-      });
-      return;
-    }
-    const now = await versionsNow(api, this.#deps, deadlineMs),
-      { revision } = now;
-    if (isOlder(revision, before))
-      this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
-    const missing = new Set([...now.versions.keys(), ...this.#mirror.keys()]);
-    const hasShown = (): boolean => {
-      if (this.#listDue?.afresh) return false;
-      for (const key of missing) if (isShown(this.#mirror, now, key)) missing.delete(key);
-      return missing.size === 0 || this.#hasReached(revision);
-    };
-    await this.#waiters.until(hasShown, {
-      what: `revision ${revision}`,
-      deadlineMs: until - performance.now(),
-      patienceMs: PATIENCE_MS,
-    });
+  /** See CatchUp. */
+  caughtUp(deadlineMs: number): Promise<void> {
+    return this.#catchUp.caughtUp(deadlineMs);
   }
 
-  /**
-   * Whether every change up to the revision is reported within so many ms; the API server is not
-   * made to hurry.
-   */
-  async reached(revision: string, withinMs: number): Promise<boolean> {
-    return await this.#waiters
-      .until(() => this.#hasReached(revision), {
-        what: `revision ${revision}`,
-        deadlineMs: withinMs,
-      })
-      .then(
-        () => true,
-        () => false,
-      );
+  /** See CatchUp. */
+  reached(revision: string, withinMs: number): Promise<boolean> {
+    return this.#catchUp.reached(revision, withinMs);
   }
 
   /**
@@ -270,20 +229,8 @@ export class Reflector<T> {
     const slices = new Slices(SLICE_MS);
     const list = this.#mirror.list(due);
     const query = { limit: pageSize, ...(labelSelector === undefined ? {} : { labelSelector }) };
-    const read = async (next?: string): Promise<ListPage> =>
-      listPageOf(
-        await api.list(
-          path,
-          { ...query, ...(next === undefined ? {} : { continue: next }) },
-          { deadlineMs: this.#timings.pageDeadlineMs },
-        ),
-      );
-    for (let reading = read(); ;) {
-      const { items, next, resourceVersion } = await reading;
-      if (next !== undefined) {
-        reading = read(next); // on its way while this one is taken in
-        reading.catch(() => undefined); // heard of in its turn
-      }
+    const pages = pagesOf(api, path, { query, deadlineMs: this.#timings.pageDeadlineMs });
+    for await (const { items, next, resourceVersion } of pages) {
       await slices.next();
       for (const object of items) {
         if (this.#stopped.signal.aborted) return;

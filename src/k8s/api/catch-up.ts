@@ -1,0 +1,80 @@
+import type { Mirror } from '../../model/mirror/mirror.ts';
+import { resourceVersionOf } from './api-objects.ts';
+import { PATIENCE_MS, type ReflectorDeps } from './reflector-terms.ts';
+import type { Waiters } from './reflector-waiters.ts';
+import { isOlder, isShown, versionsNow } from './versions-now.ts';
+
+export interface CatchUpDeps<T> {
+  readonly collection: ReflectorDeps<T>;
+  readonly mirror: Mirror<T>;
+  readonly waiters: Waiters;
+  /** Objects of a collection that is compared. */
+  readonly mostCompared: number;
+  readonly hasReached: (revision: string) => boolean;
+  /** It is another store's than before, and listed anew. */
+  readonly listsAfresh: () => boolean;
+  readonly wentBack: (why: string) => void;
+}
+
+/** Has callers wait until a mirror shows what was written before they asked. */
+export class CatchUp<T> {
+  readonly #deps: CatchUpDeps<T>;
+
+  constructor(deps: CatchUpDeps<T>) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves once all that was written before this call was reported. A small collection is listed
+   * anew, without what its objects say, and compared: some 50 ms. Of a large one that nobody writes
+   * to it takes a bookmark, which the API server is made to send in about two seconds. Rejects with
+   * ApiUnreachable after `deadlineMs`.
+   */
+  async caughtUp(deadlineMs: number): Promise<void> {
+    const until = performance.now() + deadlineMs;
+    const { api, path } = this.#deps.collection;
+    const before = this.#deps.mirror.revision;
+    if (this.#deps.mirror.size > this.#deps.mostCompared) {
+      const revision = resourceVersionOf(await api.list(path, { limit: 1 }, { deadlineMs }));
+      if (isOlder(revision, before))
+        this.#deps.wentBack(`it went back from revision ${before} to ${revision}`);
+      await this.#deps.waiters.until(() => this.#deps.hasReached(revision), {
+        what: `revision ${revision}`,
+        deadlineMs: until - performance.now(),
+        patienceMs: 0,
+      });
+      return;
+    }
+    const now = await versionsNow(api, this.#deps.collection, deadlineMs),
+      { revision } = now;
+    if (isOlder(revision, before))
+      this.#deps.wentBack(`it went back from revision ${before} to ${revision}`);
+    const missing = new Set([...now.versions.keys(), ...this.#deps.mirror.keys()]);
+    const hasShown = (): boolean => {
+      if (this.#deps.listsAfresh()) return false;
+      for (const key of missing) if (isShown(this.#deps.mirror, now, key)) missing.delete(key);
+      return missing.size === 0 || this.#deps.hasReached(revision);
+    };
+    await this.#deps.waiters.until(hasShown, {
+      what: `revision ${revision}`,
+      deadlineMs: until - performance.now(),
+      patienceMs: PATIENCE_MS,
+    });
+  }
+
+  /**
+   * Whether every change up to the revision is reported within so many ms; the API server is not
+   * made to hurry.
+   */
+  async reached(revision: string, withinMs: number): Promise<boolean> {
+    return await this.#deps.waiters
+      .until(() => this.#deps.hasReached(revision), {
+        what: `revision ${revision}`,
+        deadlineMs: withinMs,
+      })
+      .then(
+        () => true,
+        () => false,
+      );
+  }
+}
