@@ -373,6 +373,15 @@ describe('attempts to log in', () => {
     expect(await tryFrom('203.0.113.9', PASSWORD, `${device}x`)).to.equal('RATE_LIMITED');
   });
 
+  it('of one browser count together, however it spells its mark', async () => {
+    const { device } = await world.access.loginByPassword('ada', PASSWORD, from('203.0.113.1'));
+    const attempts: string[] = [];
+    for (let n = 0; n < 7; n++)
+      attempts.push(await tryFrom('203.0.113.1', `guess ${n}`, `${device}.${n}`));
+
+    expect(attempts).to.contain('RATE_LIMITED');
+  });
+
   it('are not forgotten by a flood of other names', async () => {
     for (let n = 0; n < 200; n++) await tryFrom(`10.1.0.${n}`, 'guess');
     for (let n = 0; n < 11_000; n++)

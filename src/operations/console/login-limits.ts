@@ -43,13 +43,13 @@ export class LoginLimits {
 
   /** Counts one; refuses with RATE_LIMITED where there were too many. */
   async count(account: string, exists: boolean, { address, device }: LoginSource): Promise<void> {
-    const known = this.#isDeviceOf(account, device);
+    const known = this.#deviceIn(account, device);
     const name = exists ? account : `-${bucketOf(account)}`;
-    const own = known ? `device ${hashOf(device ?? '')}` : `${address} ${name}`;
+    const own = known === undefined ? `${address} ${name}` : `device ${hashOf(known)}`;
     const counts: (readonly [string, number, number])[] = ATTEMPTS.map(
       ([most, ms]) => [`login-${ms}/${own}`, most, ms] as const,
     );
-    if (!known)
+    if (known === undefined)
       counts.push(
         [`login-address/${address}`, ...ATTEMPTS_OF_ADDRESS],
         [`login-account/${name}`, ...ATTEMPTS_ON_ACCOUNT],
@@ -75,11 +75,12 @@ export class LoginLimits {
     }
   }
 
-  #isDeviceOf(account: string, device: string | undefined): boolean {
-    const [id = '', seal = ''] = (device ?? '').split('.', 2);
-    const right = Buffer.from(this.#sealOf(account, id));
-    const given = Buffer.from(seal);
-    return given.length === right.length && timingSafeEqual(given, right);
+  /** The browser's mark, which is counted on: it is told in one way alone. */
+  #deviceIn(account: string, device: string | undefined): string | undefined {
+    const [id = ''] = (device ?? '').split('.', 1);
+    const right = Buffer.from(`${id}.${this.#sealOf(account, id)}`);
+    const given = Buffer.from(device ?? '');
+    return given.length === right.length && timingSafeEqual(given, right) ? id : undefined;
   }
 
   #sealOf(account: string, id: string): string {
