@@ -1,5 +1,6 @@
 import { endLiving } from './daemon.ts';
 import type { Figure } from './figure.ts';
+import { approvals } from './figures/approvals.ts';
 import { burst } from './figures/burst.ts';
 import { claim } from './figures/claim.ts';
 import { conventions } from './figures/conventions.ts';
@@ -54,6 +55,7 @@ const FIGURES: readonly Figure[] = [
   overload,
   slow,
   tenants,
+  approvals,
   scheduler,
   revoked,
   rollout,

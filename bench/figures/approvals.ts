@@ -1,0 +1,183 @@
+import { commandDaemon } from '../../src/cli/control.ts';
+import { Daemon } from '../daemon.ts';
+import { inPairs, type Bench, type Figure } from '../figure.ts';
+import type { Ask } from '../kept-connection.ts';
+import { expectAll } from '../load.ts';
+import { keysOfTeams } from '../many-keys.ts';
+import type { Measure } from '../measure.ts';
+import { quantile } from '../statistics.ts';
+
+/** Claims a round; the pool holds as many, and is full again before the next. */
+const CLAIMS = 100;
+const RULES = 50;
+const POOL = 'bench';
+const WARM_UP = 2;
+/** A user has 20 that wait at most. */
+const OF_USER = 5;
+const USERS = 20;
+/** Clients that wait for a decision, one after the other. */
+const WAITS = 20;
+const WAITING = 'waits';
+const MOST_ROUNDS = 3;
+
+/** None of them is of a claim; the last two are what is measured by itself. */
+const POLICY = [
+  ...Array.from({ length: RULES - 2 }, (_, n) => `require operation=deletePool path=/x/${n}`),
+  'require operation=createApiKey',
+  'deny operation=createEnv',
+];
+
+export const approvals: Figure = {
+  name: 'approvals',
+  about: `claims under ${RULES} rules that do not name them, held calls, and decisions`,
+  run: async (bench) => {
+    const gated = await Daemon.start(bench.load, ['--approvals-rules', POLICY.join(',')]);
+    try {
+      const off = await Daemon.start(bench.load);
+      try {
+        return [
+          await claimsUnderRules(bench, gated, off),
+          await heldCalls(bench, gated),
+          await decisions(bench, gated),
+        ];
+      } finally {
+        await off.dispose();
+      }
+    } finally {
+      await gated.dispose();
+    }
+  },
+};
+
+const claimsUnderRules = async (bench: Bench, gated: Daemon, off: Daemon): Promise<Measure> => {
+  const round = (daemon: Daemon) => async (): Promise<number> => {
+    const { service } = daemon;
+    const result = await bench.load.closed(service.port, service.claims(POOL, CLAIMS), 1);
+    expectAll(result, 201);
+    await service.giveBack(result);
+    await service.untilIdle(POOL, CLAIMS);
+    await daemon.calm();
+    return quantile(result.latencies, 0.5);
+  };
+  const sides = { ours: round(gated), theirs: round(off) };
+  for (const { service } of [gated, off]) await service.createFullPool(POOL, CLAIMS);
+  for (let n = 0; n < WARM_UP; n += 1) {
+    await sides.ours();
+    await sides.theirs();
+  }
+  return {
+    name: `claim p50, ${RULES} rules that do not name it / no rules`,
+    unit: 'ms',
+    better: 'less',
+    reach: 1.02,
+    beyond: 1,
+    ...(await inPairs(bench, sides)),
+  };
+};
+
+/** Each is new: a request that waits already would be found, and nothing be written. */
+const heldCalls = async (bench: Bench, daemon: Daemon): Promise<Measure> => {
+  const { port } = daemon.service;
+  let round = 0;
+  const users = async (): Promise<readonly string[]> => {
+    round += 1;
+    const teams = Array.from({ length: USERS }, (_, n) => `held-${round}-${n}`);
+    return await keysOfTeams(bench.load, daemon, teams);
+  };
+  const asks = (path: string, keys: readonly string[]): readonly Ask[] =>
+    keys.flatMap((key) =>
+      Array.from({ length: OF_USER }, (_, n): Ask => ({
+        method: 'POST',
+        path,
+        key,
+        body: JSON.stringify({ name: `held-${n}` }),
+      })),
+    );
+  const side = (path: string) => async (): Promise<number> => {
+    const result = await bench.load.closed(port, asks(path, await users()), 1);
+    expectAll(result, 403);
+    return quantile(result.latencies, 0.5);
+  };
+  const sides = { ours: side('/api-keys'), theirs: side('/envs') };
+  await sides.ours();
+  await sides.theirs();
+  return {
+    name: 'a held call to its APPROVAL_REQUIRED / one that a rule denies, p50',
+    unit: 'ms',
+    better: 'less',
+    reach: 2,
+    beyond: 1.3,
+    ...(await inPairs({ ...bench, rounds: Math.min(bench.rounds, MOST_ROUNDS) }, sides)),
+  };
+};
+
+/** From the moment at which a decision is sent until the client that waits has its answer. */
+const decisions = async (bench: Bench, daemon: Daemon): Promise<Measure> => {
+  const { port } = daemon.service;
+  const base = `http://127.0.0.1:${port}`;
+  const session = await consoleSession(daemon, base);
+  const [key = ''] = await keysOfTeams(bench.load, daemon, [WAITING]);
+  const ours: number[] = [];
+  for (let round = 0; round < bench.rounds; round += 1) {
+    const took: number[] = [];
+    for (let n = 0; n < WAITS; n += 1) {
+      const waiting = fetch(`${base}/api-keys?waitApprovalSeconds=30`, {
+        method: 'POST',
+        headers: { 'SERVICE-API-KEY': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: `decided-${round}-${n}` }),
+      });
+      const id = await pendingId(base, session);
+      const began = performance.now();
+      const [decided, answer] = await Promise.all([
+        fetch(`${base}/approvals/${id}/decision`, {
+          method: 'POST',
+          headers: { ...session, 'Content-Type': 'application/json' },
+          body: JSON.stringify({ decision: 'approve' }),
+        }),
+        waiting,
+      ]);
+      if (decided.status !== 200 || answer.status !== 201)
+        throw new Error(`a decision was ${decided.status}, its request ${answer.status}`);
+      took.push(performance.now() - began);
+    }
+    ours.push(quantile(took, 0.5));
+  }
+  return {
+    name: 'a decision to the effect for a client that waits, p50',
+    unit: 'ms',
+    better: 'less',
+    reach: 200,
+    beyond: 50,
+    ours,
+  };
+};
+
+const pendingId = async (base: string, headers: Record<string, string>): Promise<string> => {
+  for (let look = 0; look < 1_000; look += 1) {
+    const answer = await fetch(`${base}/approvals?status=pending&limit=1`, { headers });
+    const { items } = (await answer.json()) as {
+      readonly items: readonly {
+        readonly id: string;
+        readonly principal: { readonly team: string };
+      }[];
+    };
+    const [newest] = items;
+    if (newest?.principal.team === WAITING) return newest.id;
+  }
+  throw new Error('the request does not show among those that wait');
+};
+
+/** What a person's browser sends, who logged in by a link. */
+const consoleSession = async (daemon: Daemon, base: string): Promise<Record<string, string>> => {
+  const { url } = await commandDaemon(daemon.dataDir, '/console/login', {});
+  const token = new URL(String(url)).searchParams.get('token') ?? '';
+  const entered = await fetch(`${base}/console/link`, {
+    method: 'POST',
+    headers: { Origin: base, 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ token }).toString(),
+  });
+  const cookie = (entered.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const shown = await fetch(`${base}/console/session`, { headers: { Cookie: cookie } });
+  const { csrfToken } = (await shown.json()) as { readonly csrfToken: string };
+  return { Cookie: cookie, Origin: base, 'X-CSRF-Token': csrfToken };
+};
