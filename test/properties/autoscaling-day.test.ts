@@ -101,6 +101,44 @@ describe('the arithmetic of autoscaling, through any day', () => {
     );
   });
 
+  it('lets members make room for claims though nothing can be added yet, as the quota is used up', () => {
+    const day = new AutoscalingDay(
+      {
+        name: 'g',
+        enabled: true,
+        minReplicas: 0,
+        maxReplicas: 4,
+        scaleUpPolicy: {
+          mode: 'Conservative',
+          cooldownSeconds: 0,
+          idleThresholdSeconds: 0,
+          idleZeroQuietWindowSeconds: 0,
+          saturationCooldownSeconds: 0,
+        },
+        scaleDownPolicy: {
+          idleTimeoutSeconds: 0,
+          stabilizationSeconds: 0,
+          protectionWindowSeconds: 0,
+        },
+      },
+      ['a', 'b', 'c'].map((name) => ({
+        name,
+        minReplicas: 0,
+        maxReplicas: name === 'b' ? 1 : 0,
+        scaleUpPriority: 0,
+        scaleDownPriority: 0,
+      })),
+    );
+    day.take({ do: 'claim', to: 1, count: 1 });
+    day.take({ do: 'bounds', least: 1, most: 0 });
+    day.take({ do: 'break', to: 1, why: 'unschedulable' });
+    day.take({ do: 'quota', to: 0, left: 0 });
+    day.take({ do: 'wait', to: 1, waits: true });
+    day.take({ do: 'member bounds', to: 0, least: 0, most: 1 });
+    day.take({ do: 'settle', to: 1 });
+    day.take({ do: 'pass', looks: 30 });
+  });
+
   it('was asked to decide in earnest', () => {
     expect(decisions).to.be.above(100);
     expect(rests, 'and rests').to.be.above(100);

@@ -52,11 +52,14 @@ describe('sessions of the console over replicas', function () {
         expect((await redis().client.dumpBuffer(key))?.includes(token), key).to.not.equal(true);
       await there.logOut(token);
       expect(await here.openSession(token)).to.equal(undefined);
-      for (let n = 0; n < 58; n++)
-        await (n % 2 ? here : there).loginByLink(`guess ${n}`, terms).catch(() => undefined);
-      expect(await rejection(here.loginByLink('guess', terms))).to.include({
-        code: 'RATE_LIMITED',
-      });
+      // Sixty of an address. One whose answer from Redis is late counts on its replica alone; the
+      // counts of each by itself would let 120 pass.
+      const codes: unknown[] = [];
+      while (codes.at(-1) !== 'RATE_LIMITED' && codes.length < 80) {
+        const login = (codes.length % 2 ? here : there).loginByLink('guess', terms);
+        codes.push(Object(await rejection(login))['code']);
+      }
+      expect(codes.at(-1)).to.equal('RATE_LIMITED');
     } finally {
       await Promise.all([one.stop(), other.stop()]);
     }

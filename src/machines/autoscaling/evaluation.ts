@@ -123,7 +123,9 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
           ? 'demand'
           : bounded.words.length > 0
             ? 'limits'
-            : 'surplus',
+            : roomy.words.length > 0
+              ? 'demand'
+              : 'surplus',
     changes,
     seen,
     wanted,

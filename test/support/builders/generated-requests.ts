@@ -84,6 +84,7 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   getSandboxLogs: ['container'], // the one that there is
   execInSandbox: ['container'],
   startProcess: ['cols', 'rows', 'container', 'cwd'], // with `tty` alone; a folder that there is
+  resizeProcess: ['tty'], // one on a terminal
   writeToProcess: ['data'], // base64 where `encoding` says so; left out with `close` alone
   createPool: POOL_SOURCE,
   updatePool: POOL_SOURCE,

@@ -76,6 +76,7 @@ export class MemoryFiles implements SandboxFiles {
   remove: SandboxFiles['remove'] = async (place, { recursive }) => {
     const name = nameOf(place);
     this.#at(place);
+    if (name === '/') throw refused('busy');
     const below = this.#below(place);
     if (below.length > 0 && !recursive) throw refused('not-empty');
     for (const [path] of below) this.#of(place).delete(path);
@@ -100,6 +101,7 @@ export class MemoryFiles implements SandboxFiles {
 
   move: SandboxFiles['move'] = async (place, { to, overwrite }) => {
     const moved = this.#at(place);
+    if (nameOf(place) === '/' || nameOf({ ...place, path: to }) === '/') throw refused('busy');
     const target = { ...place, path: to };
     if (this.#of(place).has(nameOf(target)) && !overwrite) throw refused('exists');
     this.#makeAbove(target, false);
