@@ -19,7 +19,11 @@ export const OperatorEntry = z.strictObject({
 });
 
 const OperatorsDocument = z.strictObject({
-  operators: z.array(OperatorEntry).max(MOST_OPERATORS).default([]),
+  operators: z
+    .array(OperatorEntry)
+    .max(MOST_OPERATORS)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length)
+    .default([]),
   locked: z.array(z.string().min(1).max(1_024)).max(MOST_LOCKED).default([]),
 });
 
@@ -93,7 +97,7 @@ export class OperatorsFile implements Operators, OperatorsChange {
 
   /** A file that is being replaced shows its old content or its new, never a part. */
   #document(): Document {
-    const stat = statSync(this.#path, { throwIfNoEntry: false, bigint: true });
+    const stat = statOf(this.#path);
     if (!stat) return { operators: [], locked: [] };
     const mark = `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs}`;
     if (this.#known?.mark === mark) return this.#known.document;
@@ -103,6 +107,14 @@ export class OperatorsFile implements Operators, OperatorsChange {
     return document;
   }
 }
+
+const statOf = (path: string) => {
+  try {
+    return statSync(path, { throwIfNoEntry: false, bigint: true });
+  } catch {
+    throw unreadable(path, 'can’t be read');
+  }
+};
 
 const parse = (path: string): Document => {
   let given: unknown;

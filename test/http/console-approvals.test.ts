@@ -135,6 +135,16 @@ describe('the page that decides approvals', () => {
     }
   });
 
+  it('shows marks that cover others by their code points, and leaves writing as it is', () => {
+    expect(visible('ok\u0336')).to.equal('ok[U+0336]');
+    expect(visible('o\u20dd')).to.equal('o[U+20DD]');
+    expect(visible(`a${'\u0301'.repeat(6)}b`)).to.equal(
+      `a${'\u0301'.repeat(4)}${'[U+0301]'.repeat(2)}b`,
+    );
+    for (const word of ['Ti\u1ebf\u0301ng', '\u0939\u093f\u0928\u094d\u0926\u0940'])
+      expect(visible(word)).to.equal(word);
+  });
+
   it('shows what a PUT would change, and what runs in what a DELETE would end', async () => {
     await world.server.admin.post('/sandboxpools', A_POOL);
     const mine = await world.server.tenant.post('/sandboxpools', { ...A_POOL, name: 'mine' });
@@ -149,6 +159,26 @@ describe('the page that decides approvals', () => {
 
     expect(change.replaceAll(/\s+/g, ' ')).to.contain('Field Now Then replicas 2 9');
     expect(end.replaceAll(/\s+/g, ' ')).to.contain('Sandboxes that run in it now: 0');
+  });
+
+  it('says of more fields than it lists how many they are', async () => {
+    await decide(olga, approvalIdOf(await ask()), { decision: 'approve' });
+    await ask();
+    const unknown = Object.fromEntries(Array.from({ length: 520 }, (_, n) => [`x${n}`, n]));
+    const put = await world.server.tenant.put('/sandboxpools/web', { ...unknown, replicas: 0 });
+    const { text } = await olga.get(`/console/approvals/${approvalIdOf(put)}`);
+
+    expect(text.match(/<td><span class="given short">x\d+</g)).to.have.length(500);
+    expect(shownText(text)).to.contain('It sets 21 fields more');
+  });
+
+  it('reads nothing for a request that changes nothing that is there', async () => {
+    const id = approvalIdOf(await ask());
+    Object.assign(world.server.operations, {
+      listPools: () => Promise.reject(new Error('a fault')),
+    });
+
+    expect((await olga.get(`/console/approvals/${id}`)).status).to.equal(200);
   });
 
   it('is not for who asked, whatever their session is called', async () => {

@@ -326,6 +326,42 @@ describe('links to the console', () => {
   });
 });
 
+describe('people of a provider', () => {
+  let world: ConsoleWorld;
+  afterEach(() => world.stop());
+
+  it('have no session any more where the provider is none any more', async () => {
+    const expected = { state: '', nonce: '', verifier: '', redirectUri: '', again: false };
+    world = await aConsole({
+      provider: {
+        begin: async () => ({ url: 'https://issuer.example/authorize', expected }),
+        finish: async () => ({
+          identity: 'https://issuer.example#7',
+          name: 'grace',
+          role: 'operator',
+          users: ['grace'],
+          authenticatedAt: undefined,
+        }),
+      },
+    });
+    const from = { address: '192.0.2.1', device: undefined };
+    const { sealed } = await world.access.startOpenId({
+      redirectUri: '',
+      replaces: undefined,
+      again: false,
+      from,
+    });
+    const { token } = await world.access.loginByOpenId(sealed, new URL(world.site), {
+      requestId: 'r',
+      from,
+    });
+
+    expect((await world.access.openSession(token))?.person.name).to.equal('grace');
+    expect(await world.accessWith(undefined).openSession(token)).to.equal(undefined);
+    expect(await world.access.openSession(token), 'for good').to.equal(undefined);
+  });
+});
+
 describe('attempts to log in', () => {
   let world: ConsoleWorld;
   beforeEach(async () => {

@@ -25,6 +25,8 @@ export const PASSWORD = 'correct horse battery staple';
 export interface ConsoleWorld {
   readonly server: TestServer;
   readonly access: ConsoleAccess;
+  /** The same people and sessions in a daemon that has another provider, or none. */
+  readonly accessWith: (other: IdentityProvider | undefined) => ConsoleAccess;
   readonly operators: OperatorsFile;
   readonly coordination: Coordination;
   readonly clock: TestClock;
@@ -50,17 +52,19 @@ export const aConsole = async ({
   const coordination = aCoordination(clock);
   const operators = new OperatorsFile(join(folder, 'operators.json'));
   const audit: AuditEntry[] = [];
-  const access = new ConsoleAccess({
-    sessions: coordination,
-    tokens: coordination,
-    operators,
-    passwords: quickPasswords,
-    limits: new LoginLimits(coordination, randomBytes(32)),
-    provider,
-    sealKey: randomBytes(32),
-    clock,
-    audit: { note: (entry) => void audit.push(entry), count: () => undefined },
-  });
+  const accessWith = (other: IdentityProvider | undefined) =>
+    new ConsoleAccess({
+      sessions: coordination,
+      tokens: coordination,
+      operators,
+      passwords: quickPasswords,
+      limits: new LoginLimits(coordination, randomBytes(32)),
+      provider: other,
+      sealKey: randomBytes(32),
+      clock,
+      audit: { note: (entry) => void audit.push(entry), count: () => undefined },
+    });
+  const access = accessWith(provider);
   const fake = new FakeOperations();
   const held = approvalParts({
     approvals: new MemoryApprovals(),
@@ -84,6 +88,7 @@ export const aConsole = async ({
   return {
     server,
     access,
+    accessWith,
     operators,
     coordination,
     clock,

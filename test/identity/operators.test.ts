@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hash as quickHash } from '@node-rs/argon2';
@@ -72,6 +72,7 @@ describe('the file of operators', () => {
     ['of another form', '{"operators": {}}'],
     ['with a password in clear', JSON.stringify({ operators: [{ ...ada, passwordHash: 'x' }] })],
     ['with an unknown field', JSON.stringify({ operators: [{ ...ada, admin: true }] })],
+    ['with a name twice', JSON.stringify({ operators: [ada, { ...ada, role: 'admin' }] })],
     ['with the owner’s name', JSON.stringify({ operators: [{ ...ada, name: 'owner' }] })],
   ])
     it(`lets nobody in where it is ${what}`, () => {
@@ -82,6 +83,13 @@ describe('the file of operators', () => {
       for (const look of [() => operators.find('ada'), () => operators.isLocked('ada')])
         expect(look).to.throw(/nobody can log in/);
     });
+
+  it('lets nobody in where it can’t be looked for', () => {
+    mkdirSync(join(folder, 'keys'));
+    symlinkSync(path, path);
+
+    expect(() => new OperatorsFile(path).list()).to.throw(/nobody can log in/);
+  });
 
   it('is changed over the control socket, and each change is told to the audit', async () => {
     const operators = new OperatorsFile(path);

@@ -63,7 +63,8 @@ export const approvalPages = ({
         const { person } = session;
         const record = await operations.getApproval(person, rest);
         const content = await operations.approvalContent(person, rest);
-        const current = record.status === 'pending' ? await stateOf(record) : undefined;
+        const isShown = record.status === 'pending' && SHOWN_BEFORE.has(record.method);
+        const current = isShown ? await stateOf(record) : undefined;
         givePage(context, {
           title: 'Approval',
           session,
@@ -98,6 +99,8 @@ export const approvalPages = ({
 };
 
 const MOST = 100_000;
+/** Of other requests nothing that is there already is shown, so that nothing is read. */
+const SHOWN_BEFORE: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
 const loginAgain = (id: string): string => `/console/login?next=${LIST}/${id}`;
 
@@ -252,9 +255,16 @@ const consequencesOf = ({ record, content, current }: Shown): Html | undefined =
         </tr>
       </thead>
       <tbody>
-        ${changes.map(changeRow)}
+        ${changes.shown.map(changeRow)}
       </tbody>
-    </table>`;
+    </table>
+    ${
+      changes.more > 0
+        ? html`<p class="error">
+            It sets <strong>${changes.more}</strong> fields more, which the request above has.
+          </p>`
+        : undefined
+    }`;
 };
 
 const changeRow = ({ field, before, after }: FieldChange): Html =>

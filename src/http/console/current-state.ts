@@ -96,25 +96,30 @@ export interface FieldChange {
 
 const MOST_FIELDS = 500;
 
-/** Lists what a body sets, field by field, with what is there now; undefined for no object. */
-export const changesOf = (
-  body: unknown,
-  current: Json | undefined,
-): readonly FieldChange[] | undefined =>
-  isObject(body)
-    ? leavesOf(body, [])
-        .slice(0, MOST_FIELDS)
-        .map(({ path, value }) => {
-          const before = placesOf(current)
-            .map((place) => valueAt(place, path))
-            .find((found) => found !== undefined);
-          return {
-            field: path.join('.'),
-            before: before === undefined ? undefined : JSON.stringify(before),
-            after: JSON.stringify(value),
-          };
-        })
-    : undefined;
+export interface FieldChanges {
+  readonly shown: readonly FieldChange[];
+  /** How many fields it sets besides. */
+  readonly more: number;
+}
+
+/**
+ * Lists what a body sets, field by field, with what is there now, of 500 fields at most; undefined
+ * for no object.
+ */
+export const changesOf = (body: unknown, current: Json | undefined): FieldChanges | undefined => {
+  if (!isObject(body)) return undefined;
+  const leaves = leavesOf(body, []);
+  const places = placesOf(current);
+  const shown = leaves.slice(0, MOST_FIELDS).map(({ path, value }) => {
+    const before = places.map((place) => valueAt(place, path)).find((found) => found !== undefined);
+    return {
+      field: path.join('.'),
+      before: before === undefined ? undefined : JSON.stringify(before),
+      after: JSON.stringify(value),
+    };
+  });
+  return { shown, more: leaves.length - shown.length };
+};
 
 /** The parts of an answer in which a request's fields may be found under their own names. */
 const placesOf = (answer: Json | undefined): readonly Json[] => {

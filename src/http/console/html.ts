@@ -26,15 +26,18 @@ const shown = (value: Shown): string => {
 /**
  * Characters that show as nothing, as plain space, or that change the order or the look of others:
  * controls, marks of direction, joiners, private and unassigned ones, halves of pairs, separators,
- * spaces but the plain one, fillers, variation selectors.
+ * spaces but the plain one, fillers, variation selectors, marks that strike others out or surround
+ * them, and those of a pile, which would cover the lines above and below.
  */
 const UNSEEN = new RegExp(
-  `[${[
-    String.raw`\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}`,
-    String.raw`\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000`,
-    String.raw`\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc`,
-    String.raw`\ufe00-\ufe0f\u{e0100}-\u{e01ef}`,
-  ].join('')}]`,
+  String.raw`(?<=\p{M}{4})\p{M}|` +
+    `[${[
+      String.raw`\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}`,
+      String.raw`\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000`,
+      String.raw`\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc`,
+      String.raw`\ufe00-\ufe0f\u{e0100}-\u{e01ef}`,
+      String.raw`\p{Me}\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb`,
+    ].join('')}]`,
   'gu',
 );
 

@@ -76,7 +76,7 @@ const navigation = ({ person, csrf }: OpenSession): Html =>
       <a href="/console/sessions">Sessions</a>
     </nav>
     <form method="post" action="/console/logout" class="who">
-      <span>${person.name} (${person.role})</span>
+      <span><bdi>${person.name}</bdi> (${person.role})</span>
       ${csrfField(csrf)}
       <button>Log out</button>
     </form>`;
@@ -107,7 +107,7 @@ button { font: inherit; padding: .3rem .9rem; }
 .error { border: 2px solid #b00020; padding: .5rem 1rem; }
 .given {
   white-space: pre-wrap; overflow-wrap: anywhere; word-break: break-all;
-  unicode-bidi: bidi-override; direction: ltr;
+  unicode-bidi: isolate-override; direction: ltr;
   font-family: ui-monospace, monospace; background: #8882; padding: .6rem;
 }
 .given.short { display: inline; padding: 0 .2rem; }

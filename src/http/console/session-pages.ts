@@ -98,7 +98,7 @@ const sessionsBody = (rows: readonly Html[], csrf: string): Html =>
 
 const sessionRow = (session: ListedSession, own: string, csrf: string): Html =>
   html`<tr>
-    <td>${session.name} <span class="given short">${session.operator}</span></td>
+    <td><bdi>${session.name}</bdi> <span class="given short">${session.operator}</span></td>
     <td>${timestampOf(session.openedAt)}</td>
     <td>${timestampOf(session.seenAt)}</td>
     <td>${timestampOf(session.endsAt)}</td>

@@ -258,9 +258,10 @@ export class ConsoleAccess implements ConsoleOperations {
   #personOf(kept: KeptConsoleSession): ConsolePerson | undefined {
     const { operators } = this.#deps;
     const { of, method, address, ...value } = JSON.parse(kept.value) as SessionValue;
-    void [method, address];
+    void address;
     const session = { kind: 'session', sessionId: kept.id, operator: kept.operator } as const;
     if (operators.isLocked(kept.operator)) return undefined;
+    if (method === 'openid' && !this.#deps.provider) return undefined;
     if (of === undefined)
       return this.#isOwnerWhereThereAreOthers(kept) ? undefined : { ...session, ...value };
     const operator = operators.find(kept.operator);
