@@ -10,7 +10,7 @@ import { OpenIdProvider } from '../identity/openid-provider.ts';
 import { operatorEntry } from '../identity/operator-entry.ts';
 import { OperatorsFile } from '../identity/operators-file.ts';
 import { argon2Passwords } from '../identity/passwords.ts';
-import { unavailable } from '../model/refusals.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
 import { ConsoleAccess } from '../operations/console/console-access.ts';
 import { LoginLimits } from '../operations/console/login-limits.ts';
 import { OperatorCommands } from '../operations/console/operator-commands.ts';
@@ -21,8 +21,11 @@ export interface ConsoleParts {
   readonly url: string | undefined;
   /** Does what the owner of the data folder asks for. */
   readonly commands: ControlCommands;
-  /** Makes a link that logs in once; `address` is where the daemon listens. */
-  readonly linkAt: (address: string) => Promise<string>;
+  /**
+   * Makes a link that logs the owner in once; `address` is where the daemon listens. Undefined
+   * where there is none to be had, as where there are operators already.
+   */
+  readonly ownersLinkAt: (address: string) => Promise<string | undefined>;
   /** Whether more than one person decides approvals. */
   readonly severalDecide: () => boolean;
 }
@@ -36,7 +39,7 @@ export const openConsole = (
     audit,
     addressOf,
   }: {
-    parts: Assembly;
+    parts: Pick<Assembly, 'clock' | 'coordination' | 'pepper'>;
     log: Log;
     audit: AuditSink | undefined;
     /** Where the daemon listens, once it does. */
@@ -70,7 +73,11 @@ export const openConsole = (
   return {
     access,
     url: config.console.url,
-    linkAt,
+    ownersLinkAt: (address) =>
+      linkAt(address).catch((error: unknown) => {
+        if (error instanceof Refusal) return undefined;
+        throw error;
+      }),
     severalDecide: () =>
       config.openId.issuer !== undefined ||
       operators.list().filter(({ name, role }) => role !== 'viewer' && !operators.isLocked(name))

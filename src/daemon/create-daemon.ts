@@ -267,12 +267,12 @@ export const createDaemon = async (
       const protocol = config.tls.certFile === undefined ? 'http' : 'https';
       const address = `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`;
       life.address = address;
+      const consoleLink =
+        firstStart && parts.makesDefaultPool ? await people?.ownersLinkAt(address) : undefined;
       return {
         address,
         firstStart,
-        ...(firstStart && people && parts.makesDefaultPool
-          ? { consoleLink: await people.linkAt(address) }
-          : {}),
+        ...(consoleLink === undefined ? {} : { consoleLink }),
         ...(metricsAddress === undefined ? {} : { metricsAddress }),
       };
     },
