@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { rejection } from '../support/harness/rejection.ts';
 import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-support.ts';
 
 const SESSION = '__Host-sandpool-session';
@@ -328,33 +329,60 @@ describe('links to the console', () => {
 
 describe('people of a provider', () => {
   let world: ConsoleWorld;
-  afterEach(() => world.stop());
-
-  it('have no session any more where the provider is none any more', async () => {
-    const expected = { state: '', nonce: '', verifier: '', redirectUri: '', again: false };
+  let answers: number;
+  beforeEach(async () => {
+    const expected = { state: 's', nonce: '', verifier: '', redirectUri: '', again: false };
+    answers = 0;
     world = await aConsole({
       provider: {
         begin: async () => ({ url: 'https://issuer.example/authorize', expected }),
-        finish: async () => ({
-          identity: 'https://issuer.example#7',
-          name: 'grace',
-          role: 'operator',
-          users: ['grace'],
-          authenticatedAt: undefined,
-        }),
+        finish: async () => {
+          answers += 1;
+          return {
+            identity: 'https://issuer.example#7',
+            name: 'grace',
+            role: 'operator',
+            users: ['grace'],
+            authenticatedAt: undefined,
+          };
+        },
       },
     });
-    const from = { address: '192.0.2.1', device: undefined };
-    const { sealed } = await world.access.startOpenId({
+  });
+  afterEach(() => world.stop());
+
+  const begin = async (device?: string) =>
+    await world.access.startOpenId({
       redirectUri: '',
       replaces: undefined,
       again: false,
-      from,
+      from: { address: '192.0.2.1', device },
     });
-    const { token } = await world.access.loginByOpenId(sealed, new URL(world.site), {
+  const answer = async (sealed: string) =>
+    await world.access.loginByOpenId(sealed, new URL(world.site), {
       requestId: 'r',
-      from,
+      from: { address: '192.0.2.1', device: undefined },
     });
+
+  it('are not kept out by who begins logins from their address, once their browser is known', async () => {
+    const { device = '' } = await answer((await begin()).sealed);
+    for (let n = 1; n < 60; n++) await begin();
+
+    expect(await rejection(begin())).to.include({ code: 'RATE_LIMITED' });
+    expect(await rejection(begin(`${device}x`))).to.include({ code: 'RATE_LIMITED' });
+    expect(await begin(device)).to.have.property('sealed');
+  });
+
+  it('are asked for at the provider a few times for each login that begins', async () => {
+    const { sealed } = await begin();
+    for (let n = 0; n < 5; n++) await answer(sealed);
+
+    expect(await rejection(answer(sealed))).to.include({ code: 'RATE_LIMITED' });
+    expect(answers).to.equal(5);
+  });
+
+  it('have no session any more where the provider is none any more', async () => {
+    const { token } = await answer((await begin()).sealed);
 
     expect((await world.access.openSession(token))?.person.name).to.equal('grace');
     expect(await world.accessWith(undefined).openSession(token)).to.equal(undefined);

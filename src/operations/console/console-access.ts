@@ -119,7 +119,7 @@ export class ConsoleAccess implements ConsoleOperations {
     const { operators, tokens, clock, limits } = this.#deps;
     const isGood = await this.isLinkGood(link);
     // a good link is no guess: whoever guesses from the same address does not keep its owner out
-    if (!isGood) await limits.countAddress(terms.from);
+    if (!isGood) await limits.countLink(terms.from);
     const value = isGood ? await tokens.redeemToken(link) : undefined;
     if (value === undefined) throw this.#refused('link', terms);
     const name = value.slice(LINK_PREFIX.length);
@@ -147,7 +147,7 @@ export class ConsoleAccess implements ConsoleOperations {
   }): Promise<OpenIdStart> => {
     const { provider, limits } = this.#deps;
     if (!provider) throw forbidden('nobody logs in by OpenID Connect here');
-    await limits.countAddress(from);
+    await limits.countBegun(from);
     const { url, expected } = await provider.begin({ redirectUri, again });
     return {
       url,
@@ -163,7 +163,7 @@ export class ConsoleAccess implements ConsoleOperations {
     const waited = this.#answers.open(sealed);
     // nothing of this browser's: it counts for nobody, and is not worth a line of the audit
     if (!provider || !waited) throw forbidden(REFUSED.openid);
-    await limits.countAddress(terms.from);
+    await limits.countAnswer(waited.expected.state);
     const { identity, role, name, users, authenticatedAt } = await provider
       .finish(callback, waited.expected)
       .catch((error: unknown) => {
@@ -174,7 +174,7 @@ export class ConsoleAccess implements ConsoleOperations {
     if (role === undefined || operators.isLocked(identity))
       throw this.#refused('openid', terms, identity);
     const now = clock.now();
-    return await this.#open({
+    const loggedIn = await this.#open({
       terms,
       operator: identity,
       replacesId: waited.replaces,
@@ -187,6 +187,7 @@ export class ConsoleAccess implements ConsoleOperations {
         authenticatedAt: Math.min(now, authenticatedAt ?? now),
       },
     });
+    return { ...loggedIn, device: limits.deviceOf() };
   };
 
   readonly openSession = async (token: string): Promise<OpenSession | undefined> => {

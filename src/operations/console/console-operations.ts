@@ -8,7 +8,7 @@ export type LoginMethod = 'password' | 'link' | 'openid';
 export interface LoggedIn {
   /** For the session's cookie; known to the browser alone. */
   readonly token: string;
-  /** For the browser's next login; absent where there is no password. */
+  /** For the browser's next login; absent where there was a link. */
   readonly device?: string;
   readonly person: ConsolePerson;
 }

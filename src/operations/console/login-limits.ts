@@ -23,6 +23,9 @@ const ATTEMPTS: readonly (readonly [number, number])[] = [
 /** Counts all addresses together, but no browsers that logged in before. */
 const ATTEMPTS_ON_ACCOUNT = [200, 60 * MINUTE_MS] as const;
 const ATTEMPTS_OF_ADDRESS = [60, 15 * MINUTE_MS] as const;
+const ANSWERS = [5, 15 * MINUTE_MS] as const;
+/** Stands for the account of browsers that logged in at a provider; no operator has the name. */
+const AT_PROVIDER = 'at a provider';
 /** Accounts that don't exist share so many counts, so that made-up names push out no count. */
 const UNKNOWN_ACCOUNTS = 64;
 
@@ -57,13 +60,25 @@ export class LoginLimits {
     await this.#countAll(counts);
   }
 
-  /** Counts one that names no account, by a link or a provider; refuses as `count` does. */
-  async countAddress({ address }: LoginSource): Promise<void> {
-    await this.#countAll([[`login-elsewhere/${address}`, ...ATTEMPTS_OF_ADDRESS]]);
+  /** Counts a link that is none; refuses as `count` does. */
+  async countLink({ address }: LoginSource): Promise<void> {
+    await this.#countAll([[`login-link/${address}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
-  /** Makes what the browser shows at its next login to the account. */
-  deviceOf(account: string): string {
+  /** Counts a login that begins at a provider, by browser or by address; refuses as `count` does. */
+  async countBegun({ address, device }: LoginSource): Promise<void> {
+    const known = this.#deviceIn(AT_PROVIDER, device);
+    const own = known === undefined ? address : `device ${hashOf(known)}`;
+    await this.#countAll([[`login-provider/${own}`, ...ATTEMPTS_OF_ADDRESS]]);
+  }
+
+  /** Counts an answer to a login that began, by its `state`; refuses as `count` does. */
+  async countAnswer(state: string): Promise<void> {
+    await this.#countAll([[`login-answer/${hashOf(state)}`, ...ANSWERS]]);
+  }
+
+  /** Makes what the browser shows at its next login to the account, or at a provider. */
+  deviceOf(account = AT_PROVIDER): string {
     const id = randomBytes(16).toString('base64url');
     return `${id}.${this.#sealOf(account, id)}`;
   }
