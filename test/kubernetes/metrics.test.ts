@@ -52,6 +52,7 @@ describe('metrics of replicas', function () {
       series.named('sandpool_mirror_silence_seconds').map(({ labels }) => labels['mirror']),
     ).to.have.members([
       'apikeys',
+      'approvals',
       'nodes',
       'pods',
       'sandboxenvs',
