@@ -254,7 +254,7 @@ describe('attacks on approvals', () => {
     expectHeld(await ask());
   });
 
-  it('hide nothing of what was sent, and show it to sessions alone', async () => {
+  it('hide nothing of what was sent, and show it to operators alone', async () => {
     const raw = JSON.stringify({ ...A_POOL, labels: { x: '‮<script>alert(1)</script>' } });
     const asked = approvalIdOf(await under.server.tenant.post('/sandboxpools', undefined, { raw }));
     const headers = { Cookie: '__Host-sandpool-session=olga' };
@@ -263,6 +263,9 @@ describe('attacks on approvals', () => {
       (await under.server.anyone.get(`/approvals/${asked}`, { headers })).text,
     );
     expect(shown.body).to.equal(raw);
+    under.sessions.set('vera', aSession({ operator: 'vera', role: 'viewer' }));
+    const vera = { headers: { Cookie: '__Host-sandpool-session=vera' } };
+    expect((await under.server.anyone.get(`/approvals/${asked}`, vera)).text).not.to.include('<s');
     for (const client of [under.server.tenant, under.server.admin])
       expect((await client.get(`/approvals/${asked}`)).json).not.to.have.property('body');
     expect(JSON.stringify([...under.records.records.values()])).not.to.include('script');

@@ -169,6 +169,8 @@ describe('the page that decides approvals', () => {
     const locked = world.browser();
     await locked.logIn('olga');
     const csrf = await locked.csrf();
+    const seen = await vera.get(`/console/approvals/${id}`);
+    expect(shownText(seen.text)).to.contain('shown to operators alone').and.not.contain('replicas');
     const viewer = await decide(vera, id, { decision: 'approve' });
     const nobody = await world.browser().post(`/console/approvals/${id}`, { decision: 'approve' });
     world.operators.lock('olga');
