@@ -1,6 +1,10 @@
 import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { approvalDenied, tooLargeToApprove } from '../../model/approvals/approval-refusals.ts';
+import {
+  approvalDenied,
+  madeAnew,
+  tooLargeToApprove,
+} from '../../model/approvals/approval-refusals.ts';
 import { ruleFor, type PolicyRule, type PolicySubject } from '../../model/approvals/policy.ts';
 import { invalidArgument } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
@@ -82,7 +86,11 @@ export const passOf = async (
     : arrived.request;
   const grant = gate.find(held);
   const isMarked = row.method === 'POST' && held.headers['idempotency-key'] !== undefined;
-  const ask = (): Promise<Grant> => gate.ask(held, waitMs, request.signal);
+  const ask = async (): Promise<Grant> => {
+    const grant = await gate.ask(held, waitMs, request.signal);
+    if (waitMs > 0 && (await subjectOf(row, name, caller)) !== uid) throw madeAnew();
+    return grant;
+  };
   const note = (id: string): void => {
     context.state.approvalId = id;
   };

@@ -92,6 +92,13 @@ export const tooLargeToApprove = (limit: number): Refusal =>
     `a request that waits for a person has a body of at most ${limit} bytes`,
   );
 
+/** What was approved is for another thing than the one that has the name by now. */
+export const madeAnew = (): Refusal =>
+  new Refusal(
+    'CONFLICT',
+    'what this request names was made anew while it waited; nothing was done, ask again',
+  );
+
 /** `id`: of the approval that was used. */
 export const approvalUsed = (id: string): Refusal =>
   new Refusal(
