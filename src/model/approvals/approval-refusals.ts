@@ -38,6 +38,12 @@ export const approvalDenied = (
         detail: { hint: 'sandpool approvals explain says which rule does' },
       });
 
+/** A connection stands for requests of the operation, and can't wait for a person. */
+export const heldOneByOne = (operation: string): Refusal =>
+  new Refusal('APPROVAL_DENIED', `a rule has ${operation} wait for a person`, {
+    detail: { hint: 'a connection can not wait; send the requests one by one' },
+  });
+
 export const consoleSessionRequired = (): Refusal =>
   new Refusal(
     'CONSOLE_SESSION_REQUIRED',
