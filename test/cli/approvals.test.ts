@@ -80,7 +80,8 @@ describe('sandpool approvals', () => {
           'explain',
           ...args,
           '--approvals-rules',
-          'allow role=admin,require operation=deleteApiKeyByName,deny path=/sandboxpools/web key=gated',
+          'allow role=admin,require operation=deleteApiKeyByName,deny path=/sandboxpools/web key=gated,' +
+            'deny operation=deletePool namespace=red,deny path=/sandboxes/s1',
         )
       ).stdout;
 
@@ -92,6 +93,8 @@ describe('sandpool approvals', () => {
       'passes, by the rule "allow role=admin"',
     );
     expect(await explain('delete', '/sandboxpools/%77eb', '--gated')).to.include('is denied');
+    expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('is denied');
+    expect(await explain('DELETE', '/sandboxes/local.s1')).to.include('is denied');
     expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule holds');
     expect(await explain('DELETE', '/sandboxpools/web', '--key', 'none')).to.equal('');
   });
