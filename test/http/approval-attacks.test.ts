@@ -315,6 +315,19 @@ describe('attacks on approvals', () => {
     });
   });
 
+  it('what another tenant has is no more to be seen than without rules', async () => {
+    const { server, records, stop } = await anApprovingServer(['require method=DELETE']);
+    await server.tenant.post('/sandboxpools', A_POOL);
+    for (const name of ['web', 'none'])
+      for (const [path, code] of [
+        [`/sandboxpools/${name}?namespace=team-blue`, 'ADMIN_REQUIRED'],
+        [`/sandboxpools/team-blue%2F${name}`, 'POOL_NOT_FOUND'],
+      ] as const)
+        expect((await server.stranger.delete(path)).json.errorCode, path).to.equal(code);
+    expect(records.records.size).to.equal(0);
+    await stop();
+  });
+
   it('a name that was made anew is another thing than the one that was approved', async () => {
     const { server, approve, operations } = await renamed();
     await approve(approvalIdOf(await server.tenant.delete('/sandboxpools/web')));

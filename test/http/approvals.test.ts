@@ -193,7 +193,9 @@ describe('requests that wait for a person', () => {
 
     await approve([...records.records.keys()][0] ?? '');
 
-    expect((await asked).status).to.equal(201);
+    const { status, headers } = await asked;
+    expect(status).to.equal(201);
+    expect(headers).not.to.have.property('warning');
   });
 
   it('do nothing to what was made anew under the name while they held the line', async () => {

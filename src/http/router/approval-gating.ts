@@ -6,14 +6,16 @@ import {
   tooLargeToApprove,
 } from '../../model/approvals/approval-refusals.ts';
 import { ruleFor, type PolicyRule, type PolicySubject } from '../../model/approvals/policy.ts';
-import { invalidArgument } from '../../model/refusals.ts';
+import { adminRequired, invalidArgument, type Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ApprovalGate, HeldRequest } from '../../operations/approvals/approval-gate.ts';
 import type { Grant } from '../../operations/approvals/grant.ts';
 import type { Context } from '../server/context.ts';
+import { refuseAdminFields } from './admin-fields.ts';
 import { withoutBase } from './bases.ts';
 import { statusOf, refusalOf } from './error-table.ts';
 import { FREE, type Pass } from './pass.ts';
+import { WAIT_PARAMETER } from './query.ts';
 import { resolvedName, type ResolvedName } from './resolved-name.ts';
 import type { AnyRequest, Route } from './route.ts';
 
@@ -52,9 +54,6 @@ const BOUND_HEADERS = [
 
 const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The query parameter by which a client waits for the decision; no request is bound to it. */
-export const WAIT_PARAMETER = 'waitApprovalSeconds';
-
 /** Whether any rule may hold requests of the row. */
 export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
   row.comesTo !== undefined ||
@@ -71,6 +70,8 @@ export const passOf = async (
 ): Promise<{ readonly pass: Pass; readonly request: AnyRequest; readonly bytes: Buffer }> => {
   const { row, context, caller } = arrived;
   const name = resolvedName(row, arrived.request, caller);
+  if (caller.role !== 'admin' && name.namespace !== caller.namespace)
+    throw ofAnother(row, arrived.request, caller);
   const rules = gate.rulesFor(name.operation, row.method);
   const rule = rules.length === 0 ? undefined : ruleFor(rules, policySubject(row, name, caller));
   if (!rule || rule.verdict === 'allow') return { ...arrived, pass: FREE };
@@ -100,6 +101,17 @@ export const passOf = async (
     ? askingPass(row, ask, note)
     : grantedPass(row, grant ?? (await noted(context, ask)), note);
   return { pass, request, bytes };
+};
+
+/**
+ * What another tenant has is as the operation refuses it: nobody is asked about it, or learns
+ * whether it is there.
+ */
+const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): Refusal => {
+  refuseAdminFields(caller, (query ?? {}) as { readonly namespace?: string }, ['namespace']);
+  return (
+    row.params?.otherwise((params ?? {}) as Readonly<Record<string, string>>) ?? adminRequired()
+  );
 };
 
 /** The approval that a refusal tells of is the audit's too. */
