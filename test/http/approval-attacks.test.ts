@@ -193,6 +193,9 @@ describe('attacks on approvals', () => {
       expectHeld(await ask('/sandboxpools', { 'Idempotency-Key': 'a' }), 'Idempotency-Key');
       expectHeld(await ask('/sandboxpools', { 'If-Match': '"1"' }), 'If-Match');
       expectHeld(await ask('/sandboxpools', { 'If-None-Match': '*' }), 'If-None-Match');
+      expectHeld(await ask('/sandboxpools', { 'If-Range': '"1"' }), 'If-Range');
+      expectHeld(await ask('/sandboxpools', { 'Last-Event-ID': '7' }), 'Last-Event-ID');
+      expectHeld(await ask('/sandboxpools', { Accept: 'application/x-tar' }), 'Accept');
       expectHeld(await colleague.post('/sandboxpools', A_POOL), 'key');
       for (const path of ['/sandboxpools/', '//sandboxpools', '/Sandboxpools'])
         expect((await ask(path)).status, path).to.equal(404);

@@ -256,6 +256,10 @@ describe('requests that wait for a person', () => {
     expect((await ask('a')).status).to.equal(201);
     expect((await ask('b')).status).to.equal(201);
     approvalIdOf(await ask('c', 'run-8'));
+    const asAdmin = approvalIdOf(
+      await server.admin.post('/sandboxpools', A_POOL, { headers: { 'X-Session-Id': 'run-7' } }),
+    );
+    expect((await approve(asAdmin, 'session')).status, 'of any namespace').to.equal(400);
     clock.advance(8 * 3_600_000);
     approvalIdOf(await ask('c'));
   });

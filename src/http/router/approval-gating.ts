@@ -44,10 +44,13 @@ const MOST_HEADER = 512;
 
 /** The headers that say what a request means. */
 const BOUND_HEADERS = [
+  'accept',
   'content-type',
   'idempotency-key',
   'if-match',
   'if-none-match',
+  'if-range',
+  'last-event-id',
   'range',
   'x-session-id',
 ] as const;
@@ -202,7 +205,7 @@ const heldRequest = (
     query,
     headers,
     body: bytes,
-    onceOnly: rule.onceOnly || row.onceOnly === true || row.access === 'admin',
+    onceOnly: rule.onceOnly || row.onceOnly === true || caller.role === 'admin',
     summary: `${row.summary}: ${method} ${path}`.slice(0, 256),
     binding: hash(
       'sha256',
