@@ -8,7 +8,13 @@ import { timestampOf } from '../resources/timestamp.ts';
 import type { Route } from '../router/route.ts';
 import { check } from '../router/validation.ts';
 import type { ConsoleRoute } from './console-route.ts';
-import { changesOf, currentState, runningIn, type FieldChange } from './current-state.ts';
+import {
+  changesOf,
+  currentState,
+  MOST_FIELDS,
+  runningIn,
+  type FieldChange,
+} from './current-state.ts';
 import { html, type Html } from './html.ts';
 import { csrfField, givePage, seeOther } from './page.ts';
 
@@ -259,7 +265,12 @@ const consequencesOf = ({ record, content, current }: Shown): Html | undefined =
       <tbody>
         ${changes.map(changeRow)}
       </tbody>
-    </table>`;
+    </table>
+    ${
+      changes.length === MOST_FIELDS
+        ? html`<p><strong>It may set more fields, which are in the request alone.</strong></p>`
+        : undefined
+    }`;
 };
 
 const changeRow = ({ field, before, after }: FieldChange): Html =>

@@ -94,7 +94,8 @@ export interface FieldChange {
   readonly after: string;
 }
 
-const MOST_FIELDS = 500;
+/** Of one body; the rest is in the request alone. */
+export const MOST_FIELDS = 500;
 
 /** Lists what a body sets, field by field, with what is there now; undefined for no object. */
 export const changesOf = (
