@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
 import {
   anApprovingServer,
   approvalIdOf,
@@ -46,6 +47,25 @@ describe('sandpool approvals', () => {
     expect(stderr).to.include(`an operator decides until 2026-01-01T00:15:00.000Z`).and.include(id);
     expect(under.operations.pools.size).to.equal(1);
     expect(under.records.records.get(id)?.status).to.equal('consumed');
+  });
+
+  it('are waited for by an upload too, which sends the same bytes again', async () => {
+    await under.stop();
+    under = await anApprovingServer(['require operation=writeFile']);
+    const { tenant } = under.server;
+    await tenant.post('/sandboxpools', { name: 'web', templateName: 'default', replicas: 1 });
+    const { sandbox } = (await tenant.post('/sandboxes', { poolName: 'web' })).json;
+    const file = fileURLToPath(import.meta.url);
+    const ended = sandpool('cp', file, `${sandbox?.['sandboxId']}:/tmp/a`, '--wait-approval');
+    await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
+    const [id = ''] = under.records.records.keys();
+
+    await under.approve(id);
+    const { code, stderr } = await ended;
+
+    expect(code, stderr).to.equal(0);
+    expect(under.records.records.get(id)?.status).to.equal('consumed');
+    expect(under.records.records.size).to.equal(1);
   });
 
   it('end the wait where one is denied, with the reason', async () => {
