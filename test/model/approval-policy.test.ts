@@ -123,7 +123,12 @@ describe('the policy of approvals', () => {
     );
     expect(verdictOf({ role: 'admin', method: 'GET', operation: 'listPools' })).to.equal('none');
     expect(verdictOf({ gated: true })).to.equal('require');
-    expect(verdictOf({ gated: true, method: 'POST', operation: 'claimSandbox' })).to.equal('allow');
+    for (const [operation, asked] of Object.entries(HELD_OPERATIONS)) {
+      const [method = '', path = ''] = asked.split(' ');
+      if (method === 'GET') continue;
+      const verdict = path.startsWith('/sandboxes') ? 'allow' : 'require';
+      expect(verdictOf({ gated: true, operation, method, path }), operation).to.equal(verdict);
+    }
     expect(verdictOf({})).to.equal('none');
   });
 });
