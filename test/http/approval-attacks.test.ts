@@ -345,6 +345,27 @@ describe('attacks on approvals', () => {
     await server.stop();
   });
 
+  it('a member that was made anew is another one, too', async () => {
+    const { server, approve, operations, stop } = await anApprovingServer([
+      'require method=DELETE',
+    ]);
+    const { tenant } = server;
+    await tenant.post('/envs', { name: 'e', templateRef: { name: 'default' } });
+    await tenant.post('/envs/e/sandboxpools', { name: 'web', replicas: 1 });
+    const remove = (name = 'web') => tenant.delete(`/envs/e/sandboxpools/${name}`);
+    const id = approvalIdOf(await remove());
+    await approve(id);
+    for (const [key, env] of operations.envs)
+      operations.envs.set(key, {
+        ...env,
+        members: env.members.map((member) => ({ ...member, createdAt: member.createdAt + 1 })),
+      });
+
+    expect(approvalIdOf(await remove())).not.to.equal(id);
+    expect((await remove('none')).status).to.equal(404);
+    await stop();
+  });
+
   const renamed = async (): Promise<ApprovingServer> => {
     const other = await anApprovingServer(['require method=DELETE']);
     await other.server.tenant.post('/sandboxpools', A_POOL);
