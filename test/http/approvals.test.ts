@@ -264,6 +264,24 @@ describe('requests that wait for a person', () => {
     approvalIdOf(await ask('c'));
   });
 
+  it('do not pass in a session either where the store is away, or the approval is gone', async () => {
+    const { server, records, approve } = await start('require operation=createPool');
+    const headers = { 'X-Session-Id': 'run-7' };
+    const ask = (name: string) =>
+      server.tenant.post('/sandboxpools', { ...A_POOL, name }, { headers });
+    const id = approvalIdOf(await ask('a'));
+    await approve(id, 'session');
+    expect((await ask('a')).status).to.equal(201);
+
+    records.away = true;
+    expect((await ask('b')).status).to.equal(503);
+    records.away = false;
+    expect((await ask('b')).status).to.equal(201);
+    records.records.delete(id); // and nobody was told as yet
+    const { status, json } = await ask('c');
+    expect([status, json.errorCode]).to.deep.equal([409, 'CONFLICT']);
+  });
+
   it('give a grant back where the request was refused and did nothing', async () => {
     const { server, approve, operations } = await start('require operation=claimSandbox');
     await server.tenant.post('/sandboxpools', { ...A_POOL, replicas: 0 });

@@ -105,6 +105,12 @@ export const madeAnew = (): Refusal =>
     'what this request names was made anew while it waited; nothing was done, ask again',
   );
 
+/** `id`: of the approval that was for a session. */
+export const sessionOver = (id: string): Refusal =>
+  new Refusal('CONFLICT', 'what was approved for this session is over; ask again', {
+    detail: { approvalId: id },
+  });
+
 /** `id`: of the approval that was used. */
 export const approvalUsed = (id: string): Refusal =>
   new Refusal(
