@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
-import { type AwaitedApproval, untilApproved } from './until-approved.ts';
+import { sentAgain, type AwaitedApproval, untilApproved } from './until-approved.ts';
 import { apiErrorFrom, ConnectionFailed } from './api-error.ts';
 
 export interface Exchange {
@@ -143,7 +143,18 @@ export class HttpExchanges {
    * The deadline is for silences of the service alone. Rejects as `call` does, and with what
    * reading the content throws.
    */
-  async upload({ content, contentType, ...exchange }: Exchange & Upload): Promise<unknown> {
+  async upload(given: Exchange & Upload): Promise<unknown> {
+    const told = this.#onApproval;
+    if (!told) return await this.#upload(given);
+    const content = sentAgain(given.content);
+    return await untilApproved(
+      given,
+      (each) => this.#upload({ ...each, content: content() }),
+      told,
+    );
+  }
+
+  async #upload({ content, contentType, ...exchange }: Exchange & Upload): Promise<unknown> {
     exchange.signal?.throwIfAborted();
     const stalled = new AbortController();
     const signal = exchange.signal

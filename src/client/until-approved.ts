@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { ApiError } from './api-error.ts';
 
 interface Sent {
@@ -12,7 +13,7 @@ export interface AwaitedApproval {
   readonly expiresAt: string;
 }
 
-/** Longer than a daemon lets a request hold the line. */
+/** Of the 300 that a daemon lets a request hold the line: what lies between may give up before. */
 const HELD_SECONDS = 60;
 
 /**
@@ -52,4 +53,26 @@ const approvalOf = (error: unknown): AwaitedApproval | undefined => {
   return typeof approvalId === 'string'
     ? { approvalId, summary: String(summary), expiresAt: String(expiresAt) }
     : undefined;
+};
+
+/** No longer body waits for a person. */
+const MOST_KEPT_BYTES = 262_144;
+
+/**
+ * Returns the content each time that it is called: first as it comes, then what was kept of it.
+ * What is too long to wait for a person is refused the first time, and not kept.
+ */
+export const sentAgain = (content: AsyncIterable<Buffer>): (() => AsyncIterable<Buffer>) => {
+  let kept: Buffer[] | undefined;
+  let length = 0;
+  const first = async function* (): AsyncGenerator<Buffer> {
+    kept = [];
+    for await (const bytes of content) {
+      length += bytes.length;
+      if (length > MOST_KEPT_BYTES) kept = [];
+      else kept.push(Buffer.from(bytes));
+      yield bytes;
+    }
+  };
+  return () => (kept ? Readable.from(kept) : first());
 };

@@ -166,7 +166,7 @@ export const createDaemon = async (
   const keyRates = new KeyRates(config.keys.requestsPerSecond);
   const terminals = terminalUpgrades({
     operations,
-    processes: { operations, clock, clients, keyRates },
+    processes: { operations, clock, clients, keyRates, gate: approvals.gate },
     log,
     clock,
     audit,

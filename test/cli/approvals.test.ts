@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
 import {
   anApprovingServer,
   approvalIdOf,
@@ -48,6 +49,25 @@ describe('sandpool approvals', () => {
     expect(under.records.records.get(id)?.status).to.equal('consumed');
   });
 
+  it('are waited for by an upload too, which sends the same bytes again', async () => {
+    await under.stop();
+    under = await anApprovingServer(['require operation=writeFile']);
+    const { tenant } = under.server;
+    await tenant.post('/sandboxpools', { name: 'web', templateName: 'default', replicas: 1 });
+    const { sandbox } = (await tenant.post('/sandboxes', { poolName: 'web' })).json;
+    const file = fileURLToPath(import.meta.url);
+    const ended = sandpool('cp', file, `${sandbox?.['sandboxId']}:/tmp/a`, '--wait-approval');
+    await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
+    const [id = ''] = under.records.records.keys();
+
+    await under.approve(id);
+    const { code, stderr } = await ended;
+
+    expect(code, stderr).to.equal(0);
+    expect(under.records.records.get(id)?.status).to.equal('consumed');
+    expect(under.records.records.size).to.equal(1);
+  });
+
   it('end the wait where one is denied, with the reason', async () => {
     const ended = create('--wait-approval');
     await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
@@ -80,7 +100,8 @@ describe('sandpool approvals', () => {
           'explain',
           ...args,
           '--approvals-rules',
-          'allow role=admin,require operation=deleteApiKeyByName,deny path=/sandboxpools/web key=gated',
+          'allow role=admin,require operation=deleteApiKeyByName,deny path=/sandboxpools/web key=gated,' +
+            'deny operation=deletePool namespace=red,deny path=/sandboxes/s1',
         )
       ).stdout;
 
@@ -92,6 +113,8 @@ describe('sandpool approvals', () => {
       'passes, by the rule "allow role=admin"',
     );
     expect(await explain('delete', '/sandboxpools/%77eb', '--gated')).to.include('is denied');
+    expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('is denied');
+    expect(await explain('DELETE', '/sandboxes/local.s1')).to.include('is denied');
     expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule holds');
     expect(await explain('DELETE', '/sandboxpools/web', '--key', 'none')).to.equal('');
   });

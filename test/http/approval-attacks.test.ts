@@ -193,6 +193,9 @@ describe('attacks on approvals', () => {
       expectHeld(await ask('/sandboxpools', { 'Idempotency-Key': 'a' }), 'Idempotency-Key');
       expectHeld(await ask('/sandboxpools', { 'If-Match': '"1"' }), 'If-Match');
       expectHeld(await ask('/sandboxpools', { 'If-None-Match': '*' }), 'If-None-Match');
+      expectHeld(await ask('/sandboxpools', { 'If-Range': '"1"' }), 'If-Range');
+      expectHeld(await ask('/sandboxpools', { 'Last-Event-ID': '7' }), 'Last-Event-ID');
+      expectHeld(await ask('/sandboxpools', { Accept: 'application/x-tar' }), 'Accept');
       expectHeld(await colleague.post('/sandboxpools', A_POOL), 'key');
       for (const path of ['/sandboxpools/', '//sandboxpools', '/Sandboxpools'])
         expect((await ask(path)).status, path).to.equal(404);
@@ -254,7 +257,7 @@ describe('attacks on approvals', () => {
     expectHeld(await ask());
   });
 
-  it('hide nothing of what was sent, and show it to sessions alone', async () => {
+  it('hide nothing of what was sent, and show it to operators alone', async () => {
     const raw = JSON.stringify({ ...A_POOL, labels: { x: '‮<script>alert(1)</script>' } });
     const asked = approvalIdOf(await under.server.tenant.post('/sandboxpools', undefined, { raw }));
     const headers = { Cookie: '__Host-sandpool-session=olga' };
@@ -263,6 +266,9 @@ describe('attacks on approvals', () => {
       (await under.server.anyone.get(`/approvals/${asked}`, { headers })).text,
     );
     expect(shown.body).to.equal(raw);
+    under.sessions.set('vera', aSession({ operator: 'vera', role: 'viewer' }));
+    const vera = { headers: { Cookie: '__Host-sandpool-session=vera' } };
+    expect((await under.server.anyone.get(`/approvals/${asked}`, vera)).text).not.to.include('<s');
     for (const client of [under.server.tenant, under.server.admin])
       expect((await client.get(`/approvals/${asked}`)).json).not.to.have.property('body');
     expect(JSON.stringify([...under.records.records.values()])).not.to.include('script');
@@ -312,6 +318,19 @@ describe('attacks on approvals', () => {
     });
   });
 
+  it('what another tenant has is no more to be seen than without rules', async () => {
+    const { server, records, stop } = await anApprovingServer(['require method=DELETE']);
+    await server.tenant.post('/sandboxpools', A_POOL);
+    for (const name of ['web', 'none'])
+      for (const [path, code] of [
+        [`/sandboxpools/${name}?namespace=team-blue`, 'ADMIN_REQUIRED'],
+        [`/sandboxpools/team-blue%2F${name}`, 'POOL_NOT_FOUND'],
+      ] as const)
+        expect((await server.stranger.delete(path)).json.errorCode, path).to.equal(code);
+    expect(records.records.size).to.equal(0);
+    await stop();
+  });
+
   it('a name that was made anew is another thing than the one that was approved', async () => {
     const { server, approve, operations } = await renamed();
     await approve(approvalIdOf(await server.tenant.delete('/sandboxpools/web')));
@@ -324,6 +343,27 @@ describe('attacks on approvals', () => {
     );
     expect(operations.pools.size).to.equal(1);
     await server.stop();
+  });
+
+  it('a member that was made anew is another one, too', async () => {
+    const { server, approve, operations, stop } = await anApprovingServer([
+      'require method=DELETE',
+    ]);
+    const { tenant } = server;
+    await tenant.post('/envs', { name: 'e', templateRef: { name: 'default' } });
+    await tenant.post('/envs/e/sandboxpools', { name: 'web', replicas: 1 });
+    const remove = (name = 'web') => tenant.delete(`/envs/e/sandboxpools/${name}`);
+    const id = approvalIdOf(await remove());
+    await approve(id);
+    for (const [key, env] of operations.envs)
+      operations.envs.set(key, {
+        ...env,
+        members: env.members.map((member) => ({ ...member, createdAt: member.createdAt + 1 })),
+      });
+
+    expect(approvalIdOf(await remove())).not.to.equal(id);
+    expect((await remove('none')).status).to.equal(404);
+    await stop();
   });
 
   const renamed = async (): Promise<ApprovingServer> => {

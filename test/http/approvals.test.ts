@@ -23,6 +23,24 @@ describe('requests that wait for a person', () => {
     expect(shown.json.status).to.equal('consumed');
   });
 
+  it('are told once more, or 409, what was done of late, without another approval', async () => {
+    const { server, clock, approve, records } = await start('require method=POST|DELETE');
+    const make = () => server.tenant.post('/sandboxpools', A_POOL);
+    const run = () => server.tenant.post('/sandboxpools/web/sync-template');
+    await approve(approvalIdOf(await make()));
+    const first = await make();
+    await approve(approvalIdOf(await run()));
+    await run();
+
+    const [again, notAgain] = [await make(), await run()];
+    expect([again.status, again.text]).to.deep.equal([first.status, first.text]);
+    expect(again.headers['idempotency-replayed']).to.equal('true');
+    expect([notAgain.status, notAgain.json.errorCode]).to.deep.equal([409, 'CONFLICT']);
+    expect(records.records.size).to.equal(2);
+    clock.advance(10_000);
+    approvalIdOf(await run());
+  });
+
   it('tell what they are, until when, and what to do', async () => {
     const { server } = await start('require operation=createPool');
 
@@ -77,6 +95,34 @@ describe('requests that wait for a person', () => {
     expect(asks.filter(({ status }) => status === 403)).to.have.length(20);
     expect(asks.filter(({ status }) => status === 429)).to.have.length(10);
     expect([...records.records.values()]).to.have.length(20);
+    await other.stop();
+  });
+
+  it('write nothing more once two replicas shared one approval', async () => {
+    const { server, records, operations, clock } = await start('require operation=createPool');
+    const other = await anApprovingServer(['require operation=createPool'], {
+      records,
+      operations,
+      clock,
+    });
+    const ask = { key: server.tenant.key ?? '' };
+    // The one is told of what the other made while its own is on the way.
+    const create = records.create.bind(records);
+    let theirs: Promise<unknown> | undefined;
+    records.create = async (draft) => {
+      records.create = create;
+      theirs = other.server.anyone.post('/sandboxpools', A_POOL, ask);
+      await eventually(() => records.records.size === 1, 'the other has made its own');
+      return await create(draft);
+    };
+    const id = approvalIdOf(await server.anyone.post('/sandboxpools', A_POOL, ask));
+    await theirs;
+    let writes = 0;
+    records.written = () => void (writes += 1);
+
+    for (const each of [server, other.server])
+      expect(approvalIdOf(await each.anyone.post('/sandboxpools', A_POOL, ask))).to.equal(id);
+    expect(writes).to.equal(0);
     await other.stop();
   });
 
@@ -147,7 +193,26 @@ describe('requests that wait for a person', () => {
 
     await approve([...records.records.keys()][0] ?? '');
 
-    expect((await asked).status).to.equal(201);
+    const { status, headers } = await asked;
+    expect(status).to.equal(201);
+    expect(headers).not.to.have.property('warning');
+  });
+
+  it('do nothing to what was made anew under the name while they held the line', async () => {
+    const { server, operations, parts, approve, records } = await start('require method=DELETE');
+    await server.tenant.post('/sandboxpools', A_POOL);
+    const asked = server.tenant.delete('/sandboxpools/web?waitApprovalSeconds=300');
+    await eventually(() => parts.gate.waits.size === 1, 'it waits');
+    const [key, pool] = [...operations.pools][0] ?? [];
+    if (!key || !pool) throw new Error('there is no pool');
+    operations.pools.set(key, { ...pool, uid: 'another' });
+    const id = [...records.records.keys()][0] ?? '';
+
+    await approve(id);
+
+    const { status, json } = await asked;
+    expect([status, json.errorCode]).to.deep.equal([409, 'CONFLICT']);
+    expect(records.records.get(id)?.status).to.equal('approved');
   });
 
   it('hold the line for so long and no longer', async () => {
@@ -191,8 +256,30 @@ describe('requests that wait for a person', () => {
     expect((await ask('a')).status).to.equal(201);
     expect((await ask('b')).status).to.equal(201);
     approvalIdOf(await ask('c', 'run-8'));
+    const asAdmin = approvalIdOf(
+      await server.admin.post('/sandboxpools', A_POOL, { headers: { 'X-Session-Id': 'run-7' } }),
+    );
+    expect((await approve(asAdmin, 'session')).status, 'of any namespace').to.equal(400);
     clock.advance(8 * 3_600_000);
     approvalIdOf(await ask('c'));
+  });
+
+  it('do not pass in a session either where the store is away, or the approval is gone', async () => {
+    const { server, records, approve } = await start('require operation=createPool');
+    const headers = { 'X-Session-Id': 'run-7' };
+    const ask = (name: string) =>
+      server.tenant.post('/sandboxpools', { ...A_POOL, name }, { headers });
+    const id = approvalIdOf(await ask('a'));
+    await approve(id, 'session');
+    expect((await ask('a')).status).to.equal(201);
+
+    records.away = true;
+    expect((await ask('b')).status).to.equal(503);
+    records.away = false;
+    expect((await ask('b')).status).to.equal(201);
+    records.records.delete(id); // and nobody was told as yet
+    const { status, json } = await ask('c');
+    expect([status, json.errorCode]).to.deep.equal([409, 'CONFLICT']);
   });
 
   it('give a grant back where the request was refused and did nothing', async () => {

@@ -1,4 +1,5 @@
 import type { ProcessUpgrades } from '../../src/http/terminal/terminal.ts';
+import { mayConcern, type PolicyRule } from '../../src/model/approvals/policy.ts';
 import { keyRateMet } from '../../src/model/limit-refusals.ts';
 import type { ProcessFact, ProcessOutput } from '../../src/model/process.ts';
 import { invalidApiKey, type Refusal } from '../../src/model/refusals.ts';
@@ -24,6 +25,7 @@ export class FakeProcess {
   readonly asked: FollowProcessRequest[] = [];
   readonly input: string[] = [];
   readonly done: string[] = [];
+  rules: readonly PolicyRule[] = [];
   /** What the next inputs are refused with. */
   refusing: Refusal[] = [];
   /** What reading it is refused with. */
@@ -65,6 +67,10 @@ export class FakeProcess {
 
   upgrades(): ProcessUpgrades {
     return {
+      gate: {
+        rulesFor: (operation, method) =>
+          this.rules.filter((rule) => mayConcern(rule, { operation, method })),
+      },
       clock: this.clock,
       clients: {
         authenticate: ({ headers }) => {

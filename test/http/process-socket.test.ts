@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { inputNotTaken, processNotFound, sandboxNotFound } from '../../src/model/refusals.ts';
+import { rulesOf } from './an-approving-server.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { ProcessSocket } from '../support/harness/process-socket.ts';
 import { FACT, FakeProcess } from './process-socket-support.ts';
@@ -84,6 +85,26 @@ describe('the WebSocket of a process', () => {
     ])
       expect(await open(path).refused, path).to.equal(404);
     expect(wire.asked).to.have.length(2);
+  });
+
+  it('opens only where no rule holds a request that it stands for', async () => {
+    const path = `path=/sandboxes/${SANDBOX}/processes/p1`;
+    for (const [rule, status] of [
+      ['require method=POST', 403],
+      ['require operation=signalProcess', 403],
+      ['deny operation=resizeProcess team=blue', 403],
+      [`require ${path}/stdin key=open`, 403],
+      [`deny ${path}/output`, 403],
+      ['require method=POST key=gated', 101],
+      ['require method=DELETE', 101],
+      [`deny ${path}`, 101],
+    ] as const) {
+      wire.rules = rulesOf(rule);
+      const socket = open();
+      if (status === 403) expect(await socket.refused, rule).to.equal(403);
+      else await eventually(() => socket.ws.readyState === socket.ws.OPEN, rule);
+    }
+    expect(wire.asked).to.have.length(3);
   });
 
   it('ends with its sandbox, its key, and its process', async () => {

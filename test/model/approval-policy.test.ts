@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
 import { ConfigFaults, loadConfig } from '../../src/config/config.ts';
+import { HELD_OPERATIONS } from '../../src/model/approvals/held-operations.ts';
+import { routesOf } from '../../src/http/server/app.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { parseRule, ruleFor, type PolicySubject } from '../../src/model/approvals/policy.ts';
 
 const fileOf = (name: string): string =>
@@ -48,8 +51,29 @@ describe('the policy of approvals', () => {
     expect(holds('require path=/sandboxpools/**')).to.equal(true);
     expect(holds('require path=/sandboxpools/**', { path: '/sandboxpools' })).to.equal(true);
     expect(holds('require path=/sandboxpools')).to.equal(false);
-    expect(holds('require path=/sandboxpools/*/x')).to.equal(false);
+    expect(holds('require path=/sandboxpools/*/events')).to.equal(false);
     expect(holds('require path=/sandboxpools/we')).to.equal(false);
+  });
+
+  it('has paths in the form of requests, however they are written', () => {
+    const path = '/sandboxes/s/processes/a%3Ab%2F%C3%A9';
+    for (const written of ['a:b%2Fé', 'a%3ab%2fé', '%61:b%2F%C3%A9'])
+      expect(
+        holds(`deny path=/sandboxes/s/processes/${written}`, { path, operation: 'getProcess' }),
+        written,
+      ).to.equal(true);
+    expect(holds('deny method=POST|PUT|PATCH|DELETE path=/sandboxpools/**')).to.equal(true);
+  });
+
+  it('knows every operation that a key may ask', () => {
+    const rows = routesOf(new FakeOperations()).filter(
+      ({ access, spells }) => access !== 'open' && !spells,
+    );
+    expect(HELD_OPERATIONS).to.deep.equal(
+      Object.fromEntries(
+        rows.map(({ operationId, method, path }) => [operationId, `${method} ${path}`]),
+      ),
+    );
   });
 
   it('is refused with every fault named', () => {
@@ -63,6 +87,13 @@ describe('the policy of approvals', () => {
       'require role=user role=admin',
       'allow once',
       'require operation=',
+      'deny operation=deletePoool',
+      'deny operation=decideApproval',
+      'deny operation=deleteApiKeyByFullName',
+      'deny path=/sandboxpool/**',
+      'deny path=/sandboxpools/a%2Ab',
+      'deny path=/sandboxpools/%FF',
+      'deny method=POST operation=deletePool',
     ];
     let faults: ConfigFaults | undefined;
     try {
@@ -92,7 +123,12 @@ describe('the policy of approvals', () => {
     );
     expect(verdictOf({ role: 'admin', method: 'GET', operation: 'listPools' })).to.equal('none');
     expect(verdictOf({ gated: true })).to.equal('require');
-    expect(verdictOf({ gated: true, method: 'POST', operation: 'claimSandbox' })).to.equal('allow');
+    for (const [operation, asked] of Object.entries(HELD_OPERATIONS)) {
+      const [method = '', path = ''] = asked.split(' ');
+      if (method === 'GET') continue;
+      const verdict = path.startsWith('/sandboxes') ? 'allow' : 'require';
+      expect(verdictOf({ gated: true, operation, method, path }), operation).to.equal(verdict);
+    }
     expect(verdictOf({})).to.equal('none');
   });
 });

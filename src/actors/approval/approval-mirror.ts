@@ -46,7 +46,7 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
   readonly #log: Log;
   readonly #approvals: Records<ApprovalRecord>;
   readonly #clock: Clock;
-  /** The last one of each binding that is open or denied. */
+  /** The last one of each binding that is open, denied or used up. */
   readonly #byBinding = new Map<string, ApprovalRecord>();
   readonly #bySession = new Map<string, ApprovalRecord>();
   /** By the user who asked. */
@@ -161,7 +161,8 @@ export class ApprovalMirror extends RecordMirror<ApprovalRecord> {
       this.#lists.set(key, list);
       list.add(entryOf(record));
     }
-    if (isOpen(record) || record.status === 'denied') this.#byBinding.set(record.binding, record);
+    if (isOpen(record) || record.status === 'denied' || record.use)
+      this.#byBinding.set(record.binding, record);
     const session = sessionKeyOf(record);
     if (session !== undefined) this.#bySession.set(session, record);
     if (record.status !== 'pending') return;

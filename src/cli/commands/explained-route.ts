@@ -19,26 +19,30 @@ export const routeOf = (
   method: string,
   given: string,
 ): ExplainedRoute | undefined => {
-  const [whole = ''] = given.split('?');
+  const [whole = '', query = ''] = given.split('?');
   const path = whole.replace(/^\/v1(?=\/)/, '');
   for (const [operation, row] of Object.entries(operations)) {
     const params = row.method === method ? paramsIn(row.path, path) : undefined;
     if (!params) continue;
     const [own = operation, template = row.path] = SPELLED[operation] ?? [];
     const [name, named] = (params['shortName'] ?? params['name'] ?? '').split('/').toReversed();
-    const namespace = params['namespace'] ?? named;
-    const local = name?.split('::').at(-1) ?? '';
+    const namespace = new URLSearchParams(query).get('namespace') ?? params['namespace'] ?? named;
     return {
       operation: own,
       method,
       path: template.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
-        encodeURIComponent(parameter === 'name' ? local : (params[parameter] ?? '')),
+        encodeURIComponent(
+          withoutCluster(parameter, (parameter === 'name' ? name : params[parameter]) ?? ''),
+        ),
       ),
       ...(namespace === undefined ? {} : { namespace }),
     };
   }
   return undefined;
 };
+
+const withoutCluster = (parameter: string, name: string): string =>
+  name.split(parameter === 'sandboxId' ? '.' : '::').at(-1) ?? '';
 
 const paramsIn = (template: string, path: string): Readonly<Record<string, string>> | undefined => {
   const names: string[] = [];

@@ -5253,7 +5253,7 @@ export interface ApprovalInFull {
   decidedAt?: string;
   reason?: string;
   /**
-   * What was sent, exactly; to console sessions alone, and while it may still be needed.
+   * What was sent, exactly; to operators’ console sessions alone, and while it may still be needed.
    */
   body?: string;
   /**

@@ -167,7 +167,7 @@ interface Shown {
 const approvalBody = (shown: Shown): Html =>
   html`${factsOf(shown.record)}
     <h2>The request, as it came</h2>
-    ${requestOf(shown.record, shown.content)} ${consequencesOf(shown)} ${decisionForms(shown)}`;
+    ${requestOf(shown)} ${consequencesOf(shown)} ${decisionForms(shown)}`;
 
 const factsOf = (record: ApprovalRecord): Html => {
   const { principal } = record;
@@ -203,14 +203,19 @@ const factsOf = (record: ApprovalRecord): Html => {
 };
 
 /** Shows every byte of it: nothing is parsed and written anew, and nothing is left out. */
-const requestOf = (record: ApprovalRecord, content: Buffer | undefined): Html => {
+const requestOf = ({ record, content, session: { person } }: Shown): Html => {
   const { method, path, query, namespace, headers } = record;
   const head = [
     `${method} ${path}${query === '' ? '' : `?${query}`}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ].join('\n');
   return html`<p>In the namespace ${short(namespace)}</p>
-    ${given(head)} ${content === undefined ? html`<p>No body.</p>` : bodyOf(content)}`;
+    ${given(head)}
+    ${
+      content !== undefined
+        ? bodyOf(content)
+        : html`<p>${mayDecide(person) ? 'No body.' : 'The body is shown to operators alone.'}</p>`
+    }`;
 };
 
 const bodyOf = (content: Buffer): Html =>

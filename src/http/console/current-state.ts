@@ -94,6 +94,7 @@ export interface FieldChange {
   readonly after: string;
 }
 
+/** Of one body; the rest is in the request alone. */
 const MOST_FIELDS = 500;
 
 export interface FieldChanges {

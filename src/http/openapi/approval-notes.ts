@@ -54,7 +54,7 @@ export const APPROVAL_NOTES: Readonly<Record<string, string>> = {
   listApprovals:
     "The caller's own; admins' and console sessions' are everybody's. Those that are over are " +
     'kept up to a number (`approvals.kept`).',
-  getApproval: 'What was sent with the request is shown in console sessions alone.',
+  getApproval: 'What was sent with the request is shown in operators’ console sessions alone.',
   decideApproval: `
 Takes a console session of an operator or admin who logged in within the last 15 minutes, and no
 key. Where there is more than one operator, who decides is not who asked: by the user of the key

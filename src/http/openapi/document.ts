@@ -119,6 +119,18 @@ const PARAMETERS: Json = {
     description: 'Where a stream of events goes on: the id of the last one that came.',
     schema: { type: 'string', maxLength: 256 },
   },
+  SessionId: {
+    name: 'X-Session-Id',
+    in: 'header',
+    description: 'The session of an agent. What waits for a person may be approved for all of one.',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
+  },
+  WaitApprovalSeconds: {
+    name: 'waitApprovalSeconds',
+    in: 'query',
+    description: 'Waits so long for the decision where a person must approve the request first.',
+    schema: { type: 'integer', minimum: 0, maximum: 300 },
+  },
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',

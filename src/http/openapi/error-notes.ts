@@ -217,6 +217,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
       .object({
         env: z.string().optional(),
         member: z.string().optional(),
+        approvalId: z.string().optional(),
         ...ofClaimFile,
       })
       .optional(),

@@ -125,6 +125,12 @@ const parametersOf = (row: Route, components: Components): readonly Json[] => {
         ]
       : []),
     ...(streams(row) ? [{ $ref: '#/components/parameters/LastEventId' }] : []),
+    ...(row.access === 'open'
+      ? []
+      : [
+          { $ref: '#/components/parameters/SessionId' },
+          { $ref: '#/components/parameters/WaitApprovalSeconds' },
+        ]),
     { $ref: '#/components/parameters/RequestId' },
   ];
 };

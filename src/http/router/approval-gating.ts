@@ -1,15 +1,21 @@
 import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { approvalDenied, tooLargeToApprove } from '../../model/approvals/approval-refusals.ts';
+import {
+  approvalDenied,
+  madeAnew,
+  tooLargeToApprove,
+} from '../../model/approvals/approval-refusals.ts';
 import { ruleFor, type PolicyRule, type PolicySubject } from '../../model/approvals/policy.ts';
-import { invalidArgument } from '../../model/refusals.ts';
+import { adminRequired, invalidArgument, type Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ApprovalGate, HeldRequest } from '../../operations/approvals/approval-gate.ts';
 import type { Grant } from '../../operations/approvals/grant.ts';
 import type { Context } from '../server/context.ts';
+import { refuseAdminFields } from './admin-fields.ts';
 import { withoutBase } from './bases.ts';
 import { statusOf, refusalOf } from './error-table.ts';
 import { FREE, type Pass } from './pass.ts';
+import { WAIT_PARAMETER } from './query.ts';
 import { resolvedName, type ResolvedName } from './resolved-name.ts';
 import type { AnyRequest, Route } from './route.ts';
 
@@ -38,18 +44,18 @@ const MOST_HEADER = 512;
 
 /** The headers that say what a request means. */
 const BOUND_HEADERS = [
+  'accept',
   'content-type',
   'idempotency-key',
   'if-match',
   'if-none-match',
+  'if-range',
+  'last-event-id',
   'range',
   'x-session-id',
 ] as const;
 
 const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
-
-/** The query parameter by which a client waits for the decision; no request is bound to it. */
-export const WAIT_PARAMETER = 'waitApprovalSeconds';
 
 /** Whether any rule may hold requests of the row. */
 export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
@@ -67,6 +73,8 @@ export const passOf = async (
 ): Promise<{ readonly pass: Pass; readonly request: AnyRequest; readonly bytes: Buffer }> => {
   const { row, context, caller } = arrived;
   const name = resolvedName(row, arrived.request, caller);
+  if (caller.role !== 'admin' && name.namespace !== caller.namespace)
+    throw ofAnother(row, arrived.request, caller);
   const rules = gate.rulesFor(name.operation, row.method);
   const rule = rules.length === 0 ? undefined : ruleFor(rules, policySubject(row, name, caller));
   if (!rule || rule.verdict === 'allow') return { ...arrived, pass: FREE };
@@ -82,7 +90,11 @@ export const passOf = async (
     : arrived.request;
   const grant = gate.find(held);
   const isMarked = row.method === 'POST' && held.headers['idempotency-key'] !== undefined;
-  const ask = (): Promise<Grant> => gate.ask(held, waitMs, request.signal);
+  const ask = async (): Promise<Grant> => {
+    const grant = await gate.ask(held, waitMs, request.signal);
+    if (waitMs > 0 && (await subjectOf(row, name, caller)) !== uid) throw madeAnew();
+    return grant;
+  };
   const note = (id: string): void => {
     context.state.approvalId = id;
   };
@@ -92,6 +104,17 @@ export const passOf = async (
     ? askingPass(row, ask, note)
     : grantedPass(row, grant ?? (await noted(context, ask)), note);
   return { pass, request, bytes };
+};
+
+/**
+ * What another tenant has is as the operation refuses it: nobody is asked about it, or learns
+ * whether it is there.
+ */
+const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): Refusal => {
+  refuseAdminFields(caller, (query ?? {}) as { readonly namespace?: string }, ['namespace']);
+  return (
+    row.params?.otherwise((params ?? {}) as Readonly<Record<string, string>>) ?? adminRequired()
+  );
 };
 
 /** The approval that a refusal tells of is the audit's too. */
@@ -182,7 +205,7 @@ const heldRequest = (
     query,
     headers,
     body: bytes,
-    onceOnly: rule.onceOnly || row.onceOnly === true || row.access === 'admin',
+    onceOnly: rule.onceOnly || row.onceOnly === true || caller.role === 'admin',
     summary: `${row.summary}: ${method} ${path}`.slice(0, 256),
     binding: hash(
       'sha256',

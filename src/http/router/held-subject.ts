@@ -1,4 +1,6 @@
+import type { EnvRecord } from '../../model/envs/env.ts';
 import type { Caller } from '../../model/tenant.ts';
+import { memberIn } from '../../operations/envs/find-env.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { ResolvedName } from './resolved-name.ts';
 import type { Route } from './route.ts';
@@ -12,7 +14,7 @@ export const heldSubject =
   (operations: Pick<Operations, 'getPool' | 'getEnv' | 'getTemplate' | 'keyIdOf'>) =>
   async (
     row: Route,
-    { name, namespace }: ResolvedName,
+    { name, namespace, member }: ResolvedName,
     caller: Caller,
   ): Promise<string | undefined> => {
     if (name === undefined || !row.params) return undefined;
@@ -22,7 +24,7 @@ export const heldSubject =
       case 'sandboxpools':
         return (await operations.getPool(there, name)).record.uid;
       case 'envs':
-        return (await operations.getEnv(there, name)).record.uid;
+        return uidIn((await operations.getEnv(there, name)).record, member);
       case 'sandbox-templates':
         return String((await operations.getTemplate(name)).record.createdAt);
       case 'api-keys':
@@ -33,6 +35,10 @@ export const heldSubject =
         return undefined;
     }
   };
+
+/** A member has no uid of its own until its pool is there. */
+const uidIn = (env: EnvRecord, member: string | undefined): string =>
+  member === undefined ? env.uid : `${env.uid} ${memberIn(env, member).createdAt}`;
 
 const KINDS: ReadonlySet<string> = new Set([
   'sandboxpools',

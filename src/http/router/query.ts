@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { invalidArgument } from '../../model/refusals.ts';
 
+/**
+ * By it a client of any operation waits for the decision of a person; no request is bound to it.
+ */
+export const WAIT_PARAMETER = 'waitApprovalSeconds';
+
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({});
 const NO_MAPS: ReadonlySet<string> = new Set();
 

@@ -9,6 +9,8 @@ export interface ResolvedName {
   readonly namespace: string;
   /** The name, or the keyId, of what the path names. */
   readonly name: string | undefined;
+  /** The pool that the path names within that. */
+  readonly member: string | undefined;
 }
 
 /**
@@ -29,5 +31,6 @@ export const resolvedName = (row: Route, request: AnyRequest, caller: Caller): R
     ),
     namespace,
     name: name ?? given['keyId'],
+    member: given['pool'],
   };
 };

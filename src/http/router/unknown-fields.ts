@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mapPairOf, mapParametersOf } from './query.ts';
+import { mapPairOf, mapParametersOf, WAIT_PARAMETER } from './query.ts';
 
 const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
@@ -32,7 +32,7 @@ export const unknownQueryWarnings = (
     if (query === '') return [];
     const names = new Set(
       [...new URLSearchParams(query).keys()].filter(
-        (name) => !known.fields.has(name) && !mapPairOf(name, maps),
+        (name) => name !== WAIT_PARAMETER && !known.fields.has(name) && !mapPairOf(name, maps),
       ),
     );
     return [...names]

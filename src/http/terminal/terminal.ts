@@ -10,12 +10,14 @@ import { containFaults } from '../../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { OpenTerminal } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { KeyRates } from '../limits/key-rates.ts';
 import { refusalOf, statusOf } from '../router/error-table.ts';
 import { requestIdFrom } from '../server/request-id.ts';
 import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';
+import { requireNothingHeld } from './process-policy.ts';
 import { processTarget, readProcessRequest, requireHandshake } from './process-request.ts';
 import { openProcess, type ProcessTerminalDeps } from './process-terminal.ts';
 import { badHandshake, draining, openingFailure, refuseUpgrade } from './refusals.ts';
@@ -43,6 +45,8 @@ export interface TerminalDeps extends TerminalRules {
 export interface ProcessUpgrades extends ProcessTerminalDeps {
   readonly clients: Pick<Clients, 'authenticate' | 'followKey'>;
   readonly keyRates: Pick<KeyRates, 'count'>;
+  /** Absent: no request waits for a person. */
+  readonly gate?: Pick<ApprovalGate, 'rulesFor'> | undefined;
 }
 
 export interface TerminalUpgrades {
@@ -229,7 +233,9 @@ const processAsk = (
       requireHandshake(request, allowedOrigins);
       const caller = await processes.clients.authenticate(request);
       processes.keyRates.count(caller, request);
-      return await openProcess(processes, caller, readProcessRequest(request, clusterId));
+      const read = readProcessRequest(request, clusterId);
+      if (processes.gate) requireNothingHeld(processes.gate, caller, read);
+      return await openProcess(processes, caller, read);
     },
     failure: (error) => error,
   };

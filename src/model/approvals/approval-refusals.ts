@@ -38,6 +38,12 @@ export const approvalDenied = (
         detail: { hint: 'sandpool approvals explain says which rule does' },
       });
 
+/** A connection stands for requests of the operation, and can't wait for a person. */
+export const heldOneByOne = (operation: string): Refusal =>
+  new Refusal('APPROVAL_DENIED', `a rule has ${operation} wait for a person`, {
+    detail: { hint: 'a connection can not wait; send the requests one by one' },
+  });
+
 export const consoleSessionRequired = (): Refusal =>
   new Refusal(
     'CONSOLE_SESSION_REQUIRED',
@@ -91,6 +97,19 @@ export const tooLargeToApprove = (limit: number): Refusal =>
     'PAYLOAD_TOO_LARGE',
     `a request that waits for a person has a body of at most ${limit} bytes`,
   );
+
+/** What was approved is for another thing than the one that has the name by now. */
+export const madeAnew = (): Refusal =>
+  new Refusal(
+    'CONFLICT',
+    'what this request names was made anew while it waited; nothing was done, ask again',
+  );
+
+/** `id`: of the approval that was for a session. */
+export const sessionOver = (id: string): Refusal =>
+  new Refusal('CONFLICT', 'what was approved for this session is over; ask again', {
+    detail: { approvalId: id },
+  });
 
 /** `id`: of the approval that was used. */
 export const approvalUsed = (id: string): Refusal =>

@@ -1,4 +1,5 @@
 import type { Role } from '../tenant.ts';
+import { HELD_OPERATIONS } from './held-operations.ts';
 
 export const VERDICTS = ['allow', 'require', 'deny'] as const;
 /** Says what becomes of a request: it passes, waits for a person, or is refused. */
@@ -63,18 +64,38 @@ export const parseRule = (text: string): PolicyRule | string => {
   }
   if (onceOnly && verdict !== 'require') return `"${text}": once is for require alone`;
   const [key] = given.get('key') ?? [];
-  return {
+  const rule: PolicyRule = {
     text: [verdict, ...parts].join(' '),
     verdict,
     ...listed('operations', given.get('operation')),
     ...listed('methods', given.get('method')),
-    ...listed('paths', given.get('path')),
+    ...listed('paths', given.get('path')?.map(normalPath)),
     ...listed('roles', given.get('role') as readonly Role[] | undefined),
     ...listed('teams', given.get('team')),
     ...listed('namespaces', given.get('namespace')),
     ...(key === undefined ? {} : { gated: key === 'gated' }),
     onceOnly,
   };
+  return faultAmong(rule) ?? rule;
+};
+
+/** What it names and never holds for: whoever wrote it believes that it does. */
+const faultAmong = (rule: PolicyRule): string | undefined => {
+  const all = Object.entries(HELD_OPERATIONS).map(([operation, asked]) => {
+    const [method = '', path = ''] = asked.split(' ');
+    return { operation, method, path };
+  });
+  const reaches = (pattern: string, path: string): boolean => pathMatches(pattern, path, isOpen);
+  const unknown = [
+    ...(rule.operations?.filter((name) => !Object.hasOwn(HELD_OPERATIONS, name)) ?? []),
+    ...(rule.paths?.filter((pattern) => !all.some(({ path }) => reaches(pattern, path))) ?? []),
+  ];
+  if (unknown.length > 0) return `"${rule.text}" names what no request is: ${unknown.join(', ')}`;
+  const holdsForAny = all.some(
+    (each) =>
+      mayConcern(rule, each) && (rule.paths?.some((path) => reaches(path, each.path)) ?? true),
+  );
+  return holdsForAny ? undefined : `"${rule.text}" holds for no operation`;
 };
 
 /** Whether the rule may hold for requests of the operation at all. */
@@ -98,19 +119,47 @@ const holds = (rule: PolicyRule, subject: PolicySubject): boolean =>
   (rule.gated ?? subject.gated) === subject.gated &&
   (rule.paths?.some((pattern) => pathMatches(pattern, subject.path)) ?? true);
 
-/** Both are in the normal form of paths. */
-const pathMatches = (pattern: string, path: string): boolean => {
+/**
+ * Both are in the normal form of paths. `isAny` says of which segments of the path it is not known
+ * what they are.
+ */
+const pathMatches = (
+  pattern: string,
+  path: string,
+  isAny: (segment: string) => boolean = () => false,
+): boolean => {
   const wanted = pattern.split('/');
   const segments = path.split('/');
-  if (wanted.at(-1) === '**') {
-    wanted.pop();
-    return segments.length >= wanted.length && wanted.every((each, at) => fits(each, segments[at]));
-  }
-  return segments.length === wanted.length && wanted.every((each, at) => fits(each, segments[at]));
+  const goesOn = wanted.at(-1) === '**';
+  if (goesOn) wanted.pop();
+  return (
+    (goesOn ? segments.length >= wanted.length : segments.length === wanted.length) &&
+    wanted.every((each, at) => {
+      const segment = segments[at] ?? '';
+      return each === '*' || each === segment || isAny(segment);
+    })
+  );
 };
 
-const fits = (wanted: string, segment: string | undefined): boolean =>
-  wanted === '*' || wanted === segment;
+const isOpen = (segment: string): boolean => segment.startsWith('{');
+
+/** As requests have it: encoded where it must be, and nowhere else. */
+const normalPath = (path: string): string =>
+  path
+    .split('/')
+    .map((segment) =>
+      segment.startsWith('*') ? segment : encodeURIComponent(decodeURIComponent(segment)),
+    )
+    .join('/');
+
+/** Whether what is percent-encoded in it is text. */
+const isText = (path: string): boolean => {
+  try {
+    return decodeURIComponent(path) !== '';
+  } catch {
+    return false;
+  }
+};
 
 const faultOf = (name: (typeof CONDITIONS)[number], value: string): string | undefined => {
   switch (name) {
@@ -121,8 +170,10 @@ const faultOf = (name: (typeof CONDITIONS)[number], value: string): string | und
     case 'key':
       return amongst(['gated', 'open'], value);
     case 'path':
-      return /^(?:\/(?:[^/*?#%\s]|%[0-9A-F]{2})+|\/\*{1,2})+$/.test(value) &&
+      return /^(?:\/(?:[^/*?#%\s]|%[0-9A-Fa-f]{2})+|\/\*{1,2})+$/.test(value) &&
         !/\*\*./.test(value) &&
+        !/%2a/i.test(value) &&
+        isText(value) &&
         !/^\/v1(?:\/|$)/.test(value)
         ? undefined
         : 'must be a path such as /sandboxpools/* or /admin/**, without /v1, query and host';

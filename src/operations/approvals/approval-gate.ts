@@ -122,9 +122,10 @@ export class ApprovalGate {
   async #pendingFor(request: HeldRequest): Promise<ApprovalRecord> {
     const { approvals, mirror, clock } = this.#deps;
     const now = clock.now();
-    const known = mirror.bound(request.binding);
-    if (known?.status === 'pending' && !isExpired(known, now)) return known;
-    if (this.#pending(request).length >= MOST_PENDING) throw tooManyPending(MOST_PENDING);
+    const waiting = this.#pending(request);
+    const known = waiting.find(({ binding }) => binding === request.binding);
+    if (known) return known;
+    if (waiting.length >= MOST_PENDING) throw tooManyPending(MOST_PENDING);
     if (mirror.count('pending') + mirror.count('approved') >= MOST_OPEN) throw tooManyOpen();
     const made = await approvals.create(this.#draft(request, now));
     // Other replicas may have made some meanwhile: the store's order says which of them stand.

@@ -27,7 +27,7 @@ export interface ApprovalOperations {
   readonly getApproval: (viewer: ApprovalViewer, id: string) => Promise<ApprovalRecord>;
   /**
    * Returns what was sent with the request, byte for byte; undefined where it is over, or nothing
-   * was sent. For sessions alone: it may hold secrets.
+   * was sent, and for who doesn't decide: it may hold secrets.
    */
   readonly approvalContent: (session: ConsoleSession, id: string) => Promise<Buffer | undefined>;
   /** Durable when it resolves. Refuses with ALREADY_DECIDED once it is decided or over. */

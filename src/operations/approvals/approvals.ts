@@ -45,6 +45,7 @@ export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
     },
     getApproval: find,
     approvalContent: async (session, id) => {
+      if (!mayDecide(session)) return undefined;
       const { content } = await find(session, id);
       return content === undefined ? undefined : contents.open(id, content);
     },

@@ -3,7 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import { givenBack, isExpired, used } from '../../model/approvals/approval-changes.ts';
-import { approvalUsed } from '../../model/approvals/approval-refusals.ts';
+import { approvalUsed, sessionOver } from '../../model/approvals/approval-refusals.ts';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { settleApproval } from './approval-writer.ts';
 
@@ -51,7 +51,10 @@ export class Grant {
    * with CONFLICT where another request used it.
    */
   async use<T>({ isRepeatable, carryOut, hadNoEffect }: GrantedWork<T>): Promise<T> {
-    if (!this.isForOnce) return await carryOut();
+    if (!this.isForOnce) {
+      await this.#requireStanding();
+      return await carryOut();
+    }
     const taken = await this.#take(isRepeatable);
     let answer: T;
     try {
@@ -74,6 +77,13 @@ export class Grant {
     } catch (error) {
       this.#deps.log.warn({ id: this.id, error }, 'use of an approval not settled');
     }
+  }
+
+  /** Asks the store, too: where that is away nothing passes. */
+  async #requireStanding(): Promise<void> {
+    const record = await this.#deps.mirror.whole(this.id);
+    const stands = record?.status === 'approved' && !isExpired(record, this.#deps.clock.now());
+    if (!stands) throw sessionOver(this.id);
   }
 
   async #take(isRepeatable: boolean): Promise<ApprovalRecord> {

@@ -56,7 +56,8 @@ export const ApprovalInFull = z
   .object({
     ...approvalFields,
     body: maybe(z.string()).describe(
-      'What was sent, exactly; to console sessions alone, and while it may still be needed.',
+      'What was sent, exactly; to operators’ console sessions alone, and while it may still be ' +
+        'needed.',
     ),
     bodyBase64: maybe(z.string()).describe('The same, where it is no UTF-8 text.'),
   })
