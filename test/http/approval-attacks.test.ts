@@ -38,18 +38,37 @@ describe('attacks on approvals', () => {
       expect(statusOf()).to.equal('pending');
     });
 
+    it('nobody does who shows nothing, or a key that nobody knows', async () => {
+      const { anyone } = under.server;
+      for (const [key, code] of [
+        [undefined, 'API_KEY_REQUIRED'],
+        ['nonsense', 'INVALID_API_KEY'],
+      ] as const) {
+        const { status, json, headers } = await anyone.post(`/approvals/${id}/decision`, APPROVE, {
+          ...(key === undefined ? {} : { key }),
+        });
+        expect([status, json.errorCode]).to.deep.equal([401, code]);
+        expect(headers).to.include.keys('www-authenticate');
+      }
+      expect(statusOf()).to.equal('pending');
+    });
+
     it('no key in a cookie does, nor in a query', async () => {
       const { anyone, admin } = under.server;
-      for (const cookie of [
-        `SERVICE-API-KEY=${admin.key}`,
-        `__Host-sandpool-session=${admin.key}`,
-      ]) {
-        const { json } = await anyone.post(`/approvals/${id}/decision`, APPROVE, {
-          headers: { Cookie: cookie },
+      const at = `/approvals/${id}/decision`;
+      const sent = async (path: string, cookie?: string): Promise<unknown> => {
+        const { status, json } = await anyone.post(path, APPROVE, {
+          headers: cookie === undefined ? {} : { Cookie: cookie },
         });
-        expect(json.errorCode).to.equal('CONSOLE_SESSION_REQUIRED');
-      }
-      await anyone.post(`/approvals/${id}/decision?SERVICE-API-KEY=${admin.key}`, APPROVE);
+        return [status, json.errorCode];
+      };
+      const noCredential = [401, 'API_KEY_REQUIRED'];
+      expect(await sent(at, `SERVICE-API-KEY=${admin.key}`)).to.deep.equal(noCredential);
+      expect(await sent(`${at}?SERVICE-API-KEY=${admin.key}`)).to.deep.equal(noCredential);
+      expect(await sent(at, `__Host-sandpool-session=${admin.key}`)).to.deep.equal([
+        403,
+        'CONSOLE_SESSION_REQUIRED',
+      ]);
       expect(statusOf()).to.equal('pending');
     });
 

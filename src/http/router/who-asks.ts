@@ -40,25 +40,30 @@ export const whoAsks = (
 };
 
 /** It would be unclear who asks. */
-const refuseBoth = ({ req: { headers } }: Context): void => {
-  if (headers['service-api-key'] !== undefined && headers.cookie?.includes(`${SESSION_COOKIE}=`))
+const refuseBoth = (context: Context): void => {
+  if (context.req.headers['service-api-key'] !== undefined && hasSessionCookie(context))
     throw invalidArgument('SERVICE-API-KEY', 'must not come with the cookie of a session');
 };
 
-/** Only sessions decide: a key is told so, once it is known to be good. */
+const hasSessionCookie = ({ req }: Context): boolean =>
+  req.headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
+
+/**
+ * Only sessions decide: a key is told so once it is known to be good, and so is the cookie of a
+ * session that is over. Whoever comes with neither is refused as anywhere else.
+ */
 const fromConsole = async (
   row: Route,
   { clients, sessionOf }: AskingDeps,
   context: Context,
 ): Promise<Asking> => {
-  const hasKey = context.req.headers['service-api-key'] !== undefined;
   const session = await sessionOf?.(context.req);
   if (session) {
     context.state.session = session;
     return { caller: undefined, session };
   }
   if (row.sessions === 'also') return await byKey(row, clients, context);
-  if (hasKey) await byKey(row, clients, context);
+  if (!hasSessionCookie(context)) await byKey(row, clients, context);
   throw consoleSessionRequired();
 };
 
