@@ -336,6 +336,11 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
           ['max by (status) (sandpool_approvals{all})', '{{status}}'],
           ['max(sandpool_approvals_oldest_pending_seconds{all})', 'oldest (s)'],
           ['sum(sandpool_approvals_held_requests{all})', 'hold the line'],
+          ['sum(sandpool_webhook_messages_waiting{all})', 'to webhooks'],
+          [
+            'sum by (outcome) (increase(sandpool_webhook_messages_total{all}[$__range]))',
+            'to webhooks: {{outcome}}',
+          ],
         ],
       },
       {

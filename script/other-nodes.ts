@@ -45,6 +45,7 @@ export const ON_OTHER_NODES: readonly string[] = [
   'redis/channels.',
   'redis/coordination.',
   'tracing/',
+  'webhooks/',
 ];
 
 const TESTS = fileURLToPath(new URL('../test/', import.meta.url));

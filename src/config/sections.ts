@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseRule } from '../model/approvals/policy.ts';
 import { choice, duration, issuer, label, origin, path, redisUrl, whole } from './fields.ts';
+import { webhook } from './webhook-form.ts';
 import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts';
 
 /** The settings of one part each, as schema.ts puts them together. */
@@ -74,6 +75,20 @@ export const approvalsSettings = z.strictObject({
   grantFor: duration(10_000, DAY_MS, 'How long an approved request may be repeated.'),
   sessionFor: duration(10_000, 8 * 3_600_000, 'How long an approval for a session is good.'),
   kept: whole(100, 1_000_000, 'Approvals that are over and can still be read.'),
+  webhooks: z
+    .array(webhook, 'must be a list of webhooks')
+    .max(8)
+    .meta({
+      description:
+        'Who is told of approvals by a signed POST, each URL secretFile=/PATH; the file with ' +
+        'the secret of its signatures is read at the start.',
+      secret: true,
+    }),
+  webhooksFor: duration(
+    10_000,
+    DAY_MS,
+    'How long a message is sent to a webhook again and again; then it is a dead letter.',
+  ),
 });
 
 export const imagesSettings = z.strictObject({

@@ -180,6 +180,9 @@ export const LOG_EVENTS = {
   'waiting-not-told': 'claims that wait could not be told to the other replicas',
   'waits-api-server': 'waits for the API server',
   'watch-launcher-ended': 'the launcher that watches processes ended; it is started again',
+  'webhook-not-noted': 'what a webhook was told could not be noted',
+  'webhook-not-told': 'a webhook was not told',
+  'webhook-threw': 'a webhook threw',
   'word-not-told': 'a message to the other replicas was not sent',
 } as const;
 

@@ -267,6 +267,13 @@ export const METRICS = {
   ),
   sandpool_approvals: gauge('Approvals that can be read, by status.', ['status'], 5),
   sandpool_approvals_held_requests: gauge('Requests that hold the line for a decision.', []),
+  sandpool_webhook_messages_total: counterOf(
+    'Messages about approvals to webhooks: delivered; retried (an attempt failed, and another ' +
+      'follows); given-up (a dead letter).',
+    ['outcome'],
+    { known: ['delivered', 'retried', 'given-up'], most: 3 },
+  ),
+  sandpool_webhook_messages_waiting: gauge('Messages to webhooks that are not taken yet.', []),
 
   sandpool_autoscaling_decisions_total: counter(
     'Decisions of autoscaling groups that were carried out, by what caused them and ' +

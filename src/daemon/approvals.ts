@@ -11,29 +11,35 @@ import type { RouterDeps } from '../http/router/router.ts';
 import { approvalParts, type ApprovalParts } from '../operations/approvals/approval-parts.ts';
 import { expireApproval, settleApproval } from '../operations/approvals/approval-writer.ts';
 import type { Operations } from '../operations/operations.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { Assembly } from './assembly.ts';
+import { openWebhooks } from './webhooks.ts';
 
 export interface ApprovalsOfDaemon extends ApprovalParts {
   /** Makes what the router holds requests by; undefined where there is no rule. */
   readonly gating: (operations: Operations) => RouterDeps['gating'];
   /** They lead as the supervisor does, beside it. */
   readonly host: ApprovalHost;
+  /** Undefined where nobody outside is told. */
+  readonly webhooks: Webhooks | undefined;
   start(): Promise<void>;
   stop(): void;
 }
 
 /** The parts of a daemon that see to approvals. */
 export const openApprovals = (
-  { approvals: settings }: Config,
+  config: Config,
   {
-    parts: { clock, records, pepper },
+    parts,
     log,
     runtime,
     severalDecide,
     metrics,
     events,
   }: {
-    readonly parts: Pick<Assembly, 'clock' | 'records' | 'pepper'>;
+    readonly parts: Pick<Assembly, 'clock' | 'pepper' | 'coordination'> & {
+      readonly records: Pick<Assembly['records'], 'approvals'>;
+    };
     readonly log: Log;
     readonly runtime: ActorRuntime;
     readonly metrics: Metrics;
@@ -42,9 +48,10 @@ export const openApprovals = (
     readonly severalDecide: () => boolean;
   },
 ): ApprovalsOfDaemon => {
-  const { approvals } = records;
-  const parts = approvalParts({
-    approvals,
+  const { approvals: settings } = config;
+  const { clock, records, pepper } = parts;
+  const made = approvalParts({
+    approvals: records.approvals,
     clock,
     log,
     pepper,
@@ -58,32 +65,35 @@ export const openApprovals = (
   });
   const host = new ApprovalHost({
     runtime,
-    approvals: parts.mirror,
+    approvals: made.mirror,
     grantMs: settings.grantFor,
     kept: settings.kept,
-    expire: expireApproval(parts.mirror, () => clock.now()),
-    settle: settleApproval(parts.mirror),
+    expire: expireApproval(made.mirror, () => clock.now()),
+    settle: settleApproval(made.mirror),
   });
-  readGauges(metrics, parts, () => clock.now());
+  readGauges(metrics, made, () => clock.now());
+  const leads = (shard: number): boolean => host.actors.leads(shard);
+  const webhooks = openWebhooks(config, { parts, log, metrics, leads });
   return {
-    ...parts,
+    ...made,
     host,
+    webhooks,
     gating: (operations) =>
       settings.rules.length === 0
         ? undefined
-        : { gate: parts.gate, subjectOf: heldSubject(operations) },
+        : { gate: made.gate, subjectOf: heldSubject(operations) },
     start: async () => {
-      await parts.mirror.start();
+      await made.mirror.start();
       host.start();
-      tellOfApprovals({
-        approvals: parts.mirror,
-        events,
-        clock,
-        leads: (shard) => host.actors.leads(shard),
-      });
+      tellOfApprovals({ approvals: made.mirror, events, clock, leads });
+      if (webhooks)
+        made.mirror.follow(({ kind, record }) => {
+          if (kind === 'put') webhooks.note(record);
+        });
     },
     stop: () => {
       host.actors.stop();
+      webhooks?.stop();
     },
   };
 };

@@ -7,11 +7,11 @@ import { sourceTerms } from '../config/source-terms.ts';
 import type { InstanceTypes } from '../contracts/instance-types.ts';
 import type { LevelledLog } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
+import type { ApprovalsOfDaemon } from './approvals.ts';
 import type { EnvParts } from './envs.ts';
 import { inspectedKinds } from './inspection.ts';
 import type { TlsFiles } from '../http/server/tls-files.ts';
 import { namespaceOf } from './namespaces.ts';
-import type { ApprovalParts } from '../operations/approvals/approval-parts.ts';
 import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
 import {
   createTemplate,
@@ -80,7 +80,7 @@ export interface OperationParts {
   readonly supervisor: Supervisor;
   readonly events: EventFeed;
   readonly envs: EnvParts;
-  readonly approvals: ApprovalParts;
+  readonly approvals: ApprovalsOfDaemon;
   readonly metrics: Metrics;
 }
 
@@ -229,6 +229,7 @@ export const operationsOf = (
       ...common,
       replica,
       reflectors: () => parts.reflectors(),
+      webhooks: () => approvals.webhooks?.report() ?? [],
       kinds: inspectedKinds({ parts, supervisor, envs }),
     }),
     ...logLevels({ log, clock, replica }),

@@ -8,7 +8,7 @@ export interface Participants {
   readonly records: Pick<Assembly['records'], 'templates'>;
   readonly renewal: Pick<PoolRenewal, 'lead'>;
   readonly envs: EnvParts;
-  readonly approvals: Pick<ApprovalsOfDaemon, 'host' | 'mirror'>;
+  readonly approvals: Pick<ApprovalsOfDaemon, 'host' | 'mirror' | 'webhooks'>;
 }
 
 /** Makes one of all that lead as the supervisor does, beside it; they are made after it. */
@@ -18,6 +18,7 @@ export const participantsOf = (all: () => Participants): ShardParticipant => ({
     renewal.lead(shard);
     envs.onShardAcquired(shard);
     approvals.host.actors.lead(shard);
+    approvals.webhooks?.lead(shard);
   },
   onShardReleased: (shard) => {
     const { envs, approvals } = all();

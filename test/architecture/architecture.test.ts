@@ -24,6 +24,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   control: ['contracts'],
   identity: ['contracts', 'model', 'lib'],
   audit: ['contracts'],
+  webhooks: ['contracts', 'model', 'lib'],
   config: ['model', 'lib'],
   process: ['contracts', 'model', 'lib'],
   cli: [

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigFaults, configFlags, dataDirFrom, loadConfig } from '../../src/config/config.ts';
 import { listSettings } from '../../src/config/settings.ts';
-import { configJson } from '../../src/config/shown.ts';
+import { configJson, configYaml } from '../../src/config/shown.ts';
 
 const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url);
 
@@ -143,6 +143,31 @@ describe('the configuration', () => {
         .with.property('message')
         .that.includes(name)
         .and.not.includes('hunter2');
+  });
+
+  it('takes webhooks with the files of their secrets, and repeats no address that it refuses', () => {
+    const load = (...webhooks: readonly string[]) =>
+      loadConfig({ env: { SANDPOOL_APPROVALS_WEBHOOKS: webhooks.join(',') } });
+    const { config, given } = load('https://a.example.com/x?token=t  secretFile=/run/a b');
+
+    expect(config.approvals.webhooks).to.deep.equal([
+      { url: 'https://a.example.com/x?token=t', secretFile: '/run/a b' },
+    ]);
+    expect(configYaml(given)).not.to.include('a.example.com');
+    for (const wrong of [
+      'https://a.example.com/hidden',
+      'https://a.example.com/hidden secretFile=relative',
+      'https://hidden:hidden@a.example.com secretFile=/s',
+      'https://a.example.com/#hidden secretFile=/s',
+      'file:///hidden secretFile=/s',
+      'hidden secretFile=/s',
+    ]) {
+      const faults = faultsOf(() => load(wrong));
+      expect(faults, wrong).to.have.length(1);
+      expect(faults[0])
+        .to.match(/^approvals\.webhooks must be URL secretFile=\/PATH each/)
+        .and.not.include('hidden');
+    }
   });
 
   it('finds its file by SANDPOOL_CONFIG, and by --config before that', () => {

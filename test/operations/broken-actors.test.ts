@@ -44,6 +44,7 @@ const aReplica = async () => {
     coordination,
     replica: 'one',
     reflectors: () => [],
+    webhooks: () => [],
   });
   await world.made();
   await world.addMember(alice, 'e', { name: 'm', replicas: 2, config: {} });

@@ -37,6 +37,7 @@ const aReplica = async (
     clock,
     replica: 'one',
     reflectors: () => [],
+    webhooks: () => [],
     coordination: {
       ...coordination,
       replicas: () => ['one', 'two'],

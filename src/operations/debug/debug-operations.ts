@@ -1,6 +1,7 @@
 import type { MachineState } from '../../actors/inspection/machines.ts';
 import type { OutboxReport } from '../../actors/runtime/outbox.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import type { WebhookReport } from '../../contracts/webhook-report.ts';
 import type {
   ActorKind,
   ActorSummary,
@@ -151,6 +152,8 @@ export interface QueuesReport {
   readonly deadlines: { readonly count: number; readonly next?: number };
   readonly claimsWaiting: number;
   readonly actors: { readonly sandboxes: number; readonly pools: number; readonly rebuilt: number };
+  /** Absent: it is of an earlier version, and has none. */
+  readonly webhooks?: readonly WebhookReport[];
 }
 
 export interface DriverReport {

@@ -1,6 +1,7 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import type { WebhookReport } from '../../contracts/webhook-report.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { DriverReport, QueuesReport, ReflectorsReport } from './debug-operations.ts';
 
@@ -9,6 +10,7 @@ export interface ReplicaReportsDeps {
   readonly driver: Pick<SandboxDriver, 'describe'>;
   readonly coordination: Pick<Coordination, 'lease'>;
   readonly reflectors: () => readonly MirrorReport[];
+  readonly webhooks: () => readonly WebhookReport[];
   readonly replica: string;
 }
 
@@ -16,6 +18,7 @@ export interface ReplicaReportsDeps {
 export const queuesReport = ({
   supervisor,
   coordination,
+  webhooks,
   replica,
 }: ReplicaReportsDeps): QueuesReport => ({
   replica,
@@ -35,6 +38,7 @@ export const queuesReport = ({
     pools: supervisor.pools.actors.size,
     rebuilt: supervisor.actors.rebuilds.count,
   },
+  webhooks: webhooks(),
 });
 
 export const driverReport = ({ driver, replica }: ReplicaReportsDeps): DriverReport => {

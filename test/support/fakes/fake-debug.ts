@@ -93,6 +93,22 @@ export class FakeDebug implements DebugOperations {
       deadlines: { count: 1, next: 1_000 },
       claimsWaiting: 4,
       actors: { sandboxes: 1, pools: 1, rebuilt: 0 },
+      webhooks: [
+        {
+          address: 'https://pager.example.com',
+          waiting: 2,
+          deadLetters: [
+            {
+              id: 'a.requested',
+              event: 'approval.requested',
+              approvalId: 'a',
+              at: 1_000,
+              attempts: 3,
+              problem: 'status 500',
+            },
+          ],
+        },
+      ],
     };
   };
 

@@ -13,6 +13,7 @@ export const presentQueues = ({
   deadlines,
   claimsWaiting,
   actors,
+  webhooks = [],
 }: QueuesReport): QueuesReportWire => ({
   replica,
   shards: shards.map(({ shard, epoch }) => ({ shard, epoch })),
@@ -27,6 +28,26 @@ export const presentQueues = ({
   },
   claimsWaiting,
   actors: { ...actors },
+  ...(webhooks.length === 0 ? {} : { webhooks: webhooks.map(presentWebhook) }),
+});
+
+type WebhookWire = NonNullable<QueuesReportWire['webhooks']>[number];
+
+const presentWebhook = ({
+  address,
+  waiting,
+  deadLetters,
+}: NonNullable<QueuesReport['webhooks']>[number]): WebhookWire => ({
+  address,
+  waiting,
+  deadLetters: deadLetters.map(({ id, event, approvalId, at, attempts, problem }) => ({
+    id,
+    event,
+    approvalId,
+    at: timestampOf(at),
+    attempts,
+    problem,
+  })),
 });
 
 export const presentDriver = ({

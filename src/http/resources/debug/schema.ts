@@ -61,6 +61,27 @@ export const QueuesReport = z
       pools: z.int(),
       rebuilt: z.int().describe('How many threw, and were made again.'),
     }),
+    webhooks: z
+      .array(
+        z.object({
+          address: z.string().describe('Its origin alone.'),
+          waiting: z.int().describe('Messages that it did not take yet.'),
+          deadLetters: z
+            .array(
+              z.object({
+                id: z.string().describe('Of the message.'),
+                event: z.string(),
+                approvalId: z.string(),
+                at: timestamp.describe('When it was given up.'),
+                attempts: z.int(),
+                problem: z.string().describe('What the last attempt met with.'),
+              }),
+            )
+            .describe('The last that were given up, the newest first.'),
+        }),
+      )
+      .optional()
+      .describe('How it stands with those who are told of approvals; left out where nobody is.'),
   })
   .meta({ id: 'QueuesReport' });
 
