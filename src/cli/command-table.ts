@@ -169,7 +169,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'debug',
-    summary: 'Looks into a sandbox, a pool, or a member or group of an env, for an admin',
+    summary: 'Looks into a sandbox, pool, env or approval, for an admin',
     load: async ({ action }) => (await import('./commands/daemon/debug.ts')).debugGroup(action),
   },
   {

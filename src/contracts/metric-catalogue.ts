@@ -112,16 +112,16 @@ export const METRICS = {
     ['kind', 'state'],
     60,
   ),
-  sandpool_actors: gauge('State machines that this replica hosts.', ['kind'], 4),
+  sandpool_actors: gauge('State machines that this replica hosts.', ['kind'], 5),
   sandpool_actors_rebuilt_total: counter(
     'State machines that threw and were made again. Always a fault of Sandpool.',
     [],
   ),
   sandpool_actors_broken: gauge(
     'State machines that threw five times in a row and are left alone, with the sandbox, ' +
-      'pool, member or group that they stand for.',
+      'pool, member, group or approval that they stand for.',
     ['kind'],
-    4,
+    5,
   ),
   sandpool_deadline_late_seconds: histogram(
     'How much later than its moment a deadline of a state machine was handed out.',

@@ -151,6 +151,7 @@ export const createDaemon = async (
   registerGauges(metrics, {
     supervisor,
     envs,
+    approvals,
     readiness: operations.readiness,
     audit,
     apiKeys,

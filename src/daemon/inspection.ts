@@ -1,8 +1,10 @@
+import { inspectedApprovals } from '../actors/inspection/approval-actors.ts';
 import { inspectedGroups, inspectedMembers } from '../actors/inspection/env-actors.ts';
 import type { InspectedKinds } from '../actors/inspection/inspected-actors.ts';
 import { inspectedPools } from '../actors/inspection/pool-actors.ts';
 import { inspectedSandboxes } from '../actors/inspection/sandbox-actors.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
+import type { ApprovalsOfDaemon } from './approvals.ts';
 import type { Assembly } from './assembly.ts';
 import type { EnvParts } from './envs.ts';
 
@@ -12,6 +14,7 @@ export interface InspectionParts {
   };
   readonly supervisor: Supervisor;
   readonly envs: Pick<EnvParts, 'mirror' | 'members' | 'groups'>;
+  readonly approvals: Pick<ApprovalsOfDaemon, 'mirror' | 'host'>;
 }
 
 /** The actors of a daemon, for whoever looks inside. */
@@ -19,6 +22,7 @@ export const inspectedKinds = ({
   parts: { driver, records },
   supervisor,
   envs: { mirror, members, groups },
+  approvals,
 }: InspectionParts): InspectedKinds => {
   const { pools } = supervisor;
   const ofEnvs = { envs: mirror, records: records.envs, pools };
@@ -27,5 +31,6 @@ export const inspectedKinds = ({
     pool: inspectedPools({ pools, records: records.pools }),
     member: inspectedMembers({ ...ofEnvs, members }),
     group: inspectedGroups({ ...ofEnvs, groups }),
+    approval: inspectedApprovals(approvals),
   };
 };

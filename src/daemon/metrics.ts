@@ -10,6 +10,7 @@ import { MetricsListener } from '../metrics/metrics-listener.ts';
 import { PrometheusMetrics } from '../metrics/prometheus-metrics.ts';
 import type { TlsFiles } from '../http/server/tls-files.ts';
 import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
+import type { ApprovalsOfDaemon } from './approvals.ts';
 import type { EnvParts } from './envs.ts';
 import type { Readiness } from '../operations/operations.ts';
 import { version } from '../process/version.ts';
@@ -44,6 +45,7 @@ export const openMetrics = (config: Config, log: Log, given: boolean): MetricsPa
 interface Told {
   readonly supervisor: Supervisor;
   readonly envs: Pick<EnvParts, 'members' | 'groups'>;
+  readonly approvals: Pick<ApprovalsOfDaemon, 'host'>;
   readonly readiness: () => Readiness;
   /** Absent: nothing is taken down. */
   readonly audit: Pick<AuditTrail, 'counts'> | undefined;
@@ -56,7 +58,7 @@ interface Told {
 /** Registers the gauges of what is known anyway, read when somebody asks. */
 export const registerGauges = (
   metrics: Metrics,
-  { supervisor, envs, readiness, audit, apiKeys, tls, clock }: Told,
+  { supervisor, envs, approvals, readiness, audit, apiKeys, tls, clock }: Told,
 ): void => {
   const stats = new PoolStats(supervisor.pools);
   metrics.read('sandpool_ready', () => one(readiness().ready ? 1 : 0));
@@ -72,6 +74,7 @@ export const registerGauges = (
     pool: supervisor.pools.actors,
     member: envs.members.actors,
     group: envs.groups.actors,
+    approval: approvals.host.actors,
   };
   metrics.read('sandpool_actors', () =>
     Object.entries(hosts).map(([kind, { transitions }]) => ({

@@ -230,7 +230,7 @@ export const operationsOf = (
       replica,
       reflectors: () => parts.reflectors(),
       webhooks: () => approvals.webhooks?.report() ?? [],
-      kinds: inspectedKinds({ parts, supervisor, envs }),
+      kinds: inspectedKinds({ parts, supervisor, envs, approvals }),
     }),
     ...logLevels({ log, clock, replica }),
     readiness: () =>

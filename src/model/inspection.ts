@@ -1,8 +1,6 @@
 /** The kinds of actors that can be looked into. */
-export const ACTOR_KINDS = ['sandbox', 'pool', 'member', 'group'] as const;
+export const ACTOR_KINDS = ['sandbox', 'pool', 'member', 'group', 'approval'] as const;
 export type ActorKind = (typeof ACTOR_KINDS)[number];
-/** The kinds that are hosted; an approval shows all of itself as a record. */
-export type HostedKind = ActorKind | 'approval';
 
 /** The state in which what has no actor is shown, because its machine threw again and again. */
 export const BROKEN = 'broken';

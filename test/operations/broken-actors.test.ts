@@ -1,11 +1,18 @@
 import { expect } from 'chai';
+import { ApprovalHost } from '../../src/actors/approval/approval-host.ts';
+import { ApprovalMirror } from '../../src/actors/approval/approval-mirror.ts';
+import type { ActorRuntime } from '../../src/actors/runtime/actor-runtime.ts';
 import { MOST_THROWS } from '../../src/actors/runtime/rebuilds.ts';
 import { inspectedKinds } from '../../src/daemon/inspection.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { InstanceId } from '../../src/model/identifiers.ts';
 import { ACTOR_KINDS, type ActorKind } from '../../src/model/inspection.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
+import { shardOf } from '../../src/model/shards.ts';
 import { debug } from '../../src/operations/debug/debug.ts';
+import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { anApproval } from '../webhooks/webhook-support.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { anEnvWorld } from '../support/harness/an-env-world.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -31,10 +38,12 @@ class Poison {
 const aReplica = async () => {
   const world = await anEnvWorld();
   const { supervisor, driver, pools, coordination, clock, envs, parts } = world;
+  const approvals = await anOpenApproval(supervisor.runtime, clock.now());
   const kinds = inspectedKinds({
     parts: { driver, records: { pools, envs } },
     supervisor,
     envs: parts,
+    approvals,
   });
   const { listActors, getActor, rebuildActor } = debug({
     kinds,
@@ -62,14 +71,36 @@ const aReplica = async () => {
     pool: world.pool('m')?.uid ?? '',
     member: `${env().uid}/m`,
     group: `${env().uid}/m`,
+    approval: 'a',
   };
   const original = env();
   const putEnv = async (part: Partial<EnvRecord>) =>
     await envs.update({ ...original, ...part, revision: env().revision });
   const brokenOf = (kind: ActorKind) =>
     listActors(alice, { kind, state: 'broken', limit: 10 }).items;
-  return { ...world, keys, original, putEnv, brokenOf, getActor, rebuildActor };
+  return { ...world, approvals, keys, original, putEnv, brokenOf, getActor, rebuildActor };
 };
+
+/** The approval `a`, which this replica leads. */
+const anOpenApproval = async (runtime: ActorRuntime, now: number) => {
+  const approvals = new MemoryApprovals();
+  await approvals.create(anApproval('a', now));
+  const mirror = new ApprovalMirror({ approvals, clock: runtime.clock, log: quietLog });
+  const nothing = async (): Promise<void> => undefined;
+  const host = new ApprovalHost({
+    runtime,
+    approvals: mirror,
+    grantMs: 600_000,
+    kept: 100,
+    expire: nothing,
+    settle: nothing,
+  });
+  await mirror.start();
+  host.start();
+  host.actors.lead(shardOf('a'));
+  return { approvals, mirror, host };
+};
+
 type Replica = Awaited<ReturnType<typeof aReplica>>;
 
 const factOf = (id: InstanceId): InstanceFact => ({
@@ -94,6 +125,11 @@ const THROWS: Readonly<Record<ActorKind, (replica: Replica, poison: Poison) => P
     group: async ({ putEnv, original: { groups }, size }, poison) => {
       size(); // one that follows looks at no words
       await putEnv({ groups: groups.map((group) => poison.in(group, 'toJSON')) });
+    },
+    approval: async ({ approvals: { mirror, host }, keys }, poison) => {
+      const record = mirror.get(keys.approval);
+      if (record)
+        host.actors.send(keys.approval, poison.in({ type: 'RECORD', record, now: 1 }, 'record'));
     },
   };
 
@@ -140,6 +176,16 @@ describe('an actor whose machine throws again and again', () => {
       expect(brokenOf(kind)).to.deep.equal([]);
     });
   }
+
+  it('is shown no more once its approval is over', async () => {
+    const replica = await aReplica();
+    const { approvals, brokenOf, keys } = replica;
+    await broken('approval', replica);
+    expect(brokenOf('approval')).to.have.length(1);
+    await approvals.mirror.amend(keys.approval, (record) => ({ ...record, status: 'denied' }));
+
+    expect(brokenOf('approval')).to.deep.equal([]);
+  });
 
   it('is shown no more once its env does not list it, and its pool is gone', async () => {
     const replica = await aReplica();

@@ -28,6 +28,7 @@ const aReplica = async (
     pool,
     member: pool,
     group: pool,
+    approval: pool,
   };
   const asked: string[] = [];
   const operations = debug({

@@ -27,7 +27,7 @@ const kindsOf = (transitions: Histories): InspectedKinds => {
     keyOf: (text: string) => (text === 'a' ? 'a' : undefined),
     inspect: (key: string) => (transitions.current(key) ? { shardKey: key } : undefined),
   } as unknown as InspectedActors;
-  return { sandbox: actors, pool: actors, member: actors, group: actors };
+  return { sandbox: actors, pool: actors, member: actors, group: actors, approval: actors };
 };
 
 /** Replicas `one`, whose clients follow, and `two`, each with trails and sessions of its own. */

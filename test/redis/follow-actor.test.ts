@@ -37,7 +37,7 @@ describe('following an actor that another replica leads', function () {
       keyOf: (text: string) => text,
       inspect: (key: string) => ({ shardKey: key }),
     } as unknown as InspectedActors;
-    return { sandbox: actors, pool: actors, member: actors, group: actors };
+    return { sandbox: actors, pool: actors, member: actors, group: actors, approval: actors };
   };
 
   it('tells each of its moves once, in order, and that it is no more', async () => {

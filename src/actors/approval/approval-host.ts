@@ -96,8 +96,8 @@ export class ApprovalHost {
     const { runtime, grantMs } = this.#deps;
     if (this.actors.has(record.id))
       this.actors.send(record.id, { type: 'RECORD', record, now: runtime.clock.now() });
-    else if (isOpen(record) && !this.actors.rebuilds.has(record.id))
-      this.actors.make(record.id, { record, grantMs });
+    else if (!isOpen(record)) this.actors.rebuilds.forget(record.id);
+    else if (!this.actors.rebuilds.has(record.id)) this.actors.make(record.id, { record, grantMs });
     if (this.#surplus() > 0) this.#removeSoon();
   }
 

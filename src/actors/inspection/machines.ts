@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { AnyStateMachine } from 'xstate';
+import { approvalMachine } from '../../machines/approval/machine.ts';
 import { autoscalingGroupMachine } from '../../machines/autoscaling/group-machine.ts';
 import { envMemberMachine } from '../../machines/env/member-machine.ts';
 import { chartOf, everyNode, nameOf, waysOf } from '../../machines/machine-chart.ts';
@@ -33,6 +34,7 @@ export const MACHINES: Readonly<Record<ActorKind, AnyStateMachine>> = {
   pool: poolMachine,
   member: envMemberMachine,
   group: autoscalingGroupMachine,
+  approval: approvalMachine,
 };
 
 export const machineStates = (kind: ActorKind): readonly MachineState[] => {

@@ -1,4 +1,4 @@
-import type { HostedKind, PendingIntent } from '../../model/inspection.ts';
+import type { ActorKind as KindName, PendingIntent } from '../../model/inspection.ts';
 import type { ActorRuntime } from './actor-runtime.ts';
 import type { OutboxEntry } from './outbox.ts';
 import { Rebuilds } from './rebuilds.ts';
@@ -33,7 +33,7 @@ export interface Change<Snapshot, Event> {
 
 /** All that tells the actors of one kind from those of another. */
 export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input> {
-  readonly name: HostedKind;
+  readonly name: KindName;
   /** Says what the log calls it. */
   readonly entity: string;
   /** One character, before the keys of its deadlines and intents. */

@@ -21,9 +21,9 @@ interface Asked {
   readonly options: DebugOptions;
 }
 
-/** `debug sandbox|pool|member|group`. */
+/** `debug sandbox|pool|member|group|approval`. */
 export const debugGroup = (action: Action): Command =>
-  group('debug', 'Looks into a sandbox, a pool, or a member or group of an env, for an admin', [
+  group('debug', 'Looks into a sandbox, pool, env or approval, for an admin', [
     actorLeaf(action, {
       kind: 'sandbox',
       operands: '<sandbox>',
@@ -47,6 +47,12 @@ export const debugGroup = (action: Action): Command =>
       operands: '<env> <group>',
       of: 'an autoscaling group of an env, which may be NAMESPACE/ENV',
       example: 'default default',
+    }),
+    actorLeaf(action, {
+      kind: 'approval',
+      operands: '<approval>',
+      of: 'an open approval',
+      example: '01a21a8e-a887-7738-8b09-9f212a599a4d',
     }),
   ]);
 

@@ -29,7 +29,7 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     method: 'GET',
     path: '/debug/actors',
     access: 'admin',
-    summary: 'List the actors: sandboxes, pools, env members, autoscaling groups',
+    summary: 'List the actors: sandboxes, pools, env members, autoscaling groups, open approvals',
     query: ActorsQuery,
     answers: { 200: ActorPage },
     refusals: ['POOL_NOT_FOUND'],

@@ -5,7 +5,9 @@ import type { ActorsCursor } from '../../../operations/debug/debug-operations.ts
 import type { PathParams } from '../../router/route.ts';
 import { limit, MAX_REFERENCE, maybe, name, text, timestamp } from '../common-schema.ts';
 
-const KINDS = '`sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).';
+const KINDS =
+  '`sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an ' +
+  'open one).';
 const NO_SECRETS =
   'Bounded, and without secrets: definitions, variables and passwords are left out.';
 
@@ -36,7 +38,7 @@ export const ActorPath: PathParams<{ kind: ActorKind; key: string }> = {
     kind: kind.describe(KINDS),
     key: text(MAX_REFERENCE, 1).describe(
       "A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a " +
-        'member or group, also with the namespace before it. Slashes as `%2F`.',
+        "member or group, also with the namespace before it; an approval's id. Slashes as `%2F`.",
     ),
   }),
   otherwise: actorNotFound,
