@@ -1408,14 +1408,14 @@ export interface Operations {
     answer: ReflectorsReport;
   };
   /**
-   * List the actors: sandboxes, pools, env members, autoscaling groups
+   * List the actors: sandboxes, pools, env members, autoscaling groups, open approvals
    */
   listActors: {
     query?: {
       /**
-       * Of this kind alone: `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       * Of this kind alone: `sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an open one).
        */
-      kind?: 'sandbox' | 'pool' | 'member' | 'group';
+      kind?: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
       /**
        * In this state, or inside it, such as `stopping` or `idle.available`. `broken`: it has no actor, which threw again and again.
        */
@@ -1441,11 +1441,11 @@ export interface Operations {
   getActor: {
     params: {
       /**
-       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       * `sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an open one).
        */
-      kind: 'sandbox' | 'pool' | 'member' | 'group';
+      kind: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
       /**
-       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it. Slashes as `%2F`.
+       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it; an approval's id. Slashes as `%2F`.
        */
       key: string;
     };
@@ -1463,11 +1463,11 @@ export interface Operations {
   followActor: {
     params: {
       /**
-       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       * `sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an open one).
        */
-      kind: 'sandbox' | 'pool' | 'member' | 'group';
+      kind: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
       /**
-       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it. Slashes as `%2F`.
+       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it; an approval's id. Slashes as `%2F`.
        */
       key: string;
     };
@@ -1479,11 +1479,11 @@ export interface Operations {
   rebuildActor: {
     params: {
       /**
-       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       * `sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an open one).
        */
-      kind: 'sandbox' | 'pool' | 'member' | 'group';
+      kind: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
       /**
-       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it. Slashes as `%2F`.
+       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it; an approval's id. Slashes as `%2F`.
        */
       key: string;
     };
@@ -1501,9 +1501,9 @@ export interface Operations {
   getMachine: {
     params: {
       /**
-       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       * `sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an open one).
        */
-      kind: 'sandbox' | 'pool' | 'member' | 'group';
+      kind: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
     };
     query?: {
       /**
@@ -5492,6 +5492,39 @@ export interface QueuesReport {
      */
     rebuilt: number;
   };
+  /**
+   * How it stands with those who are told of approvals; left out where nobody is.
+   */
+  webhooks?: {
+    /**
+     * Its origin alone.
+     */
+    address: string;
+    /**
+     * Messages that it did not take yet.
+     */
+    waiting: number;
+    /**
+     * The last that were given up, the newest first.
+     */
+    deadLetters: {
+      /**
+       * Of the message.
+       */
+      id: string;
+      event: string;
+      approvalId: string;
+      /**
+       * When it was given up.
+       */
+      at: string;
+      attempts: number;
+      /**
+       * What the last attempt met with.
+       */
+      problem: string;
+    }[];
+  }[];
 }
 export interface DriverReport {
   /**
@@ -5568,7 +5601,7 @@ export interface ActorPage {
   replica: string;
 }
 export interface ActorSummary {
-  kind: 'sandbox' | 'pool' | 'member' | 'group';
+  kind: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
   /**
    * Names it among its kind.
    */
@@ -5591,7 +5624,7 @@ export interface ActorSummary {
   status?: string;
 }
 export interface ActorReport {
-  kind: 'sandbox' | 'pool' | 'member' | 'group';
+  kind: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
   /**
    * Names it among its kind.
    */
@@ -5724,7 +5757,7 @@ export interface ActorTransition {
   stoodMs: number;
 }
 export interface MachineReport {
-  kind: 'sandbox' | 'pool' | 'member' | 'group';
+  kind: 'sandbox' | 'pool' | 'member' | 'group' | 'approval';
   /**
    * How many this replica hosts.
    */
