@@ -22,7 +22,10 @@ const MOST_ROUNDS = 3;
 
 /** None of them is of a claim; the last two are what is measured by itself. */
 const POLICY = [
-  ...Array.from({ length: RULES - 2 }, (_, n) => `require operation=deletePool path=/sandboxpools/held-${n}`),
+  ...Array.from(
+    { length: RULES - 2 },
+    (_, n) => `require operation=deletePool path=/sandboxpools/held-${n}`,
+  ),
   'require operation=createApiKey',
   'deny operation=createEnv',
 ];

@@ -13,7 +13,7 @@ export interface AwaitedApproval {
   readonly expiresAt: string;
 }
 
-/** Of the 300 that a daemon lets a request hold the line: what lies between may give up before. */
+/** Is less than the 300 that a daemon allows: what lies between may give up before. */
 const HELD_SECONDS = 60;
 
 /**

@@ -10,7 +10,7 @@ import type { Assembly } from './assembly.ts';
 
 /** Undefined where nobody outside is to be told of approvals. */
 export const openWebhooks = (
-  { approvals, clusterId, console }: Config,
+  { approvals, clusterId, console: { url: consoleUrl } }: Config,
   {
     parts: { clock, coordination },
     log,
@@ -34,7 +34,7 @@ export const openWebhooks = (
         post,
         terms: {
           clusterId,
-          consoleUrl: console.url,
+          consoleUrl,
           userAgent: `sandpool/${version()}`,
         },
         giveUpMs: approvals.webhooksFor,

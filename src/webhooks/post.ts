@@ -1,7 +1,7 @@
 import { request as requestPlainly } from 'node:http';
 import { request as requestByTls } from 'node:https';
 
-/** What is sent, and where to. */
+/** Says what is sent, and where to. */
 export interface WebhookPost {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -56,10 +56,11 @@ export const messageOf = (
 /** Returns the headers of one attempt, `at` in ms, with the signature over timestamp and body. */
 export const headersOf = (
   { id, event, body }: WebhookMessage,
-  { secret, at, userAgent }: { readonly secret: string; readonly at: number } & Pick<
-    WebhookTerms,
-    'userAgent'
-  >,
+  {
+    secret,
+    at,
+    userAgent,
+  }: { readonly secret: string; readonly at: number } & Pick<WebhookTerms, 'userAgent'>,
 ): Readonly<Record<string, string>> => {
   const timestamp = String(Math.floor(at / 1_000));
   const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');

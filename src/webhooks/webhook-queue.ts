@@ -3,7 +3,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { OpenedRequest, Requests } from '../contracts/coordination/requests.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
-import type { DeadLetter, WebhookReport } from '../contracts/webhook-report.ts';
+import type { DeadLetter, WebhookReport } from '../model/approvals/webhook-report.ts';
 import { unkeyedFingerprint, type RequestFingerprint } from '../model/request-fingerprint.ts';
 import { headersOf, type WebhookMessage, type WebhookTerms } from './webhook-message.ts';
 import type { WebhookPost } from './post.ts';
@@ -100,14 +100,14 @@ export class WebhookQueue {
 
   #pump(): void {
     while (this.#sending.size < MOST_AT_ONCE) {
-      const next = this.#waiting.shift();
-      if (!next) return;
+      const message = this.#waiting.shift();
+      if (!message) return;
       const sending = new AbortController();
       this.#sending.add(sending);
-      this.#attempt(next, sending)
+      this.#attempt(message, sending)
         .then((problem) => {
           this.#sending.delete(sending);
-          if (problem !== undefined && !this.#over) this.#again(next, problem);
+          if (problem !== undefined && !this.#over) this.#again(message, problem);
           this.#pump();
         })
         .catch((error: unknown) => {

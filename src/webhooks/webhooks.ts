@@ -1,4 +1,4 @@
-import type { WebhookReport } from '../contracts/webhook-report.ts';
+import type { WebhookReport } from '../model/approvals/webhook-report.ts';
 import { newsOf, type ApprovalNews } from '../model/approvals/approval-news.ts';
 import type { ApprovalRecord } from '../model/approvals/approval.ts';
 import { shardOf } from '../model/shards.ts';
@@ -72,7 +72,6 @@ export class Webhooks {
   #queue(noted: Noted): void {
     noted.isQueued = true;
     const message = messageOf(noted.news, this.#deps.terms);
-    for (const queue of this.#queues)
-      queue.put(message, noted.news.at + this.#deps.giveUpMs);
+    for (const queue of this.#queues) queue.put(message, noted.news.at + this.#deps.giveUpMs);
   }
 }

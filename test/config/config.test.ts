@@ -308,7 +308,10 @@ describe('the configuration', () => {
   it('has no flag for a secret, since everybody can read a command line', () => {
     const secrets = listSettings().filter(({ secret }) => secret);
 
-    expect(secrets.map(({ path }) => path)).to.deep.equal(['tracing.headers']);
+    expect(secrets.map(({ path }) => path)).to.deep.equal([
+      'tracing.headers',
+      'approvals.webhooks',
+    ]);
     expect(configFlags().map(({ flags }) => flags)).to.not.include('--tracing-headers <list>');
   });
 

@@ -146,7 +146,9 @@ describe('webhooks', () => {
     expect(pauses[2]).to.be.at.least(4);
     const outcome = (name: 'delivered' | 'retried' | 'given-up') =>
       metrics.counted('sandpool_webhook_messages_total', { outcome: name });
-    expect([outcome('delivered'), outcome('retried'), outcome('given-up')]).to.deep.equal([1, 3, 0]);
+    expect([outcome('delivered'), outcome('retried'), outcome('given-up')]).to.deep.equal([
+      1, 3, 0,
+    ]);
   });
 
   it('that hang are given up after a while, told again, and keep nothing from others', async () => {
@@ -199,7 +201,8 @@ describe('webhooks', () => {
     under.webhooks.note(anApproval('a', under.clock.now()));
     await under.until(() => deadLetters(under).length === 1, 'it is given up', 30_000);
 
-    const [{ address, deadLetters: letters = [] } = {}] = under.webhooks.report();
+    const [report] = under.webhooks.report();
+    const { address, deadLetters: letters } = report!;
     expect(address).to.equal(new URL(receiver.url).origin);
     expect(letters[0]?.problem).to.equal('not reached: ECONNREFUSED');
     const told = JSON.stringify([under.log, under.webhooks.report()]);

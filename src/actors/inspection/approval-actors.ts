@@ -54,7 +54,9 @@ const inspectApproval = (
     status: record.status,
     context: fields({ leading: leads, askedAt: moment(askedAt) }),
     deadlines:
-      deadline === undefined ? [] : [{ what: 'its time is over, or that is seen to', at: deadline }],
+      deadline === undefined
+        ? []
+        : [{ what: 'its time is over, or that is seen to', at: deadline }],
     why: [
       ...(leads ? [] : ['another replica sees to its end; this one follows']),
       ...descriptionOf(state),

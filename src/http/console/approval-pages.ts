@@ -99,7 +99,7 @@ export const approvalPages = ({
 };
 
 const MOST = 100_000;
-/** Of other requests nothing that is there already is shown, so that nothing is read. */
+/** Lists the methods that change what is there: of others nothing is read. */
 const SHOWN_BEFORE: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
 const loginAgain = (id: string): string => `/console/login?next=${LIST}/${id}`;

@@ -94,7 +94,7 @@ export interface FieldChange {
   readonly after: string;
 }
 
-/** Of one body; the rest is in the request alone. */
+/** Fields of one body that are listed; the rest is in the request alone. */
 const MOST_FIELDS = 500;
 
 export interface FieldChanges {

@@ -107,7 +107,7 @@ export const passOf = async (
 };
 
 /**
- * What another tenant has is as the operation refuses it: nobody is asked about it, or learns
+ * Has the operation refuse what another tenant has: nobody is asked about it, or learns
  * whether it is there.
  */
 const ofAnother = (row: Route, { query, params }: AnyRequest, caller: Caller): Refusal => {

@@ -4,7 +4,7 @@ import type { Caller } from '../../model/tenant.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
 import type { ProcessAsk } from './process-request.ts';
 
-/** What goes over the connection of a process, as the requests that it stands for. */
+/** Lists the requests that the messages of a process's connection stand for. */
 const STANDS_FOR = [
   { operation: 'followProcess', method: 'GET', end: 'output' },
   { operation: 'writeToProcess', method: 'POST', end: 'stdin' },

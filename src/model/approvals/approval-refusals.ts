@@ -98,7 +98,7 @@ export const tooLargeToApprove = (limit: number): Refusal =>
     `a request that waits for a person has a body of at most ${limit} bytes`,
   );
 
-/** What was approved is for another thing than the one that has the name by now. */
+/** Refuses what was approved for another thing than the one that has the name by now. */
 export const madeAnew = (): Refusal =>
   new Refusal(
     'CONFLICT',

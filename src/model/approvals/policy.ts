@@ -79,7 +79,7 @@ export const parseRule = (text: string): PolicyRule | string => {
   return faultAmong(rule) ?? rule;
 };
 
-/** What it names and never holds for: whoever wrote it believes that it does. */
+/** Finds what it names and never holds for: whoever wrote it believes that it does. */
 const faultAmong = (rule: PolicyRule): string | undefined => {
   const all = Object.entries(HELD_OPERATIONS).map(([operation, asked]) => {
     const [method = '', path = ''] = asked.split(' ');

@@ -65,7 +65,7 @@ export class LoginLimits {
     await this.#countAll([[`login-link/${address}`, ...ATTEMPTS_OF_ADDRESS]]);
   }
 
-  /** Counts a login that begins at a provider, by browser or by address; refuses as `count` does. */
+  /** Counts a login that begins at a provider, by browser or address; refuses as `count` does. */
   async countBegun({ address, device }: LoginSource): Promise<void> {
     const known = this.#deviceIn(AT_PROVIDER, device);
     const own = known === undefined ? address : `device ${hashOf(known)}`;

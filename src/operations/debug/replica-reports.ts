@@ -1,7 +1,7 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
-import type { WebhookReport } from '../../contracts/webhook-report.ts';
+import type { WebhookReport } from '../../model/approvals/webhook-report.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { DriverReport, QueuesReport, ReflectorsReport } from './debug-operations.ts';
 

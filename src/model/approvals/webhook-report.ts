@@ -1,4 +1,4 @@
-/** How a replica stands with one webhook, for whoever looks inside. */
+/** Tells how a replica stands with one webhook, for whoever looks inside. */
 export interface WebhookReport {
   /** The origin alone: a path may be as good as a password. */
   readonly address: string;
@@ -8,7 +8,7 @@ export interface WebhookReport {
   readonly deadLetters: readonly DeadLetter[];
 }
 
-/** A message that no receiver took in time. */
+/** Is a message that no receiver took in time. */
 export interface DeadLetter {
   readonly id: string;
   readonly event: string;
@@ -16,6 +16,6 @@ export interface DeadLetter {
   /** When it was given up, in ms. */
   readonly at: number;
   readonly attempts: number;
-  /** What the last attempt met with. */
+  /** Says what the last attempt met with. */
   readonly problem: string;
 }
