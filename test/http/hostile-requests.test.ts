@@ -149,6 +149,7 @@ describe('requests made from the document', function () {
         tenant: 'team-blue',
         argv: [processId === ENDED ? 'echo' : 'cat'],
         stdin: true,
+        ...(processId === LIVING[0] ? { tty: { cols: 80, rows: 24 } } : {}),
       });
   };
 
