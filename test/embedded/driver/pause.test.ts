@@ -1,13 +1,9 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { NotJoinable, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
-import { SpawnerLink, type LinkEvents } from '../../../src/embedded/driver/spawner-link.ts';
-import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
-import { systemClock } from '../../../src/embedded/system-clock.ts';
 import type { InstanceRecord } from '../../../src/model/sandbox.ts';
 import { aClaim } from '../../support/builders/instance-orders.ts';
-import { quietLog } from '../../support/fakes/quiet-log.ts';
-import { buildLauncher, SPAWNER_COMMAND } from '../../support/harness/a-spawned-driver.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
@@ -109,20 +105,6 @@ describe('a paused sandbox on this machine', function () {
       await isAsItsRecordSays(asked);
     });
 
-  for (const turns of [0, 1, 5])
-    it(`is as its record says where the daemon is gone as it is paused (${turns})`, async () => {
-      const link = new SpawnerLink(
-        await connectSpawner({ dataDir: spawned.dataDir, command: SPAWNER_COMMAND }),
-        { clock: systemClock(), log: quietLog, events: UNHEARD },
-      );
-      const asked = paused();
-      asked.catch(() => undefined);
-      for (let turn = 0; turn < turns; turn += 1) await aTurn();
-      // This takes the spawner over; then the driver comes back, as another daemon would.
-      await link.greet(spawned.config);
-      await isAsItsRecordSays(asked);
-    });
-
   it('may be paused again, and told to go on again', async () => {
     const once = await paused();
     const again = await spawned.driver.amend(record.id, { pausedAt: 1 }, once.revision);
@@ -134,14 +116,6 @@ describe('a paused sandbox on this machine', function () {
 });
 
 const aTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-
-const UNHEARD: LinkEvents = {
-  fact: () => {},
-  silent: () => {},
-  back: () => {},
-  givenUp: () => {},
-  lost: () => {},
-};
 
 /** The processes of a sandbox whose cgroup the kernel says to be frozen. */
 const frozenProcesses = (id: string): readonly string[] =>
