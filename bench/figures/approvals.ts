@@ -93,7 +93,10 @@ const heldCalls = async (bench: Bench, daemon: Daemon): Promise<Measure> => {
         method: 'POST',
         path,
         key,
-        body: JSON.stringify({ name: `held-${n}` }),
+        body: JSON.stringify({
+          name: `held-${n}`,
+          ...(path === '/envs' ? { templateRef: { name: 'default' } } : {}),
+        }),
       })),
     );
   const side = (path: string) => async (): Promise<number> => {
