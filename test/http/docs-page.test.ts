@@ -1,23 +1,9 @@
 import { expect } from 'chai';
-import { existsSync } from 'node:fs';
-import { chromium, type Browser } from 'playwright-core';
+import type { Browser } from 'playwright-core';
+import { aChromium, noChromium } from '../support/harness/a-chromium.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { documentedOperations } from '../support/harness/documented-answers.ts';
 import { aServer, type TestServer } from './a-server.ts';
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  existsSync,
-);
-/** It looks for nothing of its own on the network. */
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 describe('GET /docs', () => {
   let server: TestServer;
@@ -66,9 +52,9 @@ describe('GET /docs', () => {
 
   for (const base of ['', '/v1']) {
     it(`shows every operation in a browser under ${base}/docs, which asks nobody else and breaks no rule`, async function () {
-      if (!CHROMIUM) return skipBecause(this, 'there is no Chromium here');
+      if (noChromium) return skipBecause(this, noChromium);
       this.timeout(60_000);
-      const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+      const browser = await aChromium();
       try {
         const { shown, elsewhere, complaints } = await look(
           browser,
@@ -88,9 +74,9 @@ describe('GET /docs', () => {
   }
 
   it('lets a reader try an operation with a key', async function () {
-    if (!CHROMIUM) return skipBecause(this, 'there is no Chromium here');
+    if (noChromium) return skipBecause(this, noChromium);
     this.timeout(60_000);
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    const browser = await aChromium();
     try {
       const page = await browser.newPage();
       await page.goto(`http://127.0.0.1:${server.port}/docs`);
