@@ -100,23 +100,29 @@ export class WebhookQueue {
 
   #pump(): void {
     while (this.#sending.size < MOST_AT_ONCE) {
-      const message = this.#waiting.shift();
-      if (!message) return;
-      const sending = new AbortController();
-      this.#sending.add(sending);
-      this.#attempt(message, sending)
-        .then((problem) => {
-          this.#sending.delete(sending);
-          if (problem !== undefined && !this.#over) this.#again(message, problem);
-          this.#pump();
-        })
-        .catch((error: unknown) => {
-          this.#deps.log.error({ error }, 'a webhook threw');
-        });
+      const delivery = this.#waiting.shift();
+      if (!delivery) return;
+      void this.#deliver(delivery);
     }
   }
 
-  /** Resolves with what was in the way; undefined: the receiver has it. Never rejects. */
+  /** Has one place of those that send; whatever comes of it, the place is free again. */
+  async #deliver(delivery: Delivery): Promise<void> {
+    const sending = new AbortController();
+    this.#sending.add(sending);
+    let problem: string | undefined;
+    try {
+      problem = await this.#attempt(delivery, sending);
+    } catch (error) {
+      this.#deps.log.error({ error }, 'a webhook threw');
+      problem = 'it could not be tried';
+    }
+    this.#sending.delete(sending);
+    if (problem !== undefined && !this.#over) this.#again(delivery, problem);
+    this.#pump();
+  }
+
+  /** Resolves with what was in the way; undefined: the receiver has it. */
   async #attempt({ message }: Delivery, sending: AbortController): Promise<string | undefined> {
     const mark = this.#markOf(message);
     const kind = await this.#open(mark);
