@@ -328,10 +328,13 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
         image: of().image,
         resources: { limits: { cpu: '100m', memory: '64Mi' } },
       });
-      const listed = (await tenant().get('/sandboxpools?limit=200')).json.items?.find(
-        (item) => item['name'] === pool,
-      );
-      expect(listed?.['status']).to.be.an('object').that.does.not.have.property('template');
+      await eventually(async () => {
+        const { items = [] } = (await tenant().get('/sandboxpools?limit=200')).json;
+        const listed = items.find((item) => item['name'] === pool);
+        if (listed)
+          expect(listed['status']).to.be.an('object').that.does.not.have.property('template');
+        return listed !== undefined;
+      }, 'another replica lists it');
     });
 
     it('start what was asked for last', async () => {

@@ -225,7 +225,7 @@ export const spawnerPid = (dataDir: string): number | undefined => {
       if (
         readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('sandpool-spawne') &&
         readdirSync(`/proc/${pid}/fd`).some(
-          (fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === join(dataDir, 'spawner.lock'),
+          (fd) => targetOf(`/proc/${pid}/fd/${fd}`) === join(dataDir, 'spawner.lock'),
         )
       )
         return Number(pid);
@@ -234,6 +234,15 @@ export const spawnerPid = (dataDir: string): number | undefined => {
     }
   }
   return undefined;
+};
+
+/** Undefined for a descriptor that was closed meanwhile. */
+const targetOf = (link: string): string | undefined => {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return undefined;
+  }
 };
 
 const strike = async (daemon: DaemonUnderTest, victim: Victim): Promise<void> => {

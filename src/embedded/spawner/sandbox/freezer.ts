@@ -42,6 +42,7 @@ export const freeze = async (folders: readonly string[]): Promise<void> => {
     }
     await sleep(LOOK_MS);
     if (!isFrozen(folders)) throw new Error('it was told to go on meanwhile');
+    write(folders, { v2: '1', v1: 'FROZEN' });
   }
 };
 
