@@ -249,7 +249,7 @@ describe('the index of sandboxes', () => {
     const found = (...told: readonly Placement[]): string | undefined => {
       const index = known(...told);
       index.remove('first');
-      return index.findByIdempotencyKey('key');
+      return index.claimMarks.find('key');
     };
     // Its process was heard to be gone before its record said why.
     const gone = { ...first, status: 'Stopping' as const };
@@ -258,7 +258,7 @@ describe('the index of sandboxes', () => {
       [first, givenBack],
       [first, gone, givenBack],
     ])
-      expect(known(...told).findByIdempotencyKey('key')).to.equal(undefined);
+      expect(known(...told).claimMarks.find('key')).to.equal(undefined);
     for (const told of [
       [first, givenBack, later],
       [first, later, givenBack],

@@ -41,6 +41,58 @@ describe('requests that wait for a person', () => {
     approvalIdOf(await run());
   });
 
+  it('are told the sandbox that they claimed, as long as the answer may have been missed', async () => {
+    const { server, approve, operations } = await start('require operation=claimSandbox');
+    await server.tenant.post('/sandboxpools', A_POOL);
+    const ask = () => server.tenant.post('/sandboxes', { poolName: 'web' });
+    await approve(approvalIdOf(await ask()));
+
+    const first = await ask();
+    const again = await ask();
+
+    expect([again.status, again.text]).to.deep.equal([201, first.text]);
+    expect(again.headers['idempotency-replayed']).to.equal('true');
+    expect(operations.sandboxes.size).to.equal(1);
+  });
+
+  it('are open until the answer is kept, so that who missed it finds it', async () => {
+    const { server, approve, operations, records } = await start('require operation=createPool');
+    const ask = () => server.tenant.post('/sandboxpools', A_POOL);
+    const id = approvalIdOf(await ask());
+    await approve(id);
+    let keep: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      keep = resolve;
+    });
+    const { requests } = operations;
+    operations.kept = {
+      ...requests,
+      keepAnswer: async (...call) => {
+        await held;
+        await requests.keepAnswer(...call);
+      },
+    };
+
+    expect((await ask()).status).to.equal(201);
+    expect(records.records.get(id)?.use).to.include({ settled: false });
+    keep();
+    await eventually(() => records.records.get(id)?.use?.settled === true, 'it is settled');
+  });
+
+  it('claim what they waited for, also with an Idempotency-Key', async () => {
+    const { server, approve, parts } = await start('require operation=claimSandbox');
+    await server.tenant.post('/sandboxpools', A_POOL);
+    const claim = server.tenant.post(
+      '/sandboxes?waitApprovalSeconds=60',
+      { poolName: 'web', waitTimeoutSeconds: 1 },
+      { headers: { 'Idempotency-Key': 'k' } },
+    );
+    await eventually(() => parts.mirror.count('pending') === 1, 'it waits');
+    await approve(parts.mirror.oldest('pending', 1)[0]?.id ?? '');
+
+    expect((await claim).status).to.equal(201);
+  });
+
   it('tell what they are, until when, and what to do', async () => {
     const { server } = await start('require operation=createPool');
 

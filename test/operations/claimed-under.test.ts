@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import {
   IdempotentRequest,
@@ -170,6 +171,38 @@ describe('a claim under an Idempotency-Key', () => {
         true,
       ]);
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
+    });
+
+    it('and claims nothing anew under a grant where what an earlier one claimed is over', async () => {
+      const { claimMarked, coordination, supervisor, clock } = await opened(2);
+      const { view } = await claimMarked();
+      await coordination.giveUpRequest(MARK, OWNER);
+      supervisor.send(view.id, { type: 'END', reason: 'deleted', now: clock.now() });
+      await eventually(() => supervisor.sandbox(view.id) === undefined, 'closed');
+      const opening = new IdempotentRequest(coordination, MARK, OWNER);
+      opening.mayBeDone = true;
+
+      expect(await rejection(claimMarked({ opening }))).to.be.instanceOf(EffectIsOver);
+      await opening.giveUp();
+      expect((await claimMarked()).view.id).not.to.equal(view.id);
+    });
+
+    it('nor where a replica that is gone may have claimed what is gone', async () => {
+      const { claimMarked, coordination, pool, supervisor } = await opened();
+      const left = async (instance: string) => {
+        const opening = new IdempotentRequest(
+          { ...coordination, openRequest: async () => ({ kind: 'new', instance }) as const },
+          MARK,
+          OWNER,
+        );
+        opening.mayBeDone = true;
+        return await claimMarked({ opening, waitMs: 1 });
+      };
+      const gone = '0198c9b0-0000-7000-8000-000000000001';
+      expect(await rejection(left(gone))).to.be.instanceOf(EffectIsOver);
+
+      const idle = supervisor.index.nextIdle(pool.uid, '') ?? '';
+      expect((await left(idle)).view.id).to.equal(idle);
     });
 
     it('also where it is refused, and then it is to be given up', async () => {

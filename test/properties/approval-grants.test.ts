@@ -18,6 +18,7 @@ const FATES = [
   'once the use is noted',
   'the note has an unknown outcome',
   'once the effect is there',
+  'once the answer is made',
   'before the end is noted',
   'refused',
 ] as const;
@@ -94,9 +95,11 @@ class World {
           if (this.#fate === 'refused') throw new Refusal('CONFLICT', 'no');
           if (!this.#isRepeatable || !this.effects.includes(id)) this.effects.push(id);
           this.#falls('once the effect is there');
-          if (this.#fate === 'before the end is noted') this.records.away = true;
         },
       });
+      this.#falls('once the answer is made');
+      if (this.#fate === 'before the end is noted') this.records.away = true;
+      if (this.#isRepeatable) await grant.settle();
     } catch (error) {
       if (!(error instanceof Killed || error instanceof OutcomeUnknown || error instanceof Refusal))
         throw error;

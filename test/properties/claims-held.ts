@@ -104,6 +104,7 @@ export const aClaimWorld = async () => {
               opensItself: true,
               earlier: undefined,
               pendingOutcome: () => pendingRequests.settled({ key, body: 'body' }),
+              settle: async () => undefined,
               carryOut: async (opening) => ({
                 status: 201,
                 headers: {},

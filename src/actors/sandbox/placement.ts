@@ -1,6 +1,8 @@
+import { RecentSet } from '../../lib/recent-set.ts';
 import { hasPairs, type TextPairs } from '../../model/claim-terms.ts';
 import type { Claim, End, InstanceRecord, SandboxStatus } from '../../model/sandbox.ts';
 import type { PoolCounts } from '../../model/pools/pool.ts';
+import { isKeyed, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import { sameTenant, type Tenant } from '../../model/tenant.ts';
 
 /** Where one instance stands in the indexes. */
@@ -67,6 +69,9 @@ export const countedAs = (placement: Placement): keyof PoolCounts | undefined =>
   }
 };
 
+const keyOf = (mark: RequestFingerprint | undefined): string | undefined =>
+  mark && isKeyed(mark) ? mark.key : undefined;
+
 export const placementOf = (
   record: Pick<
     InstanceRecord,
@@ -87,8 +92,44 @@ export const placementOf = (
   owner: record.claim?.owner ?? record.poolOwner,
   createdAt: record.createdAt,
   claimedAt: record.claim?.claimedAt,
-  mark: (end ?? record.end)?.reason === 'claim-failed' ? undefined : record.claim?.mark?.key,
+  mark: (end ?? record.end)?.reason === 'claim-failed' ? undefined : keyOf(record.claim?.mark),
   metadata: record.claim?.metadata,
   availableAt,
   unreadyAt,
 });
+
+type Marked = Pick<Placement, 'id' | 'mark'>;
+
+/** Claims whose end is remembered. */
+const MOST_ENDED = 10_000;
+
+/** Finds claims by the request under an Idempotency-Key, or under a grant, that they are of. */
+export class ClaimMarks {
+  readonly #byMark = new Map<string, string>();
+  readonly #ended = new RecentSet(MOST_ENDED);
+
+  place(before: Marked | undefined, { id, mark }: Marked): void {
+    if (mark !== undefined) this.#byMark.set(mark, id);
+    else this.#forget(before);
+  }
+
+  end(placement: Marked): void {
+    this.#forget(placement);
+    if (placement.mark !== undefined) this.#ended.add(placement.mark);
+  }
+
+  /** Returns the id of what it claimed, as long as that lives and was not given back. */
+  find(mark: string): string | undefined {
+    return this.#byMark.get(mark);
+  }
+
+  /** Whether what it claimed was seen to end, as far as that is remembered. */
+  hasEnded(mark: string): boolean {
+    return this.#ended.has(mark);
+  }
+
+  #forget(placement: Marked | undefined): void {
+    if (placement?.mark !== undefined && this.#byMark.get(placement.mark) === placement.id)
+      this.#byMark.delete(placement.mark);
+  }
+}

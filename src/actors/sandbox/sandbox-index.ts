@@ -2,7 +2,7 @@ import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { ALL_BUCKETS, IdleSet, longestOf, type FoundIdle } from './idle-set.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { LiveLists, type LiveFilter } from './live-lists.ts';
-import { samePlace, type Placement } from './placement.ts';
+import { ClaimMarks, samePlace, type Placement } from './placement.ts';
 
 export interface LiveCounts {
   readonly byStatus: ReadonlyMap<SandboxStatus, number>;
@@ -31,10 +31,10 @@ interface PoolIndex {
  * ever searched. Lists are by claimedAt, else createdAt.
  */
 export class SandboxIndex {
+  readonly claimMarks = new ClaimMarks();
   readonly #placements = new Map<string, Placement>();
   readonly #pools = new Map<string, PoolIndex>();
   readonly #lists = new LiveLists((id) => this.#placements.get(id));
-  readonly #byFingerprint = new Map<string, string>();
   readonly #byNamespace = new Map<string, number>();
 
   get size(): number {
@@ -50,8 +50,7 @@ export class SandboxIndex {
     const before = this.#placements.get(next.id);
     if (before && samePlace(before, next)) return before;
     this.#placements.set(next.id, next);
-    if (next.mark !== undefined) this.#byFingerprint.set(next.mark, next.id);
-    else this.#forgetMark(before);
+    this.claimMarks.place(before, next);
     if (before) this.#removeFromPool(before);
     this.#addToPool(next);
     this.#lists.move(before, next);
@@ -63,7 +62,7 @@ export class SandboxIndex {
     const before = this.#placements.get(id);
     if (!before) return undefined;
     this.#placements.delete(id);
-    this.#forgetMark(before);
+    this.claimMarks.end(before);
     this.#removeFromPool(before);
     this.#lists.move(before, undefined);
     this.#recount(before, undefined);
@@ -208,14 +207,6 @@ export class SandboxIndex {
     return this.#placements.get(newest)?.claimedAt ?? 0;
   }
 
-  /**
-   * Finds what a request with an Idempotency-Key claimed, as long as it lives and was not given
-   * back.
-   */
-  findByIdempotencyKey(mark: string): string | undefined {
-    return this.#byFingerprint.get(mark);
-  }
-
   /** A page of ids, newest first, and how many there are. */
   list(
     filter: LiveFilter,
@@ -237,11 +228,6 @@ export class SandboxIndex {
       return total > 0 ? [[status, total] as const] : [];
     });
     return { byStatus: new Map(byStatus), byNamespace: new Map(this.#byNamespace) };
-  }
-
-  #forgetMark(before: Placement | undefined): void {
-    if (before?.mark !== undefined && this.#byFingerprint.get(before.mark) === before.id)
-      this.#byFingerprint.delete(before.mark);
   }
 
   #addToPool(placement: Placement): void {

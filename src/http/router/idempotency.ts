@@ -43,6 +43,8 @@ export interface MarkedRequest {
   /** Resolves once it is known what the request did, where it was refused before that. */
   readonly pendingOutcome: () => Promise<void> | undefined;
   readonly carryOut: (opening: IdempotentRequest) => Promise<WrittenAnswer>;
+  /** Called once its answer is kept, or never will be. Never rejects. */
+  readonly settle: () => Promise<void>;
 }
 
 const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
@@ -62,7 +64,10 @@ export const answerOnce = async (
   } catch (error) {
     if (!(error instanceof RequestNotNew)) throw error;
     const { opened } = error;
-    if (opened.kind === 'answered') return replayed(readKept(opened.answer, mark, credential));
+    if (opened.kind === 'answered') {
+      await request.settle();
+      return replayed(readKept(opened.answer, mark, credential));
+    }
     throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
   }
 };
@@ -79,12 +84,16 @@ const answerOpening = async (
     const found = request.opensItself ? undefined : await openAndFind(request, opening);
     const answer = found ?? (await request.carryOut(opening));
     const text = answer.status < 300 ? writeKept(answer, mark, request.credential) : undefined;
-    if (text === undefined || !IdempotentRequest.canKeep(text)) return answer;
+    if (text === undefined || !IdempotentRequest.canKeep(text)) {
+      await request.settle();
+      return answer;
+    }
     kept = true;
     // Where it can't be kept it is given all the same: what it tells of is done.
-    const keeping = opening
-      .keep(text)
-      .catch((error: unknown) => log.warn({ error }, 'answer not kept'));
+    const keeping = opening.keep(text).then(
+      () => request.settle(),
+      (error: unknown) => log.warn({ error }, 'answer not kept'),
+    );
     if (!effectTells) await keeping;
     return found || opening.foundEarlier ? replayed(answer) : answer;
   } finally {

@@ -1,3 +1,4 @@
+import { ApprovalUsed } from '../../model/approvals/approval-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Context } from '../server/context.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
@@ -42,7 +43,7 @@ export const answerMarked = async (
   });
   const { earlier } = row;
   const credential = String(context.req.headers['service-api-key']);
-  const answer = await answerOnce(deps, {
+  return await answerOnce(deps, {
     mark,
     caller,
     credential,
@@ -57,20 +58,21 @@ export const answerMarked = async (
     carryOut: async (opening) => {
       // One that only asks must find what an earlier request did first.
       if (pass.asks && row.opensItself === true) await opening.open();
-      return written(
-        await pass.use(() =>
-          carryOut(row, deps, {
-            ...request,
-            mark,
-            opening,
-            seed: () => seedOf(mark, credential),
-          }),
-        ),
-      );
+      const work = (mayBeDone: boolean): Promise<Answer> | Answer => {
+        opening.mayBeDone = mayBeDone;
+        const seed = (): Buffer => seedOf(mark, credential);
+        return carryOut(row, deps, { ...request, mark, opening, seed });
+      };
+      try {
+        return written(await pass.use(({ mayBeDone }) => work(mayBeDone)));
+      } catch (error) {
+        // What used the grant may have kept its answer.
+        if (error instanceof ApprovalUsed && !opening.isOpen) await opening.open();
+        throw error;
+      }
     },
+    settle: () => pass.settle(),
   });
-  if (answer.headers['Idempotency-Replayed'] !== undefined) await pass.settle();
-  return answer;
 };
 
 /** One of the places that the gate has, unless the operation mostly waits. */

@@ -1,3 +1,4 @@
+import type { EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { Answer } from './route.ts';
 
 /** Says how a request goes on once the gate has looked at it. */
@@ -6,7 +7,10 @@ export interface Pass {
   readonly asks: boolean;
   /** The name under which the effect of a grant is carried out. */
   readonly key: string | undefined;
-  readonly use: (work: () => Promise<Answer> | Answer) => Promise<Answer> | Answer;
+  readonly use: (
+    work: (use: EffectUnderGrant) => Promise<Answer> | Answer,
+  ) => Promise<Answer> | Answer;
+  /** Notes that what was done can be told by its answer from now on. */
   readonly settle: () => Promise<void>;
 }
 
@@ -14,6 +18,6 @@ export interface Pass {
 export const FREE: Pass = {
   asks: false,
   key: undefined,
-  use: (work) => work(),
+  use: (work) => work({ mayBeDone: false }),
   settle: async () => undefined,
 };

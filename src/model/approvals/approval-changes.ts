@@ -46,9 +46,17 @@ export const used = (record: ApprovalRecord, now: number, settled: boolean): Cha
   use: { at: record.use?.at ?? now, attempt: (record.use?.attempt ?? 0) + 1, settled },
 });
 
-/** Notes that the effect of a grant is there, or is never tried again. */
-export const settled = (record: ApprovalRecord): Change =>
-  record.use ? { ...withoutContent(record), use: { ...record.use, settled: true } } : record;
+/**
+ * Notes that the effect of a grant is there, or is never tried again. `answeredAt`: since when its
+ * answer is there to be missed.
+ */
+export const settled = (record: ApprovalRecord, answeredAt?: number): Change =>
+  record.use
+    ? {
+        ...withoutContent(record),
+        use: { ...record.use, at: answeredAt ?? record.use.at, settled: true },
+      }
+    : record;
 
 /** Gives back a grant whose first attempt was refused and had no effect. */
 export const givenBack = ({ use: _use, ...record }: ApprovalRecord): Change => ({

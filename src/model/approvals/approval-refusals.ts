@@ -111,10 +111,24 @@ export const sessionOver = (id: string): Refusal =>
     detail: { approvalId: id },
   });
 
-/** `id`: of the approval that was used. */
-export const approvalUsed = (id: string): Refusal =>
-  new Refusal(
-    'CONFLICT',
-    'this was approved and used a moment ago; look what came of it before you ask again',
-    { detail: { approvalId: id } },
-  );
+/** Says that the grant is used up: what came of that may be known by its answer. */
+export class ApprovalUsed extends Refusal {
+  /** `id`: of the approval. */
+  constructor(id: string) {
+    super(
+      'CONFLICT',
+      'this was approved and used a moment ago; look what came of it before you ask again',
+      { detail: { approvalId: id } },
+    );
+  }
+}
+
+/** Refuses a second effect where the first one may have come and gone. */
+export class EffectIsOver extends Refusal {
+  constructor() {
+    super(
+      'CONFLICT',
+      'what was approved was done, and is over by now; nothing was done again, ask anew',
+    );
+  }
+}

@@ -56,6 +56,7 @@ export interface ApprovalPrincipal extends Tenant {
 
 /** How a grant for one effect was used. */
 export interface GrantUse {
+  /** When the first one set out to, or when the answer was there. */
   readonly at: number;
   /** Counts those who set out to bring the effect about, one after another. */
   readonly attempt: number;

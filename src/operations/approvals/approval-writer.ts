@@ -14,13 +14,16 @@ export const expireApproval =
     );
   };
 
-/** Notes that the effect of a grant is there, or that nobody tries to bring it about again. */
+/**
+ * Notes that the effect of a grant is there, or that nobody tries to bring it about again.
+ * `answeredAt`: of its answer, where there is one.
+ */
 export const settleApproval =
-  (mirror: Amending) =>
+  (mirror: Amending, answeredAt?: number) =>
   async (id: string, permitted?: () => boolean): Promise<void> => {
     await mirror.amend(
       id,
-      (record) => (record.use?.settled === false ? settled(record) : undefined),
+      (record) => (record.use?.settled === false ? settled(record, answeredAt) : undefined),
       permitted,
     );
   };

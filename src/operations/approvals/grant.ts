@@ -3,7 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import { givenBack, isExpired, used } from '../../model/approvals/approval-changes.ts';
-import { approvalUsed, sessionOver } from '../../model/approvals/approval-refusals.ts';
+import { ApprovalUsed, EffectIsOver, sessionOver } from '../../model/approvals/approval-refusals.ts';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { settleApproval } from './approval-writer.ts';
 
@@ -14,6 +14,11 @@ export interface GrantDeps {
   readonly log: Log;
 }
 
+export interface EffectUnderGrant {
+  /** Somebody set out to bring it about before: it may be there, or may have been. */
+  readonly mayBeDone: boolean;
+}
+
 /** How the effect of a grant is brought about. */
 export interface GrantedWork<T> {
   /**
@@ -21,7 +26,7 @@ export interface GrantedWork<T> {
    * is tried once, whatever comes of it.
    */
   readonly isRepeatable: boolean;
-  readonly carryOut: () => Promise<T> | T;
+  readonly carryOut: (use: EffectUnderGrant) => Promise<T> | T;
   /** Whether the error says that there was no effect, and never will be. */
   readonly hadNoEffect: (error: unknown) => boolean;
 }
@@ -47,33 +52,36 @@ export class Grant {
 
   /**
    * Uses the grant up and brings its effect about. The note that it is used is durable first; what
-   * died between the two is repeated under the same id, so that the effect is there once. Refuses
-   * with CONFLICT where another request used it.
+   * died between the two is repeated under the same id, so that the effect is there once. What can
+   * be repeated is to be settled once its answer is kept. Refuses with CONFLICT where another
+   * request used it.
    */
   async use<T>({ isRepeatable, carryOut, hadNoEffect }: GrantedWork<T>): Promise<T> {
     if (!this.isForOnce) {
       await this.#requireStanding();
-      return await carryOut();
+      return await carryOut({ mayBeDone: false });
     }
     const taken = await this.#take(isRepeatable);
-    let answer: T;
+    // One that took over does not know what came of the first attempt.
+    const isFirst = taken.use?.attempt === 1;
     try {
-      answer = await carryOut();
+      return await carryOut({ mayBeDone: !isFirst });
     } catch (error) {
-      // One that took over does not know what came of the first attempt.
-      if (isRepeatable && taken.use?.attempt === 1 && hadNoEffect(error))
-        await this.#giveBack(taken);
+      if (error instanceof EffectIsOver) await this.settle();
+      else if (isRepeatable && isFirst && hadNoEffect(error)) await this.#giveBack(taken);
       throw error;
     }
-    if (isRepeatable) await this.settle();
-    return answer;
   }
 
-  /** Notes that the effect is there. Never rejects: a repetition finds the effect, too. */
+  /**
+   * Notes that the effect is there, and its answer known. Never rejects: a repetition finds the
+   * effect, too.
+   */
   async settle(): Promise<void> {
     if (!this.isForOnce) return;
     try {
-      await settleApproval(this.#deps.mirror)(this.id);
+      const { mirror, clock } = this.#deps;
+      await settleApproval(mirror, clock.now())(this.id);
     } catch (error) {
       this.#deps.log.warn({ id: this.id, error }, 'use of an approval not settled');
     }
@@ -91,10 +99,10 @@ export class Grant {
     const taken = await this.#deps.mirror.amend(this.id, (record) => {
       const isGranted = record.status === 'approved' && !isExpired(record, now);
       const isLeft = isRepeatable && record.use?.settled === false;
-      if (!isGranted && !isLeft) throw approvalUsed(this.id);
+      if (!isGranted && !isLeft) throw new ApprovalUsed(this.id);
       return used(record, now, !isRepeatable);
     });
-    if (!taken) throw approvalUsed(this.id);
+    if (!taken) throw new ApprovalUsed(this.id);
     return taken;
   }
 

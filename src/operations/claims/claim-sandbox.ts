@@ -62,9 +62,10 @@ const claimUnderKey = (deps: Deps): Claims => {
   return async (caller, request, signal) => {
     const { opening } = request;
     if (!opening) return await claim(caller, request, signal);
-    // One that waits is in flight meanwhile; else it is opened by the admission, unless something
-    // of an earlier one is known.
-    const early = (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
+    // One that waits is in flight meanwhile; else it is opened by the admission, unless it is open
+    // or something of an earlier one is known.
+    const early =
+      opening.isOpen || (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
     const found = early ? await openAndFind(deps, caller, opening) : undefined;
     if (found) return { of: 'earlier', sandbox: found };
     try {

@@ -2,7 +2,8 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { Caller, Tenant } from '../../model/tenant.ts';
 import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../views.ts';
-import { findClaimByKey, type FindClaimDeps } from './find-claim-by-key.ts';
+import { EffectIsOver } from '../../model/approvals/approval-refusals.ts';
+import { findClaimByKey, mayHaveClaimed, type FindClaimDeps } from './find-claim-by-key.ts';
 import type { IdempotentRequest, NewRequest } from '../requests/idempotent-request.ts';
 
 /** Opens the request; returns what an earlier one under its key claimed. */
@@ -37,5 +38,7 @@ const findEarlier = async (
 ): Promise<SandboxView | undefined> => {
   const found = await findClaimByKey(deps)(owner, opening.mark, instance);
   opening.foundEarlier = found !== undefined;
+  if (!found && opening.mayBeDone && mayHaveClaimed(deps, opening.mark, instance))
+    throw new EffectIsOver();
   return found;
 };

@@ -46,7 +46,7 @@ export const findClaimByKey =
           : unavailable('what an earlier request did can not be told now; repeat the request');
       });
     }
-    const id = supervisor.index.findByIdempotencyKey(mark.key);
+    const id = supervisor.index.claimMarks.find(mark.key);
     const found = id === undefined ? undefined : supervisor.sandbox(id);
     const claim = found?.context.record?.claim;
     if (!found || !claim || !sameTenant(claim.owner, owner)) return undefined;
@@ -60,7 +60,24 @@ export const mayBeClaimedUnder = (
   mark: RequestFingerprint,
 ): boolean =>
   pendingRequests.settled(mark) !== undefined ||
-  supervisor.index.findByIdempotencyKey(mark.key) !== undefined;
+  supervisor.index.claimMarks.find(mark.key) !== undefined ||
+  supervisor.index.claimMarks.hasEnded(mark.key);
+
+/**
+ * Whether an earlier request of the mark may have claimed something that is over, once
+ * `findClaimByKey` found nothing. `instance`: as it was given there.
+ */
+export const mayHaveClaimed = (
+  { supervisor }: Pick<FindClaimDeps, 'supervisor'>,
+  mark: RequestFingerprint,
+  instance: InstanceId | undefined,
+): boolean => {
+  if (supervisor.index.claimMarks.hasEnded(mark.key)) return true;
+  if (instance === undefined) return false;
+  const record = supervisor.sandbox(instance)?.context.record;
+  // Idle it was not claimed, and another's claim stands where this one's would.
+  return record === undefined || record.claim?.mark?.key === mark.key;
+};
 
 /** Never rejects; gives up after a minute. */
 const fenceLater = async (

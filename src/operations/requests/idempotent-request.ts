@@ -41,8 +41,14 @@ export class IdempotentRequest {
   readonly owner: RequestOwner;
   /** Says that the answer is what an earlier request did. */
   foundEarlier = false;
+  /**
+   * An earlier one may have had the effect, of which there is to be one only, even where that is
+   * over by now. Else one of a key that is over may be had anew.
+   */
+  mayBeDone = false;
   readonly #requests: Requests;
   #opened = false;
+  #found: NewRequest | undefined;
 
   constructor(requests: Requests, mark: RequestFingerprint, owner: RequestOwner) {
     this.#requests = requests;
@@ -55,8 +61,12 @@ export class IdempotentRequest {
     return this.#opened;
   }
 
-  /** Opens it by itself. Rejects with RequestNotNew. */
+  /** Opens it by itself, unless that was done. Rejects with RequestNotNew. */
   async open(): Promise<NewRequest> {
+    return (this.#found ??= await this.#open());
+  }
+
+  async #open(): Promise<NewRequest> {
     const opened = await this.#requests.openRequest(this.mark, this.owner);
     return {
       instance: this.took(opened),
