@@ -3,7 +3,11 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import { givenBack, isExpired, used } from '../../model/approvals/approval-changes.ts';
-import { ApprovalUsed, EffectIsOver, sessionOver } from '../../model/approvals/approval-refusals.ts';
+import {
+  ApprovalUsed,
+  EffectIsOver,
+  sessionOver,
+} from '../../model/approvals/approval-refusals.ts';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { settleApproval } from './approval-writer.ts';
 
