@@ -1,5 +1,5 @@
 const POLL_MS = 10;
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 30_000;
 /** What needs no I/O has mostly come about by then. */
 const QUICK_LOOKS = 5;
 

@@ -104,7 +104,7 @@ export const podExecSuite = (
     it('does not wait for background processes that hold the output open', async () => {
       const outcome = await under.exec(pod, ['sh', '-c', 'sleep 976 & echo done']);
       expect(String(outcome.stdout)).to.equal('done\n');
-      expect(outcome.durationMs).to.be.lessThan(5_000);
+      expect(outcome.durationMs).to.be.lessThan(60_000);
       await under.sh(
         pod,
         'kill $(cd /proc; for p in [0-9]*; do tr "\\0" " " 2>/dev/null <$p/cmdline | grep -q "^sleep 976" && echo $p; done)',

@@ -92,7 +92,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
       command: 'echo early; echo too >&2; sleep 4001 & sleep 4002 & sleep 4003',
       timeoutSeconds: 1,
     });
-    expect(performance.now() - startedAt).to.be.within(900, 4_000);
+    expect(performance.now() - startedAt).to.be.within(900, 30_000);
     expect(answer.status).to.equal(200);
     expect(answer.json).to.include({
       stdout: 'early\n',

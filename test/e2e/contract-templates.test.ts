@@ -137,8 +137,8 @@ describe("the contract: templates of one's own", () => {
     const id = await claim(client, 'brief', { idleTimeout: '10m' });
     const startedAt = performance.now();
     while ((await client.post(`/sandboxes/${id}/exec`, { command: 'sleep 0.2' })).status === 200)
-      expect(performance.now() - startedAt).to.be.below(6_000);
-    expect(performance.now() - startedAt).to.be.within(1_500, 6_000);
+      expect(performance.now() - startedAt).to.be.below(30_000);
+    expect(performance.now() - startedAt).to.be.within(1_500, 30_000);
     const end = await finished(client, id);
     const lived = Date.parse(String(end['terminatedAt'])) - Date.parse(String(end['claimedAt']));
     expect(lived).to.be.at.least(2_000);

@@ -11,7 +11,7 @@ const MIB = 2 ** 20;
 /** Of one sandbox: as the configuration's default has it. */
 const PIDS_MAX = 256;
 /** What a neighbour's echo may take while this machine runs other tests as well. */
-const PATIENCE_MS = 3_000;
+const PATIENCE_MS = 10_000;
 
 interface Flood {
   readonly what: string;

