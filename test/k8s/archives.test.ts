@@ -15,7 +15,7 @@ import {
 } from '../../src/k8s/files/archives/tar-header.ts';
 import { tarParts, type TarPart } from '../../src/k8s/files/archives/tar-parts.ts';
 import { fileScripts, textInput } from '../../src/k8s/files/file-scripts.ts';
-import { SCRIPT_COMMAND } from '../../src/k8s/streams/pod-script.ts';
+import { scriptCommand } from '../../src/k8s/streams/pod-script.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('archives of Pods', () => {
@@ -87,7 +87,7 @@ describe('archives of Pods', () => {
       if (name !== 'tar') symlinkSync(join('/usr/bin', name), join(programs, 'bin', name));
 
     for (const script of ['pack', 'unpack'] as const) {
-      const [, ...args] = SCRIPT_COMMAND.argv;
+      const [, ...args] = scriptCommand().argv;
       const input = Buffer.concat([fileScripts()[script], textInput(Buffer.from('/tmp'))]);
       const env = { PATH: join(programs, 'bin') };
       const { stdout } = spawnSync('/bin/sh', args, { input, env });

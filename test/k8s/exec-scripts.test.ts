@@ -1,10 +1,8 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import {
-  EXEC_SCRIPT,
   execOrder,
-  TERMINAL_ENV_SCRIPT,
-  TERMINAL_SCRIPT,
+  execScripts,
 } from '../../src/k8s/streams/exec-scripts.ts';
 import { TerminalHead, terminalOrder } from '../../src/k8s/streams/terminal-order.ts';
 
@@ -37,9 +35,9 @@ const ofCommand = (
   env: Readonly<Record<string, string>>,
   asked?: Readonly<Record<string, string>>,
 ): string =>
-  printed(EXEC_SCRIPT, [], { env, input: execOrder({ argv: SHOW, env: asked, token: 'token ' }) });
+  printed(execScripts().exec, [], { env, input: execOrder({ argv: SHOW, env: asked, token: 'token ' }) });
 const ofTerminal = (env: Readonly<Record<string, string>>): string =>
-  printed(TERMINAL_SCRIPT, SHOW, { env });
+  printed(execScripts().terminal, SHOW, { env });
 
 describe('the environment inside Pods', () => {
   it('has the LANG of every sandbox in commands, and no TERM', () => {
@@ -79,7 +77,7 @@ describe('the variables of a terminal in a Pod', () => {
       const [file = '', ...args] = shell;
       const { stdout, stderr } = spawnSync(
         file,
-        [...args, '-c', TERMINAL_ENV_SCRIPT, 'sh', 'ready-1', ...shown],
+        [...args, '-c', execScripts().terminalEnv, 'sh', 'ready-1', ...shown],
         { env: { PATH: process.env['PATH'] ?? '' }, input: terminalOrder(HARD) },
       );
       const [pid = '', ready, json = ''] = stdout.toString().split('\n');

@@ -17,12 +17,12 @@ import { FileRefused, type FileProblem } from '../../src/contracts/files.ts';
 import { refusalIn } from '../../src/k8s/files/file-refusals.ts';
 import { fileScripts, textInput, type FileScripts } from '../../src/k8s/files/file-scripts.ts';
 import { readStat, readStats, versionWord } from '../../src/k8s/files/file-stats.ts';
-import { SCRIPT_COMMAND, scriptLines } from '../../src/k8s/streams/pod-script.ts';
+import { scriptCommand, scriptLines } from '../../src/k8s/streams/pod-script.ts';
 
 /** The scripts by themselves, in this machine's shell; test/kubernetes has the whole. */
 describe('the scripts of files', function () {
   this.timeout(60_000);
-  const [shell, ...argv] = SCRIPT_COMMAND.argv;
+  const [shell, ...argv] = scriptCommand().argv;
   const lock = `.sandpool-test-${v7()}`;
   const place = `/dev/shm/${lock}`;
   const folders: string[] = [];

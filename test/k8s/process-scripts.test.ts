@@ -4,14 +4,14 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { v7 } from 'uuid';
 import { processScripts, type ProcessScripts } from '../../src/k8s/processes/process-scripts.ts';
 import { execOrder } from '../../src/k8s/streams/exec-scripts.ts';
-import { SCRIPT_COMMAND, scriptLines } from '../../src/k8s/streams/pod-script.ts';
+import { scriptCommand, scriptLines } from '../../src/k8s/streams/pod-script.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
 /** The scripts by themselves, in this machine's shell; test/kubernetes has the whole. */
 describe('the scripts of processes', function () {
   this.timeout(60_000);
   const room = `.sandpool-test-${v7()}`;
-  const [shell, ...argv] = SCRIPT_COMMAND.argv;
+  const [shell, ...argv] = scriptCommand().argv;
   /** Goes before what a shell runs: it makes files, and has no room for a byte in them. */
   const WITHOUT_ROOM = "trap '' XFSZ; ulimit -f 0\n";
   let circumstances = '';

@@ -1,5 +1,5 @@
 import { ContainerGone, InstanceGone } from '../../contracts/sandbox-driver.ts';
-import { END_SCRIPT } from './exec-scripts.ts';
+import { execScripts } from './exec-scripts.ts';
 import { runScript } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, type PodTarget } from '../sandboxes/pods/pod-presence.ts';
@@ -31,7 +31,7 @@ export const endTree = async (
   target: PodTarget,
   left: Leftover,
 ): Promise<void> => {
-  if ((await runScript(links, target, END_SCRIPT, [left.pid, left.signal])) !== 0)
+  if ((await runScript(links, target, execScripts().end, [left.pid, left.signal])) !== 0)
     links.background(endLater(links, target, left));
 };
 
@@ -44,7 +44,7 @@ const endLater = async (
   for (let attempt = 2; attempt <= MOST_ATTEMPTS && (await links.pause(pauseMs)); attempt++) {
     if (
       (await isOver(links, target)) ||
-      (await runScript(links, target, END_SCRIPT, [pid, signal])) === 0
+      (await runScript(links, target, execScripts().end, [pid, signal])) === 0
     )
       return;
     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);

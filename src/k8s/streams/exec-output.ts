@@ -41,7 +41,7 @@ const NEWLINE = 10;
 /** An exit code and its line end. */
 const LONGEST_CODE = 8;
 
-/** The output of EXEC_SCRIPT, parted into what the script says and what the command printed. */
+/** The output of exec.sh, parted into what the script says and what the command printed. */
 export class ExecOutput {
   readonly #stdout: Kept;
   readonly #stderr: Kept;

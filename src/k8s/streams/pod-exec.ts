@@ -8,7 +8,7 @@ import {
 import type { ChannelSocket } from './channel-socket.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
 import { ExecOutput } from './exec-output.ts';
-import { EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
+import { execOrder, execScripts } from './exec-scripts.ts';
 import {
   openCommand,
   STATUS,
@@ -137,7 +137,7 @@ class Execution {
   async #begin(): Promise<void> {
     // The shell does nothing without its order, which is sent once the Pod was read.
     await this.#open(
-      { argv: ['/bin/sh', '-c', EXEC_SCRIPT, 'sh'], stdin: true },
+      { argv: ['/bin/sh', '-c', execScripts().exec, 'sh'], stdin: true },
       enterWhileLooking,
     );
   }

@@ -1,44 +1,43 @@
 import { readFileSync } from 'node:fs';
 
-/** Ends the text of a script in what is sent to `READ_SCRIPT`. */
+/** Ends the text of a script in what is sent to `read.sh`. */
 const END = '#end';
 
-/**
- * Prints its process id, and runs the script that its input begins with. What it runs comes by its
- * input since the address of a command is in audit logs, and is cut by some proxies.
- */
-const READ_SCRIPT = `echo "$$"
-sandpool_script=
-while IFS= read -r sandpool_line && [ "$sandpool_line" != '${END}' ]; do
-  sandpool_script=$sandpool_script$sandpool_line'
-'
-done
-unset -v sandpool_line
-eval "$sandpool_script"`;
+const FOLDER = new URL('scripts/', import.meta.url);
 
-/** Runs a script that comes by its input. */
-export const SCRIPT_COMMAND = {
-  argv: ['/bin/sh', '-c', READ_SCRIPT, 'sh'],
-  stdin: true,
-  tty: false,
-} as const;
+interface ScriptCommand {
+  readonly argv: readonly [string, string, string, string];
+  readonly stdin: true;
+  readonly tty: false;
+}
+
+let command: ScriptCommand | undefined;
+
+/** Returns the command that runs a script that comes by its input. */
+export const scriptCommand = (): ScriptCommand =>
+  (command ??= {
+    argv: ['/bin/sh', '-c', scriptText(FOLDER, 'read'), 'sh'],
+    stdin: true,
+    tty: false,
+  });
+
+/**
+ * Reads the files of a script, one after the other. Lines that say nothing to the shell are left
+ * out: what is sent is read byte by byte, or part of an address.
+ */
+export const scriptText = (folder: URL, ...names: readonly string[]): string =>
+  names
+    .flatMap((name) => readFileSync(new URL(`${name}.sh`, folder), 'utf8').split('\n'))
+    .map((line) => line.trimStart())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .join('\n');
 
 /** A script as it is sent, before what it reads. */
 export type PodScript = Buffer;
 
-/**
- * Reads the files of a script, one after the other. Lines that say nothing to the shell are left
- * out: what is sent is read byte by byte.
- */
-export const readScript = (folder: URL, ...names: readonly string[]): PodScript => {
-  const lines = names.flatMap((name) =>
-    readFileSync(new URL(`${name}.sh`, folder), 'utf8').split('\n'),
-  );
-  const told = lines
-    .map((line) => line.trimStart())
-    .filter((line) => line !== '' && !line.startsWith('#'));
-  return Buffer.from([...told, END, ''].join('\n'));
-};
+/** Reads a script as `scriptText` does, for `scriptCommand`. */
+export const readScript = (folder: URL, ...names: readonly string[]): PodScript =>
+  Buffer.from(`${scriptText(folder, ...names)}\n${END}\n`);
 
 /** Lines of input for a script; throws where one would be two, or the end of all. */
 export const scriptLines = (...lines: readonly (string | number)[]): Buffer => {

@@ -10,7 +10,7 @@ import { ApiUnreachable, LinkLate } from '../api/api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
-import { SIGNAL_SCRIPT, TERMINAL_ENV_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
+import { execScripts } from './exec-scripts.ts';
 import {
   openCommand,
   RESIZE,
@@ -66,8 +66,8 @@ export const attachToPod = async (
   const command = {
     argv:
       ready === undefined
-        ? ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv]
-        : ['/bin/sh', '-c', TERMINAL_ENV_SCRIPT, 'sh', ready, ...argv],
+        ? ['/bin/sh', '-c', execScripts().terminal, 'sh', ...argv]
+        : ['/bin/sh', '-c', execScripts().terminalEnv, 'sh', ready, ...argv],
     stdin: true,
     tty: true,
   };
@@ -180,7 +180,7 @@ class PodTerminal implements Terminal {
     for (const name of this.#signals) {
       this.#signals.delete(name);
       if (!this.#over && this.#head.pid !== undefined)
-        await runScript(this.#links, this.#target, SIGNAL_SCRIPT, [this.#head.pid, name]);
+        await runScript(this.#links, this.#target, execScripts().signal, [this.#head.pid, name]);
     }
     this.#signalling = false;
   }

@@ -13,7 +13,7 @@ import { endTree } from './end-tree.ts';
 import { openCommand, STATUS, STDERR, STDIN, STDOUT, StatusReader } from './pod-command.ts';
 import type { GatheredAnswer } from './gathered-bytes.ts';
 import type { PodLinks } from './pod-links.ts';
-import { SCRIPT_COMMAND, type PodScript } from './pod-script.ts';
+import { scriptCommand, type PodScript } from './pod-script.ts';
 
 /** The container has no /bin/sh, without which nothing of ours can be run in it. */
 export class NoShell extends Error {
@@ -85,7 +85,7 @@ export class ScriptChannel {
     script: PodScript,
     input: Buffer,
   ): Promise<ScriptChannel> {
-    const opening = openCommand(links, target, SCRIPT_COMMAND);
+    const opening = openCommand(links, target, scriptCommand());
     const socket = await enterWhileLooking(links, target, opening);
     const channel = new ScriptChannel(links, target, socket);
     await channel.#begin(Buffer.concat([script, input]));

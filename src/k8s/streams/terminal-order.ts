@@ -1,5 +1,5 @@
 /**
- * The variables of a terminal as TERMINAL_ENV_SCRIPT reads them, by its own terminal: lines that no
+ * The variables of a terminal as terminal-env.sh reads them, by its own terminal: lines that no
  * terminal cuts or understands. Each begins with what it is: `+` a piece of a variable, `|` one
  * with a line end after it, `%` one in the escapes of printf, `.` the variable is whole, `!` all
  * are. Throws at a NUL.
