@@ -1,18 +1,15 @@
-import type { Mirror } from '../../model/mirror/mirror.ts';
 import { resourceVersionOf } from './api-objects.ts';
 import { PATIENCE_MS, type ReflectorDeps } from './reflector-terms.ts';
+import type { MirrorTrust } from './mirror-trust.ts';
 import type { Waiters } from './reflector-waiters.ts';
 import { isOlder, isShown, versionsNow } from './versions-now.ts';
 
 export interface CatchUpDeps<T> {
   readonly collection: ReflectorDeps<T>;
-  readonly mirror: Mirror<T>;
+  readonly trust: MirrorTrust;
   readonly waiters: Waiters;
   /** Objects of a collection that is compared. */
   readonly mostCompared: number;
-  readonly hasReached: (revision: string) => boolean;
-  /** It is another store's than before, and listed anew. */
-  readonly listsAfresh: () => boolean;
   readonly wentBack: (why: string) => void;
 }
 
@@ -32,28 +29,28 @@ export class CatchUp<T> {
    */
   async caughtUp(deadlineMs: number): Promise<void> {
     const until = performance.now() + deadlineMs;
-    const { api, path } = this.#deps.collection;
-    const before = this.#deps.mirror.revision;
-    if (this.#deps.mirror.size > this.#deps.mostCompared) {
+    const { api, path, mirror } = this.#deps.collection;
+    const before = mirror.revision;
+    if (mirror.size > this.#deps.mostCompared) {
       const revision = resourceVersionOf(await api.list(path, { limit: 1 }, { deadlineMs }));
       if (isOlder(revision, before))
         this.#deps.wentBack(`it went back from revision ${before} to ${revision}`);
-      await this.#deps.waiters.until(() => this.#deps.hasReached(revision), {
+      await this.#deps.waiters.until(() => this.#hasReached(revision), {
         what: `revision ${revision}`,
         deadlineMs: until - performance.now(),
         patienceMs: 0,
       });
       return;
     }
-    const now = await versionsNow(api, this.#deps.collection, deadlineMs),
-      { revision } = now;
+    const now = await versionsNow(api, this.#deps.collection, deadlineMs);
+    const { revision } = now;
     if (isOlder(revision, before))
       this.#deps.wentBack(`it went back from revision ${before} to ${revision}`);
-    const missing = new Set([...now.versions.keys(), ...this.#deps.mirror.keys()]);
+    const missing = new Set([...now.versions.keys(), ...mirror.keys()]);
     const hasShown = (): boolean => {
-      if (this.#deps.listsAfresh()) return false;
-      for (const key of missing) if (isShown(this.#deps.mirror, now, key)) missing.delete(key);
-      return missing.size === 0 || this.#deps.hasReached(revision);
+      if (this.#deps.trust.listDue?.afresh) return false;
+      for (const key of missing) if (isShown(mirror, now, key)) missing.delete(key);
+      return missing.size === 0 || this.#hasReached(revision);
     };
     await this.#deps.waiters.until(hasShown, {
       what: `revision ${revision}`,
@@ -68,7 +65,7 @@ export class CatchUp<T> {
    */
   async reached(revision: string, withinMs: number): Promise<boolean> {
     return await this.#deps.waiters
-      .until(() => this.#deps.hasReached(revision), {
+      .until(() => this.#hasReached(revision), {
         what: `revision ${revision}`,
         deadlineMs: withinMs,
       })
@@ -76,5 +73,11 @@ export class CatchUp<T> {
         () => true,
         () => false,
       );
+  }
+
+  #hasReached(revision: string): boolean {
+    const { mirror } = this.#deps.collection;
+    const isListed = mirror.revision !== '' && !this.#deps.trust.listDue;
+    return isListed && !isOlder(mirror.revision, revision);
   }
 }

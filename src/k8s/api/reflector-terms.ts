@@ -2,7 +2,6 @@ import type { Metrics } from '../../contracts/metrics.ts';
 import type { ApiClient } from './api-calls.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Mirror } from '../../model/mirror/mirror.ts';
-import { type ReflectorTimings } from './reflector-timings.ts';
 
 export interface ReflectorDeps<T> {
   /** The path of the collection, such as `/api/v1/pods`. */
@@ -33,6 +32,26 @@ export interface ReflectorTuning {
   /** From 0 up to 1. */
   readonly random?: () => number;
 }
+
+/** The times by which a reflector follows a collection. */
+export interface ReflectorTimings {
+  /** A watch ends by itself after this, less up to a fifth. */
+  readonly watchSeconds: number;
+  /** Without a word from the API server after which the mirror is stale and the link dead. */
+  readonly silenceMs: number;
+  readonly pageDeadlineMs: number;
+  /** Before the first restart, at most; doubled by each further failure up to the most. */
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
+}
+
+export const TIMINGS: ReflectorTimings = {
+  watchSeconds: 30,
+  silenceMs: 35_000,
+  pageDeadlineMs: 15_000,
+  firstPauseMs: 200,
+  longestPauseMs: 5_000,
+};
 
 export interface ReflectorCounters {
   lists: number;

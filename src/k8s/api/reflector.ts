@@ -1,20 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import { Deferred } from '../../lib/deferred.ts';
 import type { WatchEvent } from './api-calls.ts';
 import type { Mirror } from '../../model/mirror/mirror.ts';
 import type { Version } from '../../model/mirror/mirror-terms.ts';
-import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
+import { ApiUnreachable, notFound } from './api-errors.ts';
 import { identityOf, resourceVersionOf, versionOf } from './api-objects.ts';
-import { compareVersions } from './resource-version.ts';
 import { Slices } from './slices.ts';
-import { TIMINGS, type ReflectorTimings } from './reflector-timings.ts';
 import { Waiters } from './reflector-waiters.ts';
 import { CatchUp } from './catch-up.ts';
+import { MirrorTrust, type Doubt, type ListDue } from './mirror-trust.ts';
 import { pagesOf } from './pages-of.ts';
 import { checked, isOlder } from './versions-now.ts';
 import {
   type ReflectorDeps,
   type ReflectorCounters,
+  type ReflectorTimings,
+  TIMINGS,
   PAGE_SIZE,
   MOST_COMPARED,
   SLICE_MS,
@@ -22,7 +24,6 @@ import {
   ENDS_AT_ONCE_MS,
   EARLY_MS,
   CALM_MS,
-  FORGOTTEN,
 } from './reflector-terms.ts';
 
 /**
@@ -47,25 +48,17 @@ export class Reflector<T> {
   readonly #stopped = new AbortController();
   readonly #waiters: Waiters;
   readonly #catchUp: CatchUp<T>;
-  readonly #firstPass: Promise<void>;
-  #endFirstPass: (failure?: Error) => void = () => undefined;
-  /**
-   * Nothing may be resumed from the revision: it was never reached, or is forgotten. `afresh`: it
-   * is another store's.
-   */
-  #listDue: { readonly afresh: boolean } | undefined = { afresh: false };
-  /** Why the last watch may have been one of an older store, of which it tells nothing. */
-  #doubt: 'silent' | 'cut' | undefined;
-  #heardAt = Number.NEGATIVE_INFINITY;
+  readonly #firstPass = new Deferred<void>();
+  readonly #trust: MirrorTrust;
   #watch: { readonly controller: AbortController; readonly short: boolean } | undefined;
   #work: Promise<void> | undefined;
-  #problem = 'not listed yet';
 
   constructor(deps: ReflectorDeps<T>) {
     this.#deps = deps;
     this.#timings = { ...TIMINGS, ...deps.tuning?.timings };
     this.#random = deps.tuning?.random ?? Math.random;
     this.#mirror = deps.mirror;
+    this.#trust = new MirrorTrust(this.#timings.silenceMs);
     // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
     this.#waiters = new Waiters({
       of: deps.path,
@@ -75,11 +68,9 @@ export class Reflector<T> {
     });
     this.#catchUp = new CatchUp({
       collection: deps,
-      mirror: deps.mirror,
+      trust: this.#trust,
       waiters: this.#waiters,
       mostCompared: this.#mostCompared,
-      hasReached: (revision) => this.#hasReached(revision),
-      listsAfresh: () => this.#listDue?.afresh === true,
       wentBack: (why) => {
         this.#storeWentBack(why);
       },
@@ -90,16 +81,9 @@ export class Reflector<T> {
     deps.mirror.onFailed((error, key) => {
       this.#mishap(error, key, 'a change that was not taken in');
     });
-    this.#firstPass = new Promise((resolve, reject) => {
-      this.#endFirstPass = (failure) => {
-        if (failure) reject(failure);
-        else resolve();
-      };
-    });
-    this.#firstPass.catch(() => undefined); // whoever waits for it hears of it
     const labels = { mirror: deps.path.slice(deps.path.lastIndexOf('/') + 1) };
     deps.metrics.read('sandpool_mirror_silence_seconds', () =>
-      this.revision === '' ? [] : [{ labels, value: (performance.now() - this.#heardAt) / 1_000 }],
+      this.revision === '' ? [] : [{ labels, value: this.#trust.silentMs / 1_000 }],
     );
     deps.metrics.read('sandpool_mirror_restarts_total', () => [
       { labels, value: this.counters.restarts },
@@ -113,14 +97,14 @@ export class Reflector<T> {
   /** Ends the watch; nothing is reported afterwards. */
   async stop(): Promise<void> {
     this.#stopped.abort();
-    this.#endFirstPass(new Error(`the reflector of ${this.#deps.path} was stopped`));
+    this.#firstPass.reject(new Error(`the reflector of ${this.#deps.path} was stopped`));
     this.#waiters.end(new ApiUnreachable('stopped'));
     await this.#work;
   }
 
   /** Resolves once all that stood at one moment was reported. Rejects when it is stopped before. */
   synced(): Promise<void> {
-    return this.#firstPass;
+    return this.#firstPass.promise;
   }
 
   /**
@@ -128,8 +112,7 @@ export class Reflector<T> {
    * undefined where it can.
    */
   get stale(): string | undefined {
-    const silentMs = performance.now() - this.#heardAt;
-    return silentMs > this.#timings.silenceMs ? this.#problem : undefined;
+    return this.#trust.stale;
   }
 
   /** All changes up to it were reported; empty before the first list. */
@@ -144,12 +127,12 @@ export class Reflector<T> {
   /** Reports how it stands, for whoever looks inside. */
   report(): MirrorReport {
     const { path } = this.#deps;
-    const silentMs = Math.round(performance.now() - this.#heardAt);
+    const silentMs = Math.round(this.#trust.silentMs);
     return {
       name: path.slice(path.lastIndexOf('/') + 1),
       objects: this.size,
       revision: this.revision,
-      ...(this.#heardAt === Number.NEGATIVE_INFINITY ? {} : { silentMs }),
+      ...(silentMs === Infinity ? {} : { silentMs }),
       ...(this.stale === undefined ? {} : { stale: this.stale }),
       ...this.counters,
     };
@@ -183,9 +166,10 @@ export class Reflector<T> {
     for (let failures = 0; !this.#stopped.signal.aborted;) {
       const began = performance.now();
       try {
-        while (this.#listDue && !this.#stopped.signal.aborted) await this.#list(this.#listDue);
-        if (this.#doubt) await this.#verify(this.#doubt);
-        const end = this.#listDue ? 'cut' : await this.#follow();
+        while (this.#trust.listDue && !this.#stopped.signal.aborted)
+          await this.#list(this.#trust.listDue);
+        if (this.#trust.doubt) await this.#verify(this.#trust.doubt);
+        const end = this.#trust.listDue ? 'cut' : await this.#follow();
         // One that the API server ends at once, again and again, is no better than one that fails.
         failures =
           end === 'ended' && performance.now() - began < ENDS_AT_ONCE_MS ? failures + 1 : 0;
@@ -201,13 +185,9 @@ export class Reflector<T> {
   #failed(error: unknown): void {
     const { path, log } = this.#deps;
     this.counters.restarts += 1;
-    if (error instanceof ApiRefused && error.status === FORGOTTEN)
-      this.#listDue ??= { afresh: false };
-    this.#doubt ??= 'cut';
-    if (!this.#listDue?.afresh)
-      this.#problem = error instanceof Error ? error.message : String(error);
+    this.#trust.failed(error);
     log.warn(
-      { path, error, revision: this.revision, relist: this.#listDue !== undefined },
+      { path, error, revision: this.revision, relist: this.#trust.listDue !== undefined },
       'reflector restarts',
     );
   }
@@ -221,7 +201,7 @@ export class Reflector<T> {
   }
 
   /** Reports what stands, page by page, and then what has disappeared. */
-  async #list(due: { readonly afresh: boolean }): Promise<void> {
+  async #list(due: ListDue): Promise<void> {
     const { api, path, labelSelector, tuning } = this.#deps;
     const { pageSize = PAGE_SIZE } = tuning ?? {};
     this.counters.lists += 1;
@@ -245,14 +225,10 @@ export class Reflector<T> {
     }
   }
 
-  #complete(due: { readonly afresh: boolean }, revision: string): void {
-    if (this.#listDue === due) {
-      this.#listDue = undefined;
-      this.#heard();
-      this.#problem = 'the API server is silent';
-    }
+  #complete(due: ListDue, revision: string): void {
+    this.#trust.listed(due);
     this.#advance(revision);
-    this.#endFirstPass();
+    this.#firstPass.resolve();
   }
 
   /** Undefined for an object that can't be read: nothing of it is changed. */
@@ -304,8 +280,7 @@ export class Reflector<T> {
       }
       if (controller.signal.aborted) return 'cut';
       const isEarly = performance.now() - began < timeoutSeconds * 1_000 - EARLY_MS;
-      this.#doubt = isEarly ? 'cut' : isSilent ? 'silent' : undefined;
-      if (!this.#doubt) this.#heard();
+      this.#trust.watched(isEarly ? 'cut' : isSilent ? 'silent' : undefined);
       return 'ended';
     } finally {
       this.#watch = undefined;
@@ -317,7 +292,7 @@ export class Reflector<T> {
    * After a watch that told nothing, or was cut short, which may have been of another store than
    * the one before.
    */
-  async #verify(doubt: 'silent' | 'cut'): Promise<void> {
+  async #verify(doubt: Doubt): Promise<void> {
     const { api, mirror } = this.#deps;
     const found = await checked(
       mirror,
@@ -325,11 +300,9 @@ export class Reflector<T> {
       this.#deps,
       doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision',
     );
-    if (this.#listDue) return;
-    this.#doubt = undefined;
+    if (this.#trust.listDue) return;
     if (found.wentBack !== undefined) this.#storeWentBack(found.wentBack);
-    else if (found.differs) this.#listDue = { afresh: false };
-    else this.#heard();
+    else this.#trust.compared(found.differs === true);
   }
 
   get #mostCompared(): number {
@@ -349,7 +322,7 @@ export class Reflector<T> {
         this.#mirror.toldGone(version ?? versionOf<T>(object, () => undefined));
       else if (version) this.#mirror.told(version);
     }
-    this.#heard();
+    this.#trust.heard();
     this.#advance(revision);
   }
 
@@ -358,12 +331,8 @@ export class Reflector<T> {
    * is mirrored.
    */
   #storeWentBack(why: string): void {
-    if (this.#listDue?.afresh) return;
-    this.#listDue = { afresh: true };
+    if (!this.#trust.wentBack(why)) return;
     this.#mirror.distrust();
-    this.#doubt = undefined;
-    this.#heardAt = Number.NEGATIVE_INFINITY;
-    this.#problem = `the API server's store is another one than before: ${why}`;
     this.#deps.log.error(
       { path: this.#deps.path, why },
       'the store of the API server went back; everything is listed anew',
@@ -371,16 +340,8 @@ export class Reflector<T> {
     this.#watch?.controller.abort();
   }
 
-  #heard(): void {
-    this.#heardAt = performance.now();
-  }
-
   #advance(revision: string): void {
     this.#mirror.advance(revision);
     this.#waiters.look();
-  }
-
-  #hasReached(revision: string): boolean {
-    return this.revision !== '' && !this.#listDue && compareVersions(this.revision, revision) >= 0;
   }
 }
