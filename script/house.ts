@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { scanCode } from './source-code.ts';
 
 /** Prints how the source reads in figures: width of lines, size of files, files in one folder. */
 const ROOTS = ['src', 'test', 'bench', 'script', 'local-cluster', 'simulation'];
@@ -27,6 +29,13 @@ const widthOf = (sources: readonly Source[]): string => {
   return (filled.reduce((sum, line) => sum + line.length, 0) / filled.length).toFixed(1);
 };
 
+/** Whatever ends with a semicolon, comments and strings aside: members of types are such, too. */
+const statementsOf = (sources: readonly Source[]): number =>
+  sources.reduce(
+    (sum, { lines }) => sum + scanCode(lines.join('\n')).codeOnly.split(';').length - 1,
+    0,
+  );
+
 const wideOf = (sources: readonly Source[]): number =>
   sources.flatMap(({ lines }) => lines).filter((line) => line.length > WIDTH).length;
 
@@ -40,12 +49,13 @@ const fullest = (sources: readonly Source[]): readonly [string, number] => {
   return [...counts].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
 };
 
-/** Kilobytes of TypeScript that a program wrote, and that is kept. */
+/** Kilobytes of TypeScript that a program wrote, and that is kept in git. */
 const generatedKilobytes = (): number =>
   Math.round(
-    readdirSync('src', { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ts') && path.includes('generated/'))
-      .reduce((sum, path) => sum + statSync(join('src', path)).size, 0) / 1_024,
+    execFileSync('git', ['ls-files', 'src/**/generated/*.ts'], { encoding: 'utf8' })
+      .split('\n')
+      .filter((path) => path !== '')
+      .reduce((sum, path) => sum + statSync(path).size, 0) / 1_024,
   );
 
 const src = sourcesOf('src');
@@ -56,6 +66,8 @@ const rows: readonly (readonly [string, string | number])[] = [
   [`lines over ${WIDTH} characters, src`, wideOf(src)],
   [`lines over ${WIDTH} characters, everywhere`, wideOf(all)],
   ['files, src', src.length],
+  ['statements, src', statementsOf(src)],
+  ['statements, everywhere', statementsOf(all)],
   ['lines, src', src.reduce((sum, { lines }) => sum + lines.length, 0)],
   [
     `files over ${LONGEST_FILE} lines, src`,
