@@ -1,9 +1,10 @@
 /**
  * Writes src/client/generated/api.ts, the types of the API for its client, from the OpenAPI
- * document. With `--check` it writes nothing and ends with 1 where the file is stale.
+ * document. It is made at each build and not kept in git; what is fresh is left as it is.
  */
 import { compile } from 'json-schema-to-typescript';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../src/http/server/app.ts';
 import { openApiDocument, type OpenApiDocument } from '../src/http/openapi/document.ts';
@@ -41,7 +42,15 @@ export const clientTypes = async (): Promise<string> => {
 };
 
 export const clientTypesAreFresh = async (): Promise<boolean> =>
-  readFileSync(FILE, 'utf8') === (await clientTypes());
+  writtenTypes() === (await clientTypes());
+
+const writtenTypes = (): string | undefined => {
+  try {
+    return readFileSync(FILE, 'utf8');
+  } catch {
+    return undefined;
+  }
+};
 
 interface Operation {
   readonly id: string;
@@ -142,17 +151,11 @@ const withoutDefault = ({ default: _default, ...schema }: Json): Json => schema;
 const isJson = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const main = async (args: readonly string[]): Promise<number> => {
-  if (!args.includes('--check')) {
-    writeFileSync(FILE, await clientTypes());
-    return 0;
-  }
-  if (await clientTypesAreFresh()) return 0;
-  process.stderr.write(
-    'src/client/generated/api.ts is stale: run npx tsx script/client-types.ts\n',
-  );
-  return 1;
+const main = async (): Promise<void> => {
+  const types = await clientTypes();
+  if (writtenTypes() === types) return;
+  mkdirSync(dirname(FILE), { recursive: true });
+  writeFileSync(FILE, types);
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = await main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -37,13 +37,14 @@ alone() {
   flock -n 9 || { echo 'waiting for another script of this folder ...'; flock -w 900 9 || fail 'gave up after 15 minutes'; }
 }
 
-# compile_to FOLDER: src/ as JavaScript, with its other files and the state charts, drawn. Into a folder beside it first: a failed build leaves the old one as it was. `step` runs this without errexit.
+# compile_to FOLDER: src/ as JavaScript, with its other files, the client's types and the state charts, drawn. Into a folder beside it first: a failed build leaves the old one as it was. `step` runs this without errexit.
 compile_to() {
   local next
   next=$(dirname "$1")/.next-$(basename "$1")
   cd "$root" &&
     rm -rf "$next" &&
     node --import tsx script/drawings.ts &&
+    node --import tsx script/client-types.ts &&
     node node_modules/typescript/bin/tsc -p tsconfig.build.json --outDir "$next" &&
     (cd src && find . -type f ! -name '*.ts' -exec cp --parents -t "$next" {} +) &&
     touch "$next/.built" &&

@@ -1,9 +1,6 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import {
-  execOrder,
-  execScripts,
-} from '../../src/k8s/streams/exec-scripts.ts';
+import { execOrder, execScripts } from '../../src/k8s/streams/exec-scripts.ts';
 import { TerminalHead, terminalOrder } from '../../src/k8s/streams/terminal-order.ts';
 
 /** Those of this machine that images are likely to have. */
@@ -35,7 +32,10 @@ const ofCommand = (
   env: Readonly<Record<string, string>>,
   asked?: Readonly<Record<string, string>>,
 ): string =>
-  printed(execScripts().exec, [], { env, input: execOrder({ argv: SHOW, env: asked, token: 'token ' }) });
+  printed(execScripts().exec, [], {
+    env,
+    input: execOrder({ argv: SHOW, env: asked, token: 'token ' }),
+  });
 const ofTerminal = (env: Readonly<Record<string, string>>): string =>
   printed(execScripts().terminal, SHOW, { env });
 
