@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
+  HELD_GROUPS,
   MOST_HELD,
   MOST_HELD_MS,
   REFUSALS_AT_ONCE,
@@ -46,6 +47,15 @@ describe('refusals of a tenant that asks again at once', () => {
     held = [];
     refuse(1);
     expect(held).to.deep.equal([]);
+  });
+
+  it('are not answered all at once after those, and so do not come again all at once', () => {
+    refuse(2_000);
+    const late = held.slice(MOST_HELD_MS / 10);
+    expect(late).to.have.length(2_000 - REFUSALS_AT_ONCE - MOST_HELD_MS / 10);
+    expect(Math.min(...late)).to.be.at.least(MOST_HELD_MS / 2);
+    for (const moment of new Set(late))
+      expect(late.filter((ms) => ms === moment).length).to.be.at.most(2_000 / HELD_GROUPS);
   });
 
   it('are answered at once beyond so many that are held, until these are answered', async () => {

@@ -6,6 +6,8 @@ export const REFUSALS_AT_ONCE = 50;
 const REFUSALS_PER_SECOND = 100;
 const INTERVAL_MS = 1_000 / REFUSALS_PER_SECOND;
 export const MOST_HELD_MS = 3_000;
+/** What would be held longer is answered in so many groups, one after the other. */
+export const HELD_GROUPS = 64;
 /** Refusals of all tenants that are held at one time: each is up to 20 kB of memory. */
 export const MOST_HELD = 4_096;
 const MOST_TENANTS = 10_000;
@@ -20,8 +22,9 @@ export interface RefusalPaceTerms {
 /**
  * Holds back answers that refuse for want of room (429, 503), so that a client that asks again at
  * once is refused a hundred times a second and not as often as the machine can. Only beyond 50 at
- * once, only while other tenants are about, and for 3 s at most. Beyond so many at one time they
- * are answered at once: what is held takes memory.
+ * once, only while other tenants are about, and for 3 s at most. What came all at once is not
+ * answered all at once when these are over: whoever asks again then would come all at once again.
+ * Beyond so many at one time they are answered at once: what is held takes memory.
  */
 export class RefusalPace {
   readonly #now: () => number;
@@ -30,6 +33,8 @@ export class RefusalPace {
   /** By tenant, when the next refusal would be due if none were answered early. */
   readonly #due = new Map<string, number>();
   #held = 0;
+  /** How many would have been held longer. */
+  #late = 0;
 
   constructor({
     now = () => performance.now(),
@@ -59,8 +64,14 @@ export class RefusalPace {
       }
     if (heldMs <= 0 || this.#held >= MOST_HELD || !this.#about.othersThan(tenant)) return undefined;
     this.#held += 1;
-    return this.#wait(Math.min(heldMs, MOST_HELD_MS)).finally(() => {
+    return this.#wait(heldMs > MOST_HELD_MS ? this.#lateMs() : heldMs).finally(() => {
       this.#held -= 1;
     });
+  }
+
+  /** From half of the longest time up to all of it. */
+  #lateMs(): number {
+    this.#late = (this.#late + 1) % HELD_GROUPS;
+    return MOST_HELD_MS * (1 - this.#late / HELD_GROUPS / 2);
   }
 }
