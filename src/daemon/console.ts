@@ -14,7 +14,8 @@ import { Refusal, unavailable } from '../model/refusals.ts';
 import { ConsoleAccess } from '../operations/console/console-access.ts';
 import { LoginLimits } from '../operations/console/login-limits.ts';
 import { OperatorCommands } from '../operations/console/operator-commands.ts';
-import { controlCommands } from './console-commands.ts';
+import { SessionCommands } from '../operations/console/session-commands.ts';
+import { controlCommands } from './commands/console-commands.ts';
 
 export interface ConsoleParts {
   readonly access: ConsoleAccess;
@@ -85,6 +86,7 @@ export const openConsole = (
     commands: controlCommands({
       linkFor: (as) => linkAt(addressOf(), as),
       changes,
+      sessions: new SessionCommands(coordination),
       audit,
     }),
   };

@@ -163,6 +163,7 @@ export const createDaemon = async (
     clock,
     log,
     trustedProxies: config.trustedProxies,
+    hasConsole: config.console.mode !== 'off',
   });
   const keyRates = new KeyRates(config.keys.requestsPerSecond);
   const terminals = terminalUpgrades({

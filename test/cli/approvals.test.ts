@@ -5,6 +5,8 @@ import {
   approvalIdOf,
   type ApprovingServer,
 } from '../http/an-approving-server.ts';
+import { isForAdmins } from '../../src/cli/commands/explained-route.ts';
+import { routesOf } from '../../src/http/server/app.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { cliHere, type CliEnd } from './cli-support.ts';
 
@@ -106,16 +108,52 @@ describe('sandpool approvals', () => {
       ).stdout;
 
     expect(await explain('DELETE', '/v1/admin/api-keys/team-a/k')).to.equal(
-      'deleteApiKeyByName by a key of role user: waits for a person, by the rule ' +
-        '"require operation=deleteApiKeyByName"\n',
+      'deleteApiKeyByName by a key of role user: is refused, whatever rules say: it is for ' +
+        'admins (ADMIN_REQUIRED)\n',
     );
     expect(await explain('DELETE', '/admin/api-keys/team-a%2Fk', '--role', 'admin')).to.include(
       'passes, by the rule "allow role=admin"',
     );
     expect(await explain('delete', '/sandboxpools/%77eb', '--gated')).to.include('is denied');
-    expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('is denied');
+    expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('for admins');
     expect(await explain('DELETE', '/sandboxes/local.s1')).to.include('is denied');
     expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule holds');
     expect(await explain('DELETE', '/sandboxpools/web', '--key', 'none')).to.equal('');
+  });
+
+  it('are explained for who asks: admins’ operations, keys for others, what no rule looks at', async () => {
+    const explain = async (role: string, method: string, path: string): Promise<string> =>
+      (
+        await sandpool(
+          'approvals',
+          'explain',
+          method,
+          path,
+          '--role',
+          role,
+          '--approvals-rules',
+          'require operation=createApiKeyForTenant,deny operation=createApiKey role=user,deny namespace=red',
+        )
+      ).stdout;
+
+    expect(await explain('admin', 'POST', '/api-keys')).to.equal(
+      'createApiKey by a key of role admin: passes; no rule holds\n' +
+        'createApiKeyForTenant, which it is with team, user or role in its body: waits for a ' +
+        'person, by the rule "require operation=createApiKeyForTenant"\n',
+    );
+    expect(await explain('user', 'POST', '/api-keys'))
+      .to.include('is denied, by the rule "deny operation=createApiKey role=user"')
+      .and.match(/createApiKeyForTenant, .*is refused, whatever rules say/);
+    const other = '/sandboxpools/web?namespace=red';
+    expect(await explain('user', 'DELETE', other)).to.include('is refused, whatever rules say');
+    expect(await explain('admin', 'DELETE', other)).to.include('is denied');
+    expect(await explain('admin', 'POST', '/approvals/x/decision')).to.include(
+      'rules do not look at it',
+    );
+  });
+
+  it('know from the path which operations are for admins', () => {
+    for (const { path, access, operationId } of routesOf(under.operations))
+      if (access !== 'open') expect(isForAdmins(path), operationId).to.equal(access === 'admin');
   });
 });

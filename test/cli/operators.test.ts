@@ -3,10 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ControlServer } from '../../src/control/control-server.ts';
-import { controlCommands } from '../../src/daemon/console-commands.ts';
+import { controlCommands } from '../../src/daemon/commands/console-commands.ts';
 import { operatorEntry } from '../../src/identity/operator-entry.ts';
 import { OperatorsFile } from '../../src/identity/operators-file.ts';
 import { OperatorCommands } from '../../src/operations/console/operator-commands.ts';
+import { SessionCommands } from '../../src/operations/console/session-commands.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { cli, cliHere, startCliInTerminal, terminalWasRestored } from './cli-support.ts';
@@ -18,6 +20,8 @@ describe('sandpool operators, sandpool console', function () {
   let dataDir: string;
   let control: ControlServer;
   let operators: OperatorsFile;
+  const clock = new TestClock();
+  const sessions = aCoordination(clock);
   let env: Readonly<Record<string, string>>;
   before(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'operators-'));
@@ -36,8 +40,9 @@ describe('sandpool operators, sandpool console', function () {
           change: operators,
           entryOf: (given) => operatorEntry(given, quick),
           sessions: { endConsoleSessionsOf: async () => 2 },
-          clock: new TestClock(),
+          clock,
         }),
+        sessions: new SessionCommands(sessions),
         linkFor: async (as) => `http://localhost:8080/console/link?token=${as ?? 'owner'}`,
         audit: undefined,
       }),
@@ -123,6 +128,42 @@ describe('sandpool operators, sandpool console', function () {
     expect(operators.find('ada')).to.include({ role: 'viewer' });
     expect(operators.find('ada')?.passwordHash).to.match(/^\$argon2id\$v=19\$/);
     expect(readFileSync(join(dataDir, 'keys', 'operators.json'), 'utf8')).to.not.contain('horse');
+  });
+
+  it('lists sessions of the console and ends one, one person’s, and all', async () => {
+    const value = {
+      name: 'Ada \u001b[31m',
+      method: 'password',
+      address: '192.0.2.1',
+      role: 'admin',
+    };
+    const open = (id: string, operator: string) =>
+      sessions.openConsoleSession({
+        id,
+        operator,
+        value: JSON.stringify({ ...value, of: 'mark of a password' }),
+        idleMs: 60_000,
+        lifeMs: 600_000,
+        replaces: undefined,
+      });
+    const run = (...args: readonly string[]) => cliHere(['console', ...args], env);
+    await open('one', 'ada');
+    clock.advance(1_000);
+    for (const id of ['two', 'three']) await open(id, 'bob');
+    await open('four', 'carl');
+
+    const list = (await run('sessions')).stdout;
+    expect(list.split('\n').map((line) => line.split(/ +/).slice(0, 4))).to.deep.include.members([
+      ['SESSION', 'OPERATOR', 'BY', 'FROM'],
+      ['one', 'ada', 'password', '192.0.2.1'],
+    ]);
+    const told = (await run('sessions', '-o', 'json')).stdout;
+    expect(told).to.include('"openedAt": "2026-01-01T00:00:01.000Z"').and.not.include('mark of');
+    expect((await run('end-session', 'one')).stdout).to.equal('one has ended\n');
+    expect((await run('end-session', 'one')).stderr).to.include('there is no session one');
+    expect((await run('end-sessions', '--of', 'bob')).stdout).to.equal('sessions that ended: 2\n');
+    expect((await run('end-sessions')).stdout).to.equal('sessions that ended: 1\n');
+    expect((await run('sessions')).stdout).to.equal('nobody is logged in\n');
   });
 
   it('prints a link that logs in, an operator’s with --as', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as pause } from 'node:timers/promises';
-import { commandDaemon } from '../../src/cli/control.ts';
+import { atConsole } from '../support/harness/a-console-session.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
 import { clear, stocked } from '../support/harness/on-a-daemon.ts';
@@ -36,22 +36,10 @@ describe('approved claims and kill -9', function () {
 
   /** Sessions of one machine end with the daemon: a person logs in to each run of it. */
   const approve = async (ids: readonly string[]): Promise<void> => {
-    const origin = { Origin: `http://127.0.0.1:${daemon.run.port}` };
-    const { url } = await commandDaemon(daemon.dataDir, '/console/login', {});
-    const token = new URL(String(url)).searchParams.get('token') ?? '';
     const client = new HttpClient(daemon.run.port);
-    const entered = await client.post('/console/link', undefined, {
-      raw: new URLSearchParams({ token }).toString(),
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...origin },
-    });
-    const headers = { Cookie: (entered.headers['set-cookie'] ?? '').split(';')[0] ?? '' };
-    const { json } = await client.get('/console/session', { headers });
+    const owner = await atConsole(daemon, client);
     for (const id of ids) {
-      const decided = await client.post(
-        `/approvals/${id}/decision`,
-        { decision: 'approve' },
-        { headers: { ...headers, ...origin, 'X-CSRF-Token': String(Object(json)['csrfToken']) } },
-      );
+      const decided = await owner.approve(id);
       expect(decided.status, decided.text).to.equal(200);
     }
     client.close();

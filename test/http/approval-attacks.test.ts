@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { expireApproval } from '../../src/operations/approvals/approval-writer.ts';
 import type { HttpAnswer } from '../support/harness/http-client.ts';
 import {
   aSession,
@@ -274,6 +275,20 @@ describe('attacks on approvals', () => {
 
     expect((await under.approve(id)).json.errorCode).to.equal('ALREADY_DECIDED');
     expectHeld(await ask());
+  });
+
+  it('a clock that jumps back wakes nothing that has expired', async () => {
+    const other = approvalIdOf(await ask('/sandboxpools', { 'X-Session-Id': 'other' }));
+    await under.approve(id);
+    const expire = expireApproval(under.parts.mirror, () => under.clock.now());
+    under.clock.advance(20 * 60_000);
+    for (const each of [id, other]) await expire(each, () => true);
+    under.clock.advance(-60 * 60_000);
+
+    expect((await under.approve(other)).json.errorCode).to.equal('ALREADY_DECIDED');
+    expect(approvalIdOf(await ask())).to.not.equal(id);
+    expect(statusOf()).to.equal('expired');
+    expect(under.operations.pools.size).to.equal(0);
   });
 
   it('hide nothing of what was sent, and show it to operators alone', async () => {

@@ -182,6 +182,64 @@ describe('the page that decides approvals', () => {
     expect((await olga.get(`/console/approvals/${id}`)).status).to.equal(200);
   });
 
+  it('shows the rest where what was sent can’t be read, which nobody approves then', async () => {
+    const id = approvalIdOf(await ask());
+    const [record] = await world.approvals.list();
+    await world.approvals.update({ ...record!, content: Buffer.alloc(64).toString('base64') });
+    const page = await olga.get(`/console/approvals/${id}`);
+    const approved = await decide(olga, id, { decision: 'approve' });
+
+    expect(page.status).to.equal(200);
+    expect(shownText(page.text))
+      .to.contain('POST /sandboxpools')
+      .and.contain('What was sent can’t be read');
+    expect(page.text).to.contain('value="deny"').and.not.contain('value="approve"');
+    expect([approved.status, await statusOf(id)]).to.deep.equal([503, 'pending']);
+    expect((await decide(olga, id, { decision: 'deny', reason: 'unseen' })).status).to.equal(303);
+    expect(await statusOf(id)).to.equal('denied');
+  });
+
+  it('runs nothing and turns nothing round of who asks, what is named, and who is logged in', async () => {
+    const nasty = '"><script>alert(1)</script>\u202egnp';
+    const { tenant } = world.server;
+    const id = approvalIdOf(
+      await tenant.post(`/sandboxpools?x=${encodeURIComponent(nasty)}`, A_POOL, {
+        headers: { 'Idempotency-Key': '"><script>' },
+      }),
+    );
+    const [record] = await world.approvals.list();
+    // of names that are other people's to give, such as claims and Kubernetes objects
+    await world.approvals.update({
+      ...record!,
+      summary: nasty,
+      operation: nasty,
+      path: `/${nasty}`,
+      query: nasty,
+      namespace: nasty,
+      sessionId: nasty,
+      principal: { ...record!.principal, team: nasty, user: nasty, keyId: nasty, persons: [nasty] },
+      decidedBy: nasty,
+      reason: nasty,
+    });
+    const pages = [
+      await olga.get('/console/approvals'),
+      await olga.get(`/console/approvals/${id}`),
+      await olga.get(`/console/login?next=${encodeURIComponent(`/console/${nasty}`)}`),
+      await olga.get(`/console/link?token=${encodeURIComponent(nasty)}`),
+      await olga.get(
+        `/console/approvals?status=${encodeURIComponent(nasty)}&offset=${nasty.length}`,
+      ),
+      await olga.get(`/console/approvals/${encodeURIComponent(nasty)}`),
+      await decide(olga, id, { decision: nasty, reason: nasty }),
+    ];
+
+    for (const [at, { text }] of pages.entries()) {
+      expect(text, `page ${at}`).to.match(/^<!doctype html>/);
+      expect(text, `page ${at}`).to.not.match(/<script|[\u202a-\u202e\u2066-\u2069]/);
+    }
+    expect(pages[1]?.text.match(/&lt;script&gt;/g)?.length).to.be.at.least(9);
+  });
+
   it('is not for who asked, whatever their session is called', async () => {
     const ada = world.browser(); // the tenant key is ada's
     await ada.logIn('ada');

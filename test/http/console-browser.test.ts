@@ -153,6 +153,23 @@ describe('the console in Chromium', function () {
     world.operators.unlock(`${provider.issuer}#grace`);
   });
 
+  it('comes back to the request that it was about to decide when it logs in again', async () => {
+    await atProvider('grace');
+    await home();
+    world.clock.advance(15 * 60_000 + 1);
+    const id = approvalIdOf(await world.server.tenant.post('/sandboxpools', { name: 'again' }));
+    const at = `${world.site}/console/approvals/${id}`;
+    await page.goto(at);
+    await page.click('a:text("Log in again")');
+    await page.click('button:text("identity provider")');
+    await page.fill('input[name=login]', 'grace');
+    await page.fill('input[name=password]', 'anything');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('h1:text-is("Approval")');
+
+    expect(page.url()).to.equal(at);
+  });
+
   it('takes no code twice, nor in another browser, and lets nobody in without a role', async () => {
     let callback = '';
     page.on('request', (request) => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { randomUUID } from 'node:crypto';
 import { rejection } from '../support/harness/rejection.ts';
 import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-support.ts';
 
@@ -330,17 +331,21 @@ describe('links to the console', () => {
 describe('people of a provider', () => {
   let world: ConsoleWorld;
   let answers: number;
+  let name: string;
   beforeEach(async () => {
-    const expected = { state: 's', nonce: '', verifier: '', redirectUri: '', again: false };
     answers = 0;
+    name = 'grace';
     world = await aConsole({
       provider: {
-        begin: async () => ({ url: 'https://issuer.example/authorize', expected }),
+        begin: async () => ({
+          url: 'https://issuer.example/authorize',
+          expected: { state: randomUUID(), nonce: '', verifier: '', redirectUri: '', again: false },
+        }),
         finish: async () => {
           answers += 1;
           return {
             identity: 'https://issuer.example#7',
-            name: 'grace',
+            name,
             role: 'operator',
             users: ['grace'],
             authenticatedAt: undefined,
@@ -356,6 +361,7 @@ describe('people of a provider', () => {
       redirectUri: '',
       replaces: undefined,
       again: false,
+      next: undefined,
       from: { address: '192.0.2.1', device },
     });
   const answer = async (sealed: string) =>
@@ -375,10 +381,45 @@ describe('people of a provider', () => {
 
   it('are asked for at the provider a few times for each login that begins', async () => {
     const { sealed } = await begin();
-    for (let n = 0; n < 5; n++) await answer(sealed);
+    expect(await answer(sealed)).to.have.property('token');
+    // a provider may take a code twice: we don't
+    for (let n = 1; n < 5; n++)
+      expect(await rejection(answer(sealed))).to.include({ code: 'FORBIDDEN' });
+    expect(await world.coordination.consoleSessions()).to.have.length(1);
 
     expect(await rejection(answer(sealed))).to.include({ code: 'RATE_LIMITED' });
     expect(answers).to.equal(5);
+  });
+
+  it('go on to the page that they were going to, of the console alone', async () => {
+    for (const [asked, reached] of [
+      ['/console/approvals/an-id', '/console/approvals/an-id'],
+      ['//evil.example/console', '/console/approvals'],
+      ['https://evil.example', '/console/approvals'],
+    ] as const) {
+      const browser = world.browser();
+      const login = await browser.get(`/console/login?next=${encodeURIComponent(asked)}`);
+      const [, next = ''] =
+        /action="\/console\/openid">\s*<input type="hidden" name="next" value="([^"]+)"/.exec(
+          login.text,
+        ) ?? [];
+      await browser.post('/console/openid', { next: next || asked });
+      const entered = await browser.get('/console/openid/callback?code=c&state=s');
+      expect(entered.text, asked).to.contain(`0; url=${reached}"`);
+      expect(await browser.isLoggedIn()).to.equal(true);
+    }
+  });
+
+  it('are shown by names that run nothing and turn nothing round', async () => {
+    name = '<script>alert(1)</script>\u202egnp';
+    const browser = world.browser();
+    await browser.post('/console/openid', {});
+    await browser.get('/console/openid/callback?code=c&state=s');
+    for (const path of ['/console/sessions', '/console/login']) {
+      const { text } = await browser.get(path);
+      expect(text).to.contain('&lt;script&gt;').and.to.contain('[U+202E]');
+      expect(text).to.not.match(/<script|\u202e/);
+    }
   });
 
   it('have no session any more where the provider is none any more', async () => {
@@ -435,6 +476,21 @@ describe('attempts to log in', () => {
     expect(await tryFrom('203.0.113.9', PASSWORD)).to.equal('RATE_LIMITED');
     expect(await tryFrom('203.0.113.9', PASSWORD, device)).to.equal('in');
     expect(await tryFrom('203.0.113.9', PASSWORD, `${device}x`)).to.equal('RATE_LIMITED');
+  });
+
+  it('of a browser that knew an earlier password count as a stranger’s', async () => {
+    const { device } = await world.access.loginByPassword('ada', PASSWORD, from('203.0.113.1'));
+    world.operators.put({
+      name: 'ada',
+      role: 'operator',
+      passwordHash: '$argon2id$a new password',
+      users: [],
+      addedAt: '2026-01-02T00:00:00Z',
+    });
+    for (let n = 0; n < 6; n++) await tryFrom('203.0.113.7', 'guess');
+
+    expect(await tryFrom('203.0.113.7', 'guess', device)).to.equal('RATE_LIMITED');
+    expect(await tryFrom('198.51.100.1', 'a new password')).to.equal('in');
   });
 
   it('of one browser count together, however it spells its mark', async () => {

@@ -31,6 +31,7 @@ export interface ConsoleWorld {
   readonly coordination: Coordination;
   readonly clock: TestClock;
   readonly audit: AuditEntry[];
+  readonly approvals: MemoryApprovals;
   readonly site: string;
   /** A browser without cookies. */
   readonly browser: () => Browser;
@@ -66,8 +67,9 @@ export const aConsole = async ({
     });
   const access = accessWith(provider);
   const fake = new FakeOperations();
+  const records = new MemoryApprovals();
   const held = approvalParts({
-    approvals: new MemoryApprovals(),
+    approvals: records,
     clock,
     log: quietLog,
     pepper: randomBytes(32),
@@ -93,6 +95,7 @@ export const aConsole = async ({
     coordination,
     clock,
     audit,
+    approvals: records,
     site,
     browser: () => {
       const browser = new Browser(server.port, site);

@@ -3,13 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hash as quickHash } from '@node-rs/argon2';
-import { controlCommands } from '../../src/daemon/console-commands.ts';
+import { controlCommands } from '../../src/daemon/commands/console-commands.ts';
 import { ControlServer } from '../../src/control/control-server.ts';
 import { commandDaemon } from '../../src/cli/control.ts';
 import { operatorEntry } from '../../src/identity/operator-entry.ts';
 import { OperatorsFile } from '../../src/identity/operators-file.ts';
 import { argon2Passwords } from '../../src/identity/passwords.ts';
 import { OperatorCommands } from '../../src/operations/console/operator-commands.ts';
+import { SessionCommands } from '../../src/operations/console/session-commands.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
@@ -115,6 +117,7 @@ describe('the file of operators', () => {
       backup: () => Promise.reject(new Error('none')),
       commands: controlCommands({
         changes: new OperatorCommands({ ...deps, change: operators }),
+        sessions: new SessionCommands(aCoordination(deps.clock)),
         linkFor: async (as) => `http://localhost/console/link?token=of-${as ?? 'owner'}`,
         audit: sink,
       }),

@@ -33,6 +33,25 @@ describe('approvals as custom resources, of two replicas', function () {
     for (const close of closes.splice(0)) await close();
   });
 
+  it('are decided once where both decide at the same time', async () => {
+    const body = { ...A_POOL, name: 'twice' };
+    const id = approvalIdOf(await first.server.tenant.post('/sandboxpools', body));
+    await eventually(() => second.parts.mirror.get(id) !== undefined, 'both know');
+    const answers = await Promise.all([
+      first.approve(id),
+      second.decide(id, { decision: 'deny' }),
+      first.decide(id, { decision: 'deny' }),
+      second.approve(id),
+    ]);
+
+    expect(answers.map(({ status }) => status)).to.have.members([200, 409, 409, 409]);
+    const decided = answers.find(({ status }) => status === 200)?.json.status;
+    await eventually(
+      () => [first, second].every(({ parts }) => parts.mirror.get(id)?.status === decided),
+      'both know which',
+    );
+  });
+
   it('are one for the same request, decided at either, and used once', async () => {
     const key = first.server.tenant.key ?? '';
     const ask = (at: ApprovingServer) => at.server.anyone.post('/sandboxpools', A_POOL, { key });

@@ -4,7 +4,8 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { ApiKey } from '../../client/wire.ts';
 import { configFlags, loadConfig } from '../../config/config.ts';
 import type { NamedTexts } from '../../config/environment.ts';
-import { ruleFor } from '../../model/approvals/policy.ts';
+import { HELD_OPERATIONS } from '../../model/approvals/held-operations.ts';
+import { ruleFor, type PolicyRule, type PolicySubject } from '../../model/approvals/policy.ts';
 import { APPROVAL_STATUSES } from '../../model/approvals/approval.ts';
 import type { Actions } from '../action.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
@@ -15,7 +16,7 @@ import { omitUndefined } from '../omit-undefined.ts';
 import { addPageOptions, type PageOptions } from '../paging.ts';
 import { approvalFields, approvalTable } from '../show/approval-rows.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
-import { routeOf } from './explained-route.ts';
+import { isForAdmins, KEY_FOR_OTHERS, routeOf, type ExplainedRoute } from './explained-route.ts';
 
 /** `approvals list|get|explain`: they are decided in the console alone. */
 export const approvalsGroup = ({ action, serviceAction }: Actions): Command =>
@@ -110,22 +111,24 @@ const explainLeaf = (action: Actions['action']): Command => {
         ]);
       const key =
         options.key === undefined ? undefined : await lookUp(options, options.key, context);
-      const role = key?.role ?? options.role ?? 'user';
-      const rule = ruleFor(config.approvals.rules, {
-        ...asked,
-        namespace:
-          asked.namespace ?? config.namespacePattern.replaceAll('{team}', teamOf(key, options)),
-        role,
-        team: teamOf(key, options),
+      const team = key?.team ?? options.team ?? 'default';
+      const asker: Asker = {
+        namespace: config.namespacePattern.replaceAll('{team}', team),
+        role: key?.role ?? options.role ?? 'user',
+        team,
         gated: key?.gated ?? options.gated === true,
-      });
-      await print(
-        context.stdout,
-        `${asked.operation} by a key of role ${role}: ` +
-          (rule
-            ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"\n`
-            : 'passes; no rule holds\n'),
-      );
+      };
+      const { rules } = config.approvals;
+      const lines = [
+        `${asked.operation} by a key of role ${asker.role}: ${outcomeOf(asked, asker, rules)}`,
+        ...(asked.operation === 'createApiKey'
+          ? [
+              `${KEY_FOR_OTHERS.operation}, which it is with team, user or role in its body: ` +
+                outcomeOf(KEY_FOR_OTHERS, asker, rules),
+            ]
+          : []),
+      ];
+      await print(context.stdout, lines.map((line) => `${line}\n`).join(''));
       return 0;
     }),
   );
@@ -133,8 +136,16 @@ const explainLeaf = (action: Actions['action']): Command => {
 
 const OUTCOME = { allow: 'passes', require: 'waits for a person', deny: 'is denied' } as const;
 
-const teamOf = (key: ApiKey | undefined, { team }: ExplainOptions): string =>
-  key?.team ?? team ?? 'default';
+type Asker = Pick<PolicySubject, 'namespace' | 'role' | 'team' | 'gated'>;
+
+const outcomeOf = (asked: ExplainedRoute, asker: Asker, rules: readonly PolicyRule[]): string => {
+  const { operation, path, namespace = asker.namespace } = asked;
+  if (!Object.hasOwn(HELD_OPERATIONS, operation)) return 'rules do not look at it';
+  if (asker.role !== 'admin' && (isForAdmins(path) || namespace !== asker.namespace))
+    return 'is refused, whatever rules say: it is for admins (ADMIN_REQUIRED)';
+  const rule = ruleFor(rules, { ...asker, ...asked, namespace });
+  return rule ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"` : 'passes; no rule holds';
+};
 
 /** The texts among the options are those of settings. */
 const textsOf = (options: NamedTexts & ExplainOptions): NamedTexts =>

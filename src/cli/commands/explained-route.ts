@@ -13,6 +13,16 @@ const SPELLED: Readonly<Record<string, readonly [operation: string, path: string
   promoteApiKeyByFullName: ['promoteApiKey', '/admin/api-keys/{name}/promote'],
 };
 
+/** Whether keys of admins alone may ask for the path, whatever rules say. */
+export const isForAdmins = (path: string): boolean => /^\/(?:admin|debug)\//.test(path);
+
+/** Holds what POST /api-keys comes to where its body names somebody else. */
+export const KEY_FOR_OTHERS: ExplainedRoute = {
+  operation: 'createApiKeyForTenant',
+  method: 'POST',
+  path: '/admin/api-keys',
+};
+
 /** Finds the operation of a request; undefined where there is none. */
 export const routeOf = (
   operations: Readonly<Record<string, { readonly method: string; readonly path: string }>>,

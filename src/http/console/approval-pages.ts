@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { APPROVAL_STATUSES, type ApprovalRecord } from '../../model/approvals/approval.ts';
 import { mayDecide } from '../../model/console-session.ts';
+import { Refusal } from '../../model/refusals.ts';
 import type { OpenSession } from '../../operations/console/console-operations.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { DecideApprovalBody } from '../resources/approvals/schema.ts';
@@ -62,7 +63,9 @@ export const approvalPages = ({
         if (!session) return;
         const { person } = session;
         const record = await operations.getApproval(person, rest);
-        const content = await operations.approvalContent(person, rest);
+        const content = await operations
+          .approvalContent(person, rest)
+          .catch(unreadableWhereRefused);
         const isShown = record.status === 'pending' && SHOWN_BEFORE.has(record.method);
         const current = isShown ? await stateOf(record) : undefined;
         givePage(context, {
@@ -98,6 +101,13 @@ export const approvalPages = ({
   ];
 };
 
+/** Lets the page show the rest where what was sent can’t be opened. */
+const unreadableWhereRefused = (error: unknown): typeof UNREADABLE => {
+  if (error instanceof Refusal && error.code === 'UNAVAILABLE') return UNREADABLE;
+  throw error;
+};
+
+const UNREADABLE = 'unreadable';
 const MOST = 100_000;
 /** Lists the methods that change what is there: of others nothing is read. */
 const SHOWN_BEFORE: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
@@ -159,7 +169,7 @@ const rowOf = (record: ApprovalRecord): Html =>
 
 interface Shown {
   readonly record: ApprovalRecord;
-  readonly content: Buffer | undefined;
+  readonly content: Buffer | typeof UNREADABLE | undefined;
   readonly current: Readonly<Record<string, unknown>> | undefined;
   readonly session: OpenSession;
 }
@@ -212,9 +222,14 @@ const requestOf = ({ record, content, session: { person } }: Shown): Html => {
   return html`<p>In the namespace ${short(namespace)}</p>
     ${given(head)}
     ${
-      content !== undefined
-        ? bodyOf(content)
-        : html`<p>${mayDecide(person) ? 'No body.' : 'The body is shown to operators alone.'}</p>`
+      content === UNREADABLE
+        ? html`<p class="error" role="alert">
+            What was sent can’t be read: it was sealed with another pepper. Nobody approves what
+            they can’t see; deny it, and have it asked again.
+          </p>`
+        : content !== undefined
+          ? bodyOf(content)
+          : html`<p>${mayDecide(person) ? 'No body.' : 'The body is shown to operators alone.'}</p>`
     }`;
 };
 
@@ -241,6 +256,7 @@ const consequencesOf = ({ record, content, current }: Shown): Html | undefined =
       </p>`;
   }
   if (record.method !== 'PUT' && record.method !== 'PATCH') return undefined;
+  if (content === UNREADABLE) return undefined;
   const changes = changesOf(parsed(content), current);
   if (!changes) return undefined;
   return html`<h2>What it would change</h2>
@@ -279,7 +295,7 @@ const changeRow = ({ field, before, after }: FieldChange): Html =>
     <td>${marked(after, before === after ? '' : 'come')}</td>
   </tr> `;
 
-const decisionForms = ({ record, session }: Shown): Html | undefined => {
+const decisionForms = ({ record, session, content }: Shown): Html | undefined => {
   const { person, csrf } = session;
   if (record.status !== 'pending') return undefined;
   if (!mayDecide(person)) return html`<p>An operator decides; you are a viewer.</p>`;
@@ -288,25 +304,10 @@ const decisionForms = ({ record, session }: Shown): Html | undefined => {
       <a href="${loginAgain(record.id)}">Log in again</a> to decide: it is more than 15 minutes
       since you did.
     </p>`;
-  const forSession = !record.onceOnly && record.sessionId !== undefined;
-  const action = `${LIST}/${record.id}`;
   return html`<h2>Decide</h2>
     <div class="actions">
-      <form method="post" action="${action}">
-        ${csrfField(csrf)}
-        <input type="hidden" name="decision" value="approve" />
-        <label><input type="radio" name="scope" value="once" checked /> this request, once</label>
-        ${
-          forSession
-            ? html`<label
-                ><input type="radio" name="scope" value="session" /> every ${record.operation} of
-                this key in its session</label
-              >`
-            : undefined
-        }
-        <button>Approve</button>
-      </form>
-      <form method="post" action="${action}">
+      ${content === UNREADABLE ? undefined : approveForm(record, csrf)}
+      <form method="post" action="${LIST}/${record.id}">
         ${csrfField(csrf)}
         <input type="hidden" name="decision" value="deny" />
         <label>Reason <textarea name="reason" maxlength="1000" required></textarea></label>
@@ -314,6 +315,22 @@ const decisionForms = ({ record, session }: Shown): Html | undefined => {
       </form>
     </div>`;
 };
+
+const approveForm = (record: ApprovalRecord, csrf: string): Html =>
+  html`<form method="post" action="${LIST}/${record.id}">
+    ${csrfField(csrf)}
+    <input type="hidden" name="decision" value="approve" />
+    <label><input type="radio" name="scope" value="once" checked /> this request, once</label>
+    ${
+      !record.onceOnly && record.sessionId !== undefined
+        ? html`<label
+            ><input type="radio" name="scope" value="session" /> every ${record.operation} of this
+            key in its session</label
+          >`
+        : undefined
+    }
+    <button>Approve</button>
+  </form>`;
 
 const parsed = (content: Buffer | undefined): unknown => {
   try {

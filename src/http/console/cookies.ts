@@ -23,6 +23,10 @@ export const cookieOf = ({ headers }: IncomingMessage, name: string): string | u
   return values.length === 1 ? values[0] : undefined;
 };
 
+/** Whether the cookie of a session comes with it, good or not. */
+export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
+  headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
+
 const STRICT = 'Path=/; Secure; HttpOnly; SameSite=Strict';
 
 /** Until the browser closes; the daemon ends it earlier. */

@@ -78,11 +78,12 @@ export const loginRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[] =
     operation: 'beginOpenIdLogin',
     open: true,
     handle: async (request) => {
-      const { context, site, token, session } = request;
+      const { context, site, token, session, fields } = request;
       const { url, sealed } = await people.startOpenId({
         redirectUri: site + CALLBACK,
         replaces: token,
         again: session !== undefined,
+        next: nextOf(fields.get('next')),
         from: termsOf(request).from,
       });
       context.append('Set-Cookie', openIdCookie(sealed));
@@ -114,10 +115,10 @@ const CALLBACK = '/console/openid/callback';
  * Gives the browser its new session. It goes on from a page of this site, not by a redirect: one
  * from a provider's site would come without the cookie.
  */
-const enter = ({ context, fields }: PageRequest, { token, device }: LoggedIn): void => {
+const enter = ({ context, fields }: PageRequest, { token, device, ...login }: LoggedIn): void => {
   context.append('Set-Cookie', sessionCookie(token));
   if (device !== undefined) context.append('Set-Cookie', deviceCookie(device));
-  const next = nextOf(fields.get('next')) ?? HOME;
+  const next = nextOf(login.next ?? fields.get('next')) ?? HOME;
   givePage(context, {
     title: 'Logged in',
     body: html`<p><a href="${next}">Go on</a></p>`,
@@ -175,6 +176,7 @@ const loginBody = ({
     ${
       openId
         ? html`<form method="post" action="/console/openid">
+            ${hiddenNext(next)}
             <button>Log in with the identity provider</button>
           </form>`
         : undefined

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import { Refusal } from '../../model/refusals.ts';
+import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { tooManyBadKeys } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
+import { hasSessionCookie } from '../console/cookies.ts';
 import { BadKeys } from './bad-keys.ts';
 import { clientAddresses, type ClientAddresses } from './client-address.ts';
 
@@ -17,6 +18,8 @@ export interface ClientsDeps {
   readonly log: Log;
   /** Addresses and CIDR ranges whose forwarding headers count. */
   readonly trustedProxies?: readonly string[];
+  /** There is a console: a key beside the cookie of its sessions is refused. */
+  readonly hasConsole?: boolean;
 }
 
 /** Who asks: from where, and by which key. */
@@ -24,7 +27,8 @@ export interface Clients extends ClientAddresses {
   /**
    * The caller behind the request's API key. Refuses a rejected one with INVALID_API_KEY, and past
    * 20 of them a minute from one address with RATE_LIMITED. A good key goes on whatever else came
-   * from its address. At once, unless the key is not known here.
+   * from its address. At once, unless the key is not known here. Where there is a console, a key
+   * beside the cookie of a session is refused with INVALID_ARGUMENT.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
   /** Returns the caller behind the request's key, where the key is known here. Counts nothing. */
@@ -47,6 +51,7 @@ export const clientsOf = ({
   clock,
   log,
   trustedProxies = [],
+  hasConsole = false,
 }: ClientsDeps): Clients => {
   const addresses = clientAddresses(trustedProxies);
   const badKeys = new BadKeys(clock, operations);
@@ -89,6 +94,7 @@ export const clientsOf = ({
       return caller && tenantKey(caller);
     },
     authenticate: (request) => {
+      if (hasConsole) refuseKeyBesideSession(request);
       try {
         return operations.authenticate(keyOf(request));
       } catch (error) {
@@ -97,6 +103,12 @@ export const clientsOf = ({
       }
     },
   };
+};
+
+/** Refuses a key and a session together: it would be unclear who asks. */
+export const refuseKeyBesideSession = (request: IncomingMessage): void => {
+  if (request.headers['service-api-key'] !== undefined && hasSessionCookie(request))
+    throw invalidArgument('SERVICE-API-KEY', 'must not come with the cookie of a session');
 };
 
 const TOLD_BEFORE_MS = 14 * 24 * 60 * 60_000;

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { consoleSessionRequired } from '../../model/approvals/approval-refusals.ts';
 import type { ConsoleSession } from '../../model/console-session.ts';
-import { adminRequired, invalidArgument } from '../../model/refusals.ts';
+import { adminRequired } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { SESSION_COOKIE } from '../console/cookies.ts';
-import type { Clients } from '../limits/clients.ts';
+import { hasSessionCookie } from '../console/cookies.ts';
+import { refuseKeyBesideSession, type Clients } from '../limits/clients.ts';
 import type { Context } from '../server/context.ts';
 import type { Route } from './route.ts';
 
@@ -34,19 +34,10 @@ export const whoAsks = (
   deps: AskingDeps,
   context: Context,
 ): Asking | Promise<Asking> => {
-  if (deps.sessionOf) refuseBoth(context);
+  if (deps.sessionOf) refuseKeyBesideSession(context.req);
   if (row.sessions) return fromConsole(row, deps, context);
   return row.access === 'open' ? NOBODY : byKey(row, deps.clients, context);
 };
-
-/** It would be unclear who asks. */
-const refuseBoth = (context: Context): void => {
-  if (context.req.headers['service-api-key'] !== undefined && hasSessionCookie(context))
-    throw invalidArgument('SERVICE-API-KEY', 'must not come with the cookie of a session');
-};
-
-const hasSessionCookie = ({ req }: Context): boolean =>
-  req.headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
 
 /**
  * Only sessions decide: a key is told so once it is known to be good, and so is the cookie of a
@@ -63,7 +54,7 @@ const fromConsole = async (
     return { caller: undefined, session };
   }
   if (row.sessions === 'also') return await byKey(row, clients, context);
-  if (!hasSessionCookie(context)) await byKey(row, clients, context);
+  if (!hasSessionCookie(context.req)) await byKey(row, clients, context);
   throw consoleSessionRequired();
 };
 

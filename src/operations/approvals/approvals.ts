@@ -58,6 +58,9 @@ export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
         if (isExpired(standing, clock.now())) throw alreadyDecided('expired');
         if (severalDecide && isOwn(standing, session)) throw ownApproval();
         if (decision === 'approve' && scope === 'session') checkSession(standing);
+        // nobody approves what nobody can read
+        if (decision === 'approve' && standing.content !== undefined)
+          contents.open(id, standing.content);
         return decided(
           standing,
           {

@@ -77,7 +77,7 @@ export class ConsoleAccess implements ConsoleOperations {
     const { operators, passwords, limits } = this.#deps;
     const account = name.slice(0, LONGEST_NAME + 1);
     const operator = operators.find(account);
-    await limits.count(account, operator !== undefined, terms.from);
+    await limits.count(account, operator && markOf(operator), terms.from);
     const isRight =
       (await passwords.verify(password.slice(0, LONGEST_PASSWORD), operator?.passwordHash)) &&
       password.length <= LONGEST_PASSWORD;
@@ -93,7 +93,8 @@ export class ConsoleAccess implements ConsoleOperations {
         authenticatedAt: this.#deps.clock.now(),
       },
     });
-    return { ...loggedIn, device: limits.deviceOf(operator.name) };
+    const device = limits.deviceOf({ name: operator.name, mark: markOf(operator) });
+    return { ...loggedIn, device };
   };
 
   /**
@@ -143,6 +144,7 @@ export class ConsoleAccess implements ConsoleOperations {
     redirectUri,
     replaces,
     again,
+    next,
     from,
   }): Promise<OpenIdStart> => {
     const { provider, limits } = this.#deps;
@@ -154,6 +156,7 @@ export class ConsoleAccess implements ConsoleOperations {
       sealed: this.#answers.seal({
         expected,
         replaces: replaces === undefined ? undefined : idOf(replaces),
+        next,
       }),
     };
   };
@@ -171,7 +174,8 @@ export class ConsoleAccess implements ConsoleOperations {
           throw this.#refused('openid', terms);
         throw error;
       });
-    if (role === undefined || operators.isLocked(identity))
+    const isFirst = await limits.isFirst(waited.expected.state);
+    if (!isFirst || role === undefined || operators.isLocked(identity))
       throw this.#refused('openid', terms, identity);
     const now = clock.now();
     const loggedIn = await this.#open({
@@ -187,7 +191,11 @@ export class ConsoleAccess implements ConsoleOperations {
         authenticatedAt: Math.min(now, authenticatedAt ?? now),
       },
     });
-    return { ...loggedIn, device: limits.deviceOf() };
+    return {
+      ...loggedIn,
+      device: limits.deviceOf(),
+      ...(waited.next === undefined ? {} : { next: waited.next }),
+    };
   };
 
   readonly openSession = async (token: string): Promise<OpenSession | undefined> => {
@@ -328,7 +336,15 @@ const pick = (operator: OperatorLike): Pick<SessionValue, 'name' | 'role' | 'use
 const markOf = ({ passwordHash, addedAt }: OperatorLike): string =>
   idOf(`${passwordHash} ${addedAt}`);
 
-const listed = ({ id, operator, value, openedAt, seenAt, endsAt }: KeptConsoleSession) => {
+/** A session as lists show it: nothing of it lets anybody in. */
+export const listed = ({
+  id,
+  operator,
+  value,
+  openedAt,
+  seenAt,
+  endsAt,
+}: KeptConsoleSession): ListedSession => {
   const { name, method, address } = JSON.parse(value) as SessionValue;
   return { sessionId: id, operator, name, method, address, openedAt, seenAt, endsAt };
 };

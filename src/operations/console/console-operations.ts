@@ -10,6 +10,8 @@ export interface LoggedIn {
   readonly token: string;
   /** For the browser's next login; absent where there was a link. */
   readonly device?: string;
+  /** The page that the person was going to when a login at a provider began. */
+  readonly next?: string;
   readonly person: ConsolePerson;
 }
 
@@ -66,6 +68,8 @@ export interface ConsoleOperations {
     readonly redirectUri: string;
     readonly replaces: string | undefined;
     readonly again: boolean;
+    /** The page that the person is going to. */
+    readonly next: string | undefined;
     readonly from: LoginSource;
   }) => Promise<OpenIdStart>;
   /** Refuses with FORBIDDEN what is not the answer to `sealed`, once. */

@@ -12,6 +12,8 @@ export interface WaitedAnswer {
   readonly expected: ExpectedAnswer;
   /** The session that the browser had when it began, which the login ends. */
   readonly replaces: string | undefined;
+  /** The page that the person was going to. */
+  readonly next?: string | undefined;
 }
 
 /**

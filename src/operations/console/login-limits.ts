@@ -24,6 +24,8 @@ const ATTEMPTS: readonly (readonly [number, number])[] = [
 const ATTEMPTS_ON_ACCOUNT = [200, 60 * MINUTE_MS] as const;
 const ATTEMPTS_OF_ADDRESS = [60, 15 * MINUTE_MS] as const;
 const ANSWERS = [5, 15 * MINUTE_MS] as const;
+/** For longer than a login at a provider may be under way. */
+const ONCE = [1, 15 * MINUTE_MS] as const;
 /** Stands for the account of browsers that logged in at a provider; no operator has the name. */
 const AT_PROVIDER = 'at a provider';
 /** Accounts that don't exist share so many counts, so that made-up names push out no count. */
@@ -44,10 +46,17 @@ export class LoginLimits {
     this.#key = key;
   }
 
-  /** Counts one; refuses with RATE_LIMITED where there were too many. */
-  async count(account: string, exists: boolean, { address, device }: LoginSource): Promise<void> {
-    const known = this.#deviceIn(account, device);
-    const name = exists ? account : `-${bucketOf(account)}`;
+  /**
+   * Counts one; refuses with RATE_LIMITED where there were too many. `mark` tells the account's
+   * password from its earlier ones; undefined: there is no such account.
+   */
+  async count(
+    account: string,
+    mark: string | undefined,
+    { address, device }: LoginSource,
+  ): Promise<void> {
+    const known = mark === undefined ? undefined : this.#deviceIn(`${account} ${mark}`, device);
+    const name = mark === undefined ? `-${bucketOf(account)}` : account;
     const own = known === undefined ? `${address} ${name}` : `device ${hashOf(known)}`;
     const counts: (readonly [string, number, number])[] = ATTEMPTS.map(
       ([most, ms]) => [`login-${ms}/${own}`, most, ms] as const,
@@ -77,10 +86,22 @@ export class LoginLimits {
     await this.#countAll([[`login-answer/${hashOf(state)}`, ...ANSWERS]]);
   }
 
-  /** Makes what the browser shows at its next login to the account, or at a provider. */
-  deviceOf(account = AT_PROVIDER): string {
+  /**
+   * Whether a login that a provider proved, by its `state`, is proved for the first time: it is
+   * good once, also at a provider that takes its codes twice.
+   */
+  async isFirst(state: string): Promise<boolean> {
+    return (await this.#limits.countWithin(`login-proven/${hashOf(state)}`, ...ONCE)).within;
+  }
+
+  /**
+   * Makes what the browser shows at its next login to the account, or at a provider. It counts for
+   * nothing once the account has another password.
+   */
+  deviceOf(account?: { readonly name: string; readonly mark: string }): string {
     const id = randomBytes(16).toString('base64url');
-    return `${id}.${this.#sealOf(account, id)}`;
+    const of = account ? `${account.name} ${account.mark}` : AT_PROVIDER;
+    return `${id}.${this.#sealOf(of, id)}`;
   }
 
   async #countAll(counts: readonly (readonly [string, number, number])[]): Promise<void> {

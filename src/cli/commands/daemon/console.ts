@@ -1,35 +1,124 @@
 import type { Command } from 'commander';
 import type { Action } from '../../action.ts';
-import { dataDirOf } from '../../connection.ts';
 import { print } from '../../context.ts';
-import { commandDaemon } from '../../control.ts';
 import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { table } from '../../show/table.ts';
+import { askLocalDaemon, withPlace, type Place } from './local-daemon.ts';
 
-/** `console login`. */
+interface ShownSession {
+  readonly sessionId: string;
+  readonly operator: string;
+  readonly name: string;
+  readonly method: string;
+  readonly address: string;
+  readonly openedAt: number;
+  readonly seenAt: number;
+  readonly endsAt: number;
+}
+
+/** `console login|sessions|end-session|end-sessions`. */
 export const consoleGroup = (action: Action): Command =>
   group('console', 'Lets you in to the console, where people decide approvals', [
+    loginLeaf(action),
+    sessionsLeaf(action),
+    endLeaf(action),
+    endAllLeaf(action),
+  ]);
+
+const loginLeaf = (action: Action): Command =>
+  withPlace(
     leaf({
       usage: 'login',
       summary:
         'Prints a link that logs one browser in to the console of the running local daemon, ' +
         'once and within five minutes.',
       examples: ['sandpool console login', 'sandpool console login --as ada'],
-    })
-      .option('--as <operator>', 'whose login it is, where there are operators')
-      .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
-      .action(
-        action(
-          1,
-          async (
-            context,
-            _operands,
-            options: { readonly as?: string; readonly dataDir?: string },
-          ) => {
-            const dataDir = await dataDirOf(options, context.env);
-            const { url } = await commandDaemon(dataDir, '/console/login', { as: options.as });
-            await print(context.stdout, `${String(url)}\n`);
-            return 0;
-          },
-        ),
-      ),
-  ]);
+    }).option('--as <operator>', 'whose login it is, where there are operators'),
+  ).action(
+    action(1, async (context, _operands, options: Place & { readonly as?: string }) => {
+      const { url } = await askLocalDaemon(context, options, '/console/login', { as: options.as });
+      await print(context.stdout, `${String(url)}\n`);
+      return 0;
+    }),
+  );
+
+const sessionsLeaf = (action: Action): Command =>
+  withPlace(
+    addOutputOption(
+      leaf({
+        usage: 'sessions',
+        summary: 'Lists who is logged in at the console, the newest session first.',
+        examples: ['sandpool console sessions', 'sandpool console sessions -o json'],
+      }),
+    ),
+  ).action(
+    action(1, async (context, _operands, options: Place & OutputOptions) => {
+      const value = await askLocalDaemon(context, options, '/console/sessions/list', {});
+      const sessions = value['sessions'] as readonly ShownSession[];
+      const items = sessions.map(({ openedAt, seenAt, endsAt, ...session }) => ({
+        ...session,
+        openedAt: new Date(openedAt).toISOString(),
+        seenAt: new Date(seenAt).toISOString(),
+        endsAt: new Date(endsAt).toISOString(),
+      }));
+      await show(context, options, {
+        value: { sessions: items },
+        text: () =>
+          items.length === 0
+            ? 'nobody is logged in\n'
+            : table(
+                ['SESSION', 'OPERATOR', 'BY', 'FROM', 'LOGGED IN', 'LAST USED', 'ENDS'],
+                items.map((each) => [
+                  each.sessionId,
+                  each.operator,
+                  each.method,
+                  each.address,
+                  each.openedAt,
+                  each.seenAt,
+                  each.endsAt,
+                ]),
+              ),
+      });
+      return 0;
+    }),
+  );
+
+const endLeaf = (action: Action): Command =>
+  withPlace(
+    leaf({
+      usage: 'end-session <session>',
+      summary: 'Logs one session out, on every replica at once.',
+      examples: ['sandpool console end-session i2vOq1l7mTz5B0c3kqH0Qn8m1b6V4JpV5v0S8hXx2Zs'],
+    }),
+  ).action(
+    action(1, async (context, [session], options: Place) => {
+      await askLocalDaemon(context, options, '/console/sessions/end', {
+        sessionId: String(session),
+      });
+      await print(context.stdout, `${String(session)} has ended\n`);
+      return 0;
+    }),
+  );
+
+const endAllLeaf = (action: Action): Command =>
+  withPlace(
+    leaf({
+      usage: 'end-sessions',
+      summary: 'Logs everybody out, or all sessions of one person.',
+      examples: ['sandpool console end-sessions', 'sandpool console end-sessions --of ada'],
+    }).option('--of <identity>', 'of this operator, or this person of OpenID Connect'),
+  ).action(
+    action(1, async (context, _operands, options: Place & { readonly of?: string }) => {
+      const { sessionsEnded } = await askLocalDaemon(
+        context,
+        options,
+        '/console/sessions/end-all',
+        {
+          operator: options.of,
+        },
+      );
+      await print(context.stdout, `sessions that ended: ${String(sessionsEnded)}\n`);
+      return 0;
+    }),
+  );

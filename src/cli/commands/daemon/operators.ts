@@ -1,16 +1,11 @@
 import { type Command, Option } from 'commander';
 import type { Action } from '../../action.ts';
-import { dataDirOf } from '../../connection.ts';
-import { type CliContext, print } from '../../context.ts';
-import { commandDaemon } from '../../control.ts';
+import { print } from '../../context.ts';
 import { CliFailure } from '../../failure.ts';
 import { group, leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { readPassword } from '../../terminal/password.ts';
-
-interface Place {
-  readonly dataDir?: string;
-}
+import { askLocalDaemon, withPlace, type Place } from './local-daemon.ts';
 
 interface NewOperator extends Place {
   readonly role: string;
@@ -77,7 +72,7 @@ const addLeaf = (action: Action): Command =>
     ),
   ).action(
     action(1, async (context, [name], options: NewOperator) => {
-      const { replaced } = await ask(context, options, '/operators/add', {
+      const { replaced } = await askLocalDaemon(context, options, '/operators/add', {
         name: String(name),
         role: options.role,
         users: options.user,
@@ -102,7 +97,7 @@ const listLeaf = (action: Action): Command =>
     ),
   ).action(
     action(1, async (context, _operands, options: Place & OutputOptions) => {
-      const value = (await ask(
+      const value = (await askLocalDaemon(
         context,
         options,
         '/operators/list',
@@ -149,7 +144,7 @@ interface Change {
 const changeLeaf = (action: Action, { name, summary, operand, examples, done }: Change): Command =>
   withPlace(leaf({ usage: `${name} <${operand}>`, summary, examples })).action(
     action(1, async (context, [whom], options: Place) => {
-      const { sessionsEnded } = await ask(context, options, `/operators/${name}`, {
+      const { sessionsEnded } = await askLocalDaemon(context, options, `/operators/${name}`, {
         [operand]: String(whom),
       });
       const ended =
@@ -198,14 +193,3 @@ const withRole = (command: Command): Command =>
       (user: string, users: readonly string[]) => [...users, user],
       [],
     );
-
-const withPlace = (command: Command): Command =>
-  command.option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]');
-
-const ask = async (
-  context: CliContext,
-  options: Place,
-  path: string,
-  body: object,
-): Promise<Readonly<Record<string, unknown>>> =>
-  await commandDaemon(await dataDirOf(options, context.env), path, body);

@@ -1,0 +1,21 @@
+import type { Command } from 'commander';
+import { dataDirOf } from '../../connection.ts';
+import type { CliContext } from '../../context.ts';
+import { commandDaemon } from '../../control.ts';
+
+/** Says which daemon on this machine is meant. */
+export interface Place {
+  readonly dataDir?: string;
+}
+
+export const withPlace = (command: Command): Command =>
+  command.option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]');
+
+/** Asks that daemon over the socket in its data folder. Rejects with CliFailure. */
+export const askLocalDaemon = async (
+  context: CliContext,
+  options: Place,
+  path: string,
+  body: object,
+): Promise<Readonly<Record<string, unknown>>> =>
+  await commandDaemon(await dataDirOf(options, context.env), path, body);

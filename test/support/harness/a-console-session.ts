@@ -1,0 +1,48 @@
+import { commandDaemon } from '../../../src/cli/control.ts';
+import type { DaemonUnderTest } from './a-daemon.ts';
+import { HttpClient, type HttpAnswer } from './http-client.ts';
+
+/** A person who is logged in at the console of a daemon, by a link. */
+export interface PersonAtConsole {
+  /** What a write of the session carries: its cookie, the Origin and the CSRF token. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The link that let them in, which is used up. */
+  readonly link: string;
+  readonly decide: (
+    id: string,
+    body: object,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<HttpAnswer>;
+  readonly approve: (id: string) => Promise<HttpAnswer>;
+}
+
+/** Sends the form of the page that a link leads to. */
+export const useLink = (client: HttpClient, port: number, token: string): Promise<HttpAnswer> =>
+  client.post('/console/link', undefined, {
+    raw: new URLSearchParams({ token }).toString(),
+    headers: {
+      'Content-Type': 'application/x-www-form-urlencoded',
+      Origin: `http://127.0.0.1:${port}`,
+    },
+  });
+
+/** Logs in as the owner of the data folder, or as the operator that is named. */
+export const atConsole = async (
+  { dataDir, run: { port } }: DaemonUnderTest,
+  client: HttpClient,
+  as?: string,
+): Promise<PersonAtConsole> => {
+  const { url } = await commandDaemon(dataDir, '/console/login', { as });
+  const link = new URL(String(url)).searchParams.get('token') ?? '';
+  const entered = await useLink(client, port, link);
+  const cookie = { Cookie: (entered.headers['set-cookie'] ?? '').split(';')[0] ?? '' };
+  const { json } = await client.get('/console/session', { headers: cookie });
+  const headers = {
+    ...cookie,
+    Origin: `http://127.0.0.1:${port}`,
+    'X-CSRF-Token': String(Object(json)['csrfToken']),
+  };
+  const decide: PersonAtConsole['decide'] = (id, body, more = {}) =>
+    client.post(`/approvals/${id}/decision`, body, { headers: { ...headers, ...more } });
+  return { headers, link, decide, approve: (id) => decide(id, { decision: 'approve' }) };
+};
