@@ -6,7 +6,7 @@ export const REFUSALS_AT_ONCE = 50;
 const REFUSALS_PER_SECOND = 100;
 const INTERVAL_MS = 1_000 / REFUSALS_PER_SECOND;
 export const MOST_HELD_MS = 3_000;
-/** What would be held longer is answered in so many groups, one after the other. */
+/** Counts the groups in which what would be held longer is answered, one after the other. */
 export const HELD_GROUPS = 64;
 /** Refusals of all tenants that are held at one time: each is up to 20 kB of memory. */
 export const MOST_HELD = 4_096;
