@@ -16,6 +16,8 @@ const READY_DEADLINE_MS = 20_000;
 export const BENCH_FLAGS: readonly string[] = [
   '--metrics-listen',
   '127.0.0.1:0',
+  '--compatible-api-listen',
+  'none',
   '--default-pool-replicas',
   '0',
   '--quotas-sandboxes',

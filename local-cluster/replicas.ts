@@ -98,6 +98,7 @@ export class Replica {
           SANDPOOL_REPLICA: this.name,
           SANDPOOL_LISTEN: `127.0.0.1:${this.#port}`,
           SANDPOOL_METRICS_LISTEN: '127.0.0.1:0',
+          SANDPOOL_COMPATIBLE_API_LISTEN: 'none',
           SANDPOOL_LOG_LEVEL: 'info',
           SANDPOOL_SHUTDOWN_DELAY: '0s',
           ...this.#env,

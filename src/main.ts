@@ -59,7 +59,10 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
     await run(config, {
       log,
       replica,
-      metricsGiven: origins['metrics.listen'] !== 'default',
+      given: new Set([
+        ...(origins['metrics.listen'] === 'default' ? [] : (['metrics'] as const)),
+        ...(origins['compatibleApi.listen'] === 'default' ? [] : (['compatibleApi'] as const)),
+      ]),
       exit,
     }),
   );
@@ -121,8 +124,8 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
           clearTimeout(timer);
         };
       },
-      onReady: ({ address, metricsAddress, consoleLink }) => {
-        writePidFile(dataDir, address, metricsAddress);
+      onReady: ({ address, consoleLink, ...others }) => {
+        writePidFile(dataDir, address, others);
         startUp = {
           ...startUpOf(config, address),
           ...(consoleLink === undefined ? {} : { consoleLink }),

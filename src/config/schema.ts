@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isDnsLabel } from '../model/identifiers.ts';
+import { compatibleApiSettings } from './compatible-api-settings.ts';
 import { HIGHEST_LIMIT } from '../model/quota.ts';
 import {
   choice,
@@ -49,6 +50,7 @@ export const ConfigSchema = z
           'measures nothing.',
       ),
     }),
+    compatibleApi: compatibleApiSettings,
     tracing: tracingSettings,
     dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
     secretsDir: path(

@@ -34,6 +34,10 @@ export const LOG_EVENTS = {
   'claims-not-read': 'claims of a request could not be read',
   'client-gone': 'client gone',
   'command-not-ended': 'a command in the Pod could not be ended for sure',
+  'compatible-api-not-served':
+    'the compatible API is not served: another program has its port; compatibleApi.listen names ' +
+    'another one',
+  'compatible-api-served': 'the compatible API is served',
   'control-request-failed': 'control request failed',
   'cut-short': 'cut short, since the daemon stops',
   'daemon-failed': 'daemon failed',
@@ -136,6 +140,9 @@ export const LOG_EVENTS = {
   'sandbox-not-paused': 'a sandbox is not paused as its record says',
   'sandbox-not-read': 'a sandbox could not be read',
   'sandbox-not-started': 'a sandbox could not be started',
+  'sandbox-traffic': 'sandbox traffic',
+  'sandbox-traffic-failed': 'sandbox traffic failed',
+  'sandbox-traffic-refused': 'sandbox traffic refused',
   'says-waits': 'says that it waits',
   'serves-new-certificate': 'serves a new certificate',
   'shard-handed-over-early': 'a shard is handed over before what was under way is done',

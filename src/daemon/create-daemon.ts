@@ -17,11 +17,6 @@ import { policyOf } from './policy.ts';
 import type { RunnableDaemon } from '../process/run-daemon.ts';
 import { makeDefaultEnv } from './default-env.ts';
 import { openTracing } from './tracing.ts';
-import { clientsOf } from '../http/limits/clients.ts';
-import { createGateway, type Gateway } from '../http/gateway/gateway.ts';
-import { createHttpServer, type HttpServer } from '../http/server/http-server.ts';
-import { KeyRates } from '../http/limits/key-rates.ts';
-import { terminalUpgrades, type TerminalUpgrades } from '../http/terminal/terminal.ts';
 import { measuredDriver } from '../metrics/measured-driver.ts';
 import { renderDefinition } from '../model/pools/render-definition.ts';
 import { ApiKeyMirror } from '../operations/keys/api-keys.ts';
@@ -31,7 +26,8 @@ import { loadTemplates } from '../operations/templates/load-templates.ts';
 import { PoolRenewal } from '../operations/pools/pool-renewal.ts';
 import { quotaDefaults, QuotaLimits } from '../operations/pools/quota-limits.ts';
 import { TemplateCatalog } from '../operations/templates/template-catalog.ts';
-import { answerBudget, framesOf, httpDate, openTls } from './http-terms.ts';
+import { openTls } from './listening/http-terms.ts';
+import { openListeners, type Listeners } from './listening/listeners.ts';
 import { idAt } from './ids.ts';
 import { openedAssembly } from './opened-assembly.ts';
 import { operationsOf, type OperationParts } from './operations.ts';
@@ -41,10 +37,10 @@ export interface DaemonTerms {
   readonly log: LevelledLog;
   readonly replica: string;
   /**
-   * Whether the address of the metrics was asked for, and is no mere default: then the daemon does
-   * not start without it.
+   * Listeners whose address was asked for, and is no mere default: the daemon does not start
+   * without them.
    */
-  readonly metricsGiven?: boolean;
+  readonly given?: ReadonlySet<'metrics' | 'compatibleApi'>;
   /** Aborts once the process is told to stop; of no more use once this has resolved. */
   readonly stopped: AbortSignal;
 }
@@ -64,7 +60,7 @@ export const createDaemon = async (
       ? undefined
       : readInstanceTypes(config.instanceTypes.file),
   );
-  const measuring = openMetrics(config, log, process.metricsGiven ?? false);
+  const measuring = openMetrics(config, log, process.given?.has('metrics') ?? false);
   const { metrics } = measuring;
   const tls = openTls(config.tls, log);
   const opened = await openedAssembly(config, { ...process, types, metrics }, tls?.identity);
@@ -158,58 +154,12 @@ export const createDaemon = async (
     tls,
     clock,
   });
-  const clients = clientsOf({
-    operations,
-    clock,
-    log,
-    trustedProxies: config.trustedProxies,
-    hasConsole: config.console.mode !== 'off',
-  });
-  const keyRates = new KeyRates(config.keys.requestsPerSecond);
-  const terminals = terminalUpgrades({
-    operations,
-    processes: { operations, clock, clients, keyRates, gate: approvals.gate },
-    log,
-    clock,
-    audit,
-    clusterId: config.clusterId,
-    allowedOrigins: config.terminal.allowedOrigins,
-    frames: framesOf(config.terminal),
-  });
-  const gateway = createGateway({
-    operations,
-    clients,
-    log,
-    clock,
-    metrics,
-    audit,
-    clusterId: config.clusterId,
-  });
-  const upgrade: typeof terminals.upgrade = (request, socket, head) =>
-    (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
-  const http = createHttpServer({
-    operations,
-    clock,
+  const listeners = openListeners(config, {
+    ...{ operations, clock, approvals, people },
     watchers: { log, metrics, tracer, traceScope: parts.traceScope, audit },
-    terms: { clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset) },
-    gateway,
-    upgrade,
-    people: {
-      gating: approvals.gating(operations),
-      console: people && { people: people.access, url: people.url },
-    },
     tls: tls?.identity,
-    clients,
-    limits: {
-      answers: answerBudget(config, metrics),
-      keyRates,
-      bounds: {
-        maxConnections: config.connections.most,
-        maxConnectionsPerAddress: config.connections.mostPerAddress,
-      },
-    },
+    compatibleGiven: process.given?.has('compatibleApi') ?? false,
   });
-
   const control = new ControlServer({
     dataDir: config.dataDir,
     backup: parts.backup,
@@ -261,9 +211,9 @@ export const createDaemon = async (
         await makeDefaultEnv({ config, pools: supervisor.pools.index, operations });
       await parts.ensureFirstKeys(apiKeys);
       await control.start();
-      const { host, port } = await http.start(config.listen);
+      const { host, port, compatibleAddress } = await listeners.start();
       tls?.start(clock, (identity) => {
-        http.renew(identity);
+        listeners.renew(identity);
       });
       life.started = true;
       const protocol = config.tls.certFile === undefined ? 'http' : 'https';
@@ -276,6 +226,7 @@ export const createDaemon = async (
         firstStart,
         ...(consoleLink === undefined ? {} : { consoleLink }),
         ...(metricsAddress === undefined ? {} : { metricsAddress }),
+        ...(compatibleAddress === undefined ? {} : { compatibleAddress }),
       };
     },
     stop: async () => {
@@ -284,7 +235,7 @@ export const createDaemon = async (
       renewal.stop();
       envs.stop();
       approvals.stop();
-      http.leave();
+      listeners.leave();
       supervisor.idle.lines.stop();
       if (life.started)
         await new Promise<void>((resolve) => {
@@ -294,9 +245,7 @@ export const createDaemon = async (
         parts,
         supervisor,
         events,
-        http,
-        terminals,
-        gateway,
+        listeners,
         control,
         measuring,
         audit,
@@ -308,9 +257,7 @@ export const createDaemon = async (
 };
 
 interface Served extends Pick<OperationParts, 'parts' | 'supervisor' | 'events'> {
-  readonly http: HttpServer;
-  readonly terminals: TerminalUpgrades;
-  readonly gateway: Gateway;
+  readonly listeners: Listeners;
   readonly control: ControlServer;
   readonly measuring: MetricsParts;
   readonly audit: AuditTrail | undefined;
@@ -320,16 +267,13 @@ const stopAll = async ({
   parts,
   supervisor,
   events,
-  http,
-  terminals,
-  gateway,
+  listeners,
   control,
   measuring,
   audit,
 }: Served) => {
   const sandboxesLeft = supervisor.actors.size;
-  await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS), control.stop()]);
-  gateway.stop();
+  await Promise.all([listeners.stop(STOP_GRACE_MS), control.stop()]);
   await supervisor.stop(STOP_GRACE_MS);
   await events.flush();
   await audit?.stop();

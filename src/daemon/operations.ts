@@ -49,10 +49,11 @@ import {
 import { listAudit } from '../operations/debug/list-audit.ts';
 import { listSandboxes } from '../operations/sandboxes/list-sandboxes.ts';
 import { listShards } from '../operations/debug/list-shards.ts';
-import { openEndpoint } from '../operations/sandboxes/open-endpoint.ts';
+import { endpointOperations } from '../operations/sandboxes/open-endpoint.ts';
 import type { Operations } from '../operations/operations.ts';
 import { poolEvents } from '../operations/pools/pool-events.ts';
 import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
+import { sandboxTokens } from '../operations/keys/sandbox-tokens.ts';
 import { promoteApiKey } from '../operations/keys/promote-api-key.ts';
 import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.ts';
@@ -60,7 +61,7 @@ import { sandboxEvents } from '../operations/sandboxes/sandbox-events.ts';
 import { followSandboxLogs, sandboxLogs } from '../operations/sandboxes/sandbox-logs.ts';
 import { sandboxStatistics } from '../operations/sandboxes/sandbox-statistics.ts';
 import { setSandboxState } from '../operations/sandboxes/set-sandbox-state.ts';
-import { setIdleTimeout } from '../operations/sandboxes/set-idle-timeout.ts';
+import { sandboxAmendments } from '../operations/sandboxes/amend-sandbox.ts';
 import { previewPoolSync, syncPool } from '../operations/pools/sync-pool.ts';
 import type { TemplateCatalog } from '../operations/templates/template-catalog.ts';
 import { getTemplate, listTemplates } from '../operations/templates/templates.ts';
@@ -142,6 +143,7 @@ export const operationsOf = (
     ...requestOperations(coordination),
     ...approvals.operations,
     ...authentication(keys),
+    ...sandboxTokens(keys),
     keyIdOf: keyIdOf(keys),
     createApiKey: createApiKey(keys),
     createApiKeyForTenant: createApiKeyForTenant(keys),
@@ -164,7 +166,7 @@ export const operationsOf = (
     getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),
-    setIdleTimeout: setIdleTimeout(common),
+    ...sandboxAmendments(common),
     setSandboxState: setSandboxState(common),
     execInSandbox: execInSandbox({ ...common, claimEnv }),
     ...processOperations({
@@ -187,7 +189,7 @@ export const operationsOf = (
       mostOfTenant: config.limits.terminalsOfTenant,
     }),
     isReady: isReady(common),
-    openEndpoint: openEndpoint(common),
+    ...endpointOperations(common),
     createPool: createPool({
       ...common,
       ...rendering,
@@ -221,6 +223,7 @@ export const operationsOf = (
       clusterId: config.clusterId,
       hasConsole: config.console.mode === 'on',
       holdsRequests: config.approvals.rules.length > 0,
+      servesCompatibleApi: config.compatibleApi.listen !== 'none',
     }),
     sandboxStatistics: sandboxStatistics({ supervisor, history }),
     listAudit: listAudit({ recent: audit && parts.recentAudit }),

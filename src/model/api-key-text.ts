@@ -38,10 +38,27 @@ export const parseApiKey = (text: string): ApiKeyText | undefined => {
   return { keyId: body.slice(4, separator), secret: body.slice(separator + 1) };
 };
 
+const COMPATIBLE = /^e2b_((?:[0-9a-f]{2}){1,256})$/;
+
+/**
+ * Spells a key so that every version of E2B's SDKs takes it, some of which look at its form: it is
+ * the same key.
+ */
+export const toCompatibleForm = (key: string): string =>
+  `e2b_${Buffer.from(key, 'latin1').toString('hex')}`;
+
+/** Returns the key that is spelled so, and any other text as it is. */
+export const fromCompatibleForm = (text: string): string => {
+  const [, digits] = COMPATIBLE.exec(text) ?? [];
+  return digits === undefined ? text : Buffer.from(digits, 'hex').toString('latin1');
+};
+
 /** A text without the secrets of API keys that stand in it; their ids stay. */
-export const blankApiKeys = (text: string): string => text.replace(KEY_IN_TEXT, '$1[secret]');
+export const blankApiKeys = (text: string): string =>
+  text.replace(KEY_IN_TEXT, '$1[secret]').replace(COMPATIBLE_IN_TEXT, '$1[secret]');
 
 const KEY_IN_TEXT = /(spk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+/g;
+const COMPATIBLE_IN_TEXT = /(e2b_)[0-9a-f]{16,}/g;
 
 const checksumOf = (body: string): string => {
   let rest = crc32(body);

@@ -1,11 +1,31 @@
 import type { Claim } from './sandbox.ts';
 
-/** Says what to change of a claim. `pausedAt`: since when it is paused; null ends that. */
-export type ClaimChange = { readonly idleTimeoutMs: number } | { readonly pausedAt: number | null };
+/**
+ * Says what to change of a claim. `pausedAt`: since when it is paused; null ends that, and puts the
+ * moment at which the sandbox ends where `endsAt` says.
+ */
+export type ClaimChange =
+  | { readonly idleTimeoutMs: number }
+  | { readonly endsAt: number }
+  | { readonly pausedAt: number | null; readonly endsAt?: number };
 
 /** Returns the claim as it is after the change. */
 export const changedClaim = (claim: Claim, change: ClaimChange): Claim => {
-  if ('idleTimeoutMs' in change) return { ...claim, idleTimeoutMs: change.idleTimeoutMs };
+  if (!('pausedAt' in change)) return { ...claim, ...change };
   const { pausedAt: _before, ...rest } = claim;
-  return change.pausedAt === null ? rest : { ...rest, pausedAt: change.pausedAt };
+  const { pausedAt, endsAt } = change;
+  return {
+    ...rest,
+    ...(endsAt === undefined ? {} : { endsAt }),
+    ...(pausedAt === null ? {} : { pausedAt }),
+  };
 };
+
+/**
+ * Returns what ends the pause of a claim: the time that it had left until its end is what it has
+ * left again.
+ */
+export const resumption = ({ pausedAt, endsAt }: Claim, now: number): ClaimChange => ({
+  pausedAt: null,
+  ...(endsAt === undefined || pausedAt === undefined ? {} : { endsAt: endsAt + now - pausedAt }),
+});

@@ -46,6 +46,8 @@ export interface Claim {
   readonly idleTimeoutMs: number;
   /** Milliseconds from the claim until the end whatever happens; 0 is never. */
   readonly maxLifetimeMs: number;
+  /** When it ends, whatever it does; absent: the claim names no moment. A pause puts it off. */
+  readonly endsAt?: number;
   /**
    * Fingerprint of the request that claimed it: its claim is known by it, and a repetition under
    * the same Idempotency-Key finds its effect.

@@ -33,6 +33,8 @@ export interface SandboxView {
   readonly idleTimeoutMs: number;
   /** When it ends for want of activity; undefined where it never does. */
   readonly idleExpiresAt: number | undefined;
+  /** When it ends whatever it does; undefined where no such moment is known. */
+  readonly endsAt: number | undefined;
   /** Comes from its claim, while it lives. */
   readonly metadata?: TextPairs;
   /** It is Running, and stands still. */

@@ -11,6 +11,8 @@ export interface PidFile {
   readonly address: string;
   /** The address of GET /metrics, where it is served. */
   readonly metricsAddress?: string;
+  /** The address of the API of E2B's SDKs, where it is served. */
+  readonly compatibleAddress?: string;
   readonly pid: number;
   /** Field 22 of /proc/PID/stat: with pid and boot id it names one process. */
   readonly startTime: string;
@@ -18,10 +20,14 @@ export interface PidFile {
 }
 
 /** Writes the note of this very process, whole or not at all. */
-export const writePidFile = (dataDir: string, address: string, metricsAddress?: string): void => {
+export const writePidFile = (
+  dataDir: string,
+  address: string,
+  others: Pick<PidFile, (typeof OTHERS)[number]> = {},
+): void => {
   const note: PidFile = {
     address,
-    ...(metricsAddress === undefined ? {} : { metricsAddress }),
+    ...othersOf(others),
     pid: process.pid,
     startTime: startTimeOf(process.pid) ?? '',
     bootId: bootId(),
@@ -62,10 +68,6 @@ const noteOf = (value: unknown): PidFile | undefined => {
   )
     return undefined;
   const { address, pid, startTime, bootId: boot } = value;
-  const metricsAddress =
-    'metricsAddress' in value && typeof value.metricsAddress === 'string'
-      ? { metricsAddress: value.metricsAddress }
-      : {};
   return typeof address === 'string' &&
     /^https?:/.test(address) &&
     URL.canParse(address) &&
@@ -75,9 +77,19 @@ const noteOf = (value: unknown): PidFile | undefined => {
     typeof startTime === 'string' &&
     startTime !== '' &&
     typeof boot === 'string'
-    ? { address, ...metricsAddress, pid, startTime, bootId: boot }
+    ? { address, ...othersOf(value), pid, startTime, bootId: boot }
     : undefined;
 };
+
+const OTHERS = ['metricsAddress', 'compatibleAddress'] as const;
+
+const othersOf = (value: object): Pick<PidFile, (typeof OTHERS)[number]> =>
+  Object.fromEntries(
+    OTHERS.flatMap((name) => {
+      const address: unknown = Reflect.get(value, name);
+      return typeof address === 'string' ? [[name, address]] : [];
+    }),
+  );
 
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 

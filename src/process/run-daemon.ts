@@ -1,9 +1,10 @@
 import type { Log } from '../contracts/log.ts';
 
-/** The daemon's address, and that of its metrics where they are served. */
+/** The daemon's address, and those of its metrics and its compatible API where they are served. */
 export interface Started {
   readonly address: string;
   readonly metricsAddress?: string;
+  readonly compatibleAddress?: string;
   readonly firstStart: boolean;
   /** Logs one browser in to the console, once and soon. */
   readonly consoleLink?: string;

@@ -15,6 +15,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   actors: ['machines', 'contracts', 'model', 'lib'],
   operations: ['actors', 'contracts', 'model', 'lib'],
   http: ['operations', 'contracts', 'model', 'lib'],
+  e2b: ['http', 'operations', 'contracts', 'model', 'lib'],
   embedded: ['contracts', 'model', 'lib'],
   k8s: ['contracts', 'model', 'lib'],
   redis: ['contracts', 'model', 'lib'],

@@ -171,6 +171,20 @@ export const instanceRecordsSuite = (
       expect((await records.read(mine.id))?.record).to.deep.equal(record);
     });
 
+    it('moves the end of a claimed record, also where its pause ends', async () => {
+      const claim = aClaim({ endsAt: 1_700_000_300_000 });
+      const mine = await records.claim(await born(), claim);
+
+      const moved = await records.amend(mine.id, { endsAt: 1_700_000_001_000 }, mine.revision);
+      const paused = await records.amend(mine.id, { pausedAt: 5 }, moved.revision);
+      const resumed = await records.amend(mine.id, { pausedAt: null, endsAt: 7 }, paused.revision);
+
+      expect(mine.claim).to.deep.equal(claim);
+      expect(paused.claim).to.deep.equal({ ...claim, endsAt: 1_700_000_001_000, pausedAt: 5 });
+      expect(resumed.claim).to.deep.equal({ ...claim, endsAt: 7 });
+      expect((await records.read(mine.id))?.record).to.deep.equal(resumed);
+    });
+
     it('moves the revision of an idle record alone, so that nothing sent before lands', async () => {
       const idle = await born();
       const mine = await claimed();

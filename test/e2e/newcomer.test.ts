@@ -19,6 +19,12 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
+/** So that daemons of several tests run side by side. */
+const ELSEWHERE: readonly string[] = [
+  ...['--listen', '127.0.0.1:0'],
+  ...['--metrics-listen', 'none'],
+  ...['--compatible-api-listen', 'none'],
+];
 const isRoot = process.getuid?.() === 0;
 
 /** Of a page: what stands under a heading, up to the next of its rank. */
@@ -85,7 +91,7 @@ describe('the README’s quick start, on a fresh clone', function () {
 
   it('begins with a line that builds, starts, and prints what the README shows', async () => {
     const [start = '', shown = ''] = codeOf(quickStart());
-    server = spawn(start, ['--listen', '127.0.0.1:0', '--metrics-listen', 'none'], {
+    server = spawn(start, ELSEWHERE, {
       cwd: clone,
       env: env(),
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -83,6 +83,7 @@ describe('replicas as the chart deploys them, from the image', function () {
     const env = {
       SANDPOOL_LISTEN: '127.0.0.1:0',
       SANDPOOL_METRICS_LISTEN: '127.0.0.1:0',
+      SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
       SANDPOOL_REDIS_URLS: redis.settings.urls.join(),
     };
     replicas = await Promise.all(

@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { BASE62, formatApiKey, parseApiKey } from '../../src/model/api-key-text.ts';
+import {
+  BASE62,
+  blankApiKeys,
+  formatApiKey,
+  fromCompatibleForm,
+  parseApiKey,
+  toCompatibleForm,
+} from '../../src/model/api-key-text.ts';
 
 const base62 = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom(...BASE62), minLength, maxLength });
@@ -25,6 +32,18 @@ describe('the text of an API key', () => {
           ).to.equal(undefined);
       }
     }
+  });
+
+  it('is spelled in hexadecimal digits too, and read back', () => {
+    const key = formatApiKey({ keyId: 'A'.repeat(16), secret: '7'.repeat(43) });
+
+    const spelled = toCompatibleForm(key);
+
+    expect(spelled).to.match(/^e2b_[0-9a-f]+$/);
+    expect(fromCompatibleForm(spelled)).to.equal(key);
+    expect(fromCompatibleForm(key)).to.equal(key);
+    expect(fromCompatibleForm('e2b_0g')).to.equal('e2b_0g');
+    expect(blankApiKeys(`it says ${spelled}.`)).to.equal('it says e2b_[secret].');
   });
 
   it('is of one known form', () => {

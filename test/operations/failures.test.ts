@@ -8,7 +8,7 @@ import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts
 import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
 import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
 import { sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
-import { setIdleTimeout } from '../../src/operations/sandboxes/set-idle-timeout.ts';
+import { sandboxAmendments } from '../../src/operations/sandboxes/amend-sandbox.ts';
 import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -38,7 +38,8 @@ const OPERATIONS: Readonly<Record<string, (world: World) => Promise<unknown>>> =
   get: (world) => getSandbox(world)(alice, world.id),
   is_ready: (world) => isReady(world)(alice, world.id),
   exec: (world) => execInSandbox(world)(alice, world.id, TRUE, new AbortController().signal),
-  'idle-timeout': (world) => setIdleTimeout(world)(alice, world.id, { idleTimeoutMs: 1_000 }),
+  'idle-timeout': (world) =>
+    sandboxAmendments(world).setIdleTimeout(alice, world.id, { idleTimeoutMs: 1_000 }),
   logs: (world) => sandboxLogs(world)(alice, world.id, { tailLines: 1 }),
   terminal: async (world) => {
     const token = await createExecToken(world)(alice, world.id);

@@ -4,10 +4,10 @@ import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts'
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
 import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
-import { openEndpoint } from '../../src/operations/sandboxes/open-endpoint.ts';
+import { endpointOperations } from '../../src/operations/sandboxes/open-endpoint.ts';
 import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts';
 import { sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
-import { setIdleTimeout } from '../../src/operations/sandboxes/set-idle-timeout.ts';
+import { sandboxAmendments } from '../../src/operations/sandboxes/amend-sandbox.ts';
 import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
@@ -72,10 +72,12 @@ const BY_ID: Readonly<Record<string, (world: World) => unknown>> = {
   is_ready: ({ b, id }) => isReady(b)(alice, id),
   exec: ({ b, id }) => execInSandbox(b)(alice, id, TRUE, new AbortController().signal),
   'exec-token': ({ b, id }) => createExecToken(b)(alice, id),
-  'the endpoint': async ({ b, id }) => (await openEndpoint(b)(alice, id, 'web')).close(),
+  'the endpoint': async ({ b, id }) =>
+    (await endpointOperations(b).openEndpoint(alice, id, 'web')).close(),
   'the terminal': async ({ a, b, id }) =>
     (await terminal(b, id, await createExecToken(a)(alice, id))).close(),
-  'idle-timeout': ({ b, id }) => setIdleTimeout(b)(alice, id, { idleTimeoutMs: 1_000 }),
+  'idle-timeout': ({ b, id }) =>
+    sandboxAmendments(b).setIdleTimeout(alice, id, { idleTimeoutMs: 1_000 }),
   logs: ({ b, id }) => sandboxLogs(b)(alice, id, { tailLines: 1 }),
   events: ({ b, id }) => sandboxEvents(b)(alice, id),
   DELETE: ({ b, id }) => deleteSandbox(b)(alice, id),

@@ -3,7 +3,7 @@ import { WaitingClaimLimit } from '../../src/operations/claims/waiting-claim-lim
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import type { OpenEndpoint } from '../../src/operations/sandboxes/sandbox-operations.ts';
-import { openEndpoint } from '../../src/operations/sandboxes/open-endpoint.ts';
+import { endpointOperations } from '../../src/operations/sandboxes/open-endpoint.ts';
 import { KeyedSemaphore } from '../../src/lib/keyed-semaphore.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { aDefinition, ALICE } from '../support/builders/instance-orders.ts';
@@ -57,7 +57,7 @@ describe('requests to endpoints', () => {
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await claim(alice, { poolName: 'default' })).id);
     const foreign = await claim(bob, { poolName: 'default' });
-    const open = openEndpoint({ supervisor, driver, clock });
+    const { openEndpoint: open } = endpointOperations({ supervisor, driver, clock });
     const refusalOf = async (id: string): Promise<Error> =>
       await rejection((async () => open(alice, id, 'web'))());
     const opened: OpenEndpoint[] = [];

@@ -3,7 +3,7 @@ import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
-import { openEndpoint } from '../../src/operations/sandboxes/open-endpoint.ts';
+import { endpointOperations } from '../../src/operations/sandboxes/open-endpoint.ts';
 import { setSandboxState } from '../../src/operations/sandboxes/set-sandbox-state.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -67,7 +67,10 @@ describe('a paused sandbox', () => {
     const world = await claimed();
     await world.set('paused');
 
-    for (const call of [world.exec(), openEndpoint(world)(alice, world.id, 'web')]) {
+    for (const call of [
+      world.exec(),
+      endpointOperations(world).openEndpoint(alice, world.id, 'web'),
+    ]) {
       const error = await refused(call);
       expect(error.code).to.equal('SANDBOX_NOT_RUNNING');
       expect(error.detail?.['hint']).to.include('"state":"running"');

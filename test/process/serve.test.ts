@@ -143,6 +143,7 @@ describe('sandpool serve', function () {
       'redis-urls': 'redis://127.0.0.1:1',
       listen: '127.0.0.1:0',
       'metrics-listen': 'none',
+      'compatible-api-listen': 'none',
     };
 
     const daemon = command(

@@ -44,7 +44,7 @@ export const lifecycleEventsOf = (
     );
   if (before.state !== 'running' && after.state === 'running') found.push({ reason: 'Claimed' });
   if (event.type === 'AMENDED' && is.record?.claim)
-    found.push(changeOf(was.record?.claim, is.record.claim));
+    found.push(...changesOf(was.record?.claim, is.record.claim));
   if (before.state !== 'stopping' && after.state === 'stopping' && end) {
     if (before.state === 'starting' && end.reason !== 'retired' && !isOurDoing(end))
       return [...found, { reason: 'Failed', end, why: failureOf(is, event) }];
@@ -58,10 +58,12 @@ export const lifecycleEventsOf = (
   return found;
 };
 
-const changeOf = (before: Claim | undefined, after: Claim): LifecycleEvent => {
-  if (before?.pausedAt === after.pausedAt)
-    return { reason: 'IdleTimeoutChanged', idleTimeoutMs: after.idleTimeoutMs };
-  return { reason: after.pausedAt === undefined ? 'Resumed' : 'Paused' };
+/** The end of a claim is moved so often by those who use it that no event tells of that. */
+const changesOf = (before: Claim | undefined, after: Claim): readonly LifecycleEvent[] => {
+  if (before?.pausedAt !== after.pausedAt)
+    return [{ reason: after.pausedAt === undefined ? 'Resumed' : 'Paused' }];
+  if (before?.endsAt !== after.endsAt) return [];
+  return [{ reason: 'IdleTimeoutChanged', idleTimeoutMs: after.idleTimeoutMs }];
 };
 
 /** As an event of that instance: at the moment that its record will show, where it does. */

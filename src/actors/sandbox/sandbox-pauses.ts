@@ -5,6 +5,7 @@ import {
   RecordConflict,
   type SandboxDriver,
 } from '../../contracts/sandbox-driver.ts';
+import { resumption } from '../../model/claim-change.ts';
 import type { SandboxEvent } from '../../machines/sandbox/events.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import {
@@ -85,9 +86,10 @@ export class SandboxPauses {
       const record = context?.record;
       if (status !== 'Running' || !record?.claim) throw sandboxNotRunning(status);
       if ((record.claim.pausedAt !== undefined) === paused) return;
-      const pausedAt = paused ? clock.now() : null;
       try {
-        const changed = await driver.amend(id, { pausedAt }, record.revision);
+        const now = clock.now();
+        const change = paused ? { pausedAt: now } : resumption(record.claim, now);
+        const changed = await driver.amend(id, change, record.revision);
         send(id, { type: 'AMENDED', record: changed, now: clock.now() });
         return;
       } catch (error) {

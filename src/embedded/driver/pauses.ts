@@ -40,7 +40,7 @@ export class Pauses {
 
   /** Changes a claim; a pause or its end has been carried out when it resolves. */
   async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
-    if ('idleTimeoutMs' in change) return await this.#deps.records.amend(id, change, seen);
+    if (!('pausedAt' in change)) return await this.#deps.records.amend(id, change, seen);
     const { records, client } = this.#deps;
     if (client.hello?.freezes === false)
       throw new DefinitionRefused('this machine has no freezer for sandboxes');

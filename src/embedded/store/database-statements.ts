@@ -5,7 +5,8 @@
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at,
-  idle_timeout_ms, max_lifetime_ms, end_reason, exit_code, birth, mark, claim_terms, paused_at`;
+  idle_timeout_ms, max_lifetime_ms, end_reason, exit_code, birth, mark, claim_terms, paused_at,
+  ends_at`;
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /**
@@ -91,11 +92,14 @@ export const STATEMENTS = {
     ON CONFLICT DO NOTHING RETURNING revision`,
   'instances.claim': `UPDATE instances SET state = 'claimed', revision = revision + 1,
     owner_namespace = ?, owner_team = ?, owner_user = ?, claimed_at = ?, idle_timeout_ms = ?,
-    max_lifetime_ms = ?, mark = ?, claim_terms = ?
+    max_lifetime_ms = ?, mark = ?, claim_terms = ?, ends_at = ?
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING revision`,
   'instances.amend': `UPDATE instances SET idle_timeout_ms = ?, revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
-  'instances.pause': `UPDATE instances SET paused_at = ?, revision = revision + 1
+  'instances.amendEnd': `UPDATE instances SET ends_at = ?, revision = revision + 1
+    WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
+  'instances.pause': `UPDATE instances SET paused_at = ?, ends_at = coalesce(?, ends_at),
+    revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
   'instances.bump': `UPDATE instances SET revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,

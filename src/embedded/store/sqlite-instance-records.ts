@@ -51,6 +51,7 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
         maxLifetimeMs,
         mark ? formatFingerprint(mark) : null,
         termsText(claim),
+        claim.endsAt ?? null,
         seen.id,
         revisionNumber(seen.revision),
       ),
@@ -59,11 +60,16 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
     return { ...seen, revision, state: 'claimed', claim };
   },
   amend: async (id, change, seen) => {
+    const where = [id, revisionNumber(seen)] as const;
+    if ('pausedAt' in change) {
+      const { pausedAt, endsAt = null } = change;
+      return onlyRecord(await database.run('instances.pause', pausedAt, endsAt, ...where), id);
+    }
     const [statement, value] =
-      'pausedAt' in change
-        ? (['instances.pause', change.pausedAt] as const)
+      'endsAt' in change
+        ? (['instances.amendEnd', change.endsAt] as const)
         : (['instances.amend', change.idleTimeoutMs] as const);
-    return onlyRecord(await database.run(statement, value, id, revisionNumber(seen)), id);
+    return onlyRecord(await database.run(statement, value, ...where), id);
   },
   bump: async (id, seen) =>
     onlyRecord(await database.run('instances.bump', id, revisionNumber(seen)), id),
@@ -137,6 +143,7 @@ const recordOf = ([
   marked,
   terms,
   pausedAt,
+  endsAt,
 ]: Row): InstanceRecord => {
   const mark = typeof marked === 'string' ? parseFingerprint(marked) : undefined;
   const claim: Claim | undefined =
@@ -150,6 +157,7 @@ const recordOf = ([
           ...(mark ? { mark } : {}),
           ...(typeof terms === 'string' ? (JSON.parse(terms) as ClaimTerms) : {}),
           ...(typeof pausedAt === 'number' ? { pausedAt } : {}),
+          ...(typeof endsAt === 'number' ? { endsAt } : {}),
         };
   const end: End | undefined =
     reason === null

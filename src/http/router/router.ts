@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import { invalidApiKey } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
+import type { ApiSurface } from './api-surface.ts';
 import { roomOf } from './answer-room.ts';
 import { askedBase, BASES } from './bases.ts';
 import type { Clients } from '../limits/clients.ts';
@@ -44,6 +45,8 @@ export interface ApiTerms {
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
   readonly sunset: string | undefined;
+  /** Absent: it is the REST API, with its pages. */
+  readonly surface?: ApiSurface;
 }
 
 /**

@@ -103,16 +103,17 @@ export const createApp = ({
   people = {},
   ...deps
 }: AppDeps): Koa<RequestState> => {
+  const { surface } = deps.terms;
   const { console, gating } = people;
   const sessionOf = people.sessionOf ?? (console && sessionFinder(console));
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId(log));
   app.use(traced(tracer, traceScope));
   app.use(notes(log, [accessLog(log), measured(metrics), ...(audit ? [audited(audit)] : [])]));
-  app.use(errors(log, refusalPace));
+  app.use(errors(log, refusalPace, surface?.shown));
   app.use(admit(stopping));
-  const routes = routesOf(operations, new PoolPreviews({ metrics }));
-  app.use(pages(routes));
+  const routes = surface?.routes ?? routesOf(operations, new PoolPreviews({ metrics }));
+  if (!surface) app.use(pages(routes));
   if (console)
     app.use(
       consolePages({
@@ -123,7 +124,7 @@ export const createApp = ({
       }),
     );
   app.use(routerOf(routes, { ...deps, gating, sessionOf, operations, log }));
-  app.use(nothingMatched(deps.clients));
+  app.use(surface?.otherwise ?? nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));
   return app;

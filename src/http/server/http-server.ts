@@ -153,6 +153,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     closeWithConnection(request, response);
     if (leaving) response.shouldKeepAlive = false;
     const hasTarget = takeTarget(request);
+    deps.terms.surface?.adopt(request);
     if (overload.shedLoad(request, response)) return;
     if (!hasTarget) return turnAway(request, response, NO_REQUEST);
     inFlight.add(request, response);

@@ -4,6 +4,7 @@ import { inRequest } from '../../model/request-scope.ts';
 import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Context } from './context.ts';
+import type { ShowError } from '../router/api-surface.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import type { RefusalPace } from '../limits/refusal-pace.ts';
 import type { Note } from './notes.ts';
@@ -34,7 +35,7 @@ export const requestId =
  * client gets none of it. A tenant that is refused again and again waits for these answers.
  */
 export const errors =
-  (log: Log, pace: Pick<RefusalPace, 'note' | 'hold'>) =>
+  (log: Log, pace: Pick<RefusalPace, 'note' | 'hold'>, shown: ShowError = asItIs) =>
   async (context: Context, next: Next): Promise<void> => {
     try {
       await next();
@@ -57,18 +58,23 @@ export const errors =
         leaveUnanswered(context);
         return;
       }
-      const { status, headers, body } = errorAnswer(error, context.state.requestId);
+      const answer = errorAnswer(error, context.state.requestId);
+      const {
+        status,
+        body: { errorCode },
+      } = answer;
       const fields = {
         requestId: context.state.requestId,
         traceId: context.state.traceId,
         route: context.state.route,
         error,
       };
-      if (body.errorCode === 'INTERNAL') log.error(fields, 'request failed');
+      if (errorCode === 'INTERNAL') log.error(fields, 'request failed');
       else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
       if ((status === 429 || status === 503) && context.state.caller)
         await pace.hold(tenantKey(context.state.caller));
-      context.state.errorCode = body.errorCode;
+      const { headers, body } = shown(answer);
+      context.state.errorCode = errorCode;
       context.status = status;
       context.set(headers);
       context.remove('Cache-Control');
@@ -76,6 +82,8 @@ export const errors =
       context.body = JSON.stringify(body);
     }
   };
+
+const asItIs: ShowError = (answer) => answer;
 
 /** One line a request: what was asked, by whom, how it went; never a query, a header or a body. */
 export const accessLog =

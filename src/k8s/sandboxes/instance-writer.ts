@@ -66,7 +66,7 @@ export class InstanceWriter {
   }
 
   async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
-    if (!('idleTimeoutMs' in change)) throw new DefinitionRefused('Pods can not be paused');
+    if ('pausedAt' in change) throw new DefinitionRefused('Pods can not be paused');
     const { stored } = this.#seen(id, seen);
     const { claim } = stored.record;
     if (!claim) throw new RecordConflict('it is not claimed');

@@ -40,7 +40,8 @@ export const FORMAT = 1;
 
 /**
  * A `Sandbox` that says more than an earlier version would keep when it writes the record: its
- * claim has metadata, or variables for what is run in it, or was given back.
+ * claim has metadata, variables for what is run in it, or a moment at which it ends, or was given
+ * back.
  */
 export const DESCRIBED_FORMAT = 2;
 
@@ -91,6 +92,7 @@ export const SandboxSpecSchema = z.object({
       claimedAt: z.iso.datetime(),
       idleTimeoutMs: z.int().min(0),
       maxLifetimeMs: z.int().min(0),
+      endsAt: z.iso.datetime().optional(),
       mark: z.string().max(128).optional(),
       metadata: z
         .record(z.string().max(256), z.string().max(MOST_METADATA_BYTES))
@@ -219,7 +221,10 @@ const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec
 });
 
 const saysMore = ({ claim, end }: InstanceRecord): boolean =>
-  claim?.metadata !== undefined || claim?.sealedEnv !== undefined || end?.reason === 'claim-failed';
+  claim?.metadata !== undefined ||
+  claim?.sealedEnv !== undefined ||
+  claim?.endsAt !== undefined ||
+  end?.reason === 'claim-failed';
 
 const endSpec = ({ reason, exitCode }: End): NonNullable<SandboxSpec['end']> => ({
   reason,
@@ -231,6 +236,7 @@ const claimSpec = ({
   claimedAt,
   idleTimeoutMs,
   maxLifetimeMs,
+  endsAt,
   mark,
   metadata,
   sealedEnv,
@@ -240,6 +246,7 @@ const claimSpec = ({
   claimedAt: new Date(claimedAt).toISOString(),
   idleTimeoutMs,
   maxLifetimeMs,
+  endsAt: endsAt === undefined ? undefined : new Date(endsAt).toISOString(),
   mark: mark && formatFingerprint(mark),
   metadata,
   sealedEnv,
@@ -301,6 +308,7 @@ export const storedSandboxOf = (
             claimedAt: Date.parse(claim.claimedAt),
             idleTimeoutMs: claim.idleTimeoutMs,
             maxLifetimeMs: claim.maxLifetimeMs,
+            ...(claim.endsAt === undefined ? {} : { endsAt: Date.parse(claim.endsAt) }),
             ...(mark ? { mark } : {}),
             ...(claim.metadata ? { metadata: claim.metadata } : {}),
             ...(claim.sealedEnv === undefined ? {} : { sealedEnv: claim.sealedEnv }),

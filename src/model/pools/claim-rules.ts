@@ -14,12 +14,21 @@ export const expiryOf = (
     claim.idleTimeoutMs > 0 && working === 0 && claim.pausedAt === undefined
       ? activeAt + claim.idleTimeoutMs
       : Number.POSITIVE_INFINITY;
-  const lifeAt =
-    claim.maxLifetimeMs > 0 ? claim.claimedAt + claim.maxLifetimeMs : Number.POSITIVE_INFINITY;
+  const lifeAt = lifeEndOf(claim);
   const at = Math.min(idleAt, lifeAt);
   if (at === Number.POSITIVE_INFINITY) return undefined;
   return { at, reason: lifeAt <= idleAt ? 'max-lifetime' : 'idle-timeout' };
 };
+
+/**
+ * When the claim ends whatever the sandbox does: by its longest lifetime, or before, at the moment
+ * that it names and that a pause puts off.
+ */
+const lifeEndOf = ({ claimedAt, maxLifetimeMs, endsAt, pausedAt }: Claim): number =>
+  Math.min(
+    maxLifetimeMs > 0 ? claimedAt + maxLifetimeMs : Number.POSITIVE_INFINITY,
+    endsAt === undefined || pausedAt !== undefined ? Number.POSITIVE_INFINITY : endsAt,
+  );
 
 /**
  * Whether both are the same request's claim: what a record must show for a claim of unknown outcome

@@ -118,6 +118,7 @@ export class ClaimAttempts implements AsyncDisposable {
       claimedAt: askedAt,
       idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs,
       maxLifetimeMs,
+      ...(request.lifetimeMs === undefined ? {} : { endsAt: askedAt + request.lifetimeMs }),
       mark: this.#mark,
       ...(request.autoResume ? { autoResume: true as const } : {}),
       ...(request.metadata ? { metadata: request.metadata } : {}),

@@ -59,7 +59,8 @@ export const authenticate = (deps: AuthenticateDeps) => {
   };
 };
 
-const callerOf = (record: ApiKeyRecord): Caller => {
+/** Returns who asks by a key that is good. */
+export const callerOf = (record: ApiKeyRecord): Caller => {
   const { keyId, namespace, team, user, role, expiresAt, gated, makers } = record;
   return {
     keyId,

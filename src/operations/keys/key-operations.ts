@@ -1,4 +1,5 @@
 import type { ApiKeyRecord } from '../../model/api-key.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
 import type { Caller, Role } from '../../model/tenant.ts';
 import type { Page, PageRequest } from '../views.ts';
 
@@ -50,6 +51,24 @@ export interface KeyOperations {
    * the way to end it.
    */
   readonly followKey: (keyId: string, ended: () => void) => () => void;
+  /** Issues the tokens by which the caller's key is shown to the sandbox alone. */
+  readonly sandboxTokens: (caller: Caller, sandboxId: InstanceId) => SandboxTokens;
+  /** Returns who brings such a token; undefined where it is none, or its key is not good now. */
+  readonly bearerOf: (token: string) => Promise<TokenBearer | undefined>;
+}
+
+/** Tokens of one sandbox, for as long as the API key is good that they were issued to. */
+export interface SandboxTokens {
+  /** Is asked for by what the daemon does in the sandbox: commands, files. */
+  readonly access: string;
+  /** Is asked for by the sandbox's own ports. */
+  readonly traffic: string;
+}
+
+export interface TokenBearer {
+  readonly caller: Caller;
+  readonly sandboxId: InstanceId;
+  readonly goodFor: keyof SandboxTokens;
 }
 
 export interface ApiKeyName {

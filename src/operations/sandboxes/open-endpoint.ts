@@ -27,22 +27,19 @@ export interface OpenEndpointDeps {
 }
 
 /**
- * Opens the way to an endpoint of the caller's running sandbox. Nothing is dialled yet. Answers at
- * once where the mirror shows that it runs (of one that another replica has just ended the dial
- * fails), else once the truth was read.
+ * Opens the way to an endpoint of the caller's running sandbox, or to any port of it. Nothing is
+ * dialled yet. Answers at once where the mirror shows that it runs (of one that another replica has
+ * just ended the dial fails), else once the truth was read.
  */
-export const openEndpoint = ({
+export const endpointOperations = ({
   supervisor,
   driver,
   clock,
-}: OpenEndpointDeps): Operations['openEndpoint'] => {
+}: OpenEndpointDeps): Pick<Operations, 'openEndpoint' | 'openPort'> => {
   const ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
   const ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
 
-  const open = (caller: Caller, { context, sandboxId, name }: Wanted): OpenEndpoint => {
-    const endpoints = context.record?.endpoints ?? {};
-    const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined;
-    if (!endpoint) throw endpointNotFound(Object.keys(endpoints));
+  const open = (caller: Caller, { context, sandboxId, endpoint }: Opening): OpenEndpoint => {
     if (!ofSandbox.acquire(sandboxId)) throw tooManyConnections('the sandbox has', MOST_OF_SANDBOX);
     const tenant = tenantKey(caller);
     if (!ofTenant.acquire(tenant)) {
@@ -75,18 +72,38 @@ export const openEndpoint = ({
     };
   };
 
-  return (caller, sandboxId, name) => {
+  const openWhereItRuns = (
+    caller: Caller,
+    sandboxId: string,
+    endpointIn: (context: Context) => Endpoint,
+  ): OpenEndpoint | Promise<OpenEndpoint> => {
+    const opened = ({ context }: Pick<SandboxSnapshot, 'context'>): OpenEndpoint =>
+      open(caller, { context, sandboxId, endpoint: endpointIn(context) });
     const shown = shownRunning(supervisor, caller, sandboxId);
-    if (shown && shown.context.record?.claim?.pausedAt === undefined)
-      return open(caller, { context: shown.context, sandboxId, name });
+    if (shown && shown.context.record?.claim?.pausedAt === undefined) return opened(shown);
     return findSandbox(supervisor, caller, sandboxId)
       .then((found) => supervisor.pauses.awake(running(found)))
-      .then(({ context }) => open(caller, { context, sandboxId, name }));
+      .then(opened);
+  };
+
+  return {
+    openEndpoint: (caller, sandboxId, name) =>
+      openWhereItRuns(caller, sandboxId, ({ record }) => {
+        const endpoints = record?.endpoints ?? {};
+        const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined;
+        if (!endpoint) throw endpointNotFound(Object.keys(endpoints));
+        return endpoint;
+      }),
+    openPort: (caller, sandboxId, port) =>
+      openWhereItRuns(caller, sandboxId, () => ({ port, scheme: 'http' })),
   };
 };
 
-interface Wanted {
-  readonly context: SandboxSnapshot['context'];
+type Context = SandboxSnapshot['context'];
+type Endpoint = Pick<OpenEndpoint, 'port' | 'scheme'>;
+
+interface Opening {
+  readonly context: Context;
   readonly sandboxId: string;
-  readonly name: string;
+  readonly endpoint: Endpoint;
 }

@@ -52,6 +52,15 @@ export interface SandboxOperations {
     sandboxId: string,
     change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch | undefined },
   ) => Promise<SandboxView>;
+  /**
+   * Has the sandbox end so long from now, whatever it does; `extend`: not before it would anyway.
+   * A pause puts that off. Durable when it resolves.
+   */
+  readonly setSandboxEnd: (
+    caller: Caller,
+    sandboxId: string,
+    change: { readonly lifetimeMs: number; readonly extend: boolean },
+  ) => Promise<SandboxView>;
   /** Durable, and so, when it resolves. */
   readonly setSandboxState: (
     caller: Caller,
@@ -98,6 +107,12 @@ export interface SandboxOperations {
     sandboxId: string,
     name: string,
   ) => OpenEndpoint | Promise<OpenEndpoint>;
+  /** The way to a port of the caller's running sandbox that speaks HTTP. Throws a Refusal. */
+  readonly openPort: (
+    caller: Caller,
+    sandboxId: string,
+    port: number,
+  ) => OpenEndpoint | Promise<OpenEndpoint>;
   /** For `/admin`: of all namespaces. */
   readonly sandboxStatistics: () => Promise<SandboxStatistics>;
 }
@@ -105,6 +120,8 @@ export interface SandboxOperations {
 export interface ClaimRequest {
   readonly poolName: string;
   readonly idleTimeoutMs?: number;
+  /** Ends so long after the claim, whatever it does; `setSandboxEnd` moves that. */
+  readonly lifetimeMs?: number;
   /** How long to wait for an instance where none is idle; 0 where it is left out. */
   readonly waitMs?: number;
   /**

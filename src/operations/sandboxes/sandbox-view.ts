@@ -3,7 +3,7 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { expiryOf } from '../../model/pools/claim-rules.ts';
 import { isInstanceId } from '../../model/identifiers.ts';
 import { sandboxNotFound } from '../../model/refusals.ts';
-import type { FinishedSandbox } from '../../model/sandbox.ts';
+import type { Claim, FinishedSandbox } from '../../model/sandbox.ts';
 import { sameTenant, type Caller } from '../../model/tenant.ts';
 import type { SandboxView } from '../views.ts';
 
@@ -13,7 +13,7 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
   const claim = context.record?.claim;
   const expiry =
     claim && status === 'Running' && claim.idleTimeoutMs > 0
-      ? expiryOf({ ...claim, maxLifetimeMs: 0 }, context.activeAt, 0)
+      ? expiryOf({ ...withoutEnd(claim), maxLifetimeMs: 0 }, context.activeAt, 0)
       : undefined;
   return {
     id: record.id,
@@ -32,6 +32,7 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
     endReason: status === 'Stopping' || status === 'Failed' ? context.end?.reason : undefined,
     idleTimeoutMs: claim?.idleTimeoutMs ?? 0,
     idleExpiresAt: expiry?.at,
+    endsAt: claim && expiryOf({ ...claim, idleTimeoutMs: 0 }, 0, 0)?.at,
     ...(claim?.metadata ? { metadata: claim.metadata } : {}),
     ...(claim?.pausedAt !== undefined && status === 'Running' ? { paused: true as const } : {}),
   };
@@ -54,6 +55,7 @@ export const viewOfFinished = (finished: FinishedSandbox): SandboxView => ({
   endReason: finished.endReason,
   idleTimeoutMs: 0,
   idleExpiresAt: undefined,
+  endsAt: undefined,
 });
 
 /**
@@ -116,6 +118,8 @@ const isOf = ({ context }: SandboxSnapshot, caller: Caller): boolean => {
   const owner = context.record?.claim?.owner ?? record?.poolOwner;
   return owner !== undefined && sameTenant(owner, caller);
 };
+
+const withoutEnd = ({ endsAt: _end, ...claim }: Claim): Claim => claim;
 
 const wholeSeconds = (from: number, to: number): number =>
   Math.max(0, Math.floor((to - from) / 1_000));

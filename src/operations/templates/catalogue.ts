@@ -14,6 +14,8 @@ export interface CatalogueDeps {
   readonly hasConsole: boolean;
   /** The policy has rules. */
   readonly holdsRequests: boolean;
+  /** A second listener speaks the API of E2B's SDKs. */
+  readonly servesCompatibleApi: boolean;
 }
 
 /**
@@ -28,6 +30,7 @@ export const catalogue = ({
   clusterId,
   hasConsole,
   holdsRequests,
+  servesCompatibleApi,
 }: CatalogueDeps): Pick<
   Operations,
   'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClusters'
@@ -48,7 +51,7 @@ export const catalogue = ({
     logs: true,
     pause: driver.describe().pauses,
     quotas: true,
-    compatibleApi: false,
+    compatibleApi: servesCompatibleApi,
     console: hasConsole,
   }),
   listClusters: () => [

@@ -67,10 +67,12 @@ import {
 } from '../../../src/operations/keys/list-api-keys.ts';
 import { listAudit } from '../../../src/operations/debug/list-audit.ts';
 import { logLevels } from '../../../src/operations/debug/log-levels.ts';
+import { sandboxTokens } from '../../../src/operations/keys/sandbox-tokens.ts';
 import { promoteApiKey } from '../../../src/operations/keys/promote-api-key.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../../../src/operations/pools/quotas.ts';
 import type { Operations, Readiness, ShardReport } from '../../../src/operations/operations.ts';
+import type { OpenEndpoint } from '../../../src/operations/sandboxes/sandbox-operations.ts';
 import type { SandboxFilter } from '../../../src/operations/sandboxes/sandbox-operations.ts';
 import { TemplateCatalog } from '../../../src/operations/templates/template-catalog.ts';
 import { getTemplate, listTemplates } from '../../../src/operations/templates/templates.ts';
@@ -197,6 +199,9 @@ export class FakeOperations extends FakeDebug implements Operations {
   }
   readonly authenticate = this.#authentication.authenticate;
   readonly authenticateAfresh = this.#authentication.authenticateAfresh;
+  readonly #tokens = sandboxTokens(this.#keyDeps);
+  readonly sandboxTokens = this.#tokens.sandboxTokens;
+  readonly bearerOf = this.#tokens.bearerOf;
   readonly createApiKey = createApiKey(this.#keyDeps);
   readonly createApiKeyForTenant = createApiKeyForTenant(this.#keyDeps);
   readonly keyIdOf = keyIdOf(this.#keyDeps);
@@ -242,7 +247,7 @@ export class FakeOperations extends FakeDebug implements Operations {
 
   readonly claimSandbox: Operations['claimSandbox'] = async (
     caller,
-    { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening, env, metadata, files },
+    { poolName, idleTimeoutMs = 1_800_000, lifetimeMs, waitMs = 0, opening, env, metadata, files },
   ) => {
     this.waits.push(waitMs);
     this.claimedEnv.push(env);
@@ -284,6 +289,7 @@ export class FakeOperations extends FakeDebug implements Operations {
       endReason: undefined,
       idleTimeoutMs,
       idleExpiresAt: idleTimeoutMs === 0 ? undefined : now + idleTimeoutMs,
+      endsAt: lifetimeMs === undefined ? undefined : now + lifetimeMs,
       ...(metadata ? { metadata } : {}),
     };
     this.sandboxes.set(view.id, view);
@@ -332,6 +338,21 @@ export class FakeOperations extends FakeDebug implements Operations {
     this.#fail();
     const { paused: _before, ...before } = this.#sandbox(caller, sandboxId);
     const view = { ...before, ...(state === 'paused' ? { paused: true as const } : {}) };
+    this.sandboxes.set(sandboxId, view);
+    return view;
+  };
+
+  readonly setSandboxEnd: Operations['setSandboxEnd'] = async (
+    caller,
+    sandboxId,
+    { lifetimeMs, extend },
+  ) => {
+    const before = this.#sandbox(caller, sandboxId);
+    const endsAt = this.clock.now() + lifetimeMs;
+    const view = {
+      ...before,
+      endsAt: extend ? Math.max(before.endsAt ?? Number.POSITIVE_INFINITY, endsAt) : endsAt,
+    };
     this.sandboxes.set(sandboxId, view);
     return view;
   };
@@ -531,6 +552,16 @@ export class FakeOperations extends FakeDebug implements Operations {
     if (view.status !== 'Running') throw sandboxNotRunning(view.status);
     const endpoint = this.endpoints.get(name);
     if (!endpoint) throw endpointNotFound([...this.endpoints.keys()]);
+    return this.#opened(sandboxId, endpoint);
+  };
+
+  readonly openPort: Operations['openPort'] = (caller, sandboxId, port) => {
+    const view = this.#sandbox(caller, sandboxId);
+    if (view.status !== 'Running') throw sandboxNotRunning(view.status);
+    return this.#opened(sandboxId, { port, scheme: 'http' });
+  };
+
+  #opened(sandboxId: string, endpoint: Pick<OpenEndpoint, 'port' | 'scheme'>): OpenEndpoint {
     this.opened += 1;
     let open = true;
     return {
@@ -545,7 +576,7 @@ export class FakeOperations extends FakeDebug implements Operations {
         open = false;
       },
     };
-  };
+  }
 
   readonly findPoolByKey: Operations['findPoolByKey'] = async () => undefined;
 
@@ -712,6 +743,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly #catalogue = catalogue({
     hasConsole: false,
     holdsRequests: false,
+    servesCompatibleApi: false,
     instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
     clock: this.clock,
     clusterId: 'local',

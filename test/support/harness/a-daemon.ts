@@ -100,6 +100,8 @@ export class DaemonUnderTest {
         '127.0.0.1:0',
         '--metrics-listen',
         '127.0.0.1:0',
+        '--compatible-api-listen',
+        'none',
         ...FLAGS,
         ...this.#flags,
         ...more,

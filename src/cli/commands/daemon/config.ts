@@ -25,7 +25,7 @@ const printLeaf = (action: Action): Command => {
       'of serve.',
     examples: [
       'sandpool config print',
-      'sandpool config print --config sandpool.yaml --listen 127.0.0.1:8081',
+      'sandpool config print --config sandpool.yaml --listen 127.0.0.1:8090',
       'sandpool config print -o json',
     ],
   }).addOption(

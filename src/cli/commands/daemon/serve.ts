@@ -10,7 +10,7 @@ export const serveLeaf = (action: Action): Command => {
     summary:
       'Runs the daemon until SIGINT or SIGTERM. Sandboxes outlive it; `sandpool stop ' +
       '--all` ends them.',
-    examples: ['sandpool serve', 'sandpool serve --listen 127.0.0.1:8081 --data-dir /tmp/sandpool'],
+    examples: ['sandpool serve', 'sandpool serve --listen 127.0.0.1:8090 --data-dir /tmp/sandpool'],
   });
   for (const { flags, description } of configFlags()) command.option(flags, description);
   return command.action(

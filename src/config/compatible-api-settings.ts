@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { duration, listenerOrNone } from './fields.ts';
+
+export const compatibleApiSettings = z.strictObject({
+  listen: listenerOrNone(
+    "Address and port that E2B's SDKs find their API on; none serves no such API.",
+  ),
+  domain: z
+    .string('must be text')
+    .regex(
+      /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::[0-9]{1,5})?$/,
+      'must be a domain in lower case, with its port where it has one',
+    )
+    .optional()
+    .meta({
+      description:
+        'Domain whose names {port}-{id}.DOMAIN lead here, for links to ports. Unset: the host ' +
+        'that a request names, without api. before it.',
+    }),
+  wait: duration(
+    0,
+    50_000,
+    'How long the creation of a sandbox waits for an instance where none is idle.',
+  ),
+  templates: z
+    .array(
+      z
+        .string('must be text')
+        .regex(
+          /^[A-Za-z0-9._-]{1,128}=[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+          'must be TEMPLATE=POOL',
+        ),
+      'must be a list of TEMPLATE=POOL',
+    )
+    .max(256)
+    .meta({
+      description:
+        'Names of templates, and the pool or env of the caller that each stands for, as ' +
+        'TEMPLATE=POOL.',
+    }),
+});

@@ -1,0 +1,78 @@
+import type { Config } from '../../config/config.ts';
+import type { Log } from '../../contracts/log.ts';
+import { createCompatibleApi, type CompatibleApiDeps } from '../../e2b/compatible-api.ts';
+import type { HttpServer } from '../../http/server/http-server.ts';
+
+export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
+  /**
+   * Resolves with the address once it listens. Rejects where that was asked for and can't be;
+   * resolves without one where another program has the default port, or there is no such API.
+   */
+  start(): Promise<string | undefined>;
+}
+
+/** `given`: whether the listener was asked for, and is no mere default. */
+export const openCompatibleApi = (
+  { compatibleApi, clusterId }: Config,
+  { given, ...deps }: Omit<CompatibleApiDeps, 'terms'> & { readonly given: boolean },
+): CompatibleApiParts => {
+  const { listen, domain, wait, templates } = compatibleApi;
+  if (listen === 'none') return NONE;
+  const server = createCompatibleApi({
+    ...deps,
+    terms: { clusterId, domain, waitMs: wait, templates: new Map(templates.map(pairOf)) },
+  });
+  return {
+    ...server,
+    start: () =>
+      startAt(server, { ...listen, given, isTls: deps.tls !== undefined }, deps.watchers.log),
+  };
+};
+
+const NONE: CompatibleApiParts = {
+  start: async () => undefined,
+  leave: () => undefined,
+  renew: () => undefined,
+  stop: async () => undefined,
+};
+
+const pairOf = (text: string): [string, string] => {
+  const at = text.indexOf('=');
+  return [text.slice(0, at), text.slice(at + 1)];
+};
+
+interface Listen {
+  readonly host: string;
+  readonly port: number;
+  readonly given: boolean;
+  readonly isTls: boolean;
+}
+
+const startAt = async (
+  server: HttpServer,
+  { host, port, given, isTls }: Listen,
+  log: Log,
+): Promise<string | undefined> => {
+  const shown = host.includes(':') ? `[${host}]` : host;
+  try {
+    const bound = await server.start({ host, port });
+    const address = `${isTls ? 'https' : 'http'}://${shown}:${bound.port}`;
+    log.info({ address }, 'the compatible API is served');
+    return address;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    if (given || !isTaken(cause))
+      throw new Error(`compatibleApi.listen: ${shown}:${port} can't be listened on: ${why}`, {
+        cause,
+      });
+    log.warn(
+      { address: `${shown}:${port}` },
+      'the compatible API is not served: another program has its port; compatibleApi.listen ' +
+        'names another one',
+    );
+    return undefined;
+  }
+};
+
+const isTaken = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

@@ -1,0 +1,110 @@
+import type { AuditTrail } from '../../audit/audit-trail.ts';
+import type { Config } from '../../config/config.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import { createGateway } from '../../http/gateway/gateway.ts';
+import { clientsOf } from '../../http/limits/clients.ts';
+import { CostlyTurns } from '../../http/limits/costly-turns.ts';
+import { KeyRates } from '../../http/limits/key-rates.ts';
+import type { RequestWatchers } from '../../http/server/app.ts';
+import { createHttpServer, type HttpServer } from '../../http/server/http-server.ts';
+import type { TlsIdentity } from '../../http/server/listener.ts';
+import { terminalUpgrades } from '../../http/terminal/terminal.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { ApprovalsOfDaemon } from '../approvals.ts';
+import { openCompatibleApi } from './compatible-api.ts';
+import type { ConsoleParts } from '../console.ts';
+import { answerBudget, framesOf, httpDate } from './http-terms.ts';
+
+export interface ListenerParts {
+  readonly operations: Operations;
+  readonly clock: Clock;
+  readonly watchers: Omit<RequestWatchers, 'audit'> & { readonly audit: AuditTrail | undefined };
+  readonly approvals: ApprovalsOfDaemon;
+  readonly people: ConsoleParts | undefined;
+  readonly tls: TlsIdentity | undefined;
+  /** Whether the address of the compatible API was asked for, and is no mere default. */
+  readonly compatibleGiven: boolean;
+}
+
+export interface Listeners extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
+  /** Resolves once requests are answered, with where. */
+  start(): Promise<{
+    readonly host: string;
+    readonly port: number;
+    readonly compatibleAddress: string | undefined;
+  }>;
+}
+
+/**
+ * Makes what answers requests: the REST API with terminals and endpoints, and the compatible API.
+ */
+export const openListeners = (
+  config: Config,
+  { operations, clock, watchers, approvals, people, tls, compatibleGiven }: ListenerParts,
+): Listeners => {
+  const { log, metrics, audit } = watchers;
+  const { clusterId } = config;
+  const clients = clientsOf({
+    operations,
+    clock,
+    log,
+    trustedProxies: config.trustedProxies,
+    hasConsole: config.console.mode !== 'off',
+  });
+  const keyRates = new KeyRates(config.keys.requestsPerSecond);
+  const limits = {
+    answers: answerBudget(config, metrics),
+    keyRates,
+    costly: new CostlyTurns({ metrics }),
+    bounds: {
+      maxConnections: config.connections.most,
+      maxConnectionsPerAddress: config.connections.mostPerAddress,
+    },
+  };
+  const served = { operations, clock, watchers, tls, clients, limits };
+  const gating = approvals.gating(operations);
+  const terminals = terminalUpgrades({
+    operations,
+    processes: { operations, clock, clients, keyRates, gate: approvals.gate },
+    log,
+    clock,
+    audit,
+    clusterId,
+    allowedOrigins: config.terminal.allowedOrigins,
+    frames: framesOf(config.terminal),
+  });
+  const gateway = createGateway({ operations, clients, log, clock, metrics, audit, clusterId });
+  const http = createHttpServer({
+    ...served,
+    terms: { clusterId, sunset: httpDate(config.deprecation.sunset) },
+    gateway,
+    upgrade: (request, socket, head) =>
+      (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head),
+    people: { gating, console: people && { people: people.access, url: people.url } },
+  });
+  const compatibleApi = openCompatibleApi(config, {
+    ...served,
+    gating,
+    gate: approvals.gate,
+    audit,
+    given: compatibleGiven,
+  });
+  return {
+    start: async () => {
+      const bound = await http.start(config.listen);
+      return { ...bound, compatibleAddress: await compatibleApi.start() };
+    },
+    renew: (identity) => {
+      http.renew(identity);
+      compatibleApi.renew(identity);
+    },
+    leave: () => {
+      http.leave();
+      compatibleApi.leave();
+    },
+    stop: async (graceMs) => {
+      await Promise.all([terminals.stop(), http.stop(graceMs), compatibleApi.stop(graceMs)]);
+      gateway.stop();
+    },
+  };
+};

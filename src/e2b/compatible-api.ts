@@ -1,0 +1,109 @@
+import type { IncomingMessage } from 'node:http';
+import type { AuditSink } from '../contracts/audit.ts';
+import type { GatingDeps } from '../http/router/approval-gating.ts';
+import { nothingMatched } from '../http/router/nothing-matched.ts';
+import type { ApiSurface } from '../http/router/api-surface.ts';
+import {
+  createHttpServer,
+  type HttpServer,
+  type HttpServerDeps,
+} from '../http/server/http-server.ts';
+import type { ApprovalGate } from '../operations/approvals/approval-gate.ts';
+import { fromCompatibleForm } from '../model/api-key-text.ts';
+import { featureDisabled } from '../model/refusals.ts';
+import type { Clients } from '../http/limits/clients.ts';
+import type { KeyRates } from '../http/limits/key-rates.ts';
+import { controlRoutes, type ControlDeps } from './control/routes.ts';
+import { instanceIdOf } from './sandbox-id.ts';
+import { sandboxServices } from './services/services.ts';
+import { shownError } from './shown-error.ts';
+import { sandboxTraffic } from './traffic/traffic.ts';
+
+export interface CompatibleApiDeps extends Pick<
+  HttpServerDeps,
+  'operations' | 'clock' | 'watchers' | 'tls'
+> {
+  readonly terms: ControlDeps['terms'];
+  readonly clients: Clients;
+  /** Shared with the REST API: a key has one allowance, whichever port it comes to. */
+  readonly limits: HttpServerDeps['limits'] & { readonly keyRates: KeyRates };
+  /** Absent: no request waits for a person. */
+  readonly gating: GatingDeps | undefined;
+  readonly gate: ApprovalGate;
+  readonly audit: AuditSink | undefined;
+}
+
+/**
+ * The API of E2B's SDKs, on a listener of its own: the control API, and what is for sandboxes, told
+ * apart by what a request names. Each of its calls is one operation of those that the REST API has.
+ */
+export const createCompatibleApi = ({
+  terms,
+  gating,
+  gate,
+  audit,
+  ...deps
+}: CompatibleApiDeps): HttpServer => {
+  const { operations, clock, clients } = deps;
+  const { log, metrics } = deps.watchers;
+  const services = sandboxServices({
+    ...{ operations, clock, log, metrics, gate, audit },
+  });
+  const traffic = sandboxTraffic({
+    ...{ operations, services, clients, clock, log, metrics, audit },
+    keyRates: deps.limits.keyRates,
+  });
+  const server = createHttpServer({
+    ...deps,
+    terms: {
+      clusterId: terms.clusterId,
+      sunset: undefined,
+      surface: surfaceOf({ operations, terms }, clients),
+    },
+    people: { gating },
+    gateway: traffic,
+    upgrade: traffic.upgrade,
+  });
+  return {
+    ...server,
+    stop: async (graceMs) => {
+      await server.stop(graceMs);
+      traffic.stop();
+    },
+  };
+};
+
+const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
+  const notFound = nothingMatched(clients);
+  return {
+    routes: controlRoutes(deps),
+    adopt,
+    shown: shownError,
+    otherwise: async (context) => {
+      if (!OF_THEIRS.test(context.path)) return await notFound(context);
+      await clients.authenticate(context.req);
+      throw featureDisabled(
+        `${context.method.slice(0, 32)} ${context.path.slice(0, 256)}`,
+        'such operation',
+      );
+    },
+  };
+};
+
+/** Paths of the API that this one is compatible with. */
+const OF_THEIRS =
+  /^\/(?:v\d\/)?(?:sandboxes|templates|snapshots|volumes|secrets|teams|nodes|events|admin)(?:\/|$)/;
+
+const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32})(?=[/?]|$)/;
+
+/** Has a request say its key and its sandbox's id as those of the REST API do. */
+const adopt = (request: IncomingMessage): void => {
+  const { headers, url = '' } = request;
+  const key = headers['x-api-key'];
+  if (typeof key === 'string') headers['service-api-key'] = fromCompatibleForm(key);
+  else delete headers['service-api-key'];
+  delete headers.cookie;
+  request.url = url.replace(SANDBOX_IN_PATH, (whole, before: string, id: string) =>
+    instanceIdOf(id) ? before + instanceIdOf(id) : whole,
+  );
+};

@@ -1,0 +1,100 @@
+import { localName } from '../../http/router/local-names.ts';
+import { featureDisabled, invalidArgument, Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { ClaimRequest } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { SandboxView } from '../../operations/views.ts';
+import type { NewSandboxBody } from './schema.ts';
+
+export interface CreateTerms {
+  readonly clusterId: string;
+  /** Names of templates, and the pool or env that each stands for. */
+  readonly templates: ReadonlyMap<string, string>;
+  readonly waitMs: number;
+}
+
+export interface CreateDeps {
+  readonly operations: Pick<Operations, 'claimSandbox' | 'deleteSandbox' | 'getEnv'>;
+  readonly terms: CreateTerms;
+}
+
+export interface CreateRequest {
+  readonly body: NewSandboxBody;
+  /** Seconds that it lives where nothing is said. */
+  readonly lifetimeSeconds: number;
+  readonly more: Pick<ClaimRequest, 'opening' | 'step'>;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Claims an instance of the pool that a template stands for, or of the member of an env that has
+ * one idle. Metadata and variables are part of the claim's one write. What was claimed for a client
+ * that has left meanwhile is given back, unless its Idempotency-Key finds it again.
+ */
+export const createSandbox = async (
+  { operations, terms }: CreateDeps,
+  caller: Caller,
+  { body, lifetimeSeconds, more, signal }: CreateRequest,
+): Promise<SandboxView> => {
+  refuseWhatCanNotBe(body);
+  const { templateID, metadata, envVars, autoResume, timeout = lifetimeSeconds } = body;
+  const request = {
+    ...more,
+    waitMs: terms.waitMs,
+    idleTimeoutMs: 0,
+    lifetimeMs: timeout * 1_000,
+    ...(autoResume?.enabled ? { autoResume: true } : {}),
+    ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
+    ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
+  };
+  const name = localName('pool', terms.templates.get(templateID) ?? templateID, {
+    clusterId: terms.clusterId,
+    field: 'templateID',
+  });
+  const sandbox = await operations
+    .claimSandbox(caller, { ...request, poolName: name }, signal)
+    .catch(async (error: unknown) => {
+      const poolName = isOfNoPool(error) ? await memberOf(operations, caller, name) : undefined;
+      if (poolName === undefined) throw error;
+      return await operations.claimSandbox(caller, { ...request, poolName }, signal);
+    });
+  if (!signal.aborted || more.opening) return sandbox;
+  await operations.deleteSandbox(caller, sandbox.id);
+  throw signal.reason;
+};
+
+/** Lets pass what old versions send unasked, and what means nothing. */
+const refuseWhatCanNotBe = (body: NewSandboxBody): void => {
+  for (const field of ['network', 'volumeMounts', 'mcp', 'iam'] as const)
+    if (!isNothing(body[field])) throw invalidArgument(field, 'is not possible here');
+  if (body.autoPause) throw featureDisabled('autoPause', 'pause in place of an end');
+};
+
+const isNothing = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  (typeof value === 'object' && Object.keys(value).length === 0);
+
+const isOfNoPool = (error: unknown): boolean =>
+  error instanceof Refusal && (error.code === 'POOL_NOT_FOUND' || error.code === 'POOL_NOT_OWNED');
+
+/** Returns the pool of the env's member that is asked first of those with an idle instance. */
+const memberOf = async (
+  operations: Pick<Operations, 'getEnv'>,
+  caller: Caller,
+  name: string,
+): Promise<string | undefined> => {
+  const env = await operations.getEnv(caller, name).catch((error: unknown) => {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  });
+  const members = (env?.observed ?? [])
+    .filter(({ clusterId }) => clusterId === env?.clusterId)
+    .toSorted(
+      (a, b) =>
+        Number(b.idle > 0) - Number(a.idle > 0) ||
+        (b.config.priority ?? 0) - (a.config.priority ?? 0),
+    );
+  return members[0]?.name;
+};

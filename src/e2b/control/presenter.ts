@@ -1,0 +1,63 @@
+import { parseQuantity } from '../../model/quantities.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { SandboxView } from '../../operations/views.ts';
+import { compatibleId } from '../sandbox-id.ts';
+import { ENVD_VERSION } from '../services/services.ts';
+
+/** Clients read a date, also of what has no end. */
+const NEVER = '9999-12-31T23:59:59.000Z';
+/** A field that is to go: any text. */
+const CLIENT = 'sandpool';
+const MEBIBYTE = 2 ** 20;
+
+export interface ShowTerms {
+  readonly operations: Pick<Operations, 'sandboxTokens'>;
+  readonly caller: Caller;
+  /** Domain under which ports of sandboxes have names. */
+  readonly domain: string;
+}
+
+/** Shows a sandbox to whoever is to work with it: with its tokens. */
+export const presentSandbox = (
+  { id, poolName }: Pick<SandboxView, 'id' | 'poolName'>,
+  { operations, caller, domain }: ShowTerms,
+) => {
+  const { access, traffic } = operations.sandboxTokens(caller, id);
+  return {
+    sandboxID: compatibleId(id),
+    templateID: poolName,
+    clientID: CLIENT,
+    envdVersion: ENVD_VERSION,
+    envdAccessToken: access,
+    trafficAccessToken: traffic,
+    domain,
+  };
+};
+
+export const presentListed = (view: SandboxView) => ({
+  sandboxID: compatibleId(view.id),
+  templateID: view.poolName,
+  clientID: CLIENT,
+  envdVersion: ENVD_VERSION,
+  startedAt: new Date(view.claimedAt ?? 0).toISOString(),
+  endAt: endOf(view),
+  state: view.paused ? 'paused' : 'running',
+  cpuCount: Math.max(1, Math.ceil(parseQuantity(view.cpu) ?? 1)),
+  memoryMB: Math.ceil((parseQuantity(view.memory) ?? 0) / MEBIBYTE),
+  diskSizeMB: 0,
+  metadata: view.metadata ?? {},
+});
+
+export const presentDetail = (view: SandboxView, terms: ShowTerms) => ({
+  ...presentSandbox(view, terms),
+  ...presentListed(view),
+});
+
+const endOf = ({ endsAt, idleExpiresAt }: SandboxView): string => {
+  const at = Math.min(
+    endsAt ?? Number.POSITIVE_INFINITY,
+    idleExpiresAt ?? Number.POSITIVE_INFINITY,
+  );
+  return at === Number.POSITIVE_INFINITY ? NEVER : new Date(at).toISOString();
+};

@@ -1,0 +1,22 @@
+import type { ErrorAnswer } from '../http/router/error-table.ts';
+
+/** An error as E2B's SDKs read it: they look at the number, and show the text. */
+export interface ShownError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: { readonly code: number; readonly message: string };
+}
+
+/** Returns what a client of the compatible API is told in place of an answer of the REST API. */
+export const shownError = ({ status, headers, body }: ErrorAnswer): ShownError => {
+  const { 'WWW-Authenticate': _ofTheOtherPort, ...rest } = headers;
+  const isKeyMissing = body.errorCode === 'API_KEY_REQUIRED';
+  return {
+    status,
+    headers: rest,
+    body: {
+      code: status,
+      message: isKeyMissing ? 'an API key is required: the header X-API-KEY' : body.error,
+    },
+  };
+};

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http';
+import type { KeyRates } from '../../http/limits/key-rates.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import { invalidArgument, invalidToken } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { SandboxTokens } from '../../operations/keys/key-operations.ts';
+import { instanceIdOf } from '../sandbox-id.ts';
+import type { AddressedSandbox } from './addressed-sandbox.ts';
+import { addressOf, SERVICES_PORT } from './address.ts';
+
+export interface AdmissionDeps {
+  readonly operations: Pick<Operations, 'bearerOf'>;
+  readonly keyRates: KeyRates;
+}
+
+/** A request whose token is good for what it asks. */
+export interface Admitted {
+  readonly sandboxId: InstanceId;
+  readonly caller: Caller;
+  readonly port: number;
+  readonly by: AddressedSandbox['by'];
+}
+
+/**
+ * Finds out for which sandbox a request is, and who sends it. An id counts only beside a token of
+ * that sandbox: INVALID_TOKEN is the one refusal of a token that is missing, wrong, or of another
+ * sandbox. Whether there is such a sandbox is not looked at.
+ */
+export const admitted = async (
+  { operations, keyRates }: AdmissionDeps,
+  request: IncomingMessage,
+): Promise<Admitted> => {
+  const { sandbox, port } = addressOf(request);
+  const given = tokenOf(request, port);
+  if (given === undefined && sandbox === undefined)
+    throw invalidArgument('E2b-Sandbox-Id', 'is required');
+  const bearer = given === undefined ? undefined : await operations.bearerOf(given.token);
+  if (!bearer || !given?.kinds.includes(bearer.goodFor)) throw invalidToken();
+  const { sandboxId, caller } = bearer;
+  if (sandbox !== undefined && instanceIdOf(sandbox) !== sandboxId) throw invalidToken();
+  keyRates.count(caller, request);
+  return { sandboxId, caller, port, by: 'token' };
+};
+
+/** Services take the access token alone; ports either, since clients send what they have. */
+const tokenOf = (
+  { headers }: IncomingMessage,
+  port: number,
+): { readonly token: string; readonly kinds: readonly (keyof SandboxTokens)[] } | undefined => {
+  const access = headers['x-access-token'];
+  const traffic = headers['e2b-traffic-access-token'];
+  if (port !== SERVICES_PORT && typeof traffic === 'string')
+    return { token: traffic, kinds: ['traffic'] };
+  return typeof access === 'string' ? { token: access, kinds: ['access'] } : undefined;
+};

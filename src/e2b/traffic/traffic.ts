@@ -1,0 +1,275 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { AuditSink } from '../../contracts/audit.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import { GatewayAgent } from '../../http/gateway/agent.ts';
+import { exchange, type ExchangeTerms } from '../../http/gateway/exchange.ts';
+import type { Gateway } from '../../http/gateway/gateway.ts';
+import { upgradeEndpoint } from '../../http/gateway/upgrade.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import type { KeyRates } from '../../http/limits/key-rates.ts';
+import { errorAnswer } from '../../http/router/error-table.ts';
+import { ClientGone, hasBody } from '../../http/router/request-body.ts';
+import { requestIdFrom } from '../../http/server/request-id.ts';
+import { unhurried } from '../../http/server/unhurried.ts';
+import { containFaults } from '../../lib/fault-scope.ts';
+import { Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { SandboxServices } from '../services/services.ts';
+import { shownError, type ShownError } from '../shown-error.ts';
+import { isForSandbox, SERVICES_PORT } from './address.ts';
+import { admitted, type Admitted } from './admission.ts';
+
+export interface TrafficDeps {
+  readonly operations: Pick<Operations, 'bearerOf' | 'getSandbox' | 'openPort'>;
+  readonly services: SandboxServices;
+  readonly clients: Clients;
+  readonly keyRates: KeyRates;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Counts who comes to which port. */
+  readonly audit: Pick<AuditSink, 'count'> | undefined;
+}
+
+/**
+ * Answers requests that are for sandboxes: the services of each at one port of it, and whatever
+ * listens there at the others. Bodies go through as they come, until the key is worth nothing any
+ * more.
+ */
+export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
+  const agent = new GatewayAgent();
+
+  const answerWithin: Gateway['answer'] = async (request, response, { stopping }) => {
+    const seen = seenOf(deps, request);
+    response.setHeader('X-Request-Id', seen.requestId);
+    unhurried.add(request.socket);
+    try {
+      if (stopping) throw unavailable('the daemon is stopping');
+      const sandbox = await admitted(deps, request);
+      if (request.socket.destroyed) throw new ClientGone('the client left');
+      await whileKeyIsGood(deps, sandbox.caller, response, (signal) =>
+        sandbox.port === SERVICES_PORT
+          ? serve(deps, { request, response, sandbox, signal, requestId: seen.requestId })
+          : throughPort(deps, sandbox, request, (terms) =>
+              exchange(request, response, { ...terms, agent }),
+            ),
+      );
+      note(deps, seen, response.statusCode);
+    } catch (error) {
+      refuse(deps, { request, response, error, seen });
+    } finally {
+      unhurried.delete(request.socket);
+    }
+  };
+
+  const upgradeWithin = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    const seen = seenOf(deps, request);
+    // What is no upgrade after all is an answer like any other, the last one on this connection.
+    response.shouldKeepAlive = false;
+    response.assignSocket(request.socket);
+    response.once('finish', () => request.socket.destroySoon());
+    const relayed = async (): Promise<void> => {
+      if (!isForSandbox(request)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
+      const sandbox = await admitted(deps, request);
+      await whileKeyIsGood(deps, sandbox.caller, response, () =>
+        throughPort(deps, sandbox, request, async (terms) => {
+          note(deps, seen, await upgradeEndpoint({ request, response, head }, { ...terms, agent }));
+        }),
+      );
+    };
+    relayed().catch((error: unknown) => refuse(deps, { request, response, error, seen }));
+  };
+
+  return {
+    takes: isForSandbox,
+    answer: (request, response, terms) =>
+      containFaults(
+        () => {
+          request.socket.destroy();
+        },
+        () => answerWithin(request, response, terms),
+      ),
+    upgrade: (request, socket, head) => {
+      containFaults(
+        () => {
+          socket.destroy();
+        },
+        () => {
+          upgradeWithin(request, socket, head);
+        },
+      );
+    },
+    stop: () => agent.destroy(),
+  };
+};
+
+interface Served {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly sandbox: Admitted;
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+}
+
+const serve = async (
+  { operations, services }: TrafficDeps,
+  { request, response, sandbox, signal, requestId }: Served,
+): Promise<void> => {
+  const { sandboxId, caller, by } = sandbox;
+  if (!/^\/health(?:[?]|$)/.test(request.url ?? ''))
+    return await services(request, response, { sandboxId, caller, by, requestId, signal });
+  const { status, paused = false } = await operations.getSandbox(caller, sandboxId);
+  if (status !== 'Running' || paused) throw sandboxNotFound();
+  response.writeHead(204).end();
+};
+
+/** Has the exchange end with the client's key; `signal` says so, and that the client has left. */
+const whileKeyIsGood = async (
+  { clients }: TrafficDeps,
+  caller: Caller,
+  response: ServerResponse,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> => {
+  const gone = new AbortController();
+  const leave = (): void => gone.abort(new ClientGone('the client left'));
+  response.once('close', leave);
+  const forgetKey = clients.followKey(caller, () => {
+    leave();
+    response.socket?.destroy();
+  });
+  try {
+    await work(gone.signal);
+  } finally {
+    forgetKey();
+  }
+};
+
+type PortTerms = Omit<ExchangeTerms, 'agent'>;
+
+const throughPort = async (
+  { operations, clients, clock, audit }: TrafficDeps,
+  { sandboxId, caller, port }: Admitted,
+  request: IncomingMessage,
+  exchanged: (terms: PortTerms) => Promise<void>,
+): Promise<void> => {
+  const coding = request.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');
+  const endpoint = await operations.openPort(caller, sandboxId, port);
+  const endpointName = String(port);
+  audit?.count({
+    kind: 'open',
+    caller,
+    operation: 'openEndpoint',
+    params: { sandboxId, endpointName },
+  });
+  keepTokens(request);
+  try {
+    await exchanged({
+      endpoint,
+      target: { sandboxId, endpointName, prefix: '', path: request.url ?? '/' },
+      requestId: requestIdFrom(request.headers['x-request-id']),
+      clock,
+      clients,
+    });
+  } finally {
+    endpoint.close();
+  }
+};
+
+const OURS: ReadonlySet<string> = new Set([
+  'x-access-token',
+  'e2b-traffic-access-token',
+  'x-api-key',
+  'e2b-sandbox-id',
+  'e2b-sandbox-port',
+]);
+
+/** Keeps from what runs in the sandbox by which token it was reached. */
+const keepTokens = (request: IncomingMessage): void => {
+  const { rawHeaders } = request;
+  request.rawHeaders = rawHeaders.filter(
+    (_, at) => !OURS.has((rawHeaders[at - (at % 2)] ?? '').toLowerCase().replaceAll('_', '-')),
+  );
+};
+
+interface Seen {
+  readonly requestId: string;
+  readonly method: string;
+  readonly startedAt: number;
+}
+
+const seenOf = ({ clock }: TrafficDeps, { method = '', headers }: IncomingMessage): Seen => ({
+  requestId: requestIdFrom(headers['x-request-id']),
+  method: method.slice(0, 32),
+  startedAt: clock.now(),
+});
+
+/** One line an exchange; never a path, a header or a body. */
+const note = (
+  { log, clock, metrics }: TrafficDeps,
+  { requestId, method, startedAt }: Seen,
+  status: number,
+  errorCode?: string,
+): void => {
+  metrics.count('sandpool_http_requests_total', {
+    method: 'any',
+    route: 'sandbox traffic',
+    status: `${Math.floor(status / 100)}xx`,
+  });
+  const durationMs = clock.now() - startedAt;
+  const fields = { requestId, method, status, durationMs };
+  if (errorCode === undefined) log.debug(fields, 'sandbox traffic');
+  else log.info({ ...fields, errorCode }, 'sandbox traffic refused');
+};
+
+const refuse = (
+  deps: TrafficDeps,
+  {
+    request,
+    response,
+    error,
+    seen,
+  }: {
+    readonly request: IncomingMessage;
+    readonly response: ServerResponse;
+    readonly error: unknown;
+    readonly seen: Seen;
+  },
+): void => {
+  if (error instanceof ClientGone || response.headersSent || response.destroyed) {
+    note(deps, seen, response.statusCode);
+    response.destroy();
+    return;
+  }
+  const answer = errorAnswer(error, seen.requestId);
+  const { errorCode } = answer.body;
+  if (errorCode === 'INTERNAL')
+    deps.log.error({ requestId: seen.requestId, error }, 'sandbox traffic failed');
+  const { status, headers, body } = asGone(errorCode, shownError(answer));
+  note(deps, seen, status, errorCode);
+  const text = JSON.stringify(body);
+  // What is left of the body is not waited for.
+  if (hasBody(request) && !request.complete) response.shouldKeepAlive = false;
+  response.writeHead(status, {
+    ...headers,
+    'X-Request-Id': seen.requestId,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
+  });
+  response.end(text);
+};
+
+const GONE: ReadonlySet<string> = new Set(['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING']);
+
+/** Clients take 502, and nothing else, for a sandbox that is gone. */
+const asGone = (errorCode: string, shown: ShownError): ShownError =>
+  GONE.has(errorCode)
+    ? { ...shown, status: 502, body: { code: 502, message: 'the sandbox was not found' } }
+    : shown;

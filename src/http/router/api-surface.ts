@@ -1,0 +1,19 @@
+import type { IncomingMessage } from 'node:http';
+import type { Context } from '../server/context.ts';
+import type { ErrorAnswer } from './error-table.ts';
+import type { Route } from './route.ts';
+
+/** Describes what a listener serves in place of the REST API, and how it says so. */
+export interface ApiSurface {
+  readonly routes: readonly Route[];
+  /** Called before anything is read of a request: has its key and path as they are elsewhere. */
+  readonly adopt: (request: IncomingMessage) => void;
+  /** Returns an error as clients of this API read it. */
+  readonly shown: ShowError;
+  /** Refuses what no row answered. */
+  readonly otherwise: (context: Context) => Promise<never>;
+}
+
+export type ShowError = (
+  answer: ErrorAnswer,
+) => Pick<ErrorAnswer, 'headers'> & { readonly body: object };

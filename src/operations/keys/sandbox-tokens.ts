@@ -1,0 +1,56 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
+import type { ApiKeyMirror } from './api-keys.ts';
+import { callerOf } from './authenticate.ts';
+import type { Operations } from '../operations.ts';
+
+export interface SandboxTokensDeps {
+  readonly apiKeys: Pick<ApiKeyMirror, 'good'>;
+  readonly pepper: Buffer;
+}
+
+const FORM = /^sbt_([0-9a-f]{32})_([0-9A-Za-z]{12,32})_([ap])([0-9a-f]{40})$/;
+const MAC_DIGITS = 40;
+
+/** Letters of the kinds on the wire. */
+const LETTERS = { access: 'a', traffic: 'p' } as const;
+
+/**
+ * Issues tokens of one sandbox, and says who brings one (`POST /v2/sandboxes` of the compatible
+ * API). A token is a seal under a key that is derived from the pepper, over the sandbox, the API
+ * key that asked for it, and what it is good for; nothing of it is kept. It is worth as much as
+ * that API key is, in that sandbox alone: whether the key's tenant may do something there is for
+ * the operation that does it.
+ */
+export const sandboxTokens = ({
+  apiKeys,
+  pepper,
+}: SandboxTokensDeps): Pick<Operations, 'sandboxTokens' | 'bearerOf'> => {
+  const sealing = Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool sandbox token', 32));
+  const sealed = (body: string): string =>
+    body + createHmac('sha256', sealing).update(body).digest('hex').slice(0, MAC_DIGITS);
+  const tokenOf = (sandboxId: InstanceId, keyId: string, letter: string): string =>
+    sealed(`sbt_${sandboxId.replaceAll('-', '')}_${keyId}_${letter}`);
+  return {
+    sandboxTokens: ({ keyId }, sandboxId) => ({
+      access: tokenOf(sandboxId, keyId, LETTERS.access),
+      traffic: tokenOf(sandboxId, keyId, LETTERS.traffic),
+    }),
+    bearerOf: async (token) => {
+      const [, digits = '', keyId = '', letter] = FORM.exec(token) ?? [];
+      const expected = Buffer.from(sealed(token.slice(0, -MAC_DIGITS)));
+      const given = Buffer.from(token);
+      if (letter === undefined || given.length !== expected.length) return undefined;
+      if (!timingSafeEqual(given, expected)) return undefined;
+      const sandboxId = digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+      const key = isInstanceId(sandboxId) ? await apiKeys.good(keyId) : undefined;
+      return (
+        key && {
+          sandboxId,
+          caller: callerOf(key),
+          goodFor: letter === LETTERS.access ? 'access' : 'traffic',
+        }
+      );
+    },
+  };
+};

@@ -1,0 +1,70 @@
+import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { createCompatibleApi, type CompatibleApiDeps } from '../../src/e2b/compatible-api.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
+import { KeyRates } from '../../src/http/limits/key-rates.ts';
+import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+
+export interface CompatibleApi {
+  readonly operations: FakeOperations;
+  readonly url: string;
+  /** Keys of a tenant, and of one of another team. */
+  readonly keys: { readonly tenant: string; readonly stranger: string };
+  readonly stop: () => Promise<void>;
+}
+
+/** The compatible API over operations in memory, which have a pool `default` of four. */
+export const aCompatibleApi = async ({
+  terms,
+  ...given
+}: Partial<Omit<CompatibleApiDeps, 'terms'>> & {
+  readonly terms?: Partial<CompatibleApiDeps['terms']>;
+} = {}): Promise<CompatibleApi> => {
+  const operations = new FakeOperations();
+  const keys = {
+    tenant: await operations.key('blue', 'ada'),
+    stranger: await operations.key('red', 'eve'),
+  };
+  const { clock } = operations;
+  await operations.createPool(operations.authenticate(keys.tenant), {
+    name: 'default',
+    replicas: 4,
+    labels: {},
+    annotations: {},
+    source: { templateName: 'default' },
+  });
+  const server = createCompatibleApi({
+    operations,
+    clock,
+    watchers: { log: quietLog, metrics: silentMetrics },
+    clients: clientsOf({ operations, clock, log: quietLog }),
+    limits: {
+      keyRates: new KeyRates(0),
+      answers: new AnswerBudget({
+        metrics: silentMetrics,
+        mostBytes: 64 * 1024 * 1024,
+        tenantPercent: 50,
+      }),
+    },
+    gating: undefined,
+    gate: { rulesFor: () => [] } as unknown as CompatibleApiDeps['gate'],
+    audit: undefined,
+    tls: undefined,
+    ...given,
+    terms: {
+      clusterId: 'local',
+      domain: undefined,
+      templates: new Map([['base', 'default']]),
+      waitMs: 0,
+      ...terms,
+    },
+  });
+  const { port } = await server.start({ host: '127.0.0.1', port: 0 });
+  return {
+    operations,
+    url: `http://127.0.0.1:${port}`,
+    keys,
+    stop: () => server.stop(1_000),
+  };
+};

@@ -1,0 +1,68 @@
+import { Sandbox as OldestSandbox } from 'e2b-2-8-1';
+import { Sandbox as OldSandbox } from 'e2b-2-24-0';
+import { Sandbox as LaterSandbox } from 'e2b-2-45-0';
+import { Sandbox as LatestSandbox } from 'e2b-2-51-0';
+
+/** What the versions have in common, as far as tests call it. */
+export interface SdkSandbox {
+  readonly sandboxId: string;
+  getHost(port: number): string;
+  isRunning(): Promise<boolean>;
+  getInfo(): Promise<SdkInfo>;
+  setTimeout(ms: number): Promise<void>;
+  kill(): Promise<unknown>;
+}
+
+export interface SdkInfo {
+  readonly sandboxId: string;
+  readonly templateId: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly startedAt: Date;
+  readonly endAt: Date;
+  readonly state: string;
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+}
+
+export interface SdkPage {
+  readonly hasNext: boolean;
+  nextItems(): Promise<readonly SdkInfo[]>;
+}
+
+export interface SdkOptions {
+  readonly apiKey: string;
+  readonly apiUrl: string;
+  readonly sandboxUrl: string;
+}
+
+export interface CreateOptions extends SdkOptions {
+  readonly timeoutMs?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly envs?: Readonly<Record<string, string>>;
+}
+
+export interface ListOptions extends SdkOptions {
+  readonly limit?: number;
+  readonly query?: {
+    readonly metadata?: Readonly<Record<string, string>>;
+    readonly state?: readonly string[];
+  };
+}
+
+/** The class of one version of the package, whose own types differ in what is not called here. */
+export interface Sdk {
+  create(template: string, options: CreateOptions): Promise<SdkSandbox>;
+  connect(id: string, options: SdkOptions & { timeoutMs?: number }): Promise<SdkSandbox>;
+  kill(id: string, options: SdkOptions): Promise<boolean>;
+  setTimeout(id: string, ms: number, options: SdkOptions): Promise<void>;
+  getInfo(id: string, options: SdkOptions): Promise<SdkInfo>;
+  list(options: ListOptions): SdkPage;
+}
+
+/** E2B's packages as they are published, by version. */
+export const SDKS: ReadonlyMap<string, Sdk> = new Map<string, unknown>([
+  ['2.8.1', OldestSandbox],
+  ['2.24.0', OldSandbox],
+  ['2.45.0', LaterSandbox],
+  ['2.51.0', LatestSandbox],
+]) as ReadonlyMap<string, Sdk>;
