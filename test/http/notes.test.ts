@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import { silentLog } from '../../src/contracts/log.ts';
 import type { RequestState } from '../../src/http/server/context.ts';
-import { notes, type Note } from '../../src/http/server/notes.ts';
+import { notes, type Note } from '../../src/http/server/middleware.ts';
 
 describe('notes of a request', () => {
   /** Answers one request, of which these notes are made; returns its text. */

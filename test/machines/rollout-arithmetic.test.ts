@@ -3,7 +3,7 @@ import {
   planRollout,
   type RolloutInput,
   type RolloutPlan,
-} from '../../src/machines/pool/rollout-arithmetic.ts';
+} from '../../src/machines/pool/arithmetic.ts';
 import {
   MAX_UNAVAILABLE_PATTERN,
   maxUnavailableOf,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { BROKEN } from '../../model/inspection.ts';
-import type { ActorMeasures } from './actor-measures.ts';
+import type { ActorMeasures } from './actor-runtime.ts';
 import type { TransitionHistory } from './transition-history.ts';
 import type { Outbox } from './outbox.ts';
 

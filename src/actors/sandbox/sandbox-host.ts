@@ -18,13 +18,11 @@ import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
-import { publishActivity } from './activity.ts';
-import type { EventRecorder } from './event-recorder.ts';
+import { publishActivity, type EventRecorder, sandboxCauseOf } from './sandbox-moves.ts';
 import type { IdleInstances } from './idle-instances.ts';
 import { countedAs, placementOf, type Placement } from './placement.ts';
 import type { RetirementLimiter } from './retirement-limiter.ts';
 import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
-import { sandboxCauseOf } from './sandbox-causes.ts';
 import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
 import type { ShardParticipant } from '../runtime/shard-participant.ts';

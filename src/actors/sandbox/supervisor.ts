@@ -6,7 +6,7 @@ import { ActorRuntime } from '../runtime/actor-runtime.ts';
 import { ShardLeadership } from '../runtime/shard-leadership.ts';
 import { Takeover } from './takeover.ts';
 import { PoolHost } from '../pool/pool-host.ts';
-import { EventRecorder } from './event-recorder.ts';
+import { EventRecorder } from './sandbox-moves.ts';
 import { IdleInstances } from './idle-instances.ts';
 import { OwnBuckets } from './idle-set.ts';
 import {

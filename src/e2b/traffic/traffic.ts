@@ -12,7 +12,7 @@ import type { Clients } from '../../http/limits/clients.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
 import { errorAnswer } from '../../http/router/error-table.ts';
 import { ClientGone, hasBody } from '../../http/router/request-body.ts';
-import { requestIdFrom } from '../../http/server/request-id.ts';
+import { requestIdFrom } from '../../http/server/request-head.ts';
 import { unhurried } from '../../http/server/unhurried.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import { Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';

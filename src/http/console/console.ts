@@ -1,11 +1,10 @@
 import type { Next } from 'koa';
-import type { ArrivingBodies } from '../server/arriving-bodies.ts';
+import { type ArrivingBodies, ClientGone, readForm } from '../router/request-body.ts';
 import type { Context } from '../server/context.ts';
 import type { Clients } from '../limits/clients.ts';
 import { addressGroup } from '../limits/address-group.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import { methodNotAllowed } from '../router/nothing-matched.ts';
-import { ClientGone, readForm } from '../router/request-body.ts';
 import type { ConsoleRoute } from './console-route.ts';
 import { cookieOf, SESSION_COOKIE } from './cookies.ts';
 import { html } from './html.ts';

@@ -17,7 +17,7 @@ import { GatewayAgent } from './agent.ts';
 import { readTarget, type EndpointTarget } from './target.ts';
 import { localName } from '../router/local-names.ts';
 import { ClientGone, hasBody } from '../router/request-body.ts';
-import { requestIdFrom } from '../server/request-id.ts';
+import { requestIdFrom } from '../server/request-head.ts';
 import { upgradeEndpoint } from './upgrade.ts';
 
 export interface GatewayDeps {

@@ -1,5 +1,5 @@
 import type { InFlightGate } from './in-flight-gate.ts';
-import type { ArrivingBodies } from '../server/arriving-bodies.ts';
+import type { ArrivingBodies } from '../router/request-body.ts';
 import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 import type { KeyRates } from './key-rates.ts';

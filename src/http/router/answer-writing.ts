@@ -1,11 +1,12 @@
-import type { AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
+import type { AnswerRoom, AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { Context } from '../server/context.ts';
 import { namesView } from './entity-tag.ts';
-import { type WrittenAnswer } from './idempotency.ts';
+import type { WrittenAnswer } from './idempotency.ts';
 import { LONG_BYTES, LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
 import type { Answer } from './route.ts';
 import type { UnreadAnswers } from '../limits/unread-answers.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
 
 /** Says which view this is; a GET that knows it already gets no body. */
 export const tagView = (context: Context, tag: string): void => {
@@ -81,3 +82,25 @@ export const written = ({ status, body, headers = {}, secret = false }: Answer):
   text: JSON.stringify(body),
   secret,
 });
+
+/**
+ * Returns what gives a request its room in the budget for answers: none is taken before it is asked
+ * for, and all is given back when the response is over.
+ */
+export const roomOf = (
+  { res }: Context,
+  answers: AnswerBudget,
+  caller: Caller | undefined,
+): (() => AnswerRoom) => {
+  let room: AnswerRoom | undefined;
+  return () => {
+    if (room) return room;
+    const taken = (room = answers.room(caller ? tenantKey(caller) : ''));
+    if (res.destroyed) taken.release();
+    else
+      res.once('close', () => {
+        taken.release();
+      });
+    return taken;
+  };
+};

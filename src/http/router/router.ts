@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import { invalidApiKey } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { ApiSurface } from './api-surface.ts';
-import { roomOf } from './answer-room.ts';
+import { roomOf, tagView, give, givePieces, givePlainly } from './answer-writing.ts';
 import { askedBase, BASES } from './bases.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { Context, RequestState } from '../server/context.ts';
@@ -26,7 +26,6 @@ import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts'
 import type { CostlyRequest } from '../limits/costly-turns.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
 import { check } from './validation.ts';
-import { tagView, give, givePieces, givePlainly } from './answer-writing.ts';
 
 export interface RouterDeps extends CarryOutDeps {
   readonly clients: Clients;

@@ -7,17 +7,22 @@ import type { Operations } from '../../operations/operations.ts';
 import { sessionFinder } from '../console/session-finder.ts';
 import { approvalPages } from '../console/approval-pages.ts';
 import { consolePages, type ConsoleDeps } from '../console/console.ts';
-import { audited } from './audited.ts';
+import {
+  audited,
+  measured,
+  accessLog,
+  admit,
+  errors,
+  requestId,
+  notes,
+  traced,
+} from './middleware.ts';
 import type { RequestState } from './context.ts';
 import { inNamespace } from '../router/in-namespace.ts';
 import type { RefusalPace } from '../limits/refusal-pace.ts';
-import { measured } from './measured.ts';
-import { accessLog, admit, errors, requestId } from './middleware.ts';
-import { notes } from './notes.ts';
 import { pages } from './pages.ts';
 import { PoolPreviews } from '../resources/pools/previews.ts';
 import type { Route } from '../router/route.ts';
-import { traced } from './traced.ts';
 import { nothingMatched } from '../router/nothing-matched.ts';
 import { routerOf, type RouterDeps } from '../router/router.ts';
 import { apiKeyRoutes } from '../resources/keys/routes.ts';

@@ -6,8 +6,8 @@ import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { createApp, type AppDeps, type RequestWatchers } from './app.ts';
-import { ArrivingBodies } from './arriving-bodies.ts';
-import { closeWithConnection } from './close-with-connection.ts';
+import { ArrivingBodies, awaitsContinue, hasBody } from '../router/request-body.ts';
+import { closeWithConnection, InFlight, stopServing } from './in-flight.ts';
 import { clientsOf, type Clients } from '../limits/clients.ts';
 import { CostlyTurns } from '../limits/costly-turns.ts';
 import { RefusalPace } from '../limits/refusal-pace.ts';
@@ -31,11 +31,9 @@ import { inTurn, LoopTurns } from '../limits/loop-turns.ts';
 import { Overload, type TurnLimits } from '../limits/overload.ts';
 import { prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
-import { awaitsContinue, hasBody } from '../router/request-body.ts';
-import { takeTarget } from './request-target.ts';
+import { takeTarget } from './request-head.ts';
 import { KeyRates } from '../limits/key-rates.ts';
 import { UnreadAnswers } from '../limits/unread-answers.ts';
-import { InFlight, stopServing } from './in-flight.ts';
 
 export interface HttpLimits extends ListenerLimits, TurnLimits {
   /** Connections of one address at most; a trusted proxy has no such share. */

@@ -3,14 +3,18 @@ import type { Log } from '../../contracts/log.ts';
 import { inRequest } from '../../model/request-scope.ts';
 import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { Context } from './context.ts';
+import type { Context, RequestState } from './context.ts';
 import type { ShowError } from '../router/api-surface.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import type { RefusalPace } from '../limits/refusal-pace.ts';
-import type { Note } from './notes.ts';
 import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone } from '../router/request-body.ts';
-import { requestIdFrom } from './request-id.ts';
+import { requestIdFrom } from './request-head.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import type { OngoingTrace, Tracer, TraceScope } from '../../contracts/tracing.ts';
+import { parseTraceParent, traceParentText, type TraceParent } from '../../model/trace-context.ts';
+import type { AuditSink } from '../../contracts/audit.ts';
+import { blankApiKeys } from '../../model/api-key-text.ts';
 
 /**
  * Gives every request its id, on the answer and on the lines of a detailed log about what it brings
@@ -128,3 +132,178 @@ const leaveUnanswered = (context: Context): void => {
   context.respond = false;
   context.res.destroy();
 };
+
+/** Notes something of an answered request, which took so many milliseconds. */
+export type Note = (context: Context, tookMs: number) => void;
+
+/**
+ * Has what is noted of a request noted once its answer is written: nobody waits for it. It is noted
+ * in the same turn of the event loop, before anything else is read, so that whoever has the answer
+ * finds it.
+ */
+export const notes =
+  (log: Log, each: readonly Note[]) =>
+  async (context: Context, next: Next): Promise<void> => {
+    const began = performance.now();
+    await next();
+    const tookMs = performance.now() - began;
+    // A tick that a microtask asks for comes once there are no more microtasks: Koa has answered.
+    process.nextTick(() => {
+      try {
+        for (const note of each) note(context, tookMs);
+      } catch (error) {
+        log.error({ requestId: context.state.requestId, error }, 'a request could not be noted');
+      }
+    });
+  };
+
+/**
+ * Counts and times requests by the template of their route: no path that a client has made up, no
+ * method either. A HEAD counts as the GET that it is.
+ */
+export const measured =
+  (metrics: Metrics): Note =>
+  (context, tookMs) => {
+    const { route } = context.state;
+    const which =
+      route === undefined
+        ? NONE
+        : { method: context.method === 'HEAD' ? 'GET' : context.method, route };
+    metrics.count('sandpool_http_requests_total', { ...which, status: String(context.status) });
+    metrics.observe('sandpool_http_seconds', which, tookMs / 1_000);
+  };
+
+const NONE = { method: 'other', route: 'none' };
+
+/**
+ * Takes a request into its client's trace (W3C Trace Context), so that log lines name it. Where a
+ * collector is configured the request is a span of the trace, or of one of its own, and the
+ * answer's `traceresponse` says which. With a scope the trace goes on in what is asked of other
+ * services.
+ */
+export const traced =
+  (tracer: Tracer | undefined, scope?: TraceScope) =>
+  (context: Context, next: Next): Promise<void> => {
+    const parent = parseTraceParent(context.req.headers['traceparent']);
+    const within = (trace: OngoingTrace): Promise<void> =>
+      scope ? scope.within(trace, next) : next();
+    if (tracer) return recorded(tracer.begin(parent), context, within);
+    if (!parent) return next();
+    context.state.traceId = parent.traceId;
+    return within(passedOn(parent));
+  };
+
+/** As it came: nothing is recorded here. */
+const passedOn = (parent: TraceParent): OngoingTrace => ({
+  call: () => ({ traceparent: traceParentText(parent), ended: () => undefined }),
+});
+
+const recorded = async (
+  span: ReturnType<Tracer['begin']>,
+  context: Context,
+  within: (trace: OngoingTrace) => Promise<void>,
+): Promise<void> => {
+  const { state } = context;
+  state.traceId = span.traceId;
+  if (span.sampled) state.step = span.step;
+  context.res.setHeader(
+    'traceresponse',
+    traceParentText({ traceId: span.traceId, parentId: span.spanId, sampled: span.sampled }),
+  );
+  await within(span);
+  if (!span.sampled) return;
+  const method = state.route === undefined ? 'other' : context.method;
+  const route = state.route ?? 'none';
+  span.end(
+    `${method} ${route}`,
+    {
+      'http.request.method': method,
+      'http.route': route,
+      'http.response.status_code': context.status,
+      'sandpool.request_id': state.requestId,
+      ...(state.errorCode === undefined ? {} : { 'error.type': state.errorCode }),
+    },
+    context.status >= 500 ? 'failed' : 'good',
+  );
+};
+
+const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+/**
+ * Takes down each request that may change something and found its row: also one that was refused,
+ * or whose client left. What an admin reads is counted: it shows what is other tenants'.
+ */
+export const audited =
+  (audit: AuditSink): Note =>
+  (context: Context & { readonly params?: Readonly<Record<string, string>> }) => {
+    const { requestId, operation, caller, asked, answered, errorCode, isHeld } = context.state;
+    if (operation === undefined) return;
+    const params = textsOf(context.params ?? {});
+    if (!WRITES.has(context.method) && !isHeld) {
+      if (caller?.role === 'admin')
+        audit.count({
+          kind: 'read',
+          caller,
+          operation,
+          ...(Object.keys(params).length > 0 ? { params } : {}),
+        });
+      return;
+    }
+    const target = {
+      ...targetOf(asked, typeof answered === 'string' ? JSON.parse(answered) : answered),
+      ...approvalOf(context.state),
+    };
+    audit.note({
+      requestId,
+      operation,
+      caller,
+      status: context.status,
+      errorCode,
+      ...(Object.keys(params).length > 0 ? { params } : {}),
+      ...(Object.keys(target).length > 0 ? { target } : {}),
+      ...(context.res.getHeader('Idempotency-Replayed') === undefined ? {} : { replayed: true }),
+    });
+  };
+
+/** Names the approval that a request waits for or had, and who decides one. */
+const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => {
+  const decision = operation === 'decideApproval' && isObject(asked) ? asked : {};
+  return textsOf({
+    ...(approvalId === undefined ? {} : { approvalId }),
+    ...(session ? { operator: session.operator, sessionId: session.sessionId } : {}),
+    ...(typeof decision['decision'] === 'string' ? { decision: decision['decision'] } : {}),
+    ...(typeof decision['scope'] === 'string' ? { scope: decision['scope'] } : {}),
+  });
+};
+
+/**
+ * Picks what names the thing that a request is about, of its body and its answer; each field is a
+ * name or an id, and no secret.
+ */
+const targetOf = (body: unknown, answer: unknown): Readonly<Record<string, string>> => {
+  const named = { ...namesOf(body), ...namesOf(answer) };
+  for (const inner of isObject(answer) ? Object.values(answer) : [])
+    Object.assign(named, namesOf(inner));
+  return textsOf(named);
+};
+
+const NAMES = ['name', 'poolName', 'sandboxId', 'keyId', 'team', 'user', 'role'] as const;
+const LONGEST = 256;
+
+const namesOf = (value: unknown): Record<string, unknown> =>
+  isObject(value)
+    ? Object.fromEntries(
+        NAMES.flatMap((name) => (typeof value[name] === 'string' ? [[name, value[name]]] : [])),
+      )
+    : {};
+
+const textsOf = (values: Readonly<Record<string, unknown>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      blankApiKeys(String(value).slice(0, LONGEST)),
+    ]),
+  );
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

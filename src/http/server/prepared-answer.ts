@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { unavailable } from '../../model/refusals.ts';
 import { errorAnswer } from '../router/error-table.ts';
-import { requestIdFrom } from './request-id.ts';
+import { requestIdFrom } from './request-head.ts';
 
 /**
  * An error answer but for its request id, made once: for requests on which nothing is to be spent.

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { unavailable } from '../../model/refusals.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import { createListener, startListening, type TlsIdentity } from './listener.ts';
-import { requestIdFrom } from './request-id.ts';
+import { requestIdFrom } from './request-head.ts';
 import type { ReadinessWire } from '../resources/health/schema.ts';
 
 export interface WaitingServerOptions {

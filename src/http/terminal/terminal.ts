@@ -15,7 +15,7 @@ import type { Operations } from '../../operations/operations.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { KeyRates } from '../limits/key-rates.ts';
 import { refusalOf, statusOf } from '../router/error-table.ts';
-import { requestIdFrom } from '../server/request-id.ts';
+import { requestIdFrom } from '../server/request-head.ts';
 import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';
 import { requireNothingHeld } from './process-policy.ts';
 import { processTarget, readProcessRequest, requireHandshake } from './process-request.ts';

@@ -1,6 +1,6 @@
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import type { BreakerStatus, PoolCounts, PoolRecord, Unresolved } from '../../model/pools/pool.ts';
-import type { RolloutState } from './rollout-arithmetic.ts';
+import type { RolloutState } from './arithmetic.ts';
 
 type Word = Omit<PoolCondition, 'since'>;
 

@@ -1,8 +1,16 @@
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
-import { planScale, presentOf, refilled, unclaimedOf } from './arithmetic.ts';
+import {
+  planScale,
+  presentOf,
+  refilled,
+  unclaimedOf,
+  planRollout,
+  staleOf,
+  type RolloutPlan,
+  type RolloutState,
+} from './arithmetic.ts';
 import { conditionsOf, heldSince, isRemarkable, sayTheSame } from './conditions.ts';
 import type { PoolContext, PoolIntent } from './events.ts';
-import { planRollout, staleOf, type RolloutPlan, type RolloutState } from './rollout-arithmetic.ts';
 
 /** While instances are not ready it is looked so often whether one of them should go. */
 const RENEW_AGAIN_MS = 10_000;

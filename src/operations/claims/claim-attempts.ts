@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Coordination } from '../../contracts/coordination.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import type { OnStep } from '../../contracts/tracing.ts';
 import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { sandboxQuotaExceeded } from '../../model/limit-refusals.ts';
@@ -12,7 +14,6 @@ import type { SandboxView } from '../views.ts';
 import type { ClaimEnv } from './claim-env.ts';
 import type { ClaimFiles } from './claim-files.ts';
 import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
-import type { claimSteps } from './claim-measures.ts';
 import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
 import { findAfterAdmission } from './earlier-claim.ts';
 import type { NewRequest } from '../requests/idempotent-request.ts';
@@ -194,3 +195,26 @@ export class ClaimAttempts implements AsyncDisposable {
     return admission;
   }
 }
+
+/**
+ * `find`: the pool and an idle instance of it. `wait`: in line for one. `admit`: its turn and its
+ * quota. `write`: the update of the record. `files`: those that the claim brings.
+ */
+type ClaimStep = 'find' | 'wait' | 'admit' | 'write' | 'files';
+
+/**
+ * Times a step, whether it goes well or not. One whose name shows in the end alone is asked for it
+ * then.
+ */
+export const claimSteps =
+  (metrics: Metrics, tell?: OnStep) =>
+  async <T>(step: ClaimStep | (() => ClaimStep), work: () => Promise<T>): Promise<T> => {
+    const began = performance.now();
+    try {
+      return await work();
+    } finally {
+      const [name, ended] = [typeof step === 'string' ? step : step(), performance.now()];
+      metrics.observe('sandpool_claim_step_seconds', { step: name }, (ended - began) / 1_000);
+      tell?.(name, began, ended);
+    }
+  };

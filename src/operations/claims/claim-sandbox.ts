@@ -2,16 +2,26 @@ import type { PoolDemand } from '../../actors/pool/pool-demand.ts';
 import type { PoolSnapshot } from '../../actors/pool/pool-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { RequestNotNew } from '../requests/idempotent-request.ts';
+import type { METRICS } from '../../contracts/metric-catalogue.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
-import type { Refusal } from '../../model/refusals.ts';
-import { sameTenant, type Tenant } from '../../model/tenant.ts';
+import {
+  Refusal,
+  poolBeingDeleted,
+  poolNotOwned,
+  poolToClaimNotFound,
+  unavailable,
+} from '../../model/refusals.ts';
+import { sameTenant, type Tenant, mayUse, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import type { SandboxView } from '../views.ts';
-import { ClaimAttempts, type AttemptsOf, type ClaimAttemptsDeps } from './claim-attempts.ts';
+import {
+  ClaimAttempts,
+  claimSteps,
+  type AttemptsOf,
+  type ClaimAttemptsDeps,
+} from './claim-attempts.ts';
 import { ClaimFiles, type ClaimFilesDeps } from './claim-files.ts';
-import { claimSteps, measuredClaims } from './claim-measures.ts';
-import { claimablePool } from './claimable-pool.ts';
 import { openAndFind } from './earlier-claim.ts';
 import { mayBeClaimedUnder } from './find-claim-by-key.ts';
 import { hindranceOf } from './start-hindrance.ts';
@@ -132,4 +142,84 @@ const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): 
     of: sameTenant(owner, caller) ? undefined : `${owner.team}/${owner.user}`,
   };
   return noIdleInstance(whose, pool.counts, hindranceOf(supervisor, pool));
+};
+
+/** Pools that a refusal names for the caller to choose from. */
+const MOST_CHOICES = 50;
+
+/**
+ * Returns the pool if the caller may claim from it: own namespace first, elsewhere only to say that
+ * it is another's.
+ */
+const claimablePool = async (
+  supervisor: Supervisor,
+  caller: Caller,
+  name: string,
+): Promise<PoolSnapshot> => {
+  const { pools } = supervisor;
+  if (pools.index.uidOf(caller.namespace, name) === undefined)
+    await pools.lookUp(caller.namespace, name);
+  const uid = pools.index.uidOf(caller.namespace, name);
+  const pool = uid === undefined ? undefined : pools.get(uid);
+  if (!pool && pools.unhosted(caller.namespace, name))
+    throw unavailable('the pool can not be used now; try again');
+  if (!pool)
+    throw pools.index.existsAnywhere(name)
+      ? poolNotOwned()
+      : poolToClaimNotFound(choicesOf(supervisor, caller));
+  if (!mayUse(pool.record, caller)) throw poolNotOwned();
+  if (pool.record.deleting !== false) throw poolBeingDeleted();
+  return pool;
+};
+
+const choicesOf = ({ pools }: Supervisor, caller: Caller) =>
+  pools.index.listFor(caller, 0, MOST_CHOICES).ids.flatMap((uid) => {
+    const pool = pools.get(uid);
+    if (!pool) return [];
+    const { record, counts } = pool;
+    return [
+      {
+        name: record.name,
+        namespace: record.owner.namespace,
+        idle: counts.idle,
+        running: counts.running,
+        starting: counts.starting,
+      },
+    ];
+  });
+
+/** Counts and times claims by how they ended. */
+const measuredClaims =
+  (claim: Operations['claimSandbox'], metrics: Metrics): Operations['claimSandbox'] =>
+  async (caller, request, signal) => {
+    const began = performance.now();
+    const ended = (result: ClaimResult): void => {
+      metrics.count('sandpool_claims_total', { result });
+      metrics.observe('sandpool_claim_seconds', { result }, (performance.now() - began) / 1_000);
+    };
+    try {
+      const sandbox = await claim(caller, request, signal);
+      ended('claimed');
+      return sandbox;
+    } catch (error) {
+      ended(resultOf(error, signal));
+      throw error;
+    }
+  };
+
+type ClaimResult = (typeof METRICS)['sandpool_claims_total']['known'][number];
+
+const resultOf = (error: unknown, signal: AbortSignal | undefined): ClaimResult => {
+  if (signal?.aborted && error === signal.reason) return 'gone';
+  if (!(error instanceof Refusal)) return 'failed';
+  switch (error.code) {
+    case 'POOL_EXHAUSTED':
+      return 'exhausted';
+    case 'QUOTA_EXCEEDED':
+      return 'quota';
+    case 'UNAVAILABLE':
+      return 'unavailable';
+    default:
+      return 'refused';
+  }
 };

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HOST } from '../limits/client-address.ts';
+import { randomUUID } from 'node:crypto';
 
 /**
  * Makes a request's target path and query alone, so that whoever reads it reads the same: of the
@@ -24,3 +25,9 @@ export const takeTarget = (
 };
 
 const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
+
+const FIT = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The client's own `X-Request-Id` where it is fit to be logged, else a new one. */
+export const requestIdFrom = (header: string | string[] | undefined): string =>
+  typeof header === 'string' && FIT.test(header) ? header : randomUUID();

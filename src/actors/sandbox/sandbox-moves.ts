@@ -3,9 +3,118 @@ import type { SandboxContext, SandboxEvent } from '../../machines/sandbox/events
 import { failureOf } from '../../machines/sandbox/knowledge.ts';
 import type { Claim } from '../../model/sandbox.ts';
 import type { EventRecord, LifecycleEvent } from '../../model/event.ts';
+import type { SnapshotFrom } from 'xstate';
+import type { Clock } from '../../contracts/clock.ts';
+import type { sandboxMachine } from '../../machines/sandbox/machine.ts';
+import { shardOf } from '../../model/shards.ts';
+import type { EventSink } from '../runtime/event-feed.ts';
+import { stateOf } from './sandbox-snapshot.ts';
+import type { Activity } from '../../contracts/coordination/activity.ts';
+
+interface EventRecorderDeps {
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly leads: (shard: number) => boolean;
+}
+
+/** Notes what the moves of sandboxes mean to their owners. */
+export class EventRecorder {
+  readonly #deps: EventRecorderDeps;
+
+  constructor(deps: EventRecorderDeps) {
+    this.#deps = deps;
+  }
+
+  moved(
+    before: Moment,
+    { value, context, status }: SnapshotFrom<typeof sandboxMachine>,
+    event: SandboxEvent,
+  ): void {
+    if (status === 'error') return;
+    for (const lifecycleEvent of lifecycleEventsOf(
+      before,
+      { state: stateOf(value), context },
+      event,
+    ))
+      this.record(context, lifecycleEvent, { done: !SEEN.has(event.type), known: before.context });
+  }
+
+  /** `done`: here, and not only seen. `known`: what was known before. */
+  record(
+    context: SandboxContext,
+    lifecycleEvent: LifecycleEvent,
+    { done, known }: { readonly done: boolean; readonly known?: SandboxContext },
+  ): void {
+    const { events, clock, leads } = this.#deps;
+    const event = eventOf(lifecycleEvent, context, clock.now());
+    if (!event) return;
+    const shard = shardOf(context.poolUid);
+    events.note(event, {
+      shard,
+      key: keyOf(lifecycleEvent, context, known),
+      kept: isKept(lifecycleEvent, context),
+      ours: done || leads(shard),
+    });
+  }
+}
+
+/** Events that every replica's actor is sent; all else comes of what this one does. */
+const SEEN: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['FACT', 'DEADLINE']);
+
+/** Events that count as activity in a sandbox. */
+const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>([
+  'ACTIVE',
+  'WORK_BEGAN',
+  'WORK_ENDED',
+  'AMENDED',
+]);
+
+interface Happened {
+  readonly event: SandboxEvent;
+  readonly before: SandboxContext;
+  readonly after: SandboxContext;
+}
+
+/** Makes known beyond this replica what happens in a sandbox, and what goes on there. */
+export const publishActivity = (
+  activity: Pick<Activity, 'touch' | 'work'>,
+  { event, before, after: { id, working, record } }: Happened,
+): void => {
+  if (!ACTIVITY.has(event.type)) return;
+  activity.touch(id, record?.claim?.idleTimeoutMs ?? 0);
+  if (working > 0 || before.working > 0) activity.work(id, working > 0);
+};
+
+/**
+ * Describes what moves a sandbox: an event, that it was ordered, that it was found, or that its
+ * machine threw.
+ */
+type SandboxHappened = SandboxEvent | { readonly type: 'ORDERED' | 'FOUND' | 'THREW' };
+
+/**
+ * Tells what brought it, in a few words of which there are few: never an id, a time, or anybody's
+ * text.
+ */
+export const sandboxCauseOf = (event: SandboxHappened): string => {
+  switch (event.type) {
+    case 'FACT':
+      return `record ${event.fact.record?.state ?? 'gone'}, process ${event.fact.vitals.kind}`;
+    case 'END':
+    case 'EXPIRED':
+      return event.reason;
+    case 'ORDERED':
+      return 'its pool asked for it';
+    case 'FOUND':
+      return 'the driver reported it';
+    case 'CLAIM':
+      return 'a request';
+    default:
+      return '';
+  }
+};
 
 /** Describes what an actor showed before an event, or shows after it. */
-export interface Moment {
+interface Moment {
   /** The machine's top-level state. */
   readonly state: string;
   readonly context: SandboxContext;
@@ -14,7 +123,7 @@ export interface Moment {
 const NOTHING: readonly LifecycleEvent[] = [];
 
 /** Tells what a move of the machine means to its owner; most mean nothing. */
-export const lifecycleEventsOf = (
+const lifecycleEventsOf = (
   before: Moment,
   after: Moment,
   event: SandboxEvent,
@@ -67,7 +176,7 @@ const changesOf = (before: Claim | undefined, after: Claim): readonly LifecycleE
 };
 
 /** As an event of that instance: at the moment that its record will show, where it does. */
-export const eventOf = (
+const eventOf = (
   lifecycleEvent: LifecycleEvent,
   context: SandboxContext,
   now: number,
@@ -109,7 +218,7 @@ const momentOf = (
  * Whether the event is to be kept: history will show its sandbox, and neither record nor history
  * shows the event anyway.
  */
-export const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean =>
+const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean =>
   record?.claim !== undefined &&
   (reason === 'IdleTimeoutChanged' ||
     reason === 'Paused' ||
@@ -123,7 +232,7 @@ export const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): 
  * Names it, alike on each replica; undefined for what each sees at a moment of its own. `known`:
  * before, where there was a before.
  */
-export const keyOf = (
+const keyOf = (
   lifecycleEvent: LifecycleEvent,
   { id, record, since }: SandboxContext,
   known?: SandboxContext,
