@@ -1,3 +1,4 @@
+import { approvalKillRounds } from '../test/support/chaos/approval-kill-rounds.ts';
 import { envKillRounds } from '../test/support/chaos/env-kill-rounds.ts';
 import { killRounds } from '../test/support/chaos/kill-rounds.ts';
 
@@ -17,21 +18,40 @@ for (const detail of damage.details) console.log(detail);
 console.log(
   `lost ${damage.lost}, owned twice ${damage.ownedTwice}, orphans ${damage.orphans}, dead ${damage.dead}`,
 );
-/** Of the rounds, as many more have envs. */
-const ENV_SHARE = 0.25;
-const envRounds = Math.ceil(Number(rounds) * ENV_SHARE);
-const error = await envKillRounds({
-  rounds: envRounds,
-  seed,
-  onRound: (round, held) => {
-    console.log(`round ${round + 1} of envs: killed daemon; ${held} claims held`);
-  },
-}).then(
-  () => undefined,
-  (reason: unknown) => reason,
+/** Of the rounds, as many more have envs, and as many approvals. */
+const SHARE = 0.25;
+const moreRounds = Math.ceil(Number(rounds) * SHARE);
+const failureOf = async (what: string, work: Promise<unknown>): Promise<boolean> => {
+  try {
+    await work;
+    console.log(`${moreRounds} rounds of ${what}: nothing lost`);
+    return false;
+  } catch (error) {
+    console.log(`${what}:`, error);
+    return true;
+  }
+};
+const envsFailed = await failureOf(
+  'envs',
+  envKillRounds({
+    rounds: moreRounds,
+    seed,
+    onRound: (round, held) => {
+      console.log(`round ${round + 1} of envs: killed daemon; ${held} claims held`);
+    },
+  }),
 );
-console.log(
-  ...(error === undefined ? [`${envRounds} rounds of envs: nothing lost`] : ['envs:', error]),
+const approvalsFailed = await failureOf(
+  'approvals',
+  approvalKillRounds({
+    rounds: moreRounds,
+    seed,
+    onRound: (round, unanswered) => {
+      console.log(
+        `round ${round + 1} of approvals: killed daemon twice; ${unanswered} answers lost, each grant with one effect`,
+      );
+    },
+  }),
 );
 process.exitCode =
-  damage.details.length === 0 && damage.ownedTwice === 0 && error === undefined ? 0 : 1;
+  damage.details.length > 0 || damage.ownedTwice > 0 || envsFailed || approvalsFailed ? 1 : 0;

@@ -1,5 +1,6 @@
 import { SHARDS } from '../../../src/model/shards.ts';
 import type {
+  ApprovalState,
   Asked,
   Answer,
   Call,
@@ -40,6 +41,8 @@ export class MadeUpRun {
   readonly #pools = new Map<string, PoolState>();
   #now: Moment = 0;
   #revision = 0;
+  readonly #approvals = new Map<string, ApprovalState>();
+  gated: Evidence['gated'];
   quota = 100;
   replicaQuota = 1_000;
 
@@ -64,6 +67,23 @@ export class MadeUpRun {
     };
     this.#pools.set(name, state);
     return this.#change({ kind: 'pool', namespace: 'team', name, state });
+  }
+
+  /** Of the owner's, for a claim unless told. One that is approved has not been used. */
+  approval(name: string, change: Partial<ApprovalState>): this {
+    const { use, ...before } = { ...this.#approvals.get(name), ...change };
+    const state: ApprovalState = {
+      owner: OWNER,
+      keyId: 'key',
+      operation: 'claimSandbox',
+      path: '/sandboxes',
+      status: 'pending',
+      expiresAt: 10_000_000,
+      ...before,
+      ...(use && change.status !== 'approved' ? { use } : {}),
+    };
+    this.#approvals.set(name, state);
+    return this.#change({ kind: 'approval', namespace: 'team', name, state });
   }
 
   env(name: string, change: Partial<EnvState> = {}): this {
@@ -197,6 +217,7 @@ export class MadeUpRun {
   evidence(): Evidence {
     const { calls, changes, sightings, disturbances, rests, rewinds, quota, replicaQuota } = this;
     return {
+      ...(this.gated ? { gated: this.gated } : {}),
       rests,
       rewinds,
       replicaQuota,

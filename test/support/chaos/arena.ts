@@ -12,6 +12,8 @@ import { POOL_TEMPLATE, type Reached } from './recorder.ts';
 const NODES = 5;
 /** No user has such a name. */
 const ADMIN = '';
+/** Who has no key, but a session at the console. */
+export const OPERATOR = 'operator';
 
 export interface ArenaOptions {
   /** Sandboxes that one user may have. */
@@ -19,6 +21,8 @@ export interface ArenaOptions {
   /** Replicas that one user may ask for. */
   readonly replicaQuota: number;
   readonly replicas: number;
+  /** The team whose claims and deletes wait for a person, and how long a grant is good. */
+  readonly gated: { readonly team: string; readonly grantMs: number };
 }
 
 /** One replica, with links of its own that can be made bad, and a clock that can be set. */
@@ -59,7 +63,8 @@ export class Arena {
       const clients = new Map<string, HttpClient>();
       this.#clients.push(clients);
       const client = (user: string): HttpClient => {
-        const key = this.#keys.get(user) ?? parts.replicas.adminKey;
+        const key =
+          user === OPERATOR ? undefined : (this.#keys.get(user) ?? parts.replicas.adminKey);
         const known = clients.get(user) ?? new HttpClient(replica.port, key);
         clients.set(user, known);
         return known;
@@ -68,7 +73,12 @@ export class Arena {
     });
   }
 
-  static async start({ quota, replicaQuota, replicas: count }: ArenaOptions): Promise<Arena> {
+  static async start({
+    quota,
+    replicaQuota,
+    replicas: count,
+    gated,
+  }: ArenaOptions): Promise<Arena> {
     const undo: (() => Promise<unknown> | void)[] = [];
     try {
       const folder = watchedFolder('arena');
@@ -94,6 +104,9 @@ export class Arena {
           SANDPOOL_QUOTAS_REPLICAS: String(replicaQuota),
           SANDPOOL_POOL_REPLICA_SEMANTICS: 'total',
           SANDPOOL_LOG_LEVEL: 'debug',
+          SANDPOOL_APPROVALS_RULES: `require team=${gated.team} operation=claimSandbox|deleteSandbox`,
+          SANDPOOL_APPROVALS_PENDING_FOR: `${gated.grantMs / 1_000}s`,
+          SANDPOOL_APPROVALS_GRANT_FOR: `${gated.grantMs / 1_000}s`,
         },
         own: (n) => ({ env: links[n]?.env ?? {} }),
       });

@@ -26,6 +26,7 @@ export const caseOf = (evidence: Evidence): Case => {
   const instances = new Map([...all.instances].filter(([, life]) => !isExcused.instance(life)));
   const pools = new Map([...all.pools].filter(([key]) => !isExcused.name('pool', key)));
   const envs = new Map([...all.envs].filter(([key]) => !isExcused.name('env', key)));
+  const approvals = new Map([...all.approvals].filter(([key]) => !isExcused.name('approval', key)));
   const calls = evidence.calls.filter((call) => !isExcused.call(call));
   const deletes = new Map<string, Moment[]>();
   for (const { asked, invoked } of evidence.calls)
@@ -50,6 +51,7 @@ export const caseOf = (evidence: Evidence): Case => {
     instances,
     pools,
     envs,
+    approvals,
     all,
     time,
     about,

@@ -1,10 +1,13 @@
 import { Dice } from '../builders/hostile-values.ts';
 import { Arena } from './arena.ts';
+import { insist } from './faults/insist.ts';
 import { FaultPlan } from './fault-plan.ts';
 import { Filled } from './filled.ts';
 import { pause } from './hands.ts';
 import type { Disturbance, Evidence, Moment, Violation } from './history.ts';
 import { Load } from './load.ts';
+import { GATED_POOL } from './load-gated.ts';
+import { Operator } from './operator.ts';
 import { Recorder } from './recorder.ts';
 import { Resting } from './resting.ts';
 import { Reconciling } from './reconciling.ts';
@@ -61,8 +64,13 @@ const POOLS = [
 ] as const;
 /** Filled and emptied. */
 const FILLED = { least: 2, most: 24 } as const;
-/** `cat` has the pool that is filled, `dan` the namespace that comes and goes. */
-const TEAMS = { ann: 'red', bob: 'blue', cat: 'blue', dan: 'green' } as const;
+/**
+ * `cat` has the pool that is filled, `dan` the namespace that comes and goes; what `eve` asks for
+ * waits for a person.
+ */
+const TEAMS = { ann: 'red', bob: 'blue', cat: 'blue', dan: 'green', eve: 'violet' } as const;
+const GATED = { team: TEAMS.eve, grantMs: 30_000 } as const;
+const GATED_REPLICAS = 6;
 const SETTLE_MS = 90_000;
 /** How often it is looked whether the load has done enough. */
 const ENOUGH_EVERY_MS = 1_000;
@@ -79,6 +87,7 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
     quota: QUOTA,
     replicaQuota: REPLICA_QUOTA,
     replicas: options.replicas ?? REPLICAS,
+    gated: GATED,
   });
   const now = (): Moment => performance.now();
   const store = new StoreLog(arena.controlPlane.etcd, now);
@@ -110,6 +119,7 @@ const judged = async (
     bob: await user('bob'),
     cat: await user('cat'),
     dan: await user('dan'),
+    eve: await user('eve'),
   };
   const recorder = new Recorder(contenders, now);
   const pools = POOLS.map(({ user: of, name, replicas }) => ({ user: users[of], name, replicas }));
@@ -119,10 +129,15 @@ const judged = async (
     recorder,
     within: SETTLE_MS,
     pools,
-    others: [users.cat, users.dan],
+    others: [users.cat, users.dan, users.eve],
   });
   await reconciling.makePools();
   await filled.make();
+  await insist(async () => {
+    const made = { what: 'create-pool', pool: GATED_POOL, replicas: GATED_REPLICAS } as const;
+    const { status = 0 } = (await recorder.send(users.eve, 0, made)) ?? {};
+    if (status !== 201 && status !== 409) throw new Error(`pool ${GATED_POOL}: ${status}`);
+  });
   const load = new Load({
     recorder,
     replicas: contenders.length,
@@ -131,6 +146,7 @@ const judged = async (
     dice,
     makers: { pools: users.ann, envs: users.bob },
     passing: users.dan,
+    gated: users.eve,
     running: (of) => reconciling.running(of, dice.below(contenders.length)),
   });
   const resting = new Resting({
@@ -143,6 +159,8 @@ const judged = async (
     pools,
     quota: QUOTA,
   });
+  const operator = new Operator({ arena, recorder, dice: new Dice(options.seed) });
+  operator.start();
   load.start();
   const plan = new FaultPlan(
     {
@@ -168,6 +186,7 @@ const judged = async (
   const disturbances = await underFaults(options, { plan, load, resting, store, now });
   await resting.rest('whole');
   await load.stop();
+  await operator.stop();
   const unreconciled = await reconciling.unreconciled(load, disturbances);
   await store.stop();
   const evidence: Evidence = {
@@ -179,6 +198,7 @@ const judged = async (
     rewinds: store.rewinds,
     quota: QUOTA,
     replicaQuota: REPLICA_QUOTA,
+    gated: { user: users.eve, grantMs: GATED.grantMs },
     epoch: Date.now() - now(),
   };
   return {

@@ -7,7 +7,7 @@ import { keyOf } from './undoing.ts';
 export interface Excused {
   instance(life: Pick<Life, 'id' | 'namespace' | 'spans'>): boolean;
   /** By `namespace/name`. */
-  name(kind: 'pool' | 'env', key: string): boolean;
+  name(kind: 'pool' | 'env' | 'approval', key: string): boolean;
   call(call: Call): boolean;
 }
 

@@ -9,6 +9,16 @@ export interface ClaimAsked {
   readonly waitSeconds?: number;
   /** Replaces the idle timeout of the template. */
   readonly idleSeconds?: number;
+  /** Tells the request from every other: one that repeats it is the same one. */
+  readonly name?: string;
+  readonly approvalSeconds?: number;
+}
+
+/** What an operator does about a request that waits. */
+export interface DecideAsked {
+  readonly what: 'decide';
+  readonly approval: string;
+  readonly decision: 'approve' | 'deny';
 }
 
 export interface ExecAsked {
@@ -22,7 +32,9 @@ export interface ExecAsked {
 export type Asked =
   | ClaimAsked
   | ExecAsked
-  | { readonly what: 'get' | 'delete'; readonly id: string }
+  | DecideAsked
+  | { readonly what: 'get'; readonly id: string }
+  | { readonly what: 'delete'; readonly id: string; readonly approvalSeconds?: number }
   | { readonly what: 'create-pool'; readonly pool: string; readonly replicas?: number }
   | { readonly what: 'resize-pool'; readonly pool: string; readonly replicas: number }
   | { readonly what: 'delete-pool'; readonly pool: string; readonly force?: boolean }
@@ -39,6 +51,8 @@ export type Asked =
 export interface Answer {
   readonly status: number;
   readonly errorCode?: string;
+  /** By which it waits for a person, or did. */
+  readonly approval?: string;
   /** The sandbox that it shows, and its status; of a pool its phase. */
   readonly id?: string;
   readonly shows?: string;
@@ -154,12 +168,25 @@ export interface EnvState {
   readonly deleting: boolean;
 }
 
+/** An `Approval` object as the store has it. Times in ms since the epoch, by some replica's clock. */
+export interface ApprovalState {
+  /** `namespace/team/user` of who asked. */
+  readonly owner: string;
+  readonly keyId: string;
+  readonly operation: string;
+  readonly path: string;
+  readonly status: 'pending' | 'approved' | 'denied' | 'expired' | 'consumed';
+  readonly expiresAt: number;
+  readonly use?: { readonly at: number; readonly attempt: number; readonly settled: boolean };
+}
+
 /** One change of the store, whoever made it; without a state the object is gone. */
 export type StoreChange = { readonly revision: number; readonly name: string } & (
   | { readonly kind: 'sandbox'; readonly state?: RecordState }
   | { readonly kind: 'pod'; readonly state?: PodState }
   | { readonly kind: 'pool'; readonly namespace: string; readonly state?: PoolState }
   | { readonly kind: 'env'; readonly namespace: string; readonly state?: EnvState }
+  | { readonly kind: 'approval'; readonly namespace: string; readonly state?: ApprovalState }
   | { readonly kind: 'node'; readonly state?: { readonly takesWork: boolean } }
 );
 
@@ -177,6 +204,8 @@ export interface Evidence {
   readonly quota: number;
   /** Replicas that one user may ask for, over all pools. */
   readonly replicaQuota: number;
+  /** Whose claims and deletes wait for a person, and how long a grant is good; absent: nobody's. */
+  readonly gated?: { readonly user: string; readonly grantMs: number };
   /** Milliseconds since the epoch at moment 0, by a clock that nobody set. */
   readonly epoch: number;
 }

@@ -1,4 +1,5 @@
 import type {
+  ApprovalState,
   ClaimState,
   EnvState,
   PodState,
@@ -52,6 +53,14 @@ export interface Lives {
   readonly pools: ReadonlyMap<string, PoolLife>;
   /** By `namespace/name`. */
   readonly envs: ReadonlyMap<string, EnvLife>;
+  /** By `namespace/name`. */
+  readonly approvals: ReadonlyMap<string, ApprovalLife>;
+}
+
+/** An approval through all revisions. */
+export interface ApprovalLife {
+  readonly id: string;
+  readonly states: readonly { readonly revision: number; readonly state?: ApprovalState }[];
 }
 
 /** An env through all revisions. */
@@ -80,6 +89,10 @@ export const livesOf = (changes: readonly StoreChange[]): Lives => {
     { namespace: string; name: string; states: { revision: number; state?: PoolState }[] }
   >();
   const envs = new Map<string, { states: { revision: number; state?: EnvState }[] }>();
+  const approvals = new Map<
+    string,
+    { id: string; states: { revision: number; state?: ApprovalState }[] }
+  >();
   const nodes = new Map<string, boolean>();
   const onNode = new Map<string, Set<Growing>>();
   const look = (life: Growing, revision: number): void => {
@@ -96,6 +109,11 @@ export const livesOf = (changes: readonly StoreChange[]): Lives => {
     if (change.kind === 'node') {
       nodes.set(name, change.state?.takesWork ?? false);
       for (const life of onNode.get(name) ?? []) look(life, revision);
+    } else if (change.kind === 'approval') {
+      const key = `${change.namespace}/${name}`;
+      const approval = approvals.get(key) ?? { id: name, states: [] };
+      approvals.set(key, approval);
+      approval.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
     } else if (change.kind === 'env') {
       const key = `${change.namespace}/${change.name}`;
       const env = envs.get(key) ?? { states: [] };
@@ -132,6 +150,7 @@ export const livesOf = (changes: readonly StoreChange[]): Lives => {
     instances: new Map([...instances].filter(([, { poolUid }]) => poolUid !== '')),
     pools,
     envs,
+    approvals,
   };
 };
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Dice } from '../builders/hostile-values.ts';
 import { Hands, pause } from './hands.ts';
 import type { ClaimAsked } from './history.ts';
+import { gatedEnd, gatedRound } from './load-gated.ts';
 import { envRound } from './load-envs.ts';
 import { passingTenantRound, poolRound } from './load-pools.ts';
 import type { Recorder } from './recorder.ts';
@@ -15,6 +16,8 @@ export interface LoadDeps {
   readonly dice: Dice;
   /** Who makes envs, and pools that come and go. */
   readonly makers: { readonly envs: string; readonly pools: string };
+  /** Whose claims and deletes wait for a person. */
+  readonly gated?: string;
   /** Whose namespace comes and goes. */
   readonly passing?: string;
   /** Ids of the user's running sandboxes, as some replica lists them. */
@@ -24,6 +27,8 @@ export interface LoadDeps {
 const TIDY_EVERY_MS = 4_000;
 /** Clients that make pools, so that their quota is met. */
 const POOL_MAKERS = 2;
+/** Clients whose requests wait for a person. */
+const GATED = 3;
 /** Of each pool; they run until the end. */
 const KEPT = 2;
 
@@ -48,14 +53,19 @@ export class Load {
   }
 
   start(): void {
-    const { clients, pools, makers, passing } = this.#deps;
+    const { clients, pools, makers, passing, gated } = this.#deps;
     const hands = this.#hands;
     const begin = (round: () => Promise<void>): void => {
       this.#workers.push(hands.again(round));
     };
     for (let n = 0; n < clients; n += 1)
       begin(() => this.#claimRound(pools[n % pools.length] ?? { user: '', name: '' }));
-    for (const user of new Set(pools.map((pool) => pool.user))) begin(this.#tidyRound(user));
+    for (const user of new Set(pools.map((pool) => pool.user)))
+      begin(this.#tidyRound(user, (id) => this.end(user, id)));
+    if (gated !== undefined) {
+      for (let n = 0; n < GATED; n += 1) begin(() => gatedRound(hands, gated));
+      begin(this.#tidyRound(gated, (id) => gatedEnd(hands, gated, id)));
+    }
     for (let n = 0; n < POOL_MAKERS; n += 1) begin(() => poolRound(hands, makers.pools));
     begin(() => envRound(hands, makers.envs));
     if (passing !== undefined) begin(() => passingTenantRound(hands, passing));
@@ -151,7 +161,7 @@ export class Load {
   }
 
   /** Ends what runs and nobody knows of: claims whose answer was lost. */
-  #tidyRound(user: string): () => Promise<void> {
+  #tidyRound(user: string, end: (id: string) => Promise<void>): () => Promise<void> {
     let before = new Set<string>();
     return async () => {
       await this.#hands.idle(TIDY_EVERY_MS);
@@ -160,7 +170,7 @@ export class Load {
           (id) => !this.#hands.held.has(id) && !this.kept.has(id),
         ),
       );
-      for (const id of unknown) if (before.has(id)) await this.end(user, id);
+      for (const id of unknown) if (before.has(id)) await end(id);
       before = unknown;
     };
   }

@@ -95,6 +95,7 @@ export class Reconciling {
         );
     }
     await expect('no record is left over', () => this.#leftovers(load));
+    await expect('no approval is left open', () => this.#openApprovals());
     for (const user of users)
       await expect(`the finished sandboxes of ${user} are known`, () =>
         this.#forgotten(user, disturbances),
@@ -172,6 +173,20 @@ export class Reconciling {
           .join(', ');
   }
 
+  /** Each is denied, expired, or used with its outcome known. */
+  async #openApprovals(): Promise<string | undefined> {
+    const { items } = JSON.parse(
+      await this.#deps.arena.controlPlane.kubectl('get', 'approvals', '-A', '-o', 'json'),
+    ) as { readonly items: readonly StoredApproval[] };
+    const open = items.filter(
+      ({ spec: { status, use } }) =>
+        status === 'pending' || status === 'approved' || use?.settled === false,
+    );
+    return open.length === 0
+      ? undefined
+      : open.map(({ metadata, spec }) => `${metadata.name} (${spec.status})`).join(', ');
+  }
+
   /** What was deleted since history was last lost, and is not in the list of what has finished. */
   async #forgotten(
     user: string,
@@ -219,6 +234,11 @@ export class Reconciling {
       });
     }
   }
+}
+
+interface StoredApproval {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly status: string; readonly use?: { readonly settled: boolean } };
 }
 
 /** What history does not outlive whole. */

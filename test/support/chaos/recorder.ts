@@ -22,14 +22,23 @@ export class Recorder {
     [this.#replicas, this.#now] = [replicas, now];
   }
 
-  /** The answer; undefined where it is unknown. */
-  async send(user: string, replica: number, asked: Asked): Promise<HttpAnswer | undefined> {
+  /** The answer; undefined where it is unknown. `headers`: of the session of who decides. */
+  async send(
+    user: string,
+    replica: number,
+    asked: Asked,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<HttpAnswer | undefined> {
     const invoked = this.#now();
     let answer: HttpAnswer | undefined;
     try {
       const client = this.#replicas[replica]?.client(user);
       if (!client) throw new Error(`there is no replica ${replica}`);
-      answer = await client.send(...requestOf(asked, AbortSignal.timeout(ANSWER_MS)));
+      const [method, path, ask] = requestOf(asked, AbortSignal.timeout(ANSWER_MS));
+      answer = await client.send(method, path, {
+        ...ask,
+        headers: { ...ask?.headers, ...headers },
+      });
     } catch (error) {
       if (!isCutOff(error))
         this.strange.push(
@@ -53,13 +62,19 @@ type Request = Parameters<HttpClient['send']>;
 const requestOf = (asked: Asked, signal: AbortSignal): Request => {
   switch (asked.what) {
     case 'claim':
-      return ['POST', '/sandboxes', { ...claimOf(asked), signal }];
+      return ['POST', `/sandboxes${waitOf(asked)}`, { ...claimOf(asked), signal }];
     case 'get':
       return ['GET', `/sandboxes/${asked.id}`, { signal }];
     case 'exec':
       return ['POST', `/sandboxes/${asked.id}/exec`, { body: commandOf(asked), signal }];
     case 'delete':
-      return ['DELETE', `/sandboxes/${asked.id}`, { signal }];
+      return ['DELETE', `/sandboxes/${asked.id}${waitOf(asked)}`, { signal }];
+    case 'decide':
+      return [
+        'POST',
+        `/approvals/${asked.approval}/decision`,
+        { body: { decision: asked.decision }, signal },
+      ];
     case 'create-pool':
       return [
         'POST',
@@ -109,16 +124,21 @@ const requestOf = (asked: Asked, signal: AbortSignal): Request => {
   }
 };
 
+const waitOf = ({ approvalSeconds }: { readonly approvalSeconds?: number }): string =>
+  approvalSeconds === undefined ? '' : `?waitApprovalSeconds=${approvalSeconds}`;
+
 const claimOf = ({
   pool,
   key,
   waitSeconds,
   idleSeconds,
+  name,
 }: ClaimAsked): { readonly body: object; readonly headers?: Readonly<Record<string, string>> } => ({
   body: {
     poolName: pool,
     ...(waitSeconds === undefined ? {} : { waitTimeoutSeconds: waitSeconds }),
     ...(idleSeconds === undefined ? {} : { idleTimeout: `${idleSeconds}s` }),
+    ...(name === undefined ? {} : { metadata: { name } }),
   },
   ...(key === undefined ? {} : { headers: { 'Idempotency-Key': key } }),
 });
@@ -137,9 +157,11 @@ export const POOL_TEMPLATE = 'chaos';
 const answerOf = ({ status, json }: HttpAnswer): Answer => {
   const id = json.sandbox?.['sandboxId'];
   const shows = json.sandbox?.['status'] ?? phaseOf(json.template);
+  const approval = json.detail?.['approvalId'];
   return {
     status,
     ...(json.errorCode === undefined ? {} : { errorCode: json.errorCode }),
+    ...(typeof approval === 'string' ? { approval } : {}),
     ...(id === undefined ? {} : { id }),
     ...(shows === undefined ? {} : { shows }),
   };

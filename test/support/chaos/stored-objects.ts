@@ -1,5 +1,6 @@
 import { idOfPodName } from '../../../src/model/identifiers.ts';
 import type {
+  ApprovalState,
   ClaimState,
   EnvState,
   PodState,
@@ -48,6 +49,14 @@ export const changeOf = (
     };
   if (a === 'sandpool.dev' && b === 'sandboxenvs')
     return { kind: 'env', revision, namespace: c, name: d, ...withState(text, envState) };
+  if (a === 'sandpool.dev' && b === 'approvals')
+    return {
+      kind: 'approval',
+      revision,
+      namespace: c,
+      name: d,
+      ...withState(text, (approval) => approvalState(c, approval)),
+    };
   if (a === 'pods')
     return { kind: 'pod', revision, name: idOfPodName(c) ?? c, ...withState(text, podState) };
   if (a === 'minions') return { kind: 'node', revision, name: b, ...withState(text, nodeState) };
@@ -160,6 +169,32 @@ const envState = (value: unknown): EnvState => {
   return {
     deleting: metadata.deletionTimestamp !== undefined || isEnding(status?.resolved ?? beside),
     ...(label === undefined ? {} : { label }),
+  };
+};
+
+interface StoredApproval extends Omit<ApprovalState, 'owner' | 'keyId' | 'expiresAt' | 'use'> {
+  readonly principal: { readonly team: string; readonly user: string; readonly keyId: string };
+  readonly expiresAt: string;
+  readonly use?: Omit<NonNullable<ApprovalState['use']>, 'at'> & { readonly at: string };
+}
+
+const approvalState = (namespace: string, value: unknown): ApprovalState => {
+  const {
+    principal: { team, user, keyId },
+    operation,
+    path,
+    status,
+    expiresAt,
+    use,
+  } = (value as Stored<StoredApproval>).spec;
+  return {
+    owner: `${namespace}/${team}/${user}`,
+    keyId,
+    operation,
+    path,
+    status,
+    expiresAt: Date.parse(expiresAt),
+    ...(use ? { use: { ...use, at: Date.parse(use.at) } } : {}),
   };
 };
 

@@ -6,6 +6,7 @@ import { noInternalError } from './promises/no-internal-error.ts';
 import { nothingLost } from './promises/nothing-lost.ts';
 import { nothingTaken } from './promises/nothing-taken.ts';
 import { nothingTakenAway } from './promises/nothing-taken-away.ts';
+import { oneEffectPerGrant } from './promises/one-effect-per-grant.ts';
 import { oneEffectPerKey } from './promises/one-effect-per-key.ts';
 import { oneOwner } from './promises/one-owner.ts';
 import { poolsFull } from './promises/pools-full.ts';
@@ -23,6 +24,7 @@ const PROMISES = {
   'quota kept': quotaKept,
   'a delete is final': deleteIsFinal,
   'one effect per key': oneEffectPerKey,
+  'one effect per grant': oneEffectPerGrant,
   'surplus trimmed': surplusTrimmed,
   'true time': trueTime,
   'no internal error': noInternalError,

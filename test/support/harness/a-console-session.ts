@@ -16,6 +16,10 @@ export interface PersonAtConsole {
   readonly approve: (id: string) => Promise<HttpAnswer>;
 }
 
+type RunningDaemon = Pick<DaemonUnderTest, 'dataDir'> & {
+  readonly run: Pick<DaemonUnderTest['run'], 'port'>;
+};
+
 /** Sends the form of the page that a link leads to. */
 export const useLink = (client: HttpClient, port: number, token: string): Promise<HttpAnswer> =>
   client.post('/console/link', undefined, {
@@ -28,7 +32,7 @@ export const useLink = (client: HttpClient, port: number, token: string): Promis
 
 /** Logs in as the owner of the data folder, or as the operator that is named. */
 export const atConsole = async (
-  { dataDir, run: { port } }: DaemonUnderTest,
+  { dataDir, run: { port } }: RunningDaemon,
   client: HttpClient,
   as?: string,
 ): Promise<PersonAtConsole> => {

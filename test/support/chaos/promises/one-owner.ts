@@ -14,8 +14,9 @@ export const oneOwner = ({ instances, calls }: Case): readonly string[] => {
     if (call.asked.what !== 'claim' || !isAcknowledged(call) || call.answer?.id === undefined)
       continue;
     const { id } = call.answer;
-    // Repetitions under one key are one claim.
-    const by = `${call.user} ${call.asked.key === undefined ? `call ${n}` : `key ${call.asked.key}`}`;
+    // Repetitions under one key are one claim, and so are those of what was approved.
+    const { key, name } = call.asked;
+    const by = `${call.user} ${key === undefined ? (name ?? `call ${n}`) : `key ${key}`}`;
     const before = told.get(id);
     if (before !== undefined && before !== by)
       found.push(`${id} was given to ${before} and to ${by}`);

@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { DaemonUnderTest } from '../harness/a-daemon.ts';
+import { Dice } from '../builders/hostile-values.ts';
+import { HttpClient, type HttpAnswer } from '../harness/http-client.ts';
+import { stocked } from '../harness/on-a-daemon.ts';
+import { atConsole } from '../harness/a-console-session.ts';
+
+export interface ApprovalRounds {
+  readonly rounds: number;
+  /** Everything random comes from here. */
+  readonly seed: number;
+  readonly onRound?: (round: number, unanswered: number) => void;
+}
+
+const CLAIMS = 8;
+const CALL_MS = 10_000;
+/** After the requests were sent; some are answered by then. */
+const KILL_WITHIN_MS = 120;
+
+/**
+ * Claims and deletes that a person approved, under way while the daemon is killed with -9 at a
+ * random moment, and repeated then. Rejects where a grant had no effect or more than one, or a
+ * repetition was not told what the first one did. Resolves with how many were unanswered.
+ */
+export const approvalKillRounds = async ({
+  rounds,
+  seed,
+  onRound,
+}: ApprovalRounds): Promise<number> => {
+  const dice = new Dice(seed);
+  const daemon = await DaemonUnderTest.start([
+    '--default-pool-replicas',
+    String(CLAIMS),
+    '--approvals-rules',
+    'require role=user operation=claimSandbox|deleteSandbox',
+    '--log-level',
+    'error',
+  ]);
+  let unanswered = 0;
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      const held = new Held(daemon, dice);
+      await stocked(daemon.client(), CLAIMS);
+      const names = Array.from({ length: CLAIMS }, (_, n) => `${round}-${n}`);
+      const claimed = await held.approvedAndKilled(
+        names.map(
+          (name) => (client: HttpClient) =>
+            sent(client, 'POST', '/sandboxes', { poolName: 'default', metadata: { name } }),
+        ),
+      );
+      const ids = claimed.map(sandboxIdOf);
+      for (const answer of claimed) expect(answer.status, answer.text).to.equal(201);
+      await expectRunning(daemon.client(), names, ids);
+
+      const ended = await held.approvedAndKilled(
+        ids.map((id) => (client: HttpClient) => sent(client, 'DELETE', `/sandboxes/${id}`)),
+      );
+      // One that was gone before the answer was lost is not there any more.
+      for (const answer of ended) expect(answer.status, answer.text).to.be.oneOf([200, 404]);
+      await expectRunning(daemon.client(), [], []);
+      unanswered += held.unanswered;
+      onRound?.(round, held.unanswered);
+    }
+  } finally {
+    await daemon.dispose();
+  }
+  return unanswered;
+};
+
+type Request = (client: HttpClient) => Promise<HttpAnswer>;
+
+/** Requests that wait for a person. */
+class Held {
+  unanswered = 0;
+  readonly #daemon: DaemonUnderTest;
+  readonly #dice: Dice;
+
+  constructor(daemon: DaemonUnderTest, dice: Dice) {
+    [this.#daemon, this.#dice] = [daemon, dice];
+  }
+
+  /** Returns what each was told at last, after a kill; who was told before was told the same. */
+  async approvedAndKilled(requests: readonly Request[]): Promise<readonly HttpAnswer[]> {
+    const daemon = this.#daemon;
+    const asked = await this.#all(requests);
+    const approvals = asked.map((answer) => {
+      expect(answer?.json.errorCode, answer?.text).to.equal('APPROVAL_REQUIRED');
+      return String(answer?.json.detail?.['approvalId']);
+    });
+    await this.#approve(approvals);
+    const underWay = this.#all(requests);
+    await new Promise((resolve) => {
+      setTimeout(resolve, this.#dice.below(KILL_WITHIN_MS));
+    }); // the kill comes at any moment
+    await daemon.kill();
+    const before = await underWay;
+    await daemon.start();
+
+    const after = await Promise.all(requests.map((request) => request(daemon.client())));
+    for (const [n, answer] of after.entries()) {
+      const first = before[n];
+      if (!first) this.unanswered += 1;
+      else if (answer.status === 201) expect(sandboxIdOf(answer)).to.equal(sandboxIdOf(first));
+      const { json } = await daemon.client().get(`/approvals/${approvals[n]}`);
+      expect(Object(json)['status'], answer.text).to.equal('consumed');
+    }
+    return after;
+  }
+
+  /** Undefined where the answer was lost. */
+  #all(requests: readonly Request[]): Promise<readonly (HttpAnswer | undefined)[]> {
+    const client = this.#daemon.client();
+    return Promise.all(requests.map((request) => request(client).catch(() => undefined)));
+  }
+
+  /** Sessions of one machine end with the daemon: a person logs in to each run of it. */
+  async #approve(approvals: readonly string[]): Promise<void> {
+    const client = new HttpClient(this.#daemon.run.port);
+    try {
+      const operator = await atConsole(this.#daemon, client);
+      for (const id of approvals) {
+        const { status, text } = await operator.approve(id);
+        expect(status, text).to.equal(200);
+      }
+    } finally {
+      client.close();
+    }
+  }
+}
+
+const sent = (
+  client: HttpClient,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<HttpAnswer> =>
+  client.send(method, path, { ...(body ? { body } : {}), signal: AbortSignal.timeout(CALL_MS) });
+
+const sandboxIdOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
+
+/** These and no other. */
+const expectRunning = async (
+  client: HttpClient,
+  names: readonly string[],
+  ids: readonly string[],
+): Promise<void> => {
+  for (const [n, name] of names.entries()) {
+    const { json } = await client.get(`/sandboxes?phase=Running&metadata.name=${name}`);
+    expect(
+      json.items?.map(({ sandboxId }) => sandboxId),
+      name,
+    ).to.deep.equal([ids[n]]);
+  }
+  expect((await client.get('/sandboxes?phase=Running')).json.total).to.equal(ids.length);
+};
