@@ -262,28 +262,3 @@ export interface SandboxFiles {
    */
   writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree>;
 }
-
-/** The files of a driver that has none. */
-export const noFiles = (why: string): SandboxFiles => {
-  const refuse = (): Promise<never> => Promise.reject(new FileRefused('unsupported', why));
-  return {
-    provided: false,
-    prepare: () => {},
-    stat: refuse,
-    open: refuse,
-    write: (_place, content) => {
-      if ('destroy' in content) content.destroy();
-      return refuse();
-    },
-    remove: refuse,
-    list: refuse,
-    move: refuse,
-    mkdir: refuse,
-    watch: refuse,
-    readTree: refuse,
-    writeTree: (_place, archive) => {
-      archive.destroy();
-      return refuse();
-    },
-  };
-};

@@ -177,35 +177,3 @@ export const startThenRead = async (
   output: (signal) => driver.output(id, order.processId, request, signal),
   leave: () => {},
 });
-
-/** Runs no processes, and says what to do instead. */
-export class NoProcesses implements ProcessDriver {
-  readonly provided = false;
-  readonly #hint: string;
-
-  constructor(hint: string) {
-    this.#hint = hint;
-  }
-
-  start = (): Promise<never> => this.#refuse();
-  run = (): Promise<never> => this.#refuse();
-  list = (): Promise<never> => this.#refuse();
-  find = (): Promise<never> => this.#refuse();
-  write = (): Promise<never> => this.#refuse();
-  closeInput = (): Promise<never> => this.#refuse();
-  resize = (): Promise<never> => this.#refuse();
-  signal = (): Promise<never> => this.#refuse();
-  remove = (): Promise<never> => this.#refuse();
-
-  async *output(): AsyncGenerator<never, void, undefined> {
-    yield await this.#refuse();
-  }
-
-  #refuse(): Promise<never> {
-    return Promise.reject(new ProcessesNotProvided(this.#hint));
-  }
-}
-
-/** Told wherever a deployment runs no processes. */
-export const NO_PROCESSES_HINT =
-  'this deployment runs no processes; use POST /sandboxes/{sandboxId}/exec or a terminal';

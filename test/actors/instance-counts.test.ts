@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { InstanceCounts } from '../../src/actors/pool/instance-counts.ts';
+import { InstanceCounts } from '../../src/actors/pool/pool-snapshot.ts';
 import { NO_INSTANCES, type PoolCounts } from '../../src/model/pools/pool.ts';
 
 const place = fc.option(

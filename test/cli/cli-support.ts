@@ -1,4 +1,5 @@
-import { NoProcesses, type ProcessDriver } from '../../src/contracts/processes.ts';
+import type { ProcessDriver } from '../../src/contracts/processes.ts';
+import { NoProcesses } from '../support/fakes/nothing-inside.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

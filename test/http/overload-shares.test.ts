@@ -2,8 +2,12 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { InFlightGate } from '../../src/http/limits/in-flight-gate.ts';
-import { holdMs, MOST_OF_TENANT_IN_LONG_TURN, Overload } from '../../src/http/limits/overload.ts';
+import {
+  InFlightGate,
+  holdMs,
+  MOST_OF_TENANT_IN_LONG_TURN,
+  Overload,
+} from '../../src/http/limits/overload.ts';
 import { within } from '../support/harness/a-daemon.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { rejection } from '../support/harness/rejection.ts';

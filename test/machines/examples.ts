@@ -5,7 +5,7 @@ import type {
   SandboxIntent,
 } from '../../src/machines/sandbox/events.ts';
 import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
-import { InstanceCounts, type Move } from '../../src/actors/pool/instance-counts.ts';
+import { InstanceCounts, type Move } from '../../src/actors/pool/pool-snapshot.ts';
 import type {
   PoolContext,
   PoolEvent,

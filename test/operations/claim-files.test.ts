@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { buffer } from 'node:stream/consumers';
-import { FileRefused, noFiles } from '../../src/contracts/files.ts';
+import { FileRefused } from '../../src/contracts/files.ts';
+import { noFiles } from '../support/fakes/nothing-inside.ts';
 import { InstanceGone, NotJoinable, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import {

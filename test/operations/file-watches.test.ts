@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { noFiles, type FileEvent, type SandboxFiles } from '../../src/contracts/files.ts';
+import type { FileEvent, SandboxFiles } from '../../src/contracts/files.ts';
+import { noFiles } from '../support/fakes/nothing-inside.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { fileOperations } from '../../src/operations/files/files.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -12,11 +12,17 @@ import type { OutboxEntry } from '../runtime/outbox.ts';
 import { OwnedIndex } from '../runtime/owned-index.ts';
 import { RecordMirror } from '../runtime/record-mirror.ts';
 import { pathOf } from '../runtime/state-path.ts';
-import { InstanceCounts, type Move } from './instance-counts.ts';
+import {
+  InstanceCounts,
+  type Move,
+  shown,
+  wholeOf,
+  type PoolActorView,
+  type PoolSnapshot,
+} from './pool-snapshot.ts';
 import { forgetPool, poolEffects, restoreQuotas } from './pool-effects.ts';
 import { PoolEventRecorder } from './pool-event-recorder.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
-import { shown, wholeOf, type PoolActorView, type PoolSnapshot } from './pool-snapshot.ts';
 
 type Snapshot = SnapshotFrom<typeof poolMachine>;
 

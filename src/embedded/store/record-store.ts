@@ -9,7 +9,7 @@ import type { Log } from '../../contracts/log.ts';
 import type { Revision } from '../../model/identifiers.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Database } from './database.ts';
-import { revisionNumber } from './revision-number.ts';
+import { revisionNumber } from './sqlite-instance-records.ts';
 
 /**
  * Templates, pools, envs, API keys, approvals and users' quotas in SQLite. A revision is a whole

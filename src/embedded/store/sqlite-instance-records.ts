@@ -5,7 +5,7 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { Database } from './database.ts';
 import type { Row } from './database-protocol.ts';
 import type { InstanceRecords, StoredInstance } from './instance-records.ts';
-import { revisionNumber } from './revision-number.ts';
+import type { Revision } from '../../model/identifiers.ts';
 
 /**
  * The instance table in SQLite. Revisions count an instance's writes; an id is never born twice.
@@ -172,3 +172,7 @@ const recordOf = ([
     ...(end ? { end } : {}),
   };
 };
+
+/** A revision as SQLite counts them; one that isn't ours matches nothing. */
+export const revisionNumber = (revision: Revision): number =>
+  /^\d{1,15}$/.test(revision) ? Number(revision) : -1;

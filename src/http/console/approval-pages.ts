@@ -5,7 +5,7 @@ import { Refusal } from '../../model/refusals.ts';
 import type { OpenSession } from '../../operations/console/console-operations.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { DecideApprovalBody } from '../resources/approvals/schema.ts';
-import { timestampOf } from '../resources/timestamp.ts';
+import { timestampOf } from '../resources/common-schema.ts';
 import type { Route } from '../router/route.ts';
 import { check } from '../router/validation.ts';
 import type { ConsoleRoute } from './console-route.ts';

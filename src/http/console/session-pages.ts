@@ -1,5 +1,5 @@
 import type { ListedSession } from '../../operations/console/console-operations.ts';
-import { timestampOf } from '../resources/timestamp.ts';
+import { timestampOf } from '../resources/common-schema.ts';
 import type { ConsoleRoute, PageRequest } from './console-route.ts';
 import { noCookie, SESSION_COOKIE } from './cookies.ts';
 import { html, type Html } from './html.ts';

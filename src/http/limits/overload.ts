@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Metrics } from '../../contracts/metrics.ts';
-import { unavailable } from '../../model/refusals.ts';
-import { overloaded, type InFlightGate } from './in-flight-gate.ts';
+import { unavailable, type Refusal } from '../../model/refusals.ts';
 import { prepared, turnAway } from '../server/prepared-answer.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+
+const overloaded = (): Refusal => unavailable('too many requests are under way; try again shortly');
 
 /** Requests of one connection that may wait for their answers at once. */
 export const MOST_PIPELINED = 32;
@@ -150,3 +152,46 @@ export const holdMs = (turnedAway: number, nth: number): number =>
 
 const OVERLOADED = prepared(overloaded());
 const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this connection'));
+
+/**
+ * How many operations may be under way at once; of one tenant at most half of them, of one kind a
+ * quarter. Past that, requests are told to come back, so that those under way end soon. Operations
+ * that mostly wait (a command, a stream) hold no place.
+ */
+export class InFlightGate {
+  readonly #most: number;
+  readonly #ofKind: KeyedSemaphore;
+  readonly #ofTenant: KeyedSemaphore;
+  #underWay = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+    this.#ofKind = new KeyedSemaphore(Math.ceil(most / 4));
+    this.#ofTenant = new KeyedSemaphore(Math.ceil(most / 2));
+  }
+
+  get full(): boolean {
+    return this.#underWay >= this.#most;
+  }
+
+  /** Refuses with UNAVAILABLE where there is no place for it. */
+  async pass<T>(
+    { operation, tenant }: { readonly operation: string; readonly tenant: string },
+    work: () => Promise<T> | T,
+  ): Promise<T> {
+    const kind = `${operation} ${tenant}`;
+    if (this.full || !this.#ofKind.acquire(kind)) throw overloaded();
+    if (!this.#ofTenant.acquire(tenant)) {
+      this.#ofKind.release(kind);
+      throw overloaded();
+    }
+    this.#underWay += 1;
+    try {
+      return await work();
+    } finally {
+      this.#underWay -= 1;
+      this.#ofKind.release(kind);
+      this.#ofTenant.release(tenant);
+    }
+  }
+}

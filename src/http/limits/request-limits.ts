@@ -1,4 +1,4 @@
-import type { InFlightGate } from './in-flight-gate.ts';
+import type { InFlightGate } from './overload.ts';
 import type { ArrivingBodies } from '../router/request-body.ts';
 import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { UnreadAnswers } from './unread-answers.ts';

@@ -103,3 +103,6 @@ export const access = z
       "key and quota; only the owner and admins change it. `user`: it is the owner's alone. " +
       'The default is `user`.',
   );
+
+/** Milliseconds since the epoch as ISO 8601 in UTC, with `Z`. */
+export const timestampOf = (milliseconds: number): string => new Date(milliseconds).toISOString();

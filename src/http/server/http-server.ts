@@ -17,7 +17,7 @@ import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../router/error-table
 import { EventStreams } from './event-streams.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { unhurried } from './unhurried.ts';
-import { InFlightGate } from '../limits/in-flight-gate.ts';
+import { InFlightGate, Overload, type TurnLimits } from '../limits/overload.ts';
 import {
   createListener,
   MAX_HEADER_BYTES,
@@ -28,7 +28,6 @@ import {
   type TlsIdentity,
 } from './listener.ts';
 import { inTurn, LoopTurns } from '../limits/loop-turns.ts';
-import { Overload, type TurnLimits } from '../limits/overload.ts';
 import { prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
 import { takeTarget } from './request-head.ts';

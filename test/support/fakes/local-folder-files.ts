@@ -6,13 +6,13 @@ import { pipeline } from 'node:stream/promises';
 import { create, extract } from 'tar';
 import {
   FileRefused,
-  noFiles,
   type FileEntry,
   type FilePlace,
   type FileProblem,
   type FileStat,
   type SandboxFiles,
 } from '../../../src/contracts/files.ts';
+import { noFiles } from './nothing-inside.ts';
 
 /**
  * Files of this machine in place of a sandbox's, with links, fifos and modes, for names that are

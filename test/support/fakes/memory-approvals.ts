@@ -3,7 +3,7 @@ import {
   type RecordChange,
   type Records,
 } from '../../../src/contracts/record-store.ts';
-import { OutcomeUnknown, RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
+import { RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
 import type { ApprovalRecord } from '../../../src/model/approvals/approval.ts';
 import { unavailable } from '../../../src/model/refusals.ts';
 import { Followers } from './memory-records.ts';
@@ -70,6 +70,3 @@ export class MemoryApprovals implements Records<ApprovalRecord> {
     return record;
   }
 }
-
-/** A write of which nobody knows whether it landed. */
-export const unknownOutcome = (): Error => new OutcomeUnknown();

@@ -2,7 +2,7 @@ import type { Volume } from '../../../contracts/volumes.ts';
 import type { InstanceType } from '../../../model/templates/instance-type.ts';
 import type { ClusterView, SandboxStatistics } from '../../../operations/views.ts';
 import type { ClusterWire, InstanceTypeWire, SandboxStatisticsWire, VolumeWire } from './schema.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 /** A list that is shown whole. */
 export const presentList = <T, W>(items: readonly T[], present: (item: T) => W) => ({

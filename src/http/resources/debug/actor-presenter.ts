@@ -13,7 +13,7 @@ import {
   type ActorTransitionWire,
   type MachineReportWire,
 } from './actor-schema.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 export const presentActors = ({
   items,

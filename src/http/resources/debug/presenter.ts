@@ -4,7 +4,7 @@ import type {
   ReflectorsReport,
 } from '../../../operations/debug/debug-operations.ts';
 import type { DriverReportWire, QueuesReportWire, ReflectorsReportWire } from './schema.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 export const presentQueues = ({
   replica,

@@ -9,7 +9,7 @@ import type { AutoscalingGroupWire, ScalingDecisionWire } from './group-schema.t
 import type { EnvEditableWire, EnvWire, MemberEnvelopeWire, NarrowEnvWire } from './schema.ts';
 import { presentPool } from '../pools/presenter.ts';
 import { presentCondition } from '../present-condition.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 export const presentEnv = (view: EnvView): EnvWire => ({
   ...metaOf(view),

@@ -127,7 +127,6 @@ export const AddMemberBody = z.object({
   ...memberSpec,
 });
 export const UpdateMemberBody = z.object(memberSpec);
-export type MemberBody = z.infer<typeof UpdateMemberBody>;
 
 const Member = z.object({ name: z.string(), config: z.object(MemberConfigFields) });
 
@@ -274,4 +273,3 @@ export type EnvWire = z.infer<typeof EnvShape>;
 export type NarrowEnvWire = z.infer<typeof NarrowEnv>;
 export type EnvEditableWire = z.infer<typeof EnvEditable>;
 export type MemberEnvelopeWire = z.infer<typeof MemberEnvelope>;
-export type PatchOverridesBody = z.infer<typeof patchOverrides>;

@@ -6,7 +6,7 @@ import {
 } from '../../../model/event.ts';
 import type { ServerEvent } from '../../server/event-streams.ts';
 import type { EventWire } from './schema.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 export const presentEvent = (event: EventRecord): EventWire => ({
   time: timestampOf(event.at),

@@ -7,7 +7,7 @@ import type {
   FileVersion,
 } from '../../../contracts/files.ts';
 import type { ServerEvent } from '../../server/event-streams.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 import type { FileEventWire, FileInfoWire, FileListWire } from './schema.ts';
 
 const KINDS: Readonly<Record<FileKind, FileInfoWire['kind']>> = {

@@ -7,7 +7,7 @@ import type {
   ApiKeyWire,
   IssuedApiKeyWire,
 } from './schema.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 /** Never with its hash. */
 export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({

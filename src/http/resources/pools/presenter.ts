@@ -6,7 +6,7 @@ import type { PoolSyncView, PoolView } from '../../../operations/views.ts';
 import type { PoolDeletionWire, PoolWire } from './schema.ts';
 import { presentCondition } from '../present-condition.ts';
 import { presentEmbeddedTemplate } from './embedded-template.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 

@@ -128,5 +128,3 @@ export const PoolSourceChangeFields = {
     ).describe('What differs from the template.'),
   ),
 };
-
-export const PoolOverridesAnswer = PublicOverrides;

@@ -14,7 +14,7 @@ import type {
   SandboxRecordWire,
   SandboxWire,
 } from './schema.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 export const presentSandbox = (view: SandboxView): SandboxWire => ({
   sandboxId: view.id,

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import type { SandboxTemplateDocument } from '../../../model/templates/template.ts';
 import type { TemplateView } from '../../../operations/views.ts';
 import type { TemplateDeletionWire, TemplateWire } from './schema.ts';
-import { timestampOf } from '../timestamp.ts';
+import { timestampOf } from '../common-schema.ts';
 
 export const presentTemplate = ({ record, cpu, memory }: TemplateView): TemplateWire => {
   const { description, docs, poolSizing } = record.document.spec;

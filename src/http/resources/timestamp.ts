@@ -1,2 +1,0 @@
-/** Milliseconds since the epoch as ISO 8601 in UTC, with `Z`. */
-export const timestampOf = (milliseconds: number): string => new Date(milliseconds).toISOString();
