@@ -138,6 +138,11 @@ static enum problem entered(struct watch *watch, const char *path) {
   return problem;
 }
 
+/* A file that is open and has no name, such as one that is being written, is told of by # and its inode's number. */
+static bool has_no_name(const char *name) {
+  return name[0] == '#' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
+}
+
 static enum problem take_event(struct watch *watch, const struct inotify_event *event) {
   if (event->mask & IN_Q_OVERFLOW) return say(watch, 'o', false, "");
   size_t at = 0;
@@ -166,6 +171,7 @@ static enum problem take_event(struct watch *watch, const struct inotify_event *
     return say(watch, 'r', is_folder, path);
   }
   if (!*name && !own) return DONE; /* said of it by the folder above */
+  if (has_no_name(name)) return DONE;
   return say(watch, event->mask & IN_MODIFY ? 'm' : 'a', is_folder, path);
 }
 
