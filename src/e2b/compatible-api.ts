@@ -69,6 +69,7 @@ export const createCompatibleApi = ({
     stop: async (graceMs) => {
       await server.stop(graceMs);
       traffic.stop();
+      services.stop();
     },
   };
 };

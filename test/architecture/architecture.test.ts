@@ -321,9 +321,7 @@ describe('the source tree', () => {
   });
 
   it('has no file of more than 350 lines', () => {
-    const tooLong = files.filter(
-      ({ path, lines }) => lines > 350 && !path.startsWith('client/generated/'),
-    );
+    const tooLong = files.filter(({ path, lines }) => lines > 350 && !path.includes('/generated/'));
 
     expect(tooLong.map(({ path, lines }) => `${path}: ${lines}`)).to.deep.equal([]);
   });
@@ -351,7 +349,7 @@ describe('the source tree', () => {
 
   it('has no line of more than 100 characters', () => {
     const wide = files
-      .filter(({ path }) => !path.startsWith('client/generated/'))
+      .filter(({ path }) => !path.includes('/generated/'))
       .flatMap(({ path, text }) =>
         text
           .split('\n')

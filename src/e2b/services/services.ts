@@ -1,18 +1,31 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { featureDisabled } from '../../model/refusals.ts';
 import type { AuditSink } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
+import { UnreadAnswers } from '../../http/limits/unread-answers.ts';
+import { ArrivingBodies } from '../../http/router/request-body.ts';
+import { Refusal } from '../../model/refusals.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
+import { Conduct } from './conduct.ts';
+import { filesystemService, type FilesystemServiceDeps } from './files/filesystem-service.ts';
+import { Homes } from './files/homes.ts';
+import { readFile, type ReadFileDeps } from './files/read-file.ts';
+import { Watchers } from './files/watchers.ts';
+import { writeFiles, type WriteFilesDeps } from './files/write-files.ts';
+import { Filesystem } from './generated/filesystem.ts';
+import { Process } from './generated/process.ts';
+import { processService, type ProcessServiceDeps } from './process/process-service.ts';
+import { pathOf, rpcServer } from './rpc/rpc-server.ts';
 
-/** The version of E2B's services that these come to: by it clients know what they may ask for. */
-export const ENVD_VERSION = '0.5.6';
+/** The version of E2B's own services that clients are told; by it they know what they may ask. */
+export const ENVD_VERSION = '0.6.1';
 
 export interface ServicesDeps {
-  readonly operations: Operations;
+  readonly operations: ServedOperations;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -21,19 +34,59 @@ export interface ServicesDeps {
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
 
+export type ServedOperations = ProcessServiceDeps['operations'] &
+  FilesystemServiceDeps['operations'] &
+  ReadFileDeps['operations'] &
+  WriteFilesDeps['operations'] &
+  Pick<Operations, 'execInSandbox'>;
+
 /**
  * Serves what a sandbox is asked for at the port of its services: processes and files. Rejects,
  * before the head is sent, with what whoever calls is to answer.
  */
-export type SandboxServices = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  sandbox: AddressedSandbox,
-) => Promise<void>;
+export interface SandboxServices {
+  (request: IncomingMessage, response: ServerResponse, sandbox: AddressedSandbox): Promise<void>;
+  /** Gives up what is kept for clients that ask now and then. */
+  readonly stop: () => void;
+}
+
+/** Bounds how long a client may take nothing of an answer before it is cut. */
+const STALL_MS = 30_000;
+/** Bounds what bodies of calls that are still arriving hold together. */
+const ARRIVING_BYTES = 64 << 20;
 
 /** Makes the services of all sandboxes. */
-export const sandboxServices =
-  (_deps: ServicesDeps): SandboxServices =>
-  async () => {
-    throw featureDisabled('compatibleApi', 'such service in sandboxes');
+export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
+  const { operations, clock, log } = deps;
+  const homes = new Homes(operations);
+  const watchers = new Watchers({ clock, newId: randomUUID });
+  const unread = new UnreadAnswers({ stallMs: STALL_MS, log });
+  const conduct = new Conduct(deps);
+  const arriving = new ArrivingBodies(ARRIVING_BYTES);
+  const rpc = rpcServer({ clock, log, arriving, conduct, stallMs: STALL_MS }, (router) => {
+    router.service(Process, processService({ operations, homes, clock }));
+    router.service(Filesystem, filesystemService({ operations, homes, watchers, clock }));
+  });
+  const serve = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    sandbox: AddressedSandbox,
+  ): Promise<void> => {
+    const path = pathOf(request);
+    if (path === '/files') {
+      const exchange = { request, response };
+      if (request.method === 'GET')
+        return await conduct.around(sandbox, 'readFile', () =>
+          readFile({ operations, homes, unread }, exchange, sandbox),
+        );
+      if (request.method === 'POST')
+        return await conduct.around(sandbox, 'writeFile', () =>
+          writeFiles({ operations, homes }, exchange, sandbox),
+        );
+      throw new Refusal('METHOD_NOT_ALLOWED', 'files are read by GET and written by POST');
+    }
+    if (!rpc.takes(path)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
+    await rpc.answer(request, response, sandbox);
   };
+  return Object.assign(serve, { stop: () => watchers.stop() });
+};

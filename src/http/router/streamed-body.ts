@@ -17,6 +17,11 @@ const LOOKS = 4;
  */
 export const streamedBody = (request: IncomingMessage, response: ServerResponse): Readable => {
   checkEncoding(request);
+  return arrivingBytes(request, response);
+};
+
+/** Returns the body likewise, encoded as it may be. */
+export const arrivingBytes = (request: IncomingMessage, response: ServerResponse): Readable => {
   const { socket } = request;
   unhurried.add(socket);
   let begun = false;
@@ -71,7 +76,7 @@ const LINGER_MS = 10_000;
 
 /** Has a refusal in the middle of a body reach its client. */
 export const thenLinger = async <T>(
-  { req, res }: Context,
+  { req, res }: Pick<Context, 'req' | 'res'>,
   work: () => Promise<T> | T,
 ): Promise<T> => {
   try {

@@ -50,6 +50,8 @@ export interface FilesFollow {
  * read counts until it is over.
  */
 export interface FileOperations {
+  /** Says what is at the place; the last link is not followed. */
+  readonly statFile: (caller: Caller, target: FileTarget, signal: AbortSignal) => Promise<FileStat>;
   readonly openFile: (
     caller: Caller,
     target: FileTarget,

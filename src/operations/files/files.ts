@@ -34,6 +34,8 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
   const { files } = deps;
   const turns = new FileTurns(deps);
   return {
+    statFile: (caller, target, signal) =>
+      turns.run(caller, target, (place) => files.stat(place, signal)),
     openFile: (caller, target, { as, range }, signal) =>
       turns.hold(caller, target, async (place, held) => {
         const asTree = async () =>

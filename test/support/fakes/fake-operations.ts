@@ -387,6 +387,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly writeFile = this.#files.writeFile;
   readonly unpackFiles = this.#files.unpackFiles;
   readonly removeFile = this.#files.removeFile;
+  readonly statFile = this.#files.statFile;
   readonly listFiles = this.#files.listFiles;
   readonly moveFile = this.#files.moveFile;
   readonly makeFolder = this.#files.makeFolder;

@@ -1,0 +1,55 @@
+import { posix } from 'node:path';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { FileKind, FileStat } from '../../../contracts/files.ts';
+import { FileType, type EntryInfoSchema } from '../generated/filesystem.ts';
+
+export type EntryInit = MessageInitShape<typeof EntryInfoSchema>;
+
+const TYPES: Readonly<Record<FileKind, FileType>> = {
+  file: FileType.FILE,
+  folder: FileType.DIRECTORY,
+  link: FileType.SYMLINK,
+  other: FileType.UNSPECIFIED,
+};
+const LETTERS: Readonly<Record<FileKind, string>> = {
+  file: '-',
+  folder: 'd',
+  link: 'l',
+  other: '?',
+};
+
+/** Says what is at a path. A link is of the kind of what it leads to, where that is there. */
+export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): EntryInit => ({
+  name: posix.basename(path),
+  type: TYPES[leadsTo ?? stat.kind],
+  path,
+  size: BigInt(stat.size),
+  mode: stat.mode,
+  permissions: permissionsOf(stat),
+  owner: userOf(stat.uid),
+  group: userOf(stat.gid),
+  modifiedTime: timestampFromMs(boundedMs(stat.mtimeNs)),
+  ...(stat.target ? { symlinkTarget: stat.target.toString('utf8') } : {}),
+});
+
+/** As `ls -l` shows them. */
+const permissionsOf = ({ kind, mode }: FileStat): string => {
+  const bits = 'rwxrwxrwx'.split('').map((letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-'));
+  for (const [bit, at, letter] of SPECIAL)
+    if (mode & bit) bits[at] = bits[at] === 'x' ? letter : letter.toUpperCase();
+  return LETTERS[kind] + bits.join('');
+};
+
+const SPECIAL = [
+  [0o4000, 2, 's'],
+  [0o2000, 5, 's'],
+  [0o1000, 8, 't'],
+] as const;
+
+/** Names of users are what an image says; only root has the same everywhere. */
+const userOf = (id: number): string => (id === 0 ? 'root' : String(id));
+
+/** A file's time may be any: what RFC 3339 can't say is shown as the nearest. */
+const boundedMs = (ns: bigint): number =>
+  Math.min(Math.max(Number(ns / 1_000_000n), -62_135_596_800_000), 253_402_300_799_999);

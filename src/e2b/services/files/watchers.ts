@@ -1,0 +1,134 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import type { Clock } from '../../../contracts/clock.ts';
+import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import { tooManyFiles } from '../../../model/file-refusals.ts';
+import { tenantKey } from '../../../model/tenant.ts';
+import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
+import { notFound, rpcErrorOf } from '../rpc/rpc-errors.ts';
+import type { EventInit, Watch } from './watched-events.ts';
+
+/** Bounds the watchers of one sandbox, and of one tenant. */
+const MOST_OF_SANDBOX = 8;
+const MOST_OF_TENANT = 32;
+/** Bounds what one watcher keeps for whoever asks for it; an event counts with its names. */
+const MOST_BYTES = 1 << 20;
+const EVENT_BYTES = 512;
+/** A watcher that nobody asks for so long is given up. */
+const UNASKED_MS = 600_000;
+
+interface Watcher {
+  readonly sandboxId: string;
+  readonly leaving: AbortController;
+  readonly close: () => void;
+  events: EventInit[];
+  bytes: number;
+  failure?: ConnectError;
+  forget: () => void;
+}
+
+/**
+ * Keeps what happens in folders for clients that ask for it now and then: 8 watchers of a sandbox
+ * and 32 of a tenant at most, with 1 MiB each.
+ */
+export class Watchers {
+  readonly #clock: Clock;
+  readonly #newId: () => string;
+  readonly #ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
+  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly #all = new Map<string, Watcher>();
+
+  constructor({ clock, newId }: { readonly clock: Clock; readonly newId: () => string }) {
+    this.#clock = clock;
+    this.#newId = newId;
+  }
+
+  /** Follows a watch until it is removed, and returns its id. Refuses one too many. */
+  async add({ sandboxId, caller }: AddressedSandbox, begin: () => Promise<Watch>): Promise<string> {
+    const leave = this.#takePlace(sandboxId, tenantKey(caller));
+    try {
+      const { events, close } = await begin();
+      const id = this.#newId();
+      const leaving = new AbortController();
+      const watcher: Watcher = {
+        ...{ sandboxId, leaving, events: [], bytes: 0, forget: () => {} },
+        close: () => {
+          close();
+          leave();
+        },
+      };
+      this.#all.set(id, watcher);
+      this.#rest(id, watcher);
+      void this.#follow(watcher, events(leaving.signal));
+      return id;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** Returns what happened since it was asked last. Throws `not_found`, or what it failed with. */
+  take(sandbox: AddressedSandbox, id: string): EventInit[] {
+    const watcher = this.#find(sandbox, id);
+    const { events, failure } = watcher;
+    watcher.events = [];
+    watcher.bytes = 0;
+    if (events.length === 0 && failure) throw failure;
+    this.#rest(id, watcher);
+    return events;
+  }
+
+  remove(sandbox: AddressedSandbox, id: string): void {
+    this.#drop(id, this.#find(sandbox, id));
+  }
+
+  #takePlace(sandboxId: string, tenant: string): () => void {
+    if (!this.#ofSandbox.acquire(sandboxId)) throw tooManyFiles('the sandbox has', MOST_OF_SANDBOX);
+    if (!this.#ofTenant.acquire(tenant)) {
+      this.#ofSandbox.release(sandboxId);
+      throw tooManyFiles('you have', MOST_OF_TENANT);
+    }
+    return () => {
+      this.#ofSandbox.release(sandboxId);
+      this.#ofTenant.release(tenant);
+    };
+  }
+
+  /** Gives all of them up. */
+  stop(): void {
+    for (const [id, watcher] of this.#all) this.#drop(id, watcher);
+  }
+
+  #find({ sandboxId }: AddressedSandbox, id: string): Watcher {
+    const watcher = this.#all.get(id);
+    if (watcher?.sandboxId !== sandboxId) throw notFound('there is no such watcher');
+    return watcher;
+  }
+
+  /** Never rejects. */
+  async #follow(watcher: Watcher, events: AsyncIterable<EventInit>): Promise<void> {
+    try {
+      for await (const event of events) {
+        watcher.bytes += EVENT_BYTES + 4 * (event.name?.length ?? 0);
+        if (watcher.bytes > MOST_BYTES)
+          throw new ConnectError('more happened than is kept; watch again', Code.Aborted);
+        watcher.events.push(event);
+      }
+      watcher.failure = notFound('the folder is gone');
+    } catch (error) {
+      watcher.failure =
+        rpcErrorOf(error) ?? new ConnectError('it can be watched no further', Code.Aborted);
+    }
+  }
+
+  #rest(id: string, watcher: Watcher): void {
+    watcher.forget();
+    watcher.forget = this.#clock.at(this.#clock.now() + UNASKED_MS, () => this.#drop(id, watcher));
+  }
+
+  #drop(id: string, watcher: Watcher): void {
+    if (!this.#all.delete(id)) return;
+    watcher.forget();
+    watcher.leaving.abort();
+    watcher.close();
+  }
+}

@@ -1,0 +1,182 @@
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
+import type { Clock } from '../../../contracts/clock.ts';
+import { ProcessBody, SizeBody } from '../../../http/resources/processes/schema.ts';
+import { check } from '../../../http/router/validation.ts';
+import { INPUT_BYTES, type ProcessFact } from '../../../model/process.ts';
+import { invalidArgument } from '../../../model/refusals.ts';
+import type { Operations } from '../../../operations/operations.ts';
+import type { StartProcessRequest } from '../../../operations/processes/process-operations.ts';
+import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
+import type { Homes } from '../files/homes.ts';
+import {
+  Signal,
+  type Process,
+  type ProcessSelector,
+  type StartRequest,
+} from '../generated/process.ts';
+import { keepaliveMs } from '../keepalives.ts';
+import { badArgument, notFound } from '../rpc/rpc-errors.ts';
+import { sandboxOf } from '../rpc/rpc-server.ts';
+import { processEvents } from './process-events.ts';
+
+export interface ProcessServiceDeps {
+  readonly operations: Pick<
+    Operations,
+    | 'runProcess'
+    | 'followProcess'
+    | 'listProcesses'
+    | 'writeToProcess'
+    | 'signalProcess'
+    | 'resizeProcess'
+  >;
+  readonly homes: Homes;
+  readonly clock: Clock;
+}
+
+/** So long after its end a process can still be connected to. */
+const ENDED_MS = 30_000;
+const DEFAULT_SIZE = { cols: 80, rows: 24 };
+
+/** Serves `process.Process`, over the processes that the API has. */
+export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<typeof Process>> => {
+  const { operations, clock, homes } = deps;
+  /** The latest of that number or tag; one that ended less than `endedMs` ago counts too. */
+  const find = async (
+    { caller, sandboxId }: AddressedSandbox,
+    selector: ProcessSelector | undefined,
+    endedMs = 0,
+  ): Promise<ProcessFact> => {
+    const isMeant = meantBy(selector);
+    const facts = (await operations.listProcesses(caller, sandboxId)).filter(isMeant);
+    const live = facts.find(({ status }) => status === 'Running');
+    const since = clock.now() - endedMs;
+    const found = live ?? facts.find(({ endedAt = 0 }) => endedAt > since);
+    if (!found) throw notFound(`there is no process ${named(selector)}`);
+    return found;
+  };
+  const follow = (context: HandlerContext) => ({
+    clock,
+    everyMs: keepaliveMs(context.requestHeader.get('keepalive-ping-interval')),
+    signal: context.signal,
+  });
+  /** Gives a process input, in pieces that it takes one after another. */
+  const give = async (sandbox: AddressedSandbox, fact: ProcessFact, input: Uint8Array) => {
+    const { caller, sandboxId } = sandbox;
+    const { processId } = fact;
+    for (let at = 0; at < input.length; at += INPUT_BYTES) {
+      const bytes = Buffer.from(input.subarray(at, at + INPUT_BYTES));
+      await operations.writeToProcess(caller, sandboxId, { processId, bytes, last: false });
+    }
+  };
+
+  return {
+    start: async function* (request, context) {
+      const sandbox = sandboxOf(context);
+      const order = await orderOf(request, context, (path) => homes.place(sandbox, path));
+      const running = await operations.runProcess(sandbox.caller, sandbox.sandboxId, order);
+      yield* processEvents(running, { ...follow(context), timeoutMs: order.timeoutMs });
+    },
+    connect: async function* ({ process }, context) {
+      const sandbox = sandboxOf(context);
+      const { processId } = await find(sandbox, process, ENDED_MS);
+      const { caller, sandboxId } = sandbox;
+      const request = { processId, from: 'latest', pace: true };
+      const running = await operations.followProcess(caller, sandboxId, request);
+      yield* processEvents(running, follow(context));
+    },
+    list: async (_request, context) => {
+      const { caller, sandboxId } = sandboxOf(context);
+      const facts = await operations.listProcesses(caller, sandboxId);
+      return { processes: facts.filter(({ status }) => status === 'Running').map(infoOf) };
+    },
+    sendInput: async ({ process, input }, context) => {
+      const sandbox = sandboxOf(context);
+      const { case: kind, value } = input?.input ?? {};
+      if (value === undefined) throw badArgument('input: is required');
+      const fact = await find(sandbox, process);
+      if (fact.tty !== (kind === 'pty'))
+        throw badArgument(`input: the process has ${fact.tty ? 'a' : 'no'} terminal`);
+      await give(sandbox, fact, value);
+      return {};
+    },
+    closeStdin: async ({ process }, context) => {
+      const sandbox = sandboxOf(context);
+      const { processId, tty } = await find(sandbox, process);
+      if (tty)
+        throw new ConnectError('a terminal is not closed; write Ctrl-D', Code.FailedPrecondition);
+      const input = { processId, bytes: Buffer.alloc(0), last: true };
+      await operations.writeToProcess(sandbox.caller, sandbox.sandboxId, input);
+      return {};
+    },
+    sendSignal: async ({ process, signal }, context) => {
+      const sandbox = sandboxOf(context);
+      const name = SIGNALS[signal];
+      if (!name) throw badArgument('signal: must be SIGNAL_SIGKILL or SIGNAL_SIGTERM');
+      const { processId } = await find(sandbox, process);
+      await operations.signalProcess(sandbox.caller, sandbox.sandboxId, { processId, name });
+      return {};
+    },
+    update: async ({ process, pty }, context) => {
+      const sandbox = sandboxOf(context);
+      const { processId } = await find(sandbox, process);
+      if (!pty?.size) return {};
+      const { cols, rows } = pty.size;
+      const request = { processId, ...check(SizeBody, { cols, rows }) };
+      await operations.resizeProcess(sandbox.caller, sandbox.sandboxId, request);
+      return {};
+    },
+  };
+};
+
+const SIGNALS: Readonly<Partial<Record<Signal, 'KILL' | 'TERM'>>> = {
+  [Signal.SIGKILL]: 'KILL',
+  [Signal.SIGTERM]: 'TERM',
+};
+
+/** Checks a start as the API checks its own. */
+const orderOf = async (
+  { process, pty, tag, stdin = true }: StartRequest,
+  context: HandlerContext,
+  placeOf: (path: string) => Promise<{ readonly path: string }>,
+): Promise<StartProcessRequest & { readonly pace: boolean }> => {
+  if (!process?.cmd) throw invalidArgument('process.cmd', 'is required');
+  const size = pty?.size ?? DEFAULT_SIZE;
+  const cwd = process.cwd ? (await placeOf(process.cwd)).path : undefined;
+  const { env } = check(ProcessBody, {
+    command: [process.cmd, ...process.args],
+    ...(cwd === undefined ? {} : { cwd }),
+    env: process.envs,
+    stdin,
+    ...(pty ? { tty: true, cols: size.cols, rows: size.rows } : {}),
+    ...(tag === undefined ? {} : { tag }),
+  });
+  const timeoutMs = context.timeoutMs();
+  context.signal.throwIfAborted();
+  return {
+    argv: [process.cmd, ...process.args],
+    cwd,
+    env,
+    stdin,
+    tty: pty ? { cols: size.cols, rows: size.rows } : undefined,
+    tag,
+    pace: true,
+    timeoutMs: timeoutMs === undefined ? undefined : Math.max(1, Math.ceil(timeoutMs)),
+  };
+};
+
+const meantBy = (selector: ProcessSelector | undefined): ((fact: ProcessFact) => boolean) => {
+  const { case: kind, value } = selector?.selector ?? {};
+  if (kind === undefined) throw badArgument('process: is required');
+  return kind === 'tag' ? ({ tag }) => tag === value : ({ pid }) => pid !== 0 && pid === value;
+};
+
+const named = (selector: ProcessSelector | undefined): string => {
+  const { case: kind, value } = selector?.selector ?? {};
+  return kind === 'tag' ? `with the tag ${JSON.stringify(value)}` : String(value);
+};
+
+const infoOf = ({ argv: [cmd = '', ...args], pid, tag }: ProcessFact) => ({
+  config: { cmd, args },
+  pid,
+  ...(tag === undefined ? {} : { tag }),
+});

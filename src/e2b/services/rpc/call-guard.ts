@@ -1,0 +1,79 @@
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
+import { createContextKey } from '@connectrpc/connect';
+import type { Log } from '../../../contracts/log.ts';
+import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
+import type { Conduct, ServedOperation } from '../conduct.ts';
+import { requireUser, userOf } from '../user.ts';
+import { isGone, rpcErrorOf } from './rpc-errors.ts';
+
+export interface Call {
+  readonly sandbox: AddressedSandbox;
+  /** Says, once it is known, that the sandbox is gone. */
+  gone?: Error;
+}
+
+export const CALL = createContextKey<Call | undefined>(undefined);
+
+/** Names the operation that each call stands for. */
+const OPERATIONS: Readonly<Record<string, ServedOperation>> = {
+  Start: 'startProcess',
+  Connect: 'followProcess',
+  List: 'listProcesses',
+  SendInput: 'writeToProcess',
+  CloseStdin: 'writeToProcess',
+  SendSignal: 'signalProcess',
+  Update: 'resizeProcess',
+  Stat: 'listFiles',
+  ListDir: 'listFiles',
+  MakeDir: 'makeFolder',
+  Move: 'moveFile',
+  Remove: 'removeFile',
+  WatchDir: 'watchFiles',
+  CreateWatcher: 'watchFiles',
+  GetWatcherEvents: 'watchFiles',
+  RemoveWatcher: 'watchFiles',
+};
+
+/** Holds each call to the policy, takes it down, and words what it fails with. */
+export const guardCalls =
+  ({ conduct, log }: { readonly conduct: Conduct; readonly log: Log }): Interceptor =>
+  (next) =>
+  async (request) => {
+    const call = request.contextValues.get(CALL);
+    const operation = OPERATIONS[request.method.name];
+    if (!call || !operation)
+      throw new ConnectError(`${request.method.name} is not served here`, Code.Unimplemented);
+    const { sandbox } = call;
+    const failed = (error: unknown): ConnectError => {
+      if (isGone(error)) call.gone = error as Error;
+      const told = rpcErrorOf(error);
+      if (told) return told;
+      log.error({ error, requestId: sandbox.requestId }, 'request failed');
+      return new ConnectError('internal error', Code.Internal);
+    };
+    /** The first message says that it was done. */
+    async function* each<T>(messages: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+      let isNoted = false;
+      try {
+        for await (const message of messages) {
+          if (!isNoted) conduct.note(sandbox, operation as ServedOperation);
+          isNoted = true;
+          yield message;
+        }
+      } catch (error) {
+        if (!isNoted) conduct.note(sandbox, operation as ServedOperation, error);
+        throw failed(error);
+      }
+    }
+    try {
+      requireUser(userOf(request.header.get('authorization')));
+      conduct.permit(sandbox, operation);
+      const answer = await next(request);
+      if (answer.stream) return { ...answer, message: each(answer.message) };
+      conduct.note(sandbox, operation);
+      return answer;
+    } catch (error) {
+      conduct.note(sandbox, operation, error);
+      throw failed(error);
+    }
+  };

@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  createConnectRouter,
+  createContextValues,
+  type ConnectRouter,
+  type HandlerContext,
+} from '@connectrpc/connect';
+import type { UniversalHandler, UniversalServerResponse } from '@connectrpc/connect/protocol';
+import type { Clock } from '../../../contracts/clock.ts';
+import type { Log } from '../../../contracts/log.ts';
+import { readWhole } from '../../../http/router/request-body.ts';
+import type { ArrivingBodies } from '../../../http/router/request-body.ts';
+import { Refusal } from '../../../model/refusals.ts';
+import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
+import type { Conduct } from '../conduct.ts';
+import { badArgument } from './rpc-errors.ts';
+import { CALL, guardCalls, type Call } from './call-guard.ts';
+
+export interface RpcDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly arriving: ArrivingBodies;
+  readonly conduct: Conduct;
+  /** A client that takes nothing of a stream for so long is cut. */
+  readonly stallMs: number;
+}
+
+export interface RpcServer {
+  readonly takes: (path: string) => boolean;
+  /**
+   * Serves a call, and resolves once all of it is sent. Rejects, with nothing sent, where the
+   * sandbox is gone or the request is no call.
+   */
+  readonly answer: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    sandbox: AddressedSandbox,
+  ) => Promise<void>;
+}
+
+/** The longest that a timer takes. */
+const MOST_MS = 2 ** 31 - 1;
+const TIMEOUT = 'connect-timeout-ms';
+const JSON_TYPE = /^application\/(connect\+)?json\b/i;
+/** A flag of a frame. */
+const COMPRESSED = 1;
+const MESSAGE_BYTES = 1 << 20;
+
+/** Returns the sandbox that a call is for. */
+export const sandboxOf = ({ values }: Pick<HandlerContext, 'values'>): AddressedSandbox => {
+  const call = values.get(CALL);
+  if (!call) throw new Error('a call without a sandbox');
+  return call.sandbox;
+};
+
+/** Serves Connect RPC over HTTP/1.1; its answers are never compressed. */
+export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void): RpcServer => {
+  const router = createConnectRouter({
+    grpc: false,
+    grpcWeb: false,
+    acceptCompression: [],
+    readMaxBytes: MESSAGE_BYTES,
+    maxTimeoutMs: MOST_MS,
+    interceptors: [guardCalls(deps)],
+  });
+  serve(router);
+  const handlers = new Map(router.handlers.map((each) => [each.requestPath, each]));
+  return {
+    takes: (path) => handlers.has(path),
+    answer: async (request, response, sandbox) => {
+      const path = pathOf(request);
+      const handler = handlers.get(path);
+      if (!handler) throw new Error(`no such call: ${path}`);
+      if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
+        throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'calls and their answers are JSON here');
+      const body = await readWhole(request, response, deps.arriving);
+      const call: Call = { sandbox };
+      const answer = await handled(handler, { request, body, call, path });
+      if (call.gone === undefined) return await send(deps, response, answer);
+      await answer.body?.[Symbol.asyncIterator]().return?.();
+      throw call.gone;
+    },
+  };
+};
+
+export const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/';
+
+interface Arrived {
+  readonly request: IncomingMessage;
+  readonly body: Buffer;
+  readonly call: Call;
+  readonly path: string;
+}
+
+const handled = (
+  handler: UniversalHandler,
+  { request, body, call, path }: Arrived,
+): Promise<UniversalServerResponse> => {
+  const header = headersOf(request);
+  // A timer would take it for no time at all.
+  if (Number(header.get(TIMEOUT) ?? 0) > MOST_MS) header.set(TIMEOUT, 'too long');
+  return handler({
+    httpVersion: request.httpVersion,
+    method: request.method ?? 'POST',
+    url: `http://sandbox${path}`,
+    header,
+    body: framed(body, header),
+    signal: call.sandbox.signal,
+    contextValues: createContextValues().set(CALL, call),
+  });
+};
+
+const headersOf = ({ headers }: IncomingMessage): Headers => {
+  const all = new Headers();
+  for (const [name, value] of Object.entries(headers)) all.set(name, String(value));
+  return all;
+};
+
+async function* framed(body: Buffer, header: Headers): AsyncGenerator<Uint8Array, void, undefined> {
+  const isStream = header.get('content-type')?.startsWith('application/connect+');
+  if (isStream && ((body[0] ?? 0) & COMPRESSED) !== 0)
+    throw badArgument('messages must not be compressed');
+  yield body;
+}
+
+/** Sends the answer no faster than its client reads. */
+const send = async (
+  deps: RpcDeps,
+  response: ServerResponse,
+  { status, header, body }: UniversalServerResponse,
+): Promise<void> => {
+  if (response.destroyed) return void (await body?.[Symbol.asyncIterator]().return?.());
+  response.writeHead(status, Object.fromEntries(header ?? []));
+  for await (const piece of body ?? []) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await drained(deps, response);
+  }
+  response.end();
+};
+
+/** Resolves once more can be written. A client that reads nothing for long is cut. */
+const drained = ({ clock, log, stallMs }: RpcDeps, response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const settle = (): void => {
+      cancel();
+      response.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    const cancel = clock.at(clock.now() + stallMs, () => {
+      log.info({ why: 'stalled', bytes: response.writableLength }, 'unread-answer-cut');
+      response.destroy();
+      settle();
+    });
+    response.once('drain', settle).once('close', settle);
+  });

@@ -1,0 +1,116 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { v7 } from 'uuid';
+import type { AuditEntry } from '../../../src/contracts/audit.ts';
+import type { Clock } from '../../../src/contracts/clock.ts';
+import { silentMetrics } from '../../../src/contracts/metrics.ts';
+import type { SandboxDriver } from '../../../src/contracts/sandbox-driver.ts';
+import { isGone } from '../../../src/e2b/services/rpc/rpc-errors.ts';
+import { sandboxServices, type ServicesDeps } from '../../../src/e2b/services/services.ts';
+import { errorAnswer } from '../../../src/http/router/error-table.ts';
+import { fileOperations } from '../../../src/operations/files/files.ts';
+import { processOperations } from '../../../src/operations/processes/processes.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+
+export const caller = {
+  ...{ namespace: 'blue', team: 'blue', user: 'ada' },
+  role: 'user',
+  keyId: 'key',
+} as const;
+
+export interface ServedSandbox {
+  readonly port: number;
+  readonly audited: AuditEntry[];
+  /** Sandboxes that are let in, though they may be gone. */
+  sandboxId: string;
+  stop(): void;
+}
+
+/** The services of one sandbox of a driver, on a port; whoever comes is its owner. */
+export const aServedSandbox = async ({
+  driver,
+  clock,
+  sandboxId,
+  gate = { rulesFor: () => [] },
+}: {
+  readonly driver: Pick<SandboxDriver, 'processes' | 'files' | 'exec'>;
+  readonly clock: Clock;
+  readonly sandboxId: string;
+  readonly gate?: ServicesDeps['gate'];
+}): Promise<ServedSandbox> => {
+  const sandboxes = {
+    require: async () => ({ envOver: (env: Readonly<Record<string, string>> | undefined) => env }),
+    active: () => {},
+    busy: () => () => {},
+  };
+  const audited: AuditEntry[] = [];
+  const services = sandboxServices({
+    operations: {
+      ...processOperations({ sandboxes, driver, clock, newId: v7 }),
+      ...fileOperations({
+        files: driver.files,
+        requireRunning: async () => {},
+        begin: () => () => {},
+      }),
+      execInSandbox: (_caller, id, request, signal) => driver.exec(id, request, signal),
+    },
+    clock,
+    gate,
+    log: quietLog,
+    metrics: silentMetrics,
+    audit: { note: (entry) => void audited.push(entry), count: () => {} },
+  });
+  const served: ServedSandbox = {
+    port: 0,
+    audited,
+    sandboxId,
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const leaving = new AbortController();
+    response.once('close', () => leaving.abort());
+    try {
+      await services(request, response, {
+        ...{ caller, requestId: 'request', by: 'token' },
+        sandboxId: served.sandboxId,
+        signal: leaving.signal,
+      });
+    } catch (error) {
+      if (response.headersSent || response.destroyed) return void response.destroy();
+      const { status, body } = errorAnswer(error, 'request');
+      const code = isGone(error) ? 502 : status;
+      response.shouldKeepAlive = request.complete;
+      response.writeHead(code, { 'Content-Type': 'application/json' });
+      response.end(JSON.stringify({ code, message: body.error }));
+    }
+  };
+  const server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return Object.assign(served, { port: (server.address() as AddressInfo).port });
+};
+
+/** One sandbox in earnest for all tests of a suite. */
+export const onAServedSandbox = (): (() => ServedSandbox & { readonly driver: WatchedDriver }) => {
+  let driver: WatchedDriver | undefined;
+  let served: ServedSandbox | undefined;
+  before(async function () {
+    this.timeout(60_000);
+    driver = await aWatchedDriver();
+    const { id } = await driver.launched();
+    served = await aServedSandbox({ driver: driver.driver, clock: systemClock(), sandboxId: id });
+  });
+  after(async function () {
+    this.timeout(60_000);
+    served?.stop();
+    await driver?.close();
+  });
+  return () => {
+    if (!served || !driver) throw new Error('nothing is served');
+    return Object.assign(served, { driver });
+  };
+};

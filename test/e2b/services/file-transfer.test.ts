@@ -1,0 +1,144 @@
+import { gzipSync } from 'node:zlib';
+import { buffer } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { onAServedSandbox } from './a-served-sandbox.ts';
+import { sent, type Json } from './rpc-client.ts';
+
+describe("files that E2B's SDKs read and write", function () {
+  this.timeout(60_000);
+  const served = onAServedSandbox();
+
+  const exchange = async (path: string, part: Parameters<typeof sent>[2]) => {
+    const answer = await sent(served().port, path, part);
+    const body = await buffer(answer);
+    return { status: answer.statusCode ?? 0, headers: answer.headers, body };
+  };
+  const read = (path: string) =>
+    exchange(`/files?path=${encodeURIComponent(path)}`, { method: 'GET' });
+  const write = async (query: string, body: Buffer | string, headers: Record<string, string>) => {
+    const answer = await exchange(`/files${query}`, { body, headers });
+    return { status: answer.status, json: JSON.parse(String(answer.body)) as unknown };
+  };
+  const octets = (query: string, body: Buffer | string, headers = {}) =>
+    write(query, body, { 'content-type': 'application/octet-stream', ...headers });
+  const form = (query: string, parts: readonly string[], headers = {}) =>
+    write(query, `${parts.map((part) => `--x\r\n${part}\r\n`).join('')}--x--\r\n`, {
+      'content-type': 'multipart/form-data; boundary=x',
+      ...headers,
+    });
+  const part = (filename: string, content: string): string =>
+    `Content-Disposition: form-data; name="file"; filename="${filename}"\r\n` +
+    `Content-Type: application/octet-stream\r\n\r\n${content}`;
+
+  it('writes and reads a file whole, in new folders, of any name', async () => {
+    const content = Buffer.alloc(3_000_000, 'content ');
+    const path = '/tmp/new/of/é "+ &.bin';
+    const query = `?path=${encodeURIComponent(path)}&username=user`;
+    expect(await octets(query, content)).to.deep.equal({
+      status: 200,
+      json: [{ path, name: 'é "+ &.bin', type: 'file' }],
+    });
+    const back = await read(path);
+
+    expect(back.status).to.equal(200);
+    expect(back.headers['content-length']).to.equal(String(content.length));
+    expect(back.body.equals(content)).to.equal(true);
+  });
+
+  it('says of an empty file that it has no bytes', async () => {
+    await octets('?path=/tmp/empty', '');
+    expect((await read('/tmp/empty')).headers['content-length']).to.equal('0');
+  });
+
+  it('writes each part of a form to the path that its name is, or the one to the path asked', async () => {
+    const many = await form('', [part('/tmp/parts/a/é', 'one'), part('relative', 'two')]);
+    expect(many).to.deep.equal({
+      status: 200,
+      json: [
+        { path: '/tmp/parts/a/é', name: 'é', type: 'file' },
+        { path: '/home/sandbox/relative', name: 'relative', type: 'file' },
+      ],
+    });
+    expect(String((await read('/tmp/parts/a/é')).body)).to.equal('one');
+    expect(String((await read('/home/user/relative')).body)).to.equal('two');
+    const one = await form('?path=/tmp/asked', [part('other', 'three')]);
+    expect(one.json).to.deep.equal([{ path: '/tmp/asked', name: 'asked', type: 'file' }]);
+  });
+
+  it('writes hundreds of parts, one after another', async () => {
+    const parts = Array.from({ length: 300 }, (_, at) => part(`/tmp/hundreds/${at}`, `${at}`));
+    const { status, json } = await form('', parts);
+    expect([status, (json as Json[]).length]).to.deep.equal([200, 300]);
+    expect(String((await read('/tmp/hundreds/299')).body)).to.equal('299');
+  });
+
+  it('unpacks what is sent as gzip, and refuses what is none or cut short', async () => {
+    const packed = gzipSync('hello '.repeat(10_000));
+    const gzip = { 'content-encoding': 'gzip' };
+    expect((await octets('?path=/tmp/unpacked', packed, gzip)).status).to.equal(200);
+    expect((await read('/tmp/unpacked')).body).to.have.length(60_000);
+    for (const bad of [packed.subarray(0, 40), Buffer.from('none')])
+      expect(await octets('?path=/tmp/unpacked', bad, gzip)).to.have.property('status', 400);
+    expect((await read('/tmp/unpacked')).body).to.have.length(60_000);
+    expect((await octets('?path=/tmp/x', packed, { 'content-encoding': 'br' })).status).to.equal(
+      415,
+    );
+  });
+
+  it('is told that the disk is full, of a bomb too, and keeps what was there', async () => {
+    await served().driver.sh(served().sandboxId, 'echo old > /tmp/kept');
+    const bomb = gzipSync(Buffer.alloc(600 << 20), { level: 1 });
+    const full = await octets('?path=/tmp/kept', bomb, { 'content-encoding': 'gzip' });
+    expect(full.status, JSON.stringify(full.json)).to.equal(507);
+    expect(String((await read('/tmp/kept')).body)).to.equal('old\n');
+  });
+
+  it('refuses what is no file, no path or no form, with a number for its code', async () => {
+    const long = encodeURIComponent('x'.repeat(5_000));
+    const asked: readonly [string, Promise<{ status: number }>, number][] = [
+      ['no such file', read('/tmp/none'), 404],
+      ['a folder', read('/tmp'), 400],
+      ['no path', exchange('/files', { method: 'GET' }), 400],
+      ['a NUL', read('/tmp/a\0b'), 400],
+      ['a long name', exchange(`/files?path=/${long}`, { method: 'GET' }), 400],
+      ['no UTF-8', exchange('/files?path=/tmp/%ff', { method: 'GET' }), 400],
+      ['half a surrogate', exchange('/files?path=/%ed%a0%80', { method: 'GET' }), 400],
+      ['root', exchange('/files?path=/tmp&username=root', { method: 'GET' }), 400],
+      ['a path twice', exchange('/files?path=/a&path=/b', { method: 'GET' }), 400],
+      ['another method', exchange('/files?path=/a', { method: 'PUT' }), 405],
+      ['another type', write('?path=/tmp/x', 'x', { 'content-type': 'text/plain' }), 415],
+      ['metadata', octets('?path=/tmp/x', 'x', { 'x-metadata-a': 'b' }), 400],
+      ['a folder in its place', octets('?path=/tmp', 'x'), 400],
+      ['a name of a part that is none', form('', [part('/tmp/a\\0', 'x'), part('', 'x')]), 400],
+      ['a field', form('', ['Content-Disposition: form-data; name="a"\r\n\r\nb']), 400],
+      ['two for one path', form('?path=/tmp/x', [part('a', 'x'), part('b', 'x')]), 400],
+      [
+        'no part',
+        write('', '--x--\r\n', { 'content-type': 'multipart/form-data; boundary=x' }),
+        400,
+      ],
+      ['no boundary', write('', 'x', { 'content-type': 'multipart/form-data' }), 400],
+      [
+        'half a form',
+        write('', `--x\r\n${part('/tmp/half', 'x')}`, {
+          'content-type': 'multipart/form-data; boundary=x',
+        }),
+        400,
+      ],
+    ];
+    for (const [what, answer, status] of asked) {
+      const { status: got, ...rest } = await answer;
+      expect(got, what).to.equal(status);
+      const { json, body } = rest as { json?: Json; body?: Buffer };
+      expect((json ?? (JSON.parse(String(body)) as Json))['code'], what).to.equal(status);
+    }
+    expect((await read('/tmp/half')).status).to.equal(404);
+  });
+
+  it('refuses ten thousand parts', async () => {
+    const parts = Array.from({ length: 10_000 }, (_, at) => part(`/tmp/parts/${at}`, ''));
+    const answer = await form('', parts);
+    expect(answer.status).to.equal(400);
+    expect(JSON.stringify(answer.json)).to.contain('more than 1000 files');
+  });
+});

@@ -1,0 +1,166 @@
+import { buffer } from 'node:stream/consumers';
+import { request as httpRequest } from 'node:http';
+import { expect } from 'chai';
+import { onAServedSandbox } from './a-served-sandbox.ts';
+import { call, frame, RpcStream, sent, type Json } from './rpc-client.ts';
+
+const START = '/process.Process/Start';
+const LIST = '/process.Process/List';
+
+describe("hostile calls of E2B's services", function () {
+  this.timeout(60_000);
+  const served = onAServedSandbox();
+
+  const stream = async (body: Buffer, headers: Record<string, string> = {}): Promise<unknown> => {
+    const opened = await RpcStream.open(served().port, START, body, headers);
+    if (opened.answer.headers['content-type'] !== 'application/connect+json') {
+      opened.leave();
+      return opened.answer.statusCode;
+    }
+    const { error } = (await opened.end()) as { readonly error?: Json };
+    expect(opened.messages).to.deep.equal([]);
+    return error?.['code'];
+  };
+  const order = JSON.stringify({ process: { cmd: 'true' }, stdin: false });
+
+  it('are refused where frames are none, and nothing is started', async () => {
+    const lying = frame(order);
+    lying.writeUInt32BE(0xffff_ffff, 1);
+    const deep = `{"process":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
+    const deeper = `{"unknown":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`;
+    const outcomes = {
+      short: await stream(frame(order).subarray(0, 20)),
+      headOnly: await stream(frame(order).subarray(0, 3)),
+      empty: await stream(Buffer.alloc(0)),
+      lying: await stream(lying),
+      compressed: await stream(frame(order, 1)),
+      second: await stream(Buffer.concat([frame(order), frame(order)])),
+      notJson: await stream(frame('{"process":')),
+      notUtf8: await stream(Buffer.concat([frame('xx').subarray(0, 5), Buffer.of(0xff, 0xfe)])),
+      deep: await stream(frame(deep)),
+      deeper: await stream(frame(deeper)),
+      wrongType: await stream(frame('{"process":7}')),
+      surrogate: await stream(frame('{"process":{"cmd":"\\ud800"}}')),
+      encoded: await stream(frame(order), { 'content-encoding': 'gzip' }),
+      encodedFrames: await stream(frame(order), { 'connect-content-encoding': 'br' }),
+      text: await stream(frame(order), { 'content-type': 'text/plain' }),
+      proto: await stream(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff), {
+        'content-type': 'application/connect+proto',
+      }),
+      large: await stream(Buffer.alloc(2 << 20)),
+    };
+
+    for (const [what, outcome] of Object.entries(outcomes))
+      expect(ALLOWED, `${what}: ${String(outcome)}`).to.include(outcome);
+    const { json } = await call(served().port, LIST, {});
+    expect(json).to.deep.equal({});
+  });
+
+  it('have their time read as the protocol has it, and refused where it is none', async () => {
+    for (const timeout of ['-1', '1000000000000000', '9999999999', '1.5', 'x', ''])
+      expect(await stream(frame(order), { 'connect-timeout-ms': timeout }), timeout) //
+        .to.equal('invalid_argument');
+    expect(await stream(frame(order), { 'connect-timeout-ms': '0' })).to.equal('deadline_exceeded');
+    const { json } = await call(served().port, LIST, {}, { 'connect-timeout-ms': '5000' });
+    expect(json).to.deep.equal({});
+  });
+
+  it('with one answer are refused by a status that is no fault of ours', async () => {
+    const deep = `{"a":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
+    for (const [body, headers, expected] of [
+      ['{', {}, 400],
+      ['[]', {}, 400],
+      ['7', {}, 400],
+      ['', {}, 400],
+      [deep, {}, 200],
+      ['{"signal":"NONE"}', {}, 400],
+      ['{"signal":99}', {}, 400],
+      ['{"process":{"pid":-1}}', {}, 400],
+      ['{"process":{"pid":1.5}}', {}, 400],
+      ['{"process":{"pid":1e99}}', {}, 400],
+      ['{"process":{"pid":1,"tag":"x"}}', {}, 400],
+      ['{}', { 'content-type': 'text/plain' }, 415],
+      ['{}', { 'content-encoding': 'gzip' }, 415],
+      ['x'.repeat(2 << 20), {}, 413],
+    ] as const) {
+      const path = body === deep ? LIST : '/process.Process/SendSignal';
+      const { status } = await call(served().port, path, body, headers);
+      expect(status, body.slice(0, 40)).to.equal(expected);
+    }
+  });
+
+  it('to paths and by methods that there are not are refused', async () => {
+    for (const [path, method, expected] of [
+      ['/process.Process/None', 'POST', 404],
+      ['/process.Process/', 'POST', 404],
+      ['/init', 'POST', 404],
+      ['/', 'GET', 404],
+      [`${LIST}/`, 'POST', 404],
+      [LIST, 'GET', 405],
+      [START, 'PUT', 405],
+    ] as const) {
+      const answer = await sent(served().port, path, {
+        method,
+        headers: {
+          'content-type': path === START ? 'application/connect+json' : 'application/json',
+        },
+      });
+      await buffer(answer);
+      expect(answer.statusCode, `${method} ${path}`).to.equal(expected);
+    }
+  });
+
+  it('whose host is no host are served all the same', async () => {
+    const answer = await sent(served().port, LIST, {
+      body: '{}',
+      headers: { 'content-type': 'application/json', host: 'a b:%' },
+    });
+    await buffer(answer);
+    expect(answer.statusCode).to.equal(200);
+  });
+
+  it('that go on for ever are cut at the bytes that a call may have', async () => {
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const headers = { 'content-type': 'application/connect+json' };
+      const request = httpRequest(
+        { port: served().port, path: START, method: 'POST', headers, agent: false },
+        (answer) => {
+          resolve(answer.statusCode);
+          request.destroy();
+        },
+      );
+      request.on('error', reject);
+      const more = (): void => {
+        while (request.write(Buffer.alloc(65_536)));
+      };
+      request.on('drain', more);
+      more();
+    });
+    expect(status).to.equal(413);
+  });
+
+  it('for a sandbox that is gone are answered 502, streams too', async () => {
+    const own = served().sandboxId;
+    served().sandboxId = '00000000-0000-7000-8000-000000000000';
+    try {
+      const { status } = await call(served().port, LIST, {});
+      const opened = await RpcStream.open(served().port, START, { process: { cmd: 'true' } });
+      await buffer(opened.answer);
+      const file = await sent(served().port, '/files?path=/tmp/x', { method: 'GET' });
+      await buffer(file);
+      expect([status, opened.answer.statusCode, file.statusCode]).to.deep.equal([502, 502, 502]);
+    } finally {
+      served().sandboxId = own;
+    }
+  });
+});
+
+/** Codes in a last frame, and statuses, that lay it at the client's door. */
+const ALLOWED: readonly unknown[] = [
+  'invalid_argument',
+  'resource_exhausted',
+  'unimplemented',
+  400,
+  413,
+  415,
+];

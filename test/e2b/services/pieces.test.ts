@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { SILENCE, keepaliveMs, withSilences } from '../../../src/e2b/services/keepalives.ts';
+import { WholeCharacters } from '../../../src/e2b/services/process/whole-characters.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { runs } from '../../support/harness/runs.ts';
+
+describe('pieces of what a process prints', () => {
+  const piecesOf = (chunks: readonly Buffer[], most: number): readonly Uint8Array[] => {
+    const whole = new WholeCharacters(most);
+    return [...chunks.flatMap((chunk) => [...whole.pieces(chunk)]), ...whole.rest()];
+  };
+  /** The bytes, cut where the numbers say. */
+  const cut = (bytes: Buffer, at: readonly number[]): readonly Buffer[] => {
+    const places = [...at.map((place) => place % (bytes.length + 1)), bytes.length];
+    places.sort((a, b) => a - b);
+    return places.map((place, index) => bytes.subarray(places[index - 1] ?? 0, place));
+  };
+
+  it('are text one by one, where the whole is, and lose nothing', () => {
+    const property = fc.property(
+      fc.string({ unit: 'grapheme' }),
+      fc.array(fc.nat(200)),
+      fc.integer({ min: 4, max: 40 }),
+      (text, at, most) => {
+        const pieces = piecesOf(cut(Buffer.from(text), at), most);
+        const decoded = pieces.map((piece) => new TextDecoder().decode(piece)).join('');
+        expect(decoded).to.equal(text.replace(/^\ufeff/, ''));
+        expect(pieces.every(({ length }) => length > 0 && length <= most)).to.equal(true);
+      },
+    );
+    fc.assert(property, { numRuns: runs(300) });
+  });
+
+  it('have every byte of what is no text, too', () => {
+    const property = fc.property(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.array(fc.nat(200)),
+      (bytes, at) => {
+        const pieces = piecesOf(cut(Buffer.from(bytes), at), 16);
+        expect(Buffer.concat(pieces)).to.deep.equal(Buffer.from(bytes));
+      },
+    );
+    fc.assert(property, { numRuns: runs(300) });
+  });
+});
+
+describe('silences of a stream', () => {
+  it('are told each time that nothing came for so long', async () => {
+    const clock = new TestClock();
+    let say: (text: string) => void = () => {};
+    const items = (async function* () {
+      yield await new Promise<string>((resolve) => {
+        say = resolve;
+      });
+    })();
+    const seen: unknown[] = [];
+    const reading = (async () => {
+      for await (const item of withSilences(items, clock, 1_000)) seen.push(item);
+    })();
+
+    for (const count of [1, 2]) {
+      await eventually(() => clock.waiting === 1, 'it waits');
+      clock.advance(999);
+      expect(seen).to.have.length(count - 1);
+      clock.advance(1);
+      await eventually(() => seen.length === count, 'silence is told');
+    }
+    await eventually(() => clock.waiting === 1, 'it waits again');
+    say('word');
+    await reading;
+    expect(seen).to.deep.equal([SILENCE, SILENCE, 'word']);
+    expect(clock.waiting).to.equal(0);
+  });
+
+  it('fail as the stream does, and leave no timer when they are left', async () => {
+    const clock = new TestClock();
+    const failing = (async function* () {
+      yield 1;
+      throw new Error('broken');
+    })();
+    const seen: unknown[] = [];
+    let failure: unknown;
+    try {
+      for await (const item of withSilences(failing, clock, 1_000)) seen.push(item);
+    } catch (error) {
+      failure = error;
+    }
+    expect(seen).to.deep.equal([1]);
+    expect(failure).to.have.property('message', 'broken');
+    expect(clock.waiting).to.equal(0);
+  });
+
+  it('come as often as the header says, within an hour', () => {
+    const asked = [null, '50', '0', '', 'x', '-1', '1e9', '999999'];
+    expect(asked.map(keepaliveMs)).to.deep.equal([
+      ...[90_000, 50_000, 1_000, 90_000, 90_000, 90_000, 90_000, 3_600_000],
+    ]);
+  });
+});

@@ -1,0 +1,226 @@
+import { expect } from 'chai';
+import { eventually } from '../../support/harness/eventually.ts';
+import { onAServedSandbox } from './a-served-sandbox.ts';
+import { call, RpcStream, type Json, type RpcAnswer } from './rpc-client.ts';
+
+interface Event {
+  readonly start?: { readonly pid: number };
+  readonly data?: { readonly stdout?: string; readonly stderr?: string; readonly pty?: string };
+  readonly end?: Json;
+  readonly keepalive?: Json;
+}
+
+describe("processes for E2B's SDKs", function () {
+  this.timeout(60_000);
+  const served = onAServedSandbox();
+
+  const ask = (method: string, body: unknown, headers?: Record<string, string>) =>
+    call(served().port, `/process.Process/${method}`, body, headers);
+  const open = (method: string, body: unknown, headers?: Record<string, string>) =>
+    RpcStream.open(served().port, `/process.Process/${method}`, body, headers);
+  const shell = (script: string, part: object = {}, headers?: Record<string, string>) =>
+    open(
+      'Start',
+      { process: { cmd: '/bin/bash', args: ['-c', script], ...part }, stdin: false },
+      headers,
+    );
+  const started = async (stream: RpcStream): Promise<number> =>
+    eventOf(await stream.until((message) => 'start' in eventOf(message))).start?.pid ?? 0;
+  const ended = async (stream: RpcStream): Promise<Json> =>
+    eventOf(await stream.until((message) => 'end' in eventOf(message))).end ?? {};
+  const pids = async (): Promise<readonly unknown[]> =>
+    ((await ask('List', {})).json['processes'] as Json[] | undefined)?.map(({ pid }) => pid) ?? [];
+
+  it('streams the start, what is printed, and the end', async () => {
+    const stream = await shell('echo hi; echo no >&2; exit 3');
+    const last = await stream.end();
+    const events = stream.messages.map(eventOf);
+
+    expect(stream.answer.statusCode).to.equal(200);
+    expect(stream.answer.headers['content-type']).to.equal('application/connect+json');
+    expect(events[0]?.start?.pid).to.be.a('number').above(0);
+    expect(printed(stream)).to.deep.equal({ stdout: 'hi\n', stderr: 'no\n', pty: '' });
+    expect(events.at(-1)?.end).to.deep.equal({
+      exitCode: 3,
+      exited: true,
+      status: 'exit status 3',
+      error: 'exit status 3',
+    });
+    expect(last).to.deep.equal({});
+  });
+
+  it('leaves out a zero of the end, as protobuf does', async () => {
+    const stream = await shell('true');
+    expect(await ended(stream)).to.deep.equal({ exited: true, status: 'exit status 0' });
+  });
+
+  it('runs with the variables and in the folder that are asked for', async () => {
+    const stream = await shell('echo $A; pwd', { envs: { A: 'b' }, cwd: '/home/user/../user/.' });
+    await stream.end();
+    expect(printed(stream).stdout).to.equal('b\n/home/sandbox\n');
+  });
+
+  it('cuts pieces between characters, 32 KiB long at most', async () => {
+    const stream = await shell('yes 世é | head -c 300001');
+    await stream.end();
+    const pieces = stream.messages.flatMap((message) => {
+      const { stdout } = eventOf(message).data ?? {};
+      return stdout === undefined ? [] : [Buffer.from(stdout, 'base64')];
+    });
+
+    expect(Buffer.concat(pieces)).to.have.length(300_001);
+    expect(Math.max(...pieces.map((piece) => piece.length))).to.be.at.most(32_768);
+    expect(pieces.slice(0, -1).filter((piece) => String(piece).includes('\ufffd'))).to.be.empty;
+  });
+
+  it('ends nothing when its client leaves; another goes on by the pid, or by the tag', async () => {
+    const body = { process: { cmd: '/bin/cat' }, tag: 'mine' };
+    const first = await open('Start', body);
+    const pid = await started(first);
+    first.leave();
+    expect(await pids()).to.include(pid);
+    const byPid = await open('Connect', { process: { pid } });
+    expect(await started(byPid)).to.equal(pid);
+    const byTag = await open('Connect', { process: { tag: 'mine' } });
+    expect(await started(byTag)).to.equal(pid);
+
+    const input = { stdin: Buffer.from('hé\n').toString('base64') };
+    expect((await ask('SendInput', { process: { pid }, input })).status).to.equal(200);
+    expect((await ask('CloseStdin', { process: { pid } })).status).to.equal(200);
+    for (const stream of [byPid, byTag]) {
+      expect(await ended(stream)).to.include({ status: 'exit status 0' });
+      expect(printed(stream).stdout).to.equal('hé\n');
+    }
+    const late = await open('Connect', { process: { pid } });
+    expect(await ended(late)).to.include({ status: 'exit status 0' });
+  });
+
+  it('takes input of any length, for a process that reads it', async () => {
+    const counts = await open('Start', { process: { cmd: 'wc', args: ['-c'] }, stdin: true });
+    const pid = await started(counts);
+    const input = { stdin: Buffer.alloc(300_000, 'x').toString('base64') };
+    expect((await ask('SendInput', { process: { pid }, input })).status).to.equal(200);
+    await ask('CloseStdin', { process: { pid } });
+    await counts.end();
+    expect(printed(counts).stdout).to.equal('300000\n');
+  });
+
+  it('signals, and tells who was killed', async () => {
+    const sleep = await shell('exec sleep 100');
+    const pid = await started(sleep);
+    const killed = { process: { pid }, signal: 'SIGNAL_SIGKILL' };
+    expect((await ask('SendSignal', killed)).status).to.equal(200);
+
+    const status = 'signal: killed';
+    expect(await ended(sleep)).to.deep.equal({ exitCode: -1, status, error: status });
+    expect(refusal(await ask('SendSignal', killed))).to.deep.equal([404, 'not_found']);
+    expect(await pids()).not.to.include(pid);
+  });
+
+  it('gives a process a terminal, of another size where that is asked for', async () => {
+    const body = { process: { cmd: '/bin/bash' }, pty: { size: { cols: 90, rows: 25 } } };
+    const terminal = await open('Start', body);
+    const pid = await started(terminal);
+    const size = { process: { pid }, pty: { size: { cols: 100, rows: 30 } } };
+    expect((await ask('Update', size)).status).to.equal(200);
+    const wrong = { stdin: Buffer.from('x').toString('base64') };
+    expect(refusal(await ask('SendInput', { process: { pid }, input: wrong }))) //
+      .to.deep.equal([400, 'invalid_argument']);
+    expect(refusal(await ask('CloseStdin', { process: { pid } }))).to.deep.equal([
+      400,
+      'failed_precondition',
+    ]);
+    const pty = Buffer.from('stty size; exit 4\n').toString('base64');
+    await ask('SendInput', { process: { pid }, input: { pty } });
+
+    expect(await ended(terminal)).to.include({ exitCode: 4 });
+    expect(JSON.stringify(printed(terminal).pty)).to.contain('30 100');
+  });
+
+  it('ends a process at the time of its start, and of a connection that alone', async () => {
+    const brief = await shell('echo up; exec sleep 100', {}, { 'connect-timeout-ms': '1500' });
+    const pid = await started(brief);
+    expect(await brief.end()).to.have.nested.property('error.code', 'deadline_exceeded');
+    await eventually(async () => !(await pids()).includes(pid), 'it was killed');
+
+    const long = await started(await shell('exec sleep 100'));
+    const look = await open('Connect', { process: { pid: long } }, { 'connect-timeout-ms': '500' });
+    expect(await look.end()).to.have.nested.property('error.code', 'deadline_exceeded');
+    expect(await pids()).to.include(long);
+    await ask('SendSignal', { process: { pid: long }, signal: 9 });
+  });
+
+  it('says that it is alive while it is silent', async () => {
+    const body = { process: { cmd: 'cat' } };
+    const silent = await open('Start', body, { 'keepalive-ping-interval': '1' });
+    const pid = await started(silent);
+    await silent.until((message) => 'keepalive' in eventOf(message));
+    await ask('CloseStdin', { process: { pid } });
+    expect(await ended(silent)).to.include({ status: 'exit status 0' });
+  });
+
+  it('refuses by a code and the name of what is wrong, in a last frame', async () => {
+    for (const [body, code, words, headers] of [
+      [{ process: { cmd: 'pwd', cwd: '/no/such' } }, 'invalid_argument', 'cwd'],
+      [{ process: { cmd: '' } }, 'invalid_argument', 'process.cmd'],
+      [{ process: { cmd: 'a\0b' } }, 'invalid_argument', 'command'],
+      [{ process: { cmd: 'id' }, tag: 'x'.repeat(129) }, 'invalid_argument', 'tag'],
+      [{ process: { cmd: 'id' }, pty: { size: { cols: 0, rows: 1 } } }, 'invalid_argument', 'cols'],
+      [{ process: { cmd: 'id', envs: { 'a=b': '' } } }, 'invalid_argument', 'env'],
+      [
+        { process: { cmd: 'id' } },
+        'invalid_argument',
+        'root',
+        { authorization: `Basic ${Buffer.from('root:').toString('base64')}` },
+      ],
+    ] as const) {
+      const stream = await open('Start', body, headers);
+      const error = (await stream.end())['error'] as Json;
+      expect([stream.answer.statusCode, error['code']], words).to.deep.equal([200, code]);
+      expect(error['message']).to.contain(words);
+      expect(stream.messages).to.deep.equal([]);
+    }
+  });
+
+  it('knows no process of another number, and no call that it does not serve', async () => {
+    const process = { pid: 4_000_000_000 };
+    const unknown = await open('Connect', { process });
+    expect((await unknown.end())['error']).to.include({ code: 'not_found' });
+    for (const [method, body, expected] of [
+      ['SendInput', { process, input: { stdin: '' } }, [404, 'not_found']],
+      ['SendSignal', { process, signal: 'SIGNAL_SIGTERM' }, [404, 'not_found']],
+      ['SendSignal', { process }, [400, 'invalid_argument']],
+      ['SendSignal', { signal: 'SIGNAL_SIGTERM' }, [400, 'invalid_argument']],
+      ['Update', { process, pty: { size: { cols: 1, rows: 1 } } }, [404, 'not_found']],
+      ['CloseStdin', {}, [400, 'invalid_argument']],
+    ] as const)
+      expect(refusal(await ask(method, body)), method).to.deep.equal(expected);
+    const input = await open('StreamInput', {});
+    expect((await input.end())['error']).to.include({ code: 'unimplemented' });
+  });
+
+  it('is taken down as the requests of the API that it stands for', async () => {
+    served().audited.length = 0;
+    await (await shell('true')).end();
+    await (await open('Start', {})).end();
+    await ask('List', {});
+
+    const [good, bad, ...rest] = served().audited;
+    expect(good).to.include({ operation: 'startProcess', status: 200 });
+    expect(bad).to.include({ operation: 'startProcess', errorCode: 'INVALID_ARGUMENT' });
+    expect(rest).to.deep.equal([]);
+  });
+});
+
+const eventOf = (message: Json): Event => message['event'] as Event;
+
+const refusal = ({ status, json }: RpcAnswer): readonly unknown[] => [status, json['code']];
+
+const printed = (stream: RpcStream) => {
+  const all = { stdout: '', stderr: '', pty: '' };
+  for (const kind of ['stdout', 'stderr', 'pty'] as const) {
+    const pieces = stream.messages.map((message) => eventOf(message).data?.[kind] ?? '');
+    all[kind] = String(Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))));
+  }
+  return all;
+};
