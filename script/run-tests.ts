@@ -3,9 +3,9 @@
  * each), or the test files that are named; with `--nodes` what stands on Node's own modules
  * on the other Nodes too; with `kubernetes` alone the suites that need a control plane,
  * with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no
- * checks run with them. Two suites run beside each other, unless `--in-turn` is given: one of real
- * daemons, which mostly waits, and another; with `--daemons` or `--others` one of these two lanes
- * runs alone. `--list` prints what would run, and runs nothing. The last line printed is `N passed,
+ * checks run with them. Three suites run beside each other, unless `--in-turn` is given: one of real
+ * daemons that are measured and killed, one that does little but wait, and another; with
+ * `--daemons`, `--waiting` or `--others` one of these lanes runs alone. `--list` prints what would run, and runs nothing. The last line printed is `N passed,
  * N failed, N skipped`. Ends with 0, or with 10 after a failure; any other code means that it
  * crashed itself.
  *
@@ -91,17 +91,24 @@ interface Started {
   readonly session: number;
 }
 
-/** The suites that start daemons, also on the default ports, and wait for facts of theirs. */
-const OF_DAEMONS = new Set(['e2e']);
+/** Which lane a suite is of; all that are not named are of the others. */
+const LANE_OF: Readonly<Record<string, string>> = {
+  // starts daemons, also on the default ports, and waits for facts of theirs
+  e2e: '--daemons',
+  // waits for what takes minutes
+  alerts: '--waiting',
+};
+const LANES = ['--daemons', '--waiting', '--others'] as const;
 /**
- * What of e2e asks one daemon, and neither measures nor kills it, or mostly waits: suites of the
- * other lane, which run last.
+ * What of e2e asks one daemon, and neither measures nor kills it, or mostly waits: suites of their
+ * own, which run last.
  */
 const CALM_SUITES: readonly { readonly name: string; readonly files: string }[] = [
   { name: 'contract', files: join('e2e', 'contract-') },
+  { name: 'api', files: join('e2e', 'api.') },
   { name: 'alerts', files: join('e2e', 'alert-drills') },
 ];
-const FLAGS = new Set(['--nodes', '--in-turn', '--daemons', '--others', '--list']);
+const FLAGS: ReadonlySet<string> = new Set(['--nodes', '--in-turn', '--list', ...LANES]);
 
 /**
  * Suites that run in turn, with a folder of their own for what they leave behind. Those of one that
@@ -146,7 +153,8 @@ const main = async (args: readonly string[]): Promise<number> => {
         )
       : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
   if (args.includes('--list')) return list(suites);
-  const buildOnly = kubernetes !== undefined || args.includes('--daemons');
+  const buildOnly =
+    kubernetes !== undefined || args.includes('--daemons') || args.includes('--waiting');
   const checks = CHECKS.filter(
     ({ name }) => files.length === 0 && (!buildOnly || name === 'build'),
   );
@@ -155,7 +163,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     const of =
       args.includes('--in-turn') || files.length > 0
         ? [chosen]
-        : [chosen.filter(isOfDaemons), chosen.filter((suite) => !isOfDaemons(suite))];
+        : LANES.map((lane) => chosen.filter((suite) => laneOf(suite) === lane));
     const lanes = of
       .filter(({ length }) => length > 0)
       .map((own, n): Lane => ({ suites: own, folder: join(folder, String(n)), quiet: n > 0 }));
@@ -217,12 +225,11 @@ const suitesOf = (folder: string): readonly Suite[] => {
   return [...suites].map(([name, own]) => ({ name, files: own }));
 };
 
-const isOfDaemons = ({ name }: Suite): boolean => OF_DAEMONS.has(name);
+const laneOf = ({ name }: Suite): string => LANE_OF[name] ?? '--others';
 
-/** Whether it is of the lane that the arguments ask for; both lanes without such an argument. */
+/** Whether it is of the lane that the arguments ask for; all lanes without such an argument. */
 const isOfLane = (suite: Suite, args: readonly string[]): boolean =>
-  !(args.includes('--daemons') && !isOfDaemons(suite)) &&
-  !(args.includes('--others') && isOfDaemons(suite));
+  !LANES.some((lane) => args.includes(lane)) || args.includes(laneOf(suite));
 
 const list = (suites: readonly Suite[]): number => {
   for (const { name, files } of suites) console.log(`${name}: ${files.length} files`);

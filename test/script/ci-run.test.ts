@@ -34,10 +34,11 @@ describe('.ci/run', () => {
     kubernetes: string,
     realNode: string,
     daemons = "echo '0 passed, 0 failed, 0 skipped'",
+    waiting = "echo '0 passed, 0 failed, 0 skipped'",
   ): { readonly code: number | null; readonly lines: readonly string[] } => {
     program(
       'script/test',
-      `case $* in '--others --nodes') ${nodes} ;; --daemons) ${daemons} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
+      `case $* in '--others --nodes') ${nodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
     );
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
@@ -92,6 +93,7 @@ describe('.ci/run', () => {
       "echo three; echo '1 passed, 0 failed, 0 skipped'",
       "echo four; echo '0 passed, 0 failed, 1 skipped'",
       "echo five; echo '3 passed, 0 failed, 0 skipped'",
+      "echo six; echo '4 passed, 0 failed, 0 skipped'",
     );
 
     expect(lines).to.include.members([
@@ -100,20 +102,22 @@ describe('.ci/run', () => {
       'kubernetes| three',
       'real-node| four',
       'daemons| five',
+      'waiting| six',
     ]);
-    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(4);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '5 passed, 0 failed, 1 skipped']);
+    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(5);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '9 passed, 0 failed, 1 skipped']);
   });
 
-  it('runs daemons and kubernetes in turn beside the rest, and the real node after them', () => {
+  it('runs daemons and kubernetes in turn beside what waits and the rest, and the real node after them', () => {
     const alone = (name: string): string =>
       `mkdir busy || echo '${name} was not alone'; echo '${name} ran'; rmdir busy; touch ${name}; echo '1 passed, 0 failed, 0 skipped'`;
-    // The rest ends only when the lane beside it has come to its end.
+    // The others end only when the lane beside them has come to its end.
     const { code, lines } = outputOf(
       "until [ -e cluster ]; do sleep 0.1; done; echo 'rest ran'; echo '1 passed, 0 failed, 0 skipped'",
       alone('cluster'),
       alone('node'),
       alone('daemons'),
+      "until [ -e cluster ]; do sleep 0.1; done; echo '1 passed, 0 failed, 0 skipped'",
     );
 
     expect(lines.filter((line) => /ran$|alone$/.test(line))).to.deep.equal([
@@ -122,7 +126,7 @@ describe('.ci/run', () => {
       'others| rest ran',
       'real-node| node ran',
     ]);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '4 passed, 0 failed, 0 skipped']);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '5 passed, 0 failed, 0 skipped']);
   });
 
   it('does not let a part of one lane that fails end the other', () => {
