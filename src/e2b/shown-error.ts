@@ -8,15 +8,12 @@ export interface ShownError {
 }
 
 /** Returns what a client of the compatible API is told in place of an answer of the REST API. */
-export const shownError = ({ status, headers, body }: ErrorAnswer): ShownError => {
+export const shownError = ({ status: given, headers, body }: ErrorAnswer): ShownError => {
   const { 'WWW-Authenticate': _ofTheOtherPort, ...rest } = headers;
-  const isKeyMissing = body.errorCode === 'API_KEY_REQUIRED';
-  return {
-    status,
-    headers: rest,
-    body: {
-      code: status,
-      message: isKeyMissing ? 'an API key is required: the header X-API-KEY' : body.error,
-    },
-  };
+  const { errorCode, error } = body;
+  // They take 409 for a pause that there is already.
+  const status = errorCode === 'SANDBOX_NOT_RUNNING' ? 404 : given;
+  const message =
+    errorCode === 'API_KEY_REQUIRED' ? 'an API key is required: the header X-API-KEY' : error;
+  return { status, headers: rest, body: { code: status, message } };
 };

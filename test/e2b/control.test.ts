@@ -4,6 +4,11 @@ import { rejection } from '../support/harness/rejection.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 import { SDKS, type SdkOptions } from './a-sdk.ts';
 
+interface Pausing {
+  betaPause(id: string, options: SdkOptions): Promise<boolean>;
+  pause(id: string, options: SdkOptions): Promise<boolean>;
+}
+
 for (const [version, Sandbox] of SDKS)
   describe(`the control API, by e2b ${version}`, () => {
     let api: CompatibleApi;
@@ -50,6 +55,67 @@ for (const [version, Sandbox] of SDKS)
       const sandbox = await Sandbox.create('base', options);
 
       expect(sandbox.getHost(3_000)).to.equal(`3000-${sandbox.sandboxId}.${new URL(api.url).host}`);
+      await sandbox.kill();
+    });
+
+    it('moves the end of a sandbox either way, and on alone by a connection', async () => {
+      const sandbox = await Sandbox.create('base', { ...options, timeoutMs: 60_000 });
+      const secondsLeft = async (): Promise<number> => {
+        const { endAt } = await Sandbox.getInfo(sandbox.sandboxId, options);
+        return (endAt.getTime() - api.operations.clock.now()) / 1_000;
+      };
+
+      await sandbox.setTimeout(30_000);
+      expect(await secondsLeft()).to.equal(30);
+      await Sandbox.setTimeout(sandbox.sandboxId, 3_600_000, options);
+      expect(await secondsLeft()).to.equal(3_600);
+      const again = await Sandbox.connect(sandbox.sandboxId, { ...options, timeoutMs: 10_000 });
+      expect(again.sandboxId).to.equal(sandbox.sandboxId);
+      expect(await secondsLeft()).to.equal(3_600);
+      await Sandbox.connect(sandbox.sandboxId, { ...options, timeoutMs: 7_200_000 });
+      expect(await secondsLeft()).to.equal(7_200);
+      expect(await again.isRunning()).to.equal(true);
+      await sandbox.kill();
+      expect((await rejection(Sandbox.connect(sandbox.sandboxId, options))).name).to.match(
+        /NotFoundError$/,
+      );
+    });
+
+    it('lists sandboxes by their metadata, page by page', async () => {
+      const made: string[] = [];
+      for (const job of ['1', '2', '3'])
+        made.push(
+          (await Sandbox.create('base', { ...options, metadata: { 'a b': `=&%${version}`, job } }))
+            .sandboxId,
+        );
+      const pages = Sandbox.list({
+        ...options,
+        limit: 2,
+        query: { metadata: { 'a b': `=&%${version}` }, state: ['running'] },
+      });
+
+      const seen: string[][] = [];
+      while (pages.hasNext) seen.push((await pages.nextItems()).map(({ sandboxId }) => sandboxId));
+
+      expect(seen.map(({ length }) => length)).to.deep.equal([2, 1]);
+      expect(seen.flat()).to.have.members(made);
+      for (const id of made) await Sandbox.kill(id, options);
+    });
+
+    it('pauses a sandbox once, and has it go on by a connection', async () => {
+      const sandbox = await Sandbox.create('base', options);
+      const pause = (): Promise<unknown> =>
+        'betaPause' in Sandbox
+          ? (Sandbox as unknown as Pausing).betaPause(sandbox.sandboxId, options)
+          : (Sandbox as unknown as Pausing).pause(sandbox.sandboxId, options);
+
+      expect(await pause()).to.equal(true);
+      expect((await sandbox.getInfo()).state).to.equal('paused');
+      expect(await sandbox.isRunning()).to.equal(false);
+      expect(await pause()).to.equal(false);
+      await Sandbox.connect(sandbox.sandboxId, options);
+      expect((await sandbox.getInfo()).state).to.equal('running');
+      expect(await sandbox.isRunning()).to.equal(true);
       await sandbox.kill();
     });
 

@@ -48,10 +48,7 @@ export const createSandbox = async (
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
   };
-  const name = localName('pool', terms.templates.get(templateID) ?? templateID, {
-    clusterId: terms.clusterId,
-    field: 'templateID',
-  });
+  const name = poolNameOf(templateID, terms);
   const sandbox = await operations
     .claimSandbox(caller, { ...request, poolName: name }, signal)
     .catch(async (error: unknown) => {
@@ -63,6 +60,13 @@ export const createSandbox = async (
   await operations.deleteSandbox(caller, sandbox.id);
   throw signal.reason;
 };
+
+/** Returns the pool or env that a template stands for. Refuses another cluster's, and images. */
+export const poolNameOf = (
+  template: string,
+  { templates, clusterId }: Pick<CreateTerms, 'templates' | 'clusterId'>,
+): string =>
+  localName('pool', templates.get(template) ?? template, { clusterId, field: 'templateID' });
 
 /** Lets pass what old versions send unasked, and what means nothing. */
 const refuseWhatCanNotBe = (body: NewSandboxBody): void => {

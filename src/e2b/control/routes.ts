@@ -1,11 +1,24 @@
 import { created, ok, route, secret, type Answer, type Route } from '../../http/router/route.ts';
-import { sandboxNotFound } from '../../model/refusals.ts';
+import { featureDisabled, Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
-import type { SandboxView } from '../../operations/views.ts';
-import { createSandbox, type CreateTerms } from './create-sandbox.ts';
-import { presentDetail, presentSandbox, type ShowTerms } from './presenter.ts';
-import { NewSandbox, SandboxDetail, SandboxPath, ShownSandbox } from './schema.ts';
+import { createSandbox, poolNameOf, type CreateTerms } from './create-sandbox.ts';
+import { listRunning } from './list-sandboxes.ts';
+import { presentDetail, presentListed, presentSandbox, type ShowTerms } from './presenter.ts';
+import { requireLive } from './require-live.ts';
+import {
+  Connection,
+  ListedSandbox,
+  ListQuery,
+  NewSandbox,
+  NewTimeout,
+  Pause,
+  SandboxDetail,
+  SandboxPath,
+  ShownSandbox,
+  tokenOf,
+} from './schema.ts';
+import { z } from 'zod';
 
 export interface ControlDeps {
   readonly operations: Operations;
@@ -15,8 +28,9 @@ export interface ControlDeps {
   };
 }
 
-/** Seconds that a sandbox lives where its creation does not say, by the version of the path. */
+/** Seconds that a sandbox lives where nothing is said, by the version of the path. */
 const LIFETIME = { v1: 15, v2: 300 };
+const CONNECTED_SECONDS = 300;
 
 /**
  * The control API. Each row is named by the operation that it comes to: so the policy, the audit
@@ -25,6 +39,61 @@ const LIFETIME = { v1: 15, v2: 300 };
 export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
   creation(deps, '/sandboxes', LIFETIME.v1),
   creation(deps, '/v2/sandboxes', LIFETIME.v2),
+  list(deps),
+  ...looks(deps),
+  ...changes(deps),
+  connection(deps, '/sandboxes/{sandboxId}/connect'),
+  connection(deps, '/v2/sandboxes/{sandboxId}/connect'),
+];
+
+const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Route =>
+  route({
+    operationId: 'claimSandbox',
+    spells: { operationId: 'claimSandbox', path: '/sandboxes' },
+    method: 'POST',
+    path,
+    access: 'tenant',
+    summary: 'Claim an idle instance of a pool',
+    body: NewSandbox,
+    answers: { 201: ShownSandbox },
+    refusals: ['POOL_NOT_FOUND', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
+    opensItself: true,
+    pendingOutcome: (mark) => deps.operations.pendingClaim(mark),
+    waits: () => deps.terms.waitMs > 0,
+    handle: async ({ caller, body, opening, step, signal, base }) => {
+      const sandbox = await createSandbox(deps, caller, {
+        body,
+        lifetimeSeconds,
+        more: { ...(opening ? { opening } : {}), ...(step ? { step } : {}) },
+        signal: signal(),
+      });
+      return secret(created(presentSandbox(sandbox, showTerms(deps, caller, base()))));
+    },
+  });
+
+const list = ({ operations, terms }: ControlDeps): Route =>
+  route({
+    operationId: 'listSandboxes',
+    spells: { operationId: 'listSandboxes', path: '/sandboxes' },
+    method: 'GET',
+    path: '/v2/sandboxes',
+    access: 'tenant',
+    summary: 'List running sandboxes, newest first',
+    query: ListQuery,
+    answers: { 200: z.array(ListedSandbox) },
+    refusals: ['CLUSTER_NOT_FOUND'],
+    handle: async ({ caller, query }) => {
+      const { template } = query;
+      const pool = template === undefined ? {} : { poolName: poolNameOf(template, terms) };
+      const { items, next } = await listRunning(operations, caller, { ...query, ...pool });
+      return {
+        ...ok(items.map(presentListed)),
+        headers: next ? { 'x-next-token': tokenOf(next) } : {},
+      };
+    },
+  });
+
+const looks = (deps: ControlDeps): readonly Route[] => [
   route({
     operationId: 'getSandbox',
     method: 'GET',
@@ -35,10 +104,30 @@ export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
     answers: { 200: SandboxDetail },
     refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params, base }) => {
-      const view = await requireLive(deps, caller, params.sandboxId);
+      const view = await requireLive(deps.operations, caller, params.sandboxId);
       return secret(ok(presentDetail(view, showTerms(deps, caller, base()))));
     },
   }),
+  route({
+    operationId: 'getSandbox',
+    spells: { operationId: 'getSandbox', path: '/sandboxes/{sandboxId}' },
+    method: 'GET',
+    path: '/sandboxes/{sandboxId}/metrics',
+    access: 'tenant',
+    summary: 'Tell what a sandbox takes: nothing is measured',
+    params: SandboxPath,
+    answers: { 200: z.array(z.object({})) },
+    refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      await requireLive(deps.operations, caller, params.sandboxId);
+      return ok([]);
+    },
+  }),
+];
+
+const DONE: Answer = { status: 204, body: {} };
+
+const changes = ({ operations }: ControlDeps): readonly Route[] => [
   route({
     operationId: 'deleteSandbox',
     method: 'DELETE',
@@ -46,53 +135,96 @@ export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
     access: 'tenant',
     summary: 'End a sandbox',
     params: SandboxPath,
-    answers: { 204: SandboxDetail },
+    answers: { 204: z.object({}) },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     repeatable: true,
     handle: async ({ caller, params }) => {
-      await requireLive(deps, caller, params.sandboxId);
-      await deps.operations.deleteSandbox(caller, params.sandboxId);
+      await requireLive(operations, caller, params.sandboxId);
+      await operations.deleteSandbox(caller, params.sandboxId);
+      return DONE;
+    },
+  }),
+  route({
+    operationId: 'setIdleTimeout',
+    spells: {
+      operationId: 'setIdleTimeout',
+      method: 'PUT',
+      path: '/sandboxes/{sandboxId}/idle-timeout',
+    },
+    method: 'POST',
+    path: '/sandboxes/{sandboxId}/timeout',
+    access: 'tenant',
+    summary: 'Set when a sandbox ends',
+    params: SandboxPath,
+    body: NewTimeout,
+    answers: { 204: z.object({}) },
+    refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    repeatable: true,
+    handle: async ({ caller, params, body }) => {
+      await operations.setSandboxEnd(caller, params.sandboxId, {
+        lifetimeMs: body.timeout * 1_000,
+        extend: false,
+      });
+      return DONE;
+    },
+  }),
+  route({
+    operationId: 'setSandboxState',
+    spells: STATE,
+    method: 'POST',
+    path: '/sandboxes/{sandboxId}/pause',
+    access: 'tenant',
+    summary: 'Pause a sandbox',
+    params: SandboxPath,
+    body: Pause,
+    answers: { 204: z.object({}) },
+    refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    repeatable: true,
+    handle: async ({ caller, params, body }) => {
+      refuseWithoutMemory(body);
+      const { paused } = await requireLive(operations, caller, params.sandboxId);
+      if (paused) throw new Refusal('CONFLICT', 'the sandbox is paused already');
+      await operations.setSandboxState(caller, params.sandboxId, 'paused');
       return DONE;
     },
   }),
 ];
 
-const DONE: Answer = { status: 204, body: {} };
+const STATE = {
+  operationId: 'setSandboxState',
+  method: 'PUT',
+  path: '/sandboxes/{sandboxId}/state',
+} as const;
 
-const creation = ({ operations, terms }: ControlDeps, path: string, lifetime: number): Route =>
+const connection = (deps: ControlDeps, path: string): Route =>
   route({
-    operationId: 'claimSandbox',
+    operationId: 'setSandboxState',
+    spells: STATE,
     method: 'POST',
     path,
     access: 'tenant',
-    summary: 'Claim an idle instance of a pool',
-    body: NewSandbox,
-    answers: { 201: ShownSandbox },
-    refusals: ['POOL_NOT_FOUND', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    opensItself: true,
-    pendingOutcome: (mark) => operations.pendingClaim(mark),
-    waits: () => terms.waitMs > 0,
-    handle: async ({ caller, body, opening, step, signal, base }) => {
-      const sandbox = await createSandbox({ operations, terms }, caller, {
-        body,
-        lifetimeSeconds: lifetime,
-        more: { ...(opening ? { opening } : {}), ...(step ? { step } : {}) },
-        signal: signal(),
+    summary: 'Have a sandbox go on, and not end too soon',
+    params: SandboxPath,
+    body: Connection,
+    answers: { 200: ShownSandbox, 201: ShownSandbox },
+    refusals: ['SANDBOX_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    repeatable: true,
+    handle: async ({ caller, params: { sandboxId }, body, base }) => {
+      const { operations } = deps;
+      refuseWithoutMemory(body);
+      const { paused } = await requireLive(operations, caller, sandboxId);
+      if (paused) await operations.setSandboxState(caller, sandboxId, 'running');
+      const view = await operations.setSandboxEnd(caller, sandboxId, {
+        lifetimeMs: (body.timeout ?? CONNECTED_SECONDS) * 1_000,
+        extend: true,
       });
-      const shown = showTerms({ operations, terms }, caller, base());
-      return secret(created(presentSandbox(sandbox, shown)));
+      const shown = presentSandbox(view, showTerms(deps, caller, base()));
+      return secret(paused ? created(shown) : ok(shown));
     },
   });
 
-/** One that ends already is as good as gone. */
-const requireLive = async (
-  { operations }: ControlDeps,
-  caller: Caller,
-  sandboxId: string,
-): Promise<SandboxView> => {
-  const view = await operations.getSandbox(caller, sandboxId);
-  if (view.status !== 'Running') throw sandboxNotFound();
-  return view;
+const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void => {
+  if (memory === false) throw featureDisabled('memory', 'pause that keeps files alone');
 };
 
 /** `base`: as the client sees this daemon. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maybe, MAX_REFERENCE, text } from '../../http/resources/common-schema.ts';
+import { maybe, MAX_REFERENCE, queryInteger, text } from '../../http/resources/common-schema.ts';
 import { metadata, variables } from '../../http/resources/sandboxes/claim-schema.ts';
 import type { PathParams } from '../../http/router/route.ts';
 import { bytesOfPairs, MOST_VARIABLE_BYTES } from '../../model/claim-terms.ts';
@@ -8,7 +8,7 @@ import { isInstanceId } from '../../model/identifiers.ts';
 import { sandboxNotFound } from '../../model/refusals.ts';
 
 /** Whole seconds from now. */
-export const timeout = z
+const timeout = z
   .int()
   .min(0)
   .max(MAX_DURATION_MS / 1_000);
@@ -41,6 +41,60 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
   otherwise: sandboxNotFound,
 };
 
+export const NewTimeout = z.object({ timeout });
+
+export const Connection = z.object({ timeout: maybe(timeout), memory: maybe(z.boolean()) });
+
+export const Pause = z.object({ memory: maybe(z.boolean()) });
+
+const STATES = ['running', 'paused'] as const;
+
+/** Pairs of metadata; names and values of the form are encoded once more than others are. */
+const encodedPairs = z.string().transform((form, context) => {
+  try {
+    const pairs = [...new URLSearchParams(form)].map(([key, value]) =>
+      [key, value].map(decodeURIComponent),
+    );
+    const result = metadata.safeParse(Object.fromEntries(pairs));
+    if (result.success) return result.data;
+  } catch {
+    // a malformed escape
+  }
+  context.addIssue('must be pairs of metadata');
+  return z.NEVER;
+});
+
+/** A place in the list: the moment of a claim, its sandbox, and how many came before it. */
+const TOKEN = /^(\d{1,15})\.([0-9a-f-]{36})\.(\d{1,9})$/;
+
+const place = z.string().transform((given, context) => {
+  const [, at, id = '', offset] = TOKEN.exec(Buffer.from(given, 'base64url').toString()) ?? [];
+  if (isInstanceId(id)) return { claimedAt: Number(at), id, offset: Number(offset) };
+  context.addIssue('must be the x-next-token of an earlier answer');
+  return z.NEVER;
+});
+export type Place = z.infer<typeof place>;
+
+/** Writes a place as `nextToken` reads it. */
+export const tokenOf = ({ claimedAt, id, offset }: Place): string =>
+  Buffer.from(`${claimedAt}.${id}.${offset}`).toString('base64url');
+
+export const ListQuery = z.object({
+  metadata: maybe(encodedPairs),
+  state: maybe(
+    z
+      .string()
+      .transform((list) => list.split(','))
+      .pipe(z.array(z.enum(STATES)).min(1)),
+  ),
+  template: maybe(text(MAX_REFERENCE, 1)),
+  startedAfter: maybe(z.iso.datetime({ offset: true }).transform((moment) => Date.parse(moment))),
+  order: maybe(z.enum(['desc'])),
+  limit: queryInteger(1, 100).default(100),
+  nextToken: maybe(place),
+});
+export type ListRequest = z.infer<typeof ListQuery>;
+
 export const ShownSandbox = z.object({
   sandboxID: z.string(),
   templateID: z.string(),
@@ -58,7 +112,7 @@ export const ListedSandbox = z.object({
   envdVersion: z.string(),
   startedAt: z.string(),
   endAt: z.string(),
-  state: z.enum(['running', 'paused']),
+  state: z.enum(STATES),
   cpuCount: z.int(),
   memoryMB: z.int(),
   diskSizeMB: z.int(),

@@ -19,6 +19,7 @@ import { Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
+import { requireLive } from '../control/require-live.ts';
 import { shownError, type ShownError } from '../shown-error.ts';
 import { isForSandbox, SERVICES_PORT } from './address.ts';
 import { admitted, type Admitted } from './admission.ts';
@@ -124,8 +125,8 @@ const serve = async (
   const { sandboxId, caller, by } = sandbox;
   if (!/^\/health(?:[?]|$)/.test(request.url ?? ''))
     return await services(request, response, { sandboxId, caller, by, requestId, signal });
-  const { status, paused = false } = await operations.getSandbox(caller, sandboxId);
-  if (status !== 'Running' || paused) throw sandboxNotFound();
+  const { paused = false } = await requireLive(operations, caller, sandboxId);
+  if (paused) throw sandboxNotFound();
   response.writeHead(204).end();
 };
 

@@ -16,4 +16,4 @@ export interface ApiSurface {
 
 export type ShowError = (
   answer: ErrorAnswer,
-) => Pick<ErrorAnswer, 'headers'> & { readonly body: object };
+) => Pick<ErrorAnswer, 'status' | 'headers'> & { readonly body: object };

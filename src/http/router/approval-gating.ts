@@ -60,7 +60,10 @@ const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Whether any rule may hold requests of the row. */
 export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
   row.comesTo !== undefined ||
-  gate.rulesFor((row.spells ?? row).operationId, row.method).length > 0;
+  gate.rulesFor((row.spells ?? row).operationId, methodOf(row)).length > 0;
+
+/** The method that rules look at: of the row that it comes to. */
+const methodOf = ({ method, spells }: Route): Route['method'] => spells?.method ?? method;
 
 /**
  * Has the policy look at a request, before anything is done: it is free, has a grant, waits for
@@ -75,7 +78,7 @@ export const passOf = async (
   const name = resolvedName(row, arrived.request, caller);
   if (caller.role !== 'admin' && name.namespace !== caller.namespace)
     throw ofAnother(row, arrived.request, caller);
-  const rules = gate.rulesFor(name.operation, row.method);
+  const rules = gate.rulesFor(name.operation, methodOf(row));
   const rule = rules.length === 0 ? undefined : ruleFor(rules, policySubject(row, name, caller));
   if (!rule || rule.verdict === 'allow') return { ...arrived, pass: FREE };
   context.state.isHeld = true;
@@ -163,7 +166,7 @@ const wasRefused = (error: unknown): boolean => {
 
 export const policySubject = (row: Route, name: ResolvedName, caller: Caller): PolicySubject => ({
   operation: name.operation,
-  method: row.method,
+  method: methodOf(row),
   path: name.path,
   namespace: name.namespace,
   role: caller.role,

@@ -45,6 +45,11 @@ export interface RowName {
   readonly path: string;
 }
 
+/** Names a row that another one comes to; without a method it has the other one's. */
+export interface SpelledRow extends RowName {
+  readonly method?: RouteSpec<Access, unknown, unknown, unknown>['method'];
+}
+
 /** An operation that still works and is to go (RFC 9745). */
 export interface Deprecation {
   /** Seconds since the epoch. */
@@ -182,7 +187,7 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** It is never approved for a whole session. */
   readonly onceOnly?: true;
   /** It is this row with its name spelled in another way: rules look at that one. */
-  readonly spells?: RowName;
+  readonly spells?: SpelledRow;
   /** Returns the row that such a body comes to, where that is not this one: rules look at that. */
   readonly comesTo?: (body: B) => RowName | undefined;
   /**

@@ -77,13 +77,13 @@ export const errors =
       else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
       if ((status === 429 || status === 503) && context.state.caller)
         await pace.hold(tenantKey(context.state.caller));
-      const { headers, body } = shown(answer);
+      const told = shown(answer);
       context.state.errorCode = errorCode;
-      context.status = status;
-      context.set(headers);
+      context.status = told.status;
+      context.set(told.headers);
       context.remove('Cache-Control');
       context.set('Content-Type', 'application/json; charset=utf-8');
-      context.body = JSON.stringify(body);
+      context.body = JSON.stringify(told.body);
     }
   };
 

@@ -1,0 +1,281 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
+
+interface Ask {
+  readonly method?: string;
+  readonly key?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: unknown;
+}
+
+interface Told {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+describe('requests to the compatible API', () => {
+  let api: CompatibleApi;
+  before(async () => {
+    api = await aCompatibleApi();
+  });
+  after(() => api.stop());
+
+  /** By the tenant's key, unless another or none (empty) is given. */
+  const ask = async (
+    path: string,
+    { method, key = api.keys.tenant, headers = {}, body }: Ask = {},
+  ): Promise<Told> => {
+    const asked = request(new URL(path, api.url), {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: {
+        ...(key === '' ? {} : { 'X-API-KEY': key }),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+    });
+    asked.end(typeof body === 'string' || body === undefined ? body : JSON.stringify(body));
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    let text = '';
+    for await (const chunk of answer.setEncoding('utf8')) text += String(chunk);
+    return {
+      status: answer.statusCode ?? 0,
+      headers: answer.headers,
+      body: text === '' ? {} : (JSON.parse(text) as Told['body']),
+    };
+  };
+  const created = async (more: object = {}): Promise<Readonly<Record<string, string>>> => {
+    const { status, body } = await ask('/v2/sandboxes', { body: { templateID: 'base', ...more } });
+    expect(status, JSON.stringify(body)).to.equal(201);
+    return body as Record<string, string>;
+  };
+  const end = async (...ids: readonly (string | undefined)[]): Promise<void> => {
+    for (const id of ids) await ask(`/sandboxes/${id}`, { method: 'DELETE' });
+  };
+
+  it('says what is wrong with a body, and names the field', async () => {
+    const wrong: readonly [string, object | string][] = [
+      ['templateID', {}],
+      ['templateID', { templateID: 7 }],
+      ['templateID', { templateID: 'local::base//registry.example/image' }],
+      ['timeout', { templateID: 'base', timeout: -1 }],
+      ['timeout', { templateID: 'base', timeout: 1e15 }],
+      ['timeout', { templateID: 'base', timeout: 1.5 }],
+      ['metadata', { templateID: 'base', metadata: { a: 1 } }],
+      ['envVars', { templateID: 'base', envVars: { '1=': 'x' } }],
+      ['network', { templateID: 'base', network: { denyOut: ['0.0.0.0/0'] } }],
+      ['volumeMounts', { templateID: 'base', volumeMounts: [{ name: 'v', path: '/v' }] }],
+      ['mcp', { templateID: 'base', mcp: { server: {} } }],
+      ['body', '{"templateID":'],
+      ['[0]', '['.repeat(10_000)],
+    ];
+    for (const [field, body] of wrong)
+      for (const path of ['/sandboxes', '/v2/sandboxes']) {
+        const told = await ask(path, { body });
+        expect([told.status, told.body['code']], JSON.stringify(told.body)).to.deep.equal([
+          400, 400,
+        ]);
+        expect(Object.keys(told.body)).to.deep.equal(['code', 'message']);
+        expect(told.body['message']).to.contain(field);
+      }
+    for (const [path, body] of [
+      ['timeout', {}],
+      ['timeout', { timeout: '7' }],
+      ['connect', { timeout: -7 }],
+      ['pause', { memory: 7 }],
+    ] as const) {
+      const { sandboxID } = await created();
+      expect((await ask(`/sandboxes/${sandboxID}/${path}`, { body })).status).to.equal(400);
+      await end(sandboxID);
+    }
+    expect((await ask('/v2/sandboxes?limit=0')).status).to.equal(400);
+    expect((await ask('/v2/sandboxes?nextToken=x')).status).to.equal(400);
+    expect((await ask('/v2/sandboxes?metadata=%2525ff')).status).to.equal(400);
+    expect((await ask('/v2/sandboxes?state=gone')).status).to.equal(400);
+  });
+
+  it('has a template named by its cluster, and knows no other one', async () => {
+    await end((await created({ templateID: 'local::default' })).sandboxID);
+
+    const other = await ask('/sandboxes', { body: { templateID: 'other::default' } });
+    const none = await ask('/sandboxes', { body: { templateID: 'none' } });
+
+    expect([other.status, none.status]).to.deep.equal([404, 404]);
+  });
+
+  it('asks for a key by its own header', async () => {
+    const none = await ask('/v2/sandboxes', { key: '' });
+    const wrong = await ask('/v2/sandboxes', { key: 'e2b_00' });
+    const another = await ask('/v2/sandboxes', {
+      key: '',
+      headers: { 'SERVICE-API-KEY': api.keys.tenant },
+    });
+
+    expect(none).to.deep.include({
+      status: 401,
+      body: { code: 401, message: 'an API key is required: the header X-API-KEY' },
+    });
+    expect([wrong.status, another.status]).to.deep.equal([401, 401]);
+  });
+
+  it('says of what it does not have that it is 501, and of what is nowhere 404', async () => {
+    const { sandboxID } = await created();
+    for (const [method, path] of [
+      ['POST', `/sandboxes/${sandboxID}/fork`],
+      ['POST', `/sandboxes/${sandboxID}/snapshots`],
+      ['PUT', `/sandboxes/${sandboxID}/network`],
+      ['GET', '/snapshots'],
+      ['POST', '/v3/templates'],
+      ['GET', '/volumes'],
+    ] as const) {
+      const { status, body } = await ask(path, { method });
+      expect([path, status, body['code']]).to.deep.equal([path, 501, 501]);
+    }
+    expect((await ask(`/sandboxes/${sandboxID}/metrics?start=1&end=2`)).body).to.deep.equal([]);
+    expect((await ask('/nowhere')).status).to.equal(404);
+    expect((await ask(`/sandboxes/${sandboxID}/pause`, { body: { memory: false } })).status)
+      .to // not 409
+      .equal(501);
+    await end(sandboxID);
+  });
+
+  it('tells when to come again where a pool is empty', async () => {
+    const all = await Promise.all([created(), created(), created(), created()]);
+
+    const { status, headers, body } = await ask('/v2/sandboxes', { body: { templateID: 'base' } });
+
+    expect([status, body['code']]).to.deep.equal([429, 429]);
+    expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
+    await end(...all.map(({ sandboxID }) => sandboxID));
+  });
+
+  it('gives back what was claimed for a client that has left', async () => {
+    const { operations, keys } = api;
+    const before = operations.sandboxes.size;
+    const create = createSandbox(
+      { operations, terms: { clusterId: 'local', templates: new Map(), waitMs: 0 } },
+      operations.authenticate(keys.tenant),
+      {
+        body: { templateID: 'default' },
+        lifetimeSeconds: 9,
+        more: {},
+        signal: AbortSignal.abort(new Error('the client left')),
+      },
+    );
+
+    expect((await rejection(create)).message).to.equal('the client left');
+    const running = [...operations.sandboxes.values()].filter(({ status }) => status === 'Running');
+    expect(running).to.have.length(0);
+    expect(operations.sandboxes.size).to.equal(before + 1);
+  });
+
+  it('makes one sandbox of a request that is repeated under its key', async () => {
+    const twice = [1, 2].map(async () =>
+      ask('/v2/sandboxes', {
+        body: { templateID: 'base' },
+        headers: { 'Idempotency-Key': 'one-and-the-same' },
+      }),
+    );
+
+    const [first, second] = [await twice[0], await twice[1]];
+
+    const good = [first, second].filter((told) => told?.status === 201);
+    expect(good).to.not.have.length(0);
+    expect(new Set(good.map((told) => told?.body['sandboxID'])).size).to.equal(1);
+    await end(String(good[0]?.body['sandboxID']));
+  });
+
+  describe('for a sandbox', () => {
+    let one: Readonly<Record<string, string>>;
+    let other: Readonly<Record<string, string>>;
+    let web: Server;
+    let port: string;
+    before(async () => {
+      [one, other] = [await created(), await created()];
+      web = createServer((asked, answer) => {
+        answer.end(JSON.stringify({ headers: asked.headers, url: asked.url }));
+      }).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      port = String((web.address() as AddressInfo).port);
+    });
+    after(async () => {
+      web.close();
+      await end(one['sandboxID'], other['sandboxID']);
+    });
+
+    const health = async (headers: Ask['headers'] = {}): Promise<number> =>
+      (await ask('/health', { key: '', headers })).status;
+
+    it('takes the token of the very sandbox alone', async () => {
+      const [id = '', token = ''] = [one['sandboxID'], one['envdAccessToken']];
+      const changed = token.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+
+      expect(await health({ 'E2b-Sandbox-Id': id, 'X-Access-Token': token })).to.equal(204);
+      expect(await health({ 'X-Access-Token': token })).to.equal(204);
+      expect(await health({ Host: `49983-${id}.sandbox.test`, 'X-Access-Token': token })).to.equal(
+        204,
+      );
+      for (const given of [
+        undefined,
+        changed,
+        other['envdAccessToken'] ?? '',
+        one['trafficAccessToken'] ?? '',
+        api.keys.tenant,
+        `${token}0`,
+        '',
+      ])
+        expect(
+          await health({
+            'E2b-Sandbox-Id': id,
+            ...(given === undefined ? {} : { 'X-Access-Token': given }),
+          }),
+          given,
+        ).to.equal(401);
+    });
+
+    it('refuses an address that is none, or two', async () => {
+      const [id = '', token = ''] = [one['sandboxID'], one['envdAccessToken']];
+      const twice = `49983-${other['sandboxID']}.sandbox.test`;
+      for (const headers of [
+        { 'E2b-Sandbox-Id': id, Host: twice },
+        { 'E2b-Sandbox-Id': [id, id] },
+        { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '0' },
+        { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '65536' },
+        { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '-1' },
+      ])
+        expect(await health({ ...headers, 'X-Access-Token': token })).to.equal(400);
+      expect((await ask('/files?path=a')).status).to.equal(400);
+    });
+
+    it('leads to its other ports by the token of its traffic, and keeps tokens to itself', async () => {
+      const at = { 'E2b-Sandbox-Id': one['sandboxID'] ?? '', 'E2b-Sandbox-Port': port };
+      const good = await ask('/a?b=1', {
+        headers: { ...at, 'E2B-Traffic-Access-Token': one['trafficAccessToken'] ?? '' },
+      });
+      const byHost = await ask('/', {
+        headers: {
+          Host: `${port}-${one['sandboxID']}.sandbox.test`,
+          'X-Access-Token': one['envdAccessToken'] ?? '',
+        },
+      });
+
+      expect(good.status).to.equal(200);
+      expect(good.body['url']).to.equal('/a?b=1');
+      expect(JSON.stringify([good.body, byHost.body])).to.not.match(/sbt_|spk_|e2b-/);
+      expect(byHost.status).to.equal(200);
+      expect((await ask('/', { headers: at })).status).to.equal(401);
+    });
+
+    it('is told of one that is gone by 502, and of no other thing', async () => {
+      const gone = await created();
+      await end(gone['sandboxID']);
+
+      expect(await health({ 'X-Access-Token': gone['envdAccessToken'] ?? '' })).to.equal(502);
+    });
+  });
+});
