@@ -11,6 +11,76 @@ export interface SdkSandbox {
   getInfo(): Promise<SdkInfo>;
   setTimeout(ms: number): Promise<void>;
   kill(): Promise<unknown>;
+  readonly commands: SdkCommands;
+  readonly files: SdkFiles;
+  readonly pty: SdkPty;
+}
+
+export interface SdkResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface SdkHandle {
+  readonly pid: number;
+  wait(): Promise<SdkResult>;
+  kill(): Promise<boolean>;
+  disconnect(): Promise<void>;
+}
+
+interface RunOptions {
+  readonly cwd?: string;
+  readonly envs?: Readonly<Record<string, string>>;
+  readonly user?: string;
+  readonly timeoutMs?: number;
+  readonly stdin?: boolean;
+  readonly onStdout?: (text: string) => void;
+}
+
+export interface SdkCommands {
+  run(command: string, options?: RunOptions): Promise<SdkResult>;
+  run(command: string, options: RunOptions & { background: true }): Promise<SdkHandle>;
+  connect(pid: number): Promise<SdkHandle>;
+  list(): Promise<readonly { readonly pid: number; readonly cmd: string }[]>;
+  kill(pid: number): Promise<boolean>;
+  sendStdin(pid: number, data: string): Promise<void>;
+  /** Since 2.24. */
+  closeStdin?: (pid: number) => Promise<void>;
+}
+
+export interface SdkPty {
+  create(options: {
+    readonly cols: number;
+    readonly rows: number;
+    readonly onData: (bytes: Uint8Array) => void;
+  }): Promise<SdkHandle>;
+  resize(pid: number, size: { readonly cols: number; readonly rows: number }): Promise<void>;
+  sendInput(pid: number, bytes: Uint8Array): Promise<void>;
+}
+
+export interface SdkEntry {
+  readonly name: string;
+  readonly path: string;
+  readonly type: string;
+  readonly size?: number;
+}
+
+export interface SdkFiles {
+  write(path: string, data: string | Blob | ReadableStream, options?: object): Promise<SdkEntry>;
+  write(files: readonly { readonly path: string; readonly data: string }[]): Promise<SdkEntry[]>;
+  read(path: string, options?: { readonly gzip?: boolean }): Promise<string>;
+  list(path: string, options?: { readonly depth?: number }): Promise<readonly SdkEntry[]>;
+  exists(path: string): Promise<boolean>;
+  makeDir(path: string): Promise<boolean>;
+  rename(from: string, to: string): Promise<SdkEntry>;
+  remove(path: string): Promise<void>;
+  getInfo(path: string): Promise<SdkEntry>;
+  watchDir(
+    path: string,
+    onEvent: (event: { readonly type: string; readonly name: string }) => void,
+    options?: { readonly recursive?: boolean },
+  ): Promise<{ stop(): Promise<void> }>;
 }
 
 export interface SdkInfo {
