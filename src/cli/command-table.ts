@@ -136,9 +136,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'clusters',
-    summary: 'Lists the clusters there are',
-    load: async ({ serviceAction }) =>
-      (await import('./commands/catalogue.ts')).clustersLeaf(serviceAction),
+    summary: 'Lists the clusters there are, and has others join',
+    load: async (actions) => (await import('./commands/clusters.ts')).clustersGroup(actions),
   },
   {
     name: 'features',

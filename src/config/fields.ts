@@ -92,6 +92,21 @@ export const issuer = z.string('must be text').refine((value) => {
   );
 }, 'must be an https:// URL without query and fragment, http:// on loopback alone');
 
+/** Plain WebSocket would let anybody on the way read and change what passes. */
+export const managerUrl = z.string('must be text').refine((value) => {
+  const url = parseUrl(value);
+  return (
+    url !== undefined &&
+    url.username === '' &&
+    url.password === '' &&
+    url.pathname === '/' &&
+    url.search === '' &&
+    url.hash === '' &&
+    (url.protocol === 'wss:' ||
+      (url.protocol === 'ws:' && /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname)))
+  );
+}, 'must be wss:// URLs without a path, ws:// on loopback alone');
+
 export const redisUrl = z.string().refine((value) => {
   const url = parseUrl(value);
   return (

@@ -13,6 +13,7 @@ import {
   volumeDirectory,
   whole,
 } from './fields.ts';
+import { fleetSettings } from './fleet-settings.ts';
 import {
   approvalsSettings,
   tracingSettings,
@@ -98,6 +99,12 @@ export const ConfigSchema = z
       'Least level that is logged; auto is warn on a terminal, else info.',
     ),
     clusterId: label('Name of this cluster in paths and in a fleet.'),
+    role: choice(
+      ['worker', 'manager'],
+      'A worker answers for itself, and for the managers that it names, if any; a manager for ' +
+        'other clusters too. A manager needs assembly: embedded.',
+    ),
+    fleet: fleetSettings,
     namespacePattern: z
       .string('must be text')
       .refine(
@@ -281,8 +288,14 @@ export const ConfigSchema = z
       template: label('Its template.'),
     }),
   })
-  .superRefine(({ assembly, secretsDir, redis }, context) => {
+  .superRefine(({ assembly, secretsDir, redis, role }, context) => {
     if (assembly === 'embedded') return;
+    if (role === 'manager')
+      context.addIssue({
+        code: 'custom',
+        path: ['role'],
+        message: 'must be worker where assembly is kubernetes',
+      });
     const needed = `must be set where assembly is ${assembly}`;
     if (secretsDir === undefined)
       context.addIssue({ code: 'custom', path: ['secretsDir'], message: needed });

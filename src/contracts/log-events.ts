@@ -33,6 +33,7 @@ export const LOG_EVENTS = {
   'channels-not-followed': "the other replicas' messages can not be followed",
   'claims-not-read': 'claims of a request could not be read',
   'client-gone': 'client gone',
+  'cluster-linked': 'a cluster is linked',
   'command-not-ended': 'a command in the Pod could not be ended for sure',
   'compatible-api-not-served':
     'the compatible API is not served: another program has its port; compatibleApi.listen names ' +
@@ -83,6 +84,8 @@ export const LOG_EVENTS = {
   'lease-listener-failed': 'whoever hears of leases threw',
   'lease-lost': 'this replica no longer holds the lease of a shard',
   'lease-round-failed': 'leases could not be renewed',
+  'link-cut': 'the link to a cluster is cut',
+  'link-refused': 'a link was refused',
   'log-launcher-failed': 'the launcher that keeps logs failed',
   'log-launcher-not-started': 'the launcher that keeps logs can not be started',
   'log-level-changed': 'log level changed',
@@ -91,6 +94,8 @@ export const LOG_EVENTS = {
   'machine-clock-set':
     "the machine's clock was set: the daemon's goes on as it was; to take over the " +
     "machine's, stop the daemon and remove this file",
+  'manager-linked': 'linked to a manager',
+  'manager-not-linked': 'no link to a manager',
   'member-moved': 'member moved',
   'member-not-served': 'a member could not be served',
   'metrics-listener-failed': 'the listener of the metrics failed',

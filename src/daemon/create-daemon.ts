@@ -11,6 +11,7 @@ import { openApprovals, type ApprovalsOfDaemon } from './approvals.ts';
 import { openConsole } from './console.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
+import { openFleet } from './fleet/fleet.ts';
 import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
 import { participantsOf } from './participants.ts';
 import { policyOf } from './policy.ts';
@@ -132,12 +133,13 @@ export const createDaemon = async (
   });
   const life = { replica, started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });
+  const fleet = openFleet(config, { parts, log });
   const operations = operationsOf(config, log, {
     parts,
     tls,
     audit,
     life,
-    mirrors: { apiKeys, quotaLimits, templates, types },
+    mirrors: { apiKeys, quotaLimits, templates, types, fleet: fleet.operations },
     supervisor,
     events,
     envs,
@@ -155,7 +157,7 @@ export const createDaemon = async (
     clock,
   });
   const listeners = openListeners(config, {
-    ...{ operations, clock, approvals, people },
+    ...{ operations, clock, approvals, people, fleet },
     watchers: { log, metrics, tracer, traceScope: parts.traceScope, audit },
     tls: tls?.identity,
     compatibleGiven: process.given?.has('compatibleApi') ?? false,
@@ -163,7 +165,7 @@ export const createDaemon = async (
   const control = new ControlServer({
     dataDir: config.dataDir,
     backup: parts.backup,
-    commands: people?.commands,
+    commands: { ...people?.commands, ...fleet.commands },
     log,
     audit,
   });
@@ -210,11 +212,13 @@ export const createDaemon = async (
       if (firstStart && parts.makesDefaultPool)
         await makeDefaultEnv({ config, pools: supervisor.pools.index, operations });
       await parts.ensureFirstKeys(apiKeys);
+      await fleet.start();
       await control.start();
       const { host, port, compatibleAddress } = await listeners.start();
       tls?.start(clock, (identity) => {
         listeners.renew(identity);
       });
+      fleet.link(listeners.accept);
       life.started = true;
       const protocol = config.tls.certFile === undefined ? 'http' : 'https';
       const address = `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -232,6 +236,7 @@ export const createDaemon = async (
     stop: async () => {
       life.stopping = true;
       tls?.stop();
+      fleet.stop();
       renewal.stop();
       envs.stop();
       approvals.stop();

@@ -9,6 +9,7 @@ import type { LevelledLog } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { ApprovalsOfDaemon } from './approvals.ts';
 import type { EnvParts } from './envs.ts';
+import type { FleetOperationParts } from './fleet/fleet.ts';
 import { inspectedKinds } from './inspection.ts';
 import type { TlsFiles } from '../http/server/tls-files.ts';
 import { namespaceOf } from './namespaces.ts';
@@ -91,6 +92,7 @@ export interface RecordMirrors {
   readonly quotaLimits: QuotaLimits;
   readonly templates: TemplateCatalog;
   readonly types: InstanceTypes;
+  readonly fleet: FleetOperationParts;
 }
 
 /** Makes every operation of the daemon from its parts. */
@@ -102,7 +104,7 @@ export const operationsOf = (
     tls,
     audit,
     life,
-    mirrors: { apiKeys, quotaLimits, templates, types },
+    mirrors: { apiKeys, quotaLimits, templates, types, fleet },
     supervisor,
     events,
     envs,
@@ -123,6 +125,7 @@ export const operationsOf = (
     maxLifetimeMs: config.keys.maxLifetime,
     creation: config.keys.creation,
   };
+  const tokenKeys = fleet.callers?.besides(apiKeys) ?? apiKeys;
   const pendingRequests = new PendingRequests();
   const claimEnv = new ClaimEnv(pepper);
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
@@ -180,11 +183,15 @@ export const operationsOf = (
     sandboxEvents: sandboxEvents({ ...common, history, events }),
     poolEvents: poolEvents({ ...common, events }),
     followEvents: followEvents({ events }),
-    createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
+    createExecToken: createExecToken({
+      ...common,
+      apiKeys: tokenKeys,
+      clusterId: config.clusterId,
+    }),
     openTerminal: openTerminal({
       ...common,
       claimEnv,
-      apiKeys,
+      apiKeys: tokenKeys,
       clusterId: config.clusterId,
       mostOfTenant: config.limits.terminalsOfTenant,
     }),
@@ -221,6 +228,7 @@ export const operationsOf = (
       driver,
       clock,
       clusterId: config.clusterId,
+      listOthers: fleet.listOthers,
       hasConsole: config.console.mode === 'on',
       holdsRequests: config.approvals.rules.length > 0,
       servesCompatibleApi: config.compatibleApi.listen !== 'none',

@@ -104,7 +104,8 @@ export interface ClusterView {
   readonly clusterId: string;
   readonly isLocal: boolean;
   readonly status: 'Connected' | 'Disconnected';
-  readonly lastHeartbeat: number;
+  /** Undefined: it was not heard of since the daemon started. */
+  readonly lastHeartbeat: number | undefined;
 }
 
 export interface SandboxStatistics {

@@ -26,6 +26,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   identity: ['contracts', 'model', 'lib'],
   audit: ['contracts'],
   webhooks: ['contracts', 'model', 'lib'],
+  fleet: ['contracts', 'model', 'lib'],
   config: ['model', 'lib'],
   process: ['contracts', 'model', 'lib'],
   cli: [

@@ -38,7 +38,7 @@ const COMMANDS = [
   ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['templates', name]),
   ['instance-types'],
   ['volumes'],
-  ['clusters'],
+  ...['list', 'join-token'].map((name) => ['clusters', name]),
   ['features'],
   ['stats'],
 ];

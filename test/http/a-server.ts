@@ -32,6 +32,7 @@ export interface TestServer {
   readonly anyone: HttpClient;
   readonly leave: () => void;
   readonly renew: HttpServer['renew'];
+  readonly accept: HttpServer['accept'];
   readonly stop: (graceMs?: number) => Promise<void>;
 }
 
@@ -45,6 +46,7 @@ export const aServer = async ({
   audit,
   clusterId = 'local',
   sunset,
+  fleet,
   answers = new AnswerBudget({
     metrics: silentMetrics,
     mostBytes: 256 * 1024 * 1024,
@@ -83,7 +85,7 @@ export const aServer = async ({
     operations,
     clock: operations.clock,
     watchers: { log: givenLog ?? recording(log), metrics, tracer, traceScope, audit },
-    terms: { clusterId, sunset },
+    terms: { clusterId, sunset, ...(fleet ? { fleet } : {}) },
     limits: {
       answers,
       ...(limits ? { bounds: limits } : {}),
@@ -119,6 +121,9 @@ export const aServer = async ({
     },
     renew: (tls) => {
       http.renew(tls);
+    },
+    accept: (connection) => {
+      http.accept(connection);
     },
     stop: async (graceMs = 1_000) => {
       for (const client of Object.values(clients)) client.close();

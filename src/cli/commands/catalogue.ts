@@ -3,13 +3,7 @@ import type { ServiceAction } from '../action.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
-import {
-  clusterTable,
-  featureTable,
-  instanceTypeTable,
-  statisticsTable,
-  volumeTable,
-} from '../show/rows.ts';
+import { featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../show/rows.ts';
 
 /** Show what a deployment offers, a command a list. */
 export const instanceTypesLeaf = (action: ServiceAction): Command =>
@@ -39,18 +33,6 @@ export const volumesLeaf = (action: ServiceAction): Command =>
     action(async (api, context, _operands, options: OutputOptions) => {
       const list = await api.listVolumes();
       await show(context, options, { value: list, text: (wide) => volumeTable(list.items, wide) });
-    }),
-  );
-
-export const clustersLeaf = (action: ServiceAction): Command =>
-  asked({
-    usage: 'clusters',
-    summary: 'Lists the clusters there are.',
-    examples: ['sandpool clusters'],
-  }).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
-      const list = await api.listClusters();
-      await show(context, options, { value: list, text: (wide) => clusterTable(list.items, wide) });
     }),
   );
 

@@ -13,6 +13,7 @@ import type { Operations } from '../../operations/operations.ts';
 import type { ApprovalsOfDaemon } from '../approvals.ts';
 import { openCompatibleApi } from './compatible-api.ts';
 import type { ConsoleParts } from '../console.ts';
+import type { FleetParts } from '../fleet/fleet.ts';
 import { answerBudget, framesOf, httpDate } from './http-terms.ts';
 
 export interface ListenerParts {
@@ -21,12 +22,13 @@ export interface ListenerParts {
   readonly watchers: Omit<RequestWatchers, 'audit'> & { readonly audit: AuditTrail | undefined };
   readonly approvals: ApprovalsOfDaemon;
   readonly people: ConsoleParts | undefined;
+  readonly fleet: Pick<FleetParts, 'clients' | 'gateway' | 'terms'>;
   readonly tls: TlsIdentity | undefined;
   /** Whether the address of the compatible API was asked for, and is no mere default. */
   readonly compatibleGiven: boolean;
 }
 
-export interface Listeners extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
+export interface Listeners extends Pick<HttpServer, 'accept' | 'leave' | 'renew' | 'stop'> {
   /** Resolves once requests are answered, with where. */
   start(): Promise<{
     readonly host: string;
@@ -40,17 +42,19 @@ export interface Listeners extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> 
  */
 export const openListeners = (
   config: Config,
-  { operations, clock, watchers, approvals, people, tls, compatibleGiven }: ListenerParts,
+  { operations, clock, watchers, approvals, people, fleet, tls, compatibleGiven }: ListenerParts,
 ): Listeners => {
   const { log, metrics, audit } = watchers;
   const { clusterId } = config;
-  const clients = clientsOf({
-    operations,
-    clock,
-    log,
-    trustedProxies: config.trustedProxies,
-    hasConsole: config.console.mode !== 'off',
-  });
+  const clients = fleet.clients(
+    clientsOf({
+      operations,
+      clock,
+      log,
+      trustedProxies: config.trustedProxies,
+      hasConsole: config.console.mode !== 'off',
+    }),
+  );
   const keyRates = new KeyRates(config.keys.requestsPerSecond);
   const limits = {
     answers: answerBudget(config, metrics),
@@ -73,13 +77,17 @@ export const openListeners = (
     allowedOrigins: config.terminal.allowedOrigins,
     frames: framesOf(config.terminal),
   });
-  const gateway = createGateway({ operations, clients, log, clock, metrics, audit, clusterId });
+  const gateway = fleet.gateway({
+    gateway: createGateway({ operations, clients, log, clock, metrics, audit, clusterId }),
+    terminals,
+    clients,
+    clock,
+  });
   const http = createHttpServer({
     ...served,
-    terms: { clusterId, sunset: httpDate(config.deprecation.sunset) },
+    terms: { clusterId, sunset: httpDate(config.deprecation.sunset), ...fleet.terms },
     gateway,
-    upgrade: (request, socket, head) =>
-      (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head),
+    upgrade: gateway.upgrade,
     people: { gating, console: people && { people: people.access, url: people.url } },
   });
   const compatibleApi = openCompatibleApi(config, {
@@ -94,6 +102,7 @@ export const openListeners = (
       const bound = await http.start(config.listen);
       return { ...bound, compatibleAddress: await compatibleApi.start() };
     },
+    accept: http.accept,
     renew: (identity) => {
       http.renew(identity);
       compatibleApi.renew(identity);

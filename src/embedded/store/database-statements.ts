@@ -159,6 +159,16 @@ export const STATEMENTS = {
     `UPDATE approvals SET revision = ${NEXT_REVISION}, body = ? WHERE id = ? AND revision ` +
     '= ? RETURNING revision',
   'approvals.remove': 'DELETE FROM approvals WHERE id = ? AND revision = ? RETURNING revision',
+  'clusters.list': 'SELECT revision, body FROM clusters ORDER BY cluster_id',
+  'clusters.get': 'SELECT revision, body FROM clusters WHERE cluster_id = ?',
+  'clusters.create':
+    `INSERT INTO clusters (cluster_id, revision, body) VALUES (?, ${NEXT_REVISION}, ?) ON ` +
+    'CONFLICT DO NOTHING RETURNING revision',
+  'clusters.update':
+    `UPDATE clusters SET revision = ${NEXT_REVISION}, body = ? WHERE cluster_id = ? AND revision ` +
+    '= ? RETURNING revision',
+  'clusters.remove':
+    'DELETE FROM clusters WHERE cluster_id = ? AND revision = ? RETURNING revision',
   'quotas.list': 'SELECT revision, body FROM user_quotas ORDER BY tenant',
   'quotas.get': 'SELECT revision, body FROM user_quotas WHERE tenant = ?',
   'quotas.create':

@@ -7,6 +7,7 @@ import {
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Revision } from '../../model/identifiers.ts';
+import type { ClusterRecord } from '../../model/fleet/cluster.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Database } from './database.ts';
 import { revisionNumber } from './sqlite-instance-records.ts';
@@ -66,6 +67,17 @@ export const sqliteRecordStore = (database: Database, log: Log): RecordStore => 
   }),
 });
 
+/** The worker clusters that a manager knows, in SQLite. */
+export const sqliteClusters = (database: Database, log: Log): Records<ClusterRecord> =>
+  recordsOf({
+    database,
+    log,
+    kind: 'clusters',
+    keyOf: ({ clusterId }) => clusterId,
+    uniqueOf: () => [],
+    namedBy: (key) => [key],
+  });
+
 const namespaceAndName = (key: string): readonly string[] => [
   key.slice(0, key.indexOf('/')),
   key.slice(key.indexOf('/') + 1),
@@ -75,7 +87,7 @@ interface Kind<T extends { readonly revision: Revision }> {
   readonly database: Database;
   readonly log: Log;
   /** Its table, by the name that its statements have. */
-  readonly kind: 'templates' | 'pools' | 'envs' | 'apiKeys' | 'approvals' | 'quotas';
+  readonly kind: 'templates' | 'pools' | 'envs' | 'apiKeys' | 'approvals' | 'quotas' | 'clusters';
   /** The key by which a record is found to be changed. */
   readonly keyOf: (record: Omit<T, 'revision'>) => string;
   /** The parts of a record that together must be unique too. */

@@ -1,3 +1,4 @@
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { fileNotFound, noSpace, rangeNotSatisfiable } from '../../model/file-refusals.ts';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -22,7 +23,6 @@ import {
   invalidToken,
   logsGone,
   memberNotFound,
-  noWorkerConnected,
   poolAlreadyExists,
   poolBeingDeleted,
   poolNotOwned,
@@ -323,7 +323,8 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: errorAnswer(new Error('unexpected'), EXAMPLE_REQUEST_ID).body,
   },
   CLUSTER_UNAVAILABLE: {
-    example: said(noWorkerConnected()),
+    detail: z.object({ clusterID: z.string() }).optional(),
+    example: said(clusterUnavailable('w1', 'is not connected; try again')),
   },
   UNAVAILABLE: {
     detail: z.object(ofClaimFile).optional(),

@@ -18,7 +18,7 @@ export const errorCodesOf = (
   if (row.access !== 'open' || row.sessions)
     codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
   if (row.access !== 'open') for (const code of OF_HELD) codes.add(code);
-  if (row.params?.names) codes.add('CLUSTER_NOT_FOUND');
+  if (row.params?.names) codes.add('CLUSTER_NOT_FOUND').add('CLUSTER_UNAVAILABLE');
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
   if (row.body || row.method === 'POST')
     codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');

@@ -302,14 +302,14 @@ Exactly those that \`overrides.volumes\` may name: on one machine the directorie
 persistent volume claims of the caller's namespace. There is deliberately no parameter: the key
 says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,000.`,
   getFeatureGates: 'They do not change while the daemon runs.',
-  listClusters: 'A daemon that belongs to no fleet knows itself alone.',
+  listClusters: 'A daemon that manages no fleet knows itself alone.',
   getSandboxStatistics: `
 Live sandboxes and instances by their status, and as \`Completed\` those finished that are still
 kept (\`history.retention\`). Counts that are kept as things happen: nothing is searched.`,
   deleteApiKeyByFullName: 'The same key by the same name, without an escape.',
   promoteApiKey: `
 Worker clusters are told over their links to the manager, and the key must not be global already.
-This version has no such links: for a key that exists the answer is 503 \`CLUSTER_UNAVAILABLE\`.
+This version does not promote keys: for a key that exists the answer is 503 \`CLUSTER_UNAVAILABLE\`.
 The name is as in \`DELETE /admin/api-keys/{name}\`.`,
   promoteApiKeyByFullName: 'The same key by the same name, without an escape.',
 };

@@ -87,6 +87,9 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
     total: z.int().describe('How many there are in all, exactly.'),
     limit: z.int().describe('As asked.'),
     offset: z.int().describe('As asked.'),
+    incomplete: maybe(z.literal(true)).describe(
+      'Some clusters of a fleet did not answer; a Warning names them.',
+    ),
   });
 
 /** Labels and annotations: data, never interpreted. */

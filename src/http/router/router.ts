@@ -10,6 +10,7 @@ import { entityTag, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
 import { mayBeHeld, passOf, type GatingDeps } from './approval-gating.ts';
 import { answerMarked, carryOut, type CarryOutDeps } from './marked-answer.ts';
+import type { WrittenAnswer } from './idempotency.ts';
 import { FREE } from './pass.ts';
 import { localName } from './local-names.ts';
 import { LongAnswer } from '../server/long-answer.ts';
@@ -18,9 +19,18 @@ import { giveStream, StreamedAnswer } from '../server/streamed-answer.ts';
 import { streamedBody, thenLinger } from './streamed-body.ts';
 import { NoFields } from '../resources/common-schema.ts';
 import { mapParametersOf, readQuery } from './query.ts';
+import {
+  answerAway,
+  shownOwn,
+  wayByPath,
+  wayByPool,
+  type FleetDeps,
+} from '../fleet/fleet-router.ts';
+import { isMerged, mergedList } from '../fleet/merged-list.ts';
+import { givePassed, PassedBody } from '../fleet/passed-answer.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
-import type { AnyRequest, Deprecation, Route } from './route.ts';
+import type { Answer, AnyRequest, Deprecation, Route } from './route.ts';
 import { stillAsks, whoAsks, type SessionFinder } from './who-asks.ts';
 import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
 import type { CostlyRequest } from '../limits/costly-turns.ts';
@@ -46,6 +56,8 @@ export interface ApiTerms {
   readonly sunset: string | undefined;
   /** Absent: it is the REST API, with its pages. */
   readonly surface?: ApiSurface;
+  /** Passes on what is on other clusters; absent: there are none. */
+  readonly fleet?: FleetDeps;
 }
 
 /**
@@ -100,9 +112,11 @@ const answerRow = async (
   if (caller) deps.limits.keyRates.count(caller, context.req);
   const mayBegin = caller && deps.limits.loopTurns.take(tenantKey(caller), context.req);
   if (mayBegin) await mayBegin;
-  const params = row.params
-    ? paramsOf(row.params, context.params, deps.terms.clusterId)
-    : undefined;
+  const { fleet } = deps.terms;
+  const byPath = fleet && caller && wayByPath(fleet, row, context.params);
+  const params = byPath
+    ? context.params // for the cluster to check
+    : row.params && paramsOf(row.params, context.params, deps.terms.clusterId);
   const query = row.query
     ? check(row.query, readQuery(context.querystring, row.queryMaps))
     : undefined;
@@ -147,6 +161,11 @@ const answerRow = async (
           readStream: () => readWhole(context.req, context.res, deps.limits.arriving),
         })
       : { pass: FREE, request: arrived };
+  const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query));
+  if (fleet && away) {
+    const passed = { way: away, caller, row, context, request, bytes };
+    return giveAway(context, await pass.use(() => answerAway(fleet, passed)), request);
+  }
   const given =
     row.method === 'POST' && row.idempotencyKey !== 'ignored'
       ? context.req.headers['idempotency-key']
@@ -155,11 +174,11 @@ const answerRow = async (
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });
     context.state.answered = marked.text;
-    return give(context, marked, request.room);
+    return give(context, { ...marked, text: shownText(row, deps, request, marked) }, request.room);
   }
   const answer = row.bodyAs
     ? await thenLinger(context, () => pass.use(() => carryOut(row, deps, request)))
-    : await pass.use(() => carryOut(row, deps, request));
+    : await pass.use(() => carryOutInFleet(row, deps, context, request));
   work?.working();
   context.state.answered = answer.body;
   if (answer.body instanceof EventStream)
@@ -171,9 +190,45 @@ const answerRow = async (
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body, request.room);
   if (answer.body instanceof LongAnswer && answer.body.isLong)
     return givePieces(context, { ...answer, body: answer.body }, deps.limits.unread);
-  const text = JSON.stringify(answer.body);
+  const text = JSON.stringify(shownOwn(fleet, row, request, answer.body));
   give(context, { status: answer.status, headers: answer.headers, text }, request.room);
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
+};
+
+/** A list of the manager's is one over all clusters. */
+const carryOutInFleet = (
+  row: ServedRoute,
+  deps: RouterDeps,
+  context: Context,
+  request: AnyRequest,
+): Promise<Answer> | Answer =>
+  deps.terms.fleet && request.caller && isMerged(row)
+    ? mergedList(deps.terms.fleet, {
+        caller: request.caller,
+        context,
+        request,
+        own: (query) => carryOut(row, deps, { ...request, query }),
+      })
+    : carryOut(row, deps, request);
+
+/** A kept answer is kept without a cluster, as what other replicas answer. */
+const shownText = (
+  row: ServedRoute,
+  { terms: { fleet } }: RouterDeps,
+  request: AnyRequest,
+  { status, text }: WrittenAnswer,
+): string =>
+  fleet && status < 400
+    ? JSON.stringify(shownOwn(fleet, row, request, JSON.parse(text) as object))
+    : text;
+
+/** Gives what another cluster answered. */
+const giveAway = (context: Context, answer: Answer, { room }: AnyRequest): void => {
+  if (answer.body instanceof PassedBody)
+    return givePassed(context, { ...answer, body: answer.body });
+  context.state.answered = answer.body;
+  const { status, headers } = answer;
+  give(context, { status, headers, text: JSON.stringify(answer.body) }, room);
 };
 
 const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };

@@ -93,6 +93,8 @@ export interface HttpServer {
     readonly host: string;
     readonly port: number;
   }): Promise<{ readonly host: string; readonly port: number }>;
+  /** Serves a connection that did not come to the listener. */
+  readonly accept: (connection: Duplex) => void;
   /**
    * Serves further connections with another certificate, where it speaks TLS. Throws where it is
    * none.
@@ -192,6 +194,9 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   return {
     server,
     start: (listen) => startListening(server, listen),
+    accept: (connection) => {
+      server.emit(readyEvent(deps.tls), connection);
+    },
     renew: (tls) => {
       renewIdentity(server, tls);
     },

@@ -6,7 +6,6 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { invalidToken, sandboxNotRunning } from '../../model/refusals.ts';
 import { tooManyTerminals } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import type { ClaimEnv } from '../claims/claim-env.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal } from './sandbox-operations.ts';
@@ -20,7 +19,17 @@ export interface TerminalDeps {
   readonly coordination: Coordination;
   readonly clock: Clock;
   readonly clusterId: string;
-  readonly apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>;
+  readonly apiKeys: TokenKeys;
+}
+
+/** The owner of a key, as far as terminals go by it. */
+type KeyOwner = Pick<ApiKeyRecord, 'keyId' | 'namespace' | 'team' | 'user' | 'role'>;
+
+/** Says whose the keys are that tokens were issued to; see ApiKeyMirror. */
+export interface TokenKeys {
+  readonly good: (keyId: string) => Promise<KeyOwner | undefined>;
+  readonly find: (keyId: string) => KeyOwner | undefined;
+  readonly followEnd: (keyId: string, ended: () => void) => () => void;
 }
 
 /** Opens terminals, which have the variables of their sandbox's claim. */
@@ -143,7 +152,7 @@ const opened = (
   };
 };
 
-const callerOf = (key: ApiKeyRecord | undefined): Caller | undefined =>
+const callerOf = (key: KeyOwner | undefined): Caller | undefined =>
   key && {
     namespace: key.namespace,
     team: key.team,

@@ -3,6 +3,7 @@ import type { InstanceTypes } from '../../contracts/instance-types.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
 import type { Operations } from '../operations.ts';
+import type { ClusterView } from '../views.ts';
 
 export interface CatalogueDeps {
   readonly instanceTypes: InstanceTypes;
@@ -10,6 +11,8 @@ export interface CatalogueDeps {
   readonly driver: Pick<SandboxDriver, 'files' | 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
+  /** Lists the other clusters of a manager's fleet; absent: it manages none. */
+  readonly listOthers?: (() => readonly ClusterView[]) | undefined;
   /** People log in to the console. */
   readonly hasConsole: boolean;
   /** The policy has rules. */
@@ -28,6 +31,7 @@ export const catalogue = ({
   driver,
   clock,
   clusterId,
+  listOthers,
   hasConsole,
   holdsRequests,
   servesCompatibleApi,
@@ -43,7 +47,7 @@ export const catalogue = ({
     approvals: holdsRequests,
     envs: true,
     autoscaling: true,
-    multiCluster: false,
+    multiCluster: listOthers !== undefined,
     terminal: true,
     exec: true,
     files: driver.files.provided,
@@ -56,5 +60,6 @@ export const catalogue = ({
   }),
   listClusters: () => [
     { clusterId, isLocal: true, status: 'Connected', lastHeartbeat: clock.now() },
+    ...(listOthers?.() ?? []),
   ],
 });

@@ -51,7 +51,7 @@ export const presentCluster = ({
   clusterID: clusterId,
   isLocal,
   status,
-  lastHeartbeat: timestampOf(lastHeartbeat),
+  ...(lastHeartbeat === undefined ? {} : { lastHeartbeat: timestampOf(lastHeartbeat) }),
 });
 
 export const presentStatistics = ({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
-import { timestamp } from '../common-schema.ts';
+import { maybe, timestamp } from '../common-schema.ts';
 
 const quantities = z
   .record(z.string(), z.string())
@@ -61,7 +61,9 @@ const Cluster = z
     clusterID: z.string().describe("As it stands before a sandbox's id or a pool's name."),
     isLocal: z.boolean().describe('Whether it is the one that answers.'),
     status: z.enum(['Connected', 'Disconnected']),
-    lastHeartbeat: timestamp,
+    lastHeartbeat: maybe(timestamp).describe(
+      'When it was heard of last; left out where it was not since the daemon started.',
+    ),
   })
   .meta({ id: 'Cluster' });
 export const ClusterList = listOf(Cluster).meta({ id: 'ClusterList' });

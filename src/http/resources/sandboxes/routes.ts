@@ -34,6 +34,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     refusals: [
       'POOL_NOT_FOUND',
       'CLUSTER_NOT_FOUND',
+      'CLUSTER_UNAVAILABLE',
       'POOL_NOT_OWNED',
       'CONFLICT',
       'POOL_EXHAUSTED',
@@ -97,7 +98,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     summary: 'List sandboxes, newest claim first',
     query: SandboxListQuery,
     answers: { 200: SandboxPage },
-    refusals: ['ADMIN_REQUIRED', 'CLUSTER_NOT_FOUND'],
+    refusals: ['ADMIN_REQUIRED', 'CLUSTER_NOT_FOUND', 'CLUSTER_UNAVAILABLE'],
     handle: async ({ caller, query, localPool }) => {
       const { limit, offset, poolName, ...rest } = query;
       const filter = {

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import type { Actions } from '../action.ts';
+import { addConnectionOptions, dataDirOf } from '../connection.ts';
+import { print } from '../context.ts';
+import { commandDaemon } from '../control.ts';
+import { group, leaf } from '../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import { clusterTable } from '../show/rows.ts';
+
+/** `clusters list|join-token`; without a word it lists. */
+export const clustersGroup = ({ action, serviceAction }: Actions): Command =>
+  group('clusters', 'Lists the clusters there are, and has others join', [
+    joinTokenLeaf(action),
+  ]).addCommand(listLeaf(serviceAction), { isDefault: true });
+
+const listLeaf = (action: Actions['serviceAction']): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'list',
+        summary: 'Lists the clusters there are, and whether they are connected.',
+        examples: ['sandpool clusters', 'sandpool clusters list -o json'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, _operands, options: OutputOptions) => {
+      const list = await api.listClusters();
+      await show(context, options, { value: list, text: (wide) => clusterTable(list.items, wide) });
+    }),
+  );
+
+const joinTokenLeaf = (action: Actions['action']): Command =>
+  leaf({
+    usage: 'join-token <clusterID>',
+    summary:
+      'Prints a token by which a cluster joins the running local manager, once and within an ' +
+      'hour. Made anew, the one before it is worth nothing.',
+    examples: ['sandpool clusters join-token west > join.token'],
+  })
+    .option('--data-dir <dir>', 'data folder of the manager [SANDPOOL_DATA_DIR]')
+    .action(
+      action(1, async (context, [clusterID], options: { readonly dataDir?: string }) => {
+        const dataDir = await dataDirOf(options, context.env);
+        const { token } = await commandDaemon(dataDir, '/clusters/join-token', { clusterID });
+        await print(context.stdout, `${String(token)}\n`);
+        return 0;
+      }),
+    );

@@ -1,0 +1,48 @@
+import type { Duplex } from 'node:stream';
+import type { Caller } from '../../model/tenant.ts';
+
+/** Describes a worker cluster as its manager sees it. */
+export interface LinkedCluster {
+  readonly clusterId: string;
+  readonly isConnected: boolean;
+  /** When it was heard of last, in ms; undefined: not since the manager started. */
+  readonly lastHeartbeat: number | undefined;
+}
+
+/** Names the one request that a signed identity is good for. */
+export interface RoutedRequest {
+  readonly method: string;
+  /** Path and query as they are sent. */
+  readonly target: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+/**
+ * The way to one worker cluster, as long as its link stands. Deliberately absent: any word about
+ * what is sent; the worker's own HTTP server answers it.
+ */
+export interface ClusterRoute {
+  readonly clusterId: string;
+  /** Tells this link from the one before it and after it. */
+  readonly linkId: string;
+  /**
+   * Opens a connection to the worker's HTTP server. It passes no more than is read at its other
+   * end, and ends with the link. Where the worker takes none, it is destroyed.
+   */
+  readonly dial: () => Duplex;
+  /** Signs who asks; good once, for this request, on this link, for some seconds. */
+  readonly identify: (caller: Caller, request: RoutedRequest) => string;
+  /**
+   * Finds out whether the other end still answers, within 2 s; where it does not, the link is cut
+   * and all that goes over it fails. May be called for each request: one look at a time is taken.
+   */
+  readonly probe: () => void;
+}
+
+/** The worker clusters of a manager. */
+export interface FleetLinks {
+  /** Every cluster that has joined or was invited, by its id in order. */
+  list(): readonly LinkedCluster[];
+  /** Undefined where no link to it stands. */
+  find(clusterId: string): ClusterRoute | undefined;
+}

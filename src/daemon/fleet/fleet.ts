@@ -1,0 +1,187 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import type { Config } from '../../config/config.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { ControlCommands } from '../../control/control-server.ts';
+import { ClusterRegistry } from '../../fleet/cluster-registry.ts';
+import { fleetKeyOf, newFleetKey, type FleetKey } from '../../fleet/fleet-keys.ts';
+import { ManagerLinks } from '../../fleet/manager-links.ts';
+import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
+import { WorkerLinks } from '../../fleet/worker-links.ts';
+import { fleetGateway, type FleetGatewayDeps } from '../../http/fleet/fleet-gateway.ts';
+import type { FleetDeps } from '../../http/fleet/fleet-router.ts';
+import { linkedClients, type CheckIdentity } from '../../http/fleet/linked-clients.ts';
+import { Passing } from '../../http/fleet/pass-on.ts';
+import type { Gateway } from '../../http/gateway/gateway.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import type { ApiTerms } from '../../http/router/router.ts';
+import { errorAnswer } from '../../http/router/error-table.ts';
+import { writePrivate } from '../../lib/private-file.ts';
+import { Refusal } from '../../model/refusals.ts';
+import { fleetOperations, type FleetOperations } from '../../operations/fleet/fleet-operations.ts';
+import { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
+import type { Assembly } from '../assembly.ts';
+
+interface Given {
+  readonly parts: Pick<Assembly, 'clock' | 'clusters'>;
+  readonly log: Log;
+}
+
+/** Makes a daemon a manager of other clusters, a worker of managers, or neither. */
+export interface FleetParts {
+  readonly operations: FleetOperationParts;
+  readonly clients: (clients: Clients) => Clients;
+  /** For the HTTP server; without `fleet` where there are no other clusters. */
+  readonly terms: Pick<ApiTerms, 'fleet'>;
+  /** Has what is on other clusters go there. */
+  readonly gateway: (own: OwnWays) => Gateway;
+  readonly commands: ControlCommands;
+  readonly start: () => Promise<void>;
+  /** Once requests are answered: what comes over a link is given to `accept`. */
+  readonly link: (accept: (connection: Duplex) => void) => void;
+  readonly stop: () => void;
+}
+
+/** The ways to what is on the daemon's own cluster. */
+interface OwnWays extends Pick<FleetGatewayDeps, 'gateway' | 'clients' | 'clock'> {
+  readonly terminals: Pick<Gateway, 'upgrade'>;
+}
+
+export interface FleetOperationParts {
+  readonly callers: LinkedCallers | undefined;
+  readonly listOthers: FleetOperations['listOthers'] | undefined;
+}
+
+export const openFleet = (config: Config, given: Given): FleetParts => {
+  const manager = openManager(config, given);
+  const worker = openWorker(config, given);
+  return {
+    operations: { callers: worker?.callers, listOthers: manager?.http.fleet.listOthers },
+    clients: (clients) => worker?.clients(clients) ?? clients,
+    terms: manager ? { fleet: manager.http } : {},
+    gateway: ({ gateway, terminals, ...rest }) => {
+      const upgrade: Gateway['upgrade'] = (request, socket, head) =>
+        (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
+      if (!manager) return { ...gateway, upgrade };
+      const passed = fleetGateway({ ...rest, gateway, upgrade, ...manager.http });
+      return {
+        ...passed,
+        upgrade: (request, socket, head) => {
+          const { links } = manager;
+          (links.takes(request) ? links : passed).upgrade(request, socket, head);
+        },
+      };
+    },
+    commands: manager ? clusterCommands(manager.registry) : {},
+    start: async () => await manager?.registry.start(),
+    link: (accept) => worker?.start(accept),
+    stop: () => {
+      worker?.stop();
+      manager?.http.passing.stop();
+      manager?.links.stop();
+    },
+  };
+};
+
+interface ManagerParts {
+  readonly http: FleetDeps;
+  readonly links: ManagerLinks;
+  readonly registry: ClusterRegistry;
+}
+
+const openManager = (
+  { role, clusterId, dataDir }: Config,
+  { parts: { clock, clusters }, log }: Given,
+): ManagerParts | undefined => {
+  if (role !== 'manager') return undefined;
+  if (!clusters) throw new Error('a manager needs assembly: embedded');
+  const key = managerKey(join(dataDir, 'fleet', 'manager.json'));
+  const registry = new ClusterRegistry({
+    clusters,
+    clock,
+    ownClusterId: clusterId,
+    managerKey: key.publicKey,
+  });
+  const links = new ManagerLinks({ registry, key, clock, log });
+  return {
+    http: { fleet: fleetOperations(links, clusterId), passing: new Passing(clock) },
+    links,
+    registry,
+  };
+};
+
+interface WorkerParts {
+  readonly callers: LinkedCallers;
+  readonly clients: (clients: Clients) => Clients;
+  readonly start: (accept: (connection: Duplex) => void) => void;
+  readonly stop: () => void;
+}
+
+/** Has managers pass requests on to this cluster; undefined where there are none. */
+const openWorker = (
+  { fleet, clusterId, dataDir }: Config,
+  { parts: { clock }, log }: Given,
+): WorkerParts | undefined => {
+  if (fleet.managers.length === 0) return undefined;
+  const { joinTokenFile } = fleet;
+  const credentials = new WorkerCredentials(
+    dataDir,
+    joinTokenFile === undefined ? undefined : readFileSync(joinTokenFile, 'utf8').trim(),
+  );
+  const callers = new LinkedCallers();
+  const checks = new WeakMap<Duplex, CheckIdentity>();
+  let links: WorkerLinks | undefined;
+  return {
+    callers,
+    clients: (clients) =>
+      linkedClients({
+        clients,
+        checkOf: (connection) => checks.get(connection),
+        remember: (caller) => {
+          callers.remember(caller);
+        },
+      }),
+    start: (accept) => {
+      links = new WorkerLinks({
+        clusterId,
+        managers: fleet.managers,
+        credentials,
+        clock,
+        log,
+        serve: (connection, check) => {
+          checks.set(connection, check);
+          accept(connection);
+        },
+      });
+      links.start();
+    },
+    stop: () => links?.stop(),
+  };
+};
+
+/** Serves what the owner of the data folder asks about clusters. */
+const clusterCommands = (registry: ClusterRegistry): ControlCommands => ({
+  '/clusters/join-token': async (body) => {
+    const { clusterID } = (body ?? {}) as { readonly clusterID?: unknown };
+    try {
+      return {
+        status: 200,
+        body: await registry.invite(typeof clusterID === 'string' ? clusterID : ''),
+      };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return errorAnswer(error, '');
+    }
+  },
+});
+
+const managerKey = (file: string): FleetKey => {
+  if (existsSync(file)) {
+    const kept = JSON.parse(readFileSync(file, 'utf8')) as { readonly privateKey: string };
+    return fleetKeyOf(kept.privateKey);
+  }
+  const key = newFleetKey();
+  writePrivate(file, `${JSON.stringify({ privateKey: key.privateKeyPem })}\n`);
+  return key;
+};

@@ -1,0 +1,108 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../contracts/clock.ts';
+import { RecordExists, type Records } from '../contracts/record-store.ts';
+import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import type { ClusterRecord } from '../model/fleet/cluster.ts';
+import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
+import { invalidArgument, Refusal, unavailable } from '../model/refusals.ts';
+import { joinHashOf, newJoinToken } from './fleet-keys.ts';
+
+export const JOIN_TOKEN_MS = 3_600_000;
+/** The most worker clusters of one fleet. */
+const MOST_CLUSTERS = 1_000;
+
+export interface ClusterRegistryDeps {
+  readonly clusters: Records<ClusterRecord>;
+  readonly clock: Clock;
+  /** The manager's own, which no worker may have. */
+  readonly ownClusterId: string;
+  readonly managerKey: string;
+}
+
+/** Who may link: each worker cluster with the key that it joined with. */
+export class ClusterRegistry {
+  readonly #deps: ClusterRegistryDeps;
+  readonly #byId = new Map<string, ClusterRecord>();
+
+  constructor(deps: ClusterRegistryDeps) {
+    this.#deps = deps;
+  }
+
+  async start(): Promise<void> {
+    await this.#deps.clusters.watch(({ kind, record }) => {
+      if (kind === 'put') this.#byId.set(record.clusterId, record);
+      else this.#byId.delete(record.clusterId);
+    });
+  }
+
+  /** By id, in order. */
+  list(): readonly ClusterRecord[] {
+    return [...this.#byId.values()].sort((a, b) => (a.clusterId < b.clusterId ? -1 : 1));
+  }
+
+  has(clusterId: string): boolean {
+    return this.#byId.has(clusterId);
+  }
+
+  /**
+   * Makes a token that joins this cluster once, within an hour; the one before it is worth nothing
+   * any more. A cluster that has joined already keeps its key until the token is used. Durable when
+   * it resolves.
+   */
+  async invite(clusterId: string): Promise<{ readonly token: string; readonly endsAt: number }> {
+    const { clusters, clock, ownClusterId, managerKey } = this.#deps;
+    if (!isDnsLabel(clusterId)) throw invalidArgument('clusterID', DNS_LABEL_FORM);
+    if (clusterId === ownClusterId)
+      throw invalidArgument('clusterID', "is the manager's own; a worker needs another");
+    const { text: token } = newJoinToken(managerKey);
+    const endsAt = clock.now() + JOIN_TOKEN_MS;
+    const terms = { joinHash: joinHashOf(token), joinEndsAt: endsAt };
+    const known = this.#byId.get(clusterId);
+    if (!known && this.#byId.size >= MOST_CLUSTERS)
+      throw new Refusal('CONFLICT', `there are ${MOST_CLUSTERS} clusters, which is the most`);
+    try {
+      if (known) await clusters.update({ ...known, ...terms });
+      else await clusters.create({ clusterId, ...terms });
+    } catch (error) {
+      if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
+      throw unavailable('somebody else changes this cluster; try again');
+    }
+    return { token, endsAt };
+  }
+
+  /**
+   * Says whether who has proved to have this key is the cluster: by the key itself, or by a token,
+   * which is used up. Resolves with the reason where not.
+   */
+  async admit({ clusterId, publicKey, joinToken }: Candidate): Promise<string | undefined> {
+    const record = this.#byId.get(clusterId);
+    if (!record) return UNKNOWN;
+    if (record.publicKey === publicKey) return undefined;
+    if (joinToken === undefined) return UNKNOWN;
+    const { joinHash, joinEndsAt = 0, ...rest } = record;
+    if (joinHash === undefined || !sameHash(joinHash, joinHashOf(joinToken)))
+      return 'the join token is not good for this cluster, or was used already';
+    const now = this.#deps.clock.now();
+    if (joinEndsAt <= now) return 'the join token has ended; make another one';
+    try {
+      // conditional: of two who bring one token, the first joins
+      await this.#deps.clusters.update({ ...rest, publicKey, joinedAt: now });
+    } catch (error) {
+      if (error instanceof RecordConflict) return 'the join token was used already';
+      throw error;
+    }
+    return undefined;
+  }
+}
+
+export interface Candidate {
+  readonly clusterId: string;
+  readonly publicKey: string;
+  readonly joinToken: string | undefined;
+}
+
+/** One answer for a cluster that is not known and one that has another key. */
+const UNKNOWN = 'no cluster with this id and key has joined; a join token is needed';
+
+const sameHash = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

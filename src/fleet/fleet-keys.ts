@@ -1,0 +1,83 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  verify,
+  type KeyObject,
+} from 'node:crypto';
+
+/** A pair of Ed25519 keys, by which a manager or a worker cluster is known. */
+export interface FleetKey {
+  /** SPKI in base64. */
+  readonly publicKey: string;
+  /** PKCS #8 in PEM, for the file that it is kept in. */
+  readonly privateKeyPem: string;
+  readonly sign: (text: string) => string;
+}
+
+export const newFleetKey = (): FleetKey =>
+  fleetKeyOf(
+    generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  );
+
+/** Throws where the text is no key. */
+export const fleetKeyOf = (privateKeyPem: string): FleetKey => {
+  const privateKey = createPrivateKey(privateKeyPem);
+  return {
+    publicKey: createPublicKey(privateKey)
+      .export({ type: 'spki', format: 'der' })
+      .toString('base64'),
+    privateKeyPem,
+    sign: (text) => sign(null, Buffer.from(text), privateKey).toString('base64url'),
+  };
+};
+
+/** Takes an Ed25519 key apart once, for many signatures; undefined where the text is none. */
+export const signatureCheck = (
+  publicKey: string,
+): ((text: string, signature: string) => boolean) | undefined => {
+  let key: KeyObject;
+  try {
+    key = createPublicKey({
+      key: Buffer.from(publicKey, 'base64'),
+      format: 'der',
+      type: 'spki',
+    });
+  } catch {
+    return undefined;
+  }
+  if (key.asymmetricKeyType !== 'ed25519') return undefined;
+  return (text, signature) =>
+    verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
+};
+
+export const newNonce = (): string => randomBytes(18).toString('base64url');
+
+/** Names a manager's key in a join token, so that a worker knows its manager from the first. */
+export const fingerprintOf = (publicKey: string): string =>
+  createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('base64url');
+
+const JOIN_TOKEN = /^spj_([A-Za-z0-9_-]{32})\.([A-Za-z0-9_-]{43})$/;
+
+export interface JoinToken {
+  readonly text: string;
+  /** Fingerprint of the key of the manager that made it. */
+  readonly fingerprint: string;
+}
+
+export const newJoinToken = (managerKey: string): JoinToken => {
+  const fingerprint = fingerprintOf(managerKey);
+  return { text: `spj_${randomBytes(24).toString('base64url')}.${fingerprint}`, fingerprint };
+};
+
+/** Undefined where the text is no join token. */
+export const parseJoinToken = (text: string): JoinToken | undefined => {
+  const fingerprint = JOIN_TOKEN.exec(text)?.[2];
+  return fingerprint === undefined ? undefined : { text, fingerprint };
+};
+
+export const joinHashOf = (token: string): string =>
+  createHash('sha256').update(token).digest('hex');

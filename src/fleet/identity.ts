@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { RoutedRequest } from '../contracts/fleet/cluster-links.ts';
+import type { Clock } from '../contracts/clock.ts';
+import { RecentSet } from '../lib/recent-set.ts';
+import type { Caller } from '../model/tenant.ts';
+import type { FleetKey, signatureCheck } from './fleet-keys.ts';
+
+/** An identity is good for so long after it was signed. */
+const LIFETIME_MS = 10_000;
+/** Further than the two ends of a link can disagree about when it began. */
+const EARLY_MS = 10_000;
+/** More than a link carries in the lifetime of an identity. */
+const MOST_SEEN = 200_000;
+const MOST_TEXT = 4_096;
+
+const text = z.string().max(256);
+
+/**
+ * Short names, since it comes with each request. Times are milliseconds since the link began, by
+ * each end's own clock: so clocks may differ by any amount.
+ */
+const Claims = z.object({
+  /** The cluster that it is for. */
+  aud: text,
+  /** The link that it is for. */
+  link: text,
+  /** Its number on this link. */
+  jti: z.int(),
+  at: z.number(),
+  /** Digest of the request that it is for. */
+  req: text,
+  caller: z.object({
+    namespace: text,
+    team: text,
+    user: text,
+    role: z.enum(['user', 'admin']),
+    keyId: text,
+    keyEndsAt: z.number().optional(),
+    gated: z.literal(true).optional(),
+    makers: z.array(text).max(64).optional(),
+  }),
+});
+
+export interface LinkTerms {
+  readonly clusterId: string;
+  readonly linkId: string;
+  readonly clock: Clock;
+}
+
+/** Signs who asks, at the manager. */
+export const identitySigner = (key: FleetKey, { clusterId, linkId, clock }: LinkTerms) => {
+  const began = clock.now();
+  let last = 0;
+  return (caller: Caller, request: RoutedRequest): string => {
+    last += 1;
+    const { namespace, team, user, role, keyId, keyEndsAt, gated, makers } = caller;
+    const claims: z.infer<typeof Claims> = {
+      aud: clusterId,
+      link: linkId,
+      jti: last,
+      at: clock.now() - began,
+      req: digestOf(request),
+      caller: {
+        namespace,
+        team,
+        user,
+        role,
+        keyId,
+        ...(keyEndsAt === undefined ? {} : { keyEndsAt }),
+        ...(gated ? { gated } : {}),
+        ...(makers ? { makers: [...makers] } : {}),
+      },
+    };
+    const signed = Buffer.from(JSON.stringify(claims)).toString('base64url');
+    return `${signed}.${key.sign(signed)}`;
+  };
+};
+
+/**
+ * Checks identities at the worker: signature, cluster, link, request, age, and that it comes for
+ * the first time. Undefined where anything is wrong.
+ */
+export const identityCheck = (
+  isSigned: NonNullable<ReturnType<typeof signatureCheck>>,
+  { clusterId, linkId, clock }: LinkTerms,
+) => {
+  const began = clock.now();
+  const seen = new RecentSet(MOST_SEEN);
+  return (identity: string, request: RoutedRequest): Caller | undefined => {
+    const [signed = '', signature = '', ...more] = identity.split('.');
+    if (identity.length > MOST_TEXT || more.length > 0 || !isSigned(signed, signature))
+      return undefined;
+    const claims = claimsIn(signed);
+    if (!claims || claims.aud !== clusterId || claims.link !== linkId) return undefined;
+    const age = clock.now() - began - claims.at;
+    if (age > LIFETIME_MS || age < -EARLY_MS) return undefined;
+    if (claims.req !== digestOf(request) || seen.has(String(claims.jti))) return undefined;
+    seen.add(String(claims.jti));
+    return callerIn(claims);
+  };
+};
+
+const claimsIn = (signed: string): z.infer<typeof Claims> | undefined => {
+  try {
+    return Claims.safeParse(JSON.parse(Buffer.from(signed, 'base64url').toString())).data;
+  } catch {
+    return undefined;
+  }
+};
+
+const callerIn = ({ caller: { keyEndsAt, gated, makers, ...rest } }: z.infer<typeof Claims>) => ({
+  ...rest,
+  ...(keyEndsAt === undefined ? {} : { keyEndsAt }),
+  ...(gated ? { gated } : {}),
+  ...(makers ? { makers } : {}),
+});
+
+const digestOf = ({ method, target, idempotencyKey = '' }: RoutedRequest): string =>
+  createHash('sha256')
+    .update(JSON.stringify([method, target, idempotencyKey]))
+    .digest('base64url');

@@ -1,0 +1,19 @@
+import type { Duplex } from 'node:stream';
+import { createWebSocketStream, type WebSocket } from 'ws';
+
+/** One message of the WebSocket: frames of HTTP/2 are 16 KiB each, and some of them go together. */
+export const MOST_MESSAGE_BYTES = 1 << 20;
+const BUFFERED_BYTES = 64 * 1024;
+
+/**
+ * Makes a WebSocket the byte stream that HTTP/2 runs on. It reads on only while what came is taken,
+ * and takes only what the socket has sent.
+ */
+export const channelOf = (socket: WebSocket): Duplex => {
+  const channel = createWebSocketStream(socket, {
+    readableHighWaterMark: BUFFERED_BYTES,
+    writableHighWaterMark: BUFFERED_BYTES,
+  });
+  channel.on('error', () => socket.terminate());
+  return channel;
+};

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { connect, type ClientHttp2Session } from 'node:http2';
+import type { WebSocket } from 'ws';
+import type { Clock } from '../contracts/clock.ts';
+import type { ClusterRoute } from '../contracts/fleet/cluster-links.ts';
+import type { ClusterRegistry } from './cluster-registry.ts';
+import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { identitySigner } from './identity.ts';
+import { ask, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
+import { channelOf } from './link-channel.ts';
+import {
+  LINK_VERSION,
+  transcriptOf,
+  WorkerHello,
+  WorkerProof,
+  type ManagerHello,
+} from './link-words.ts';
+import { TunnelSocket } from './tunnel-socket.ts';
+
+export interface ManagerLinkTerms {
+  readonly registry: ClusterRegistry;
+  readonly key: FleetKey;
+  readonly clock: Clock;
+  readonly heard: (clusterId: string) => void;
+  /** Called once, however it ends; without a cluster where it was not open yet. */
+  readonly over: (clusterId: string | undefined, why: string) => void;
+}
+
+/** For a link to prove whose it is. */
+const OPEN_MS = 10_000;
+
+/** One WebSocket of a worker, at the manager: first who it is, then the way to its server. */
+export class ManagerLink {
+  readonly #socket: WebSocket;
+  readonly #terms: ManagerLinkTerms;
+  readonly #session: ClientHttp2Session;
+  #heartbeat: Heartbeat | undefined;
+  #clusterId: string | undefined;
+  #over = false;
+  route: ClusterRoute | undefined;
+
+  constructor(socket: WebSocket, terms: ManagerLinkTerms) {
+    this.#socket = socket;
+    this.#terms = terms;
+    const channel = channelOf(socket);
+    this.#session = connect('http://worker', {
+      createConnection: () => channel,
+      maxSessionMemory: MOST_MEMORY_MB,
+      settings: LINK_SETTINGS,
+    });
+    this.#session.once('connect', () => this.#session.setLocalWindowSize(WINDOW_BYTES));
+    this.#session.on('error', (error) => this.cut(error.message));
+    this.#session.once('close', () => this.cut('the connection ended'));
+    socket.once('close', () => this.cut('the connection ended'));
+  }
+
+  /** Resolves with the cluster whose link it is, once that is proved. Rejects where it is not. */
+  async open(): Promise<string> {
+    const { key, registry, clock } = this.#terms;
+    const callOff = clock.at(clock.now() + OPEN_MS, () => this.cut('it took too long to open'));
+    try {
+      const manager: ManagerHello = {
+        version: LINK_VERSION,
+        managerKey: key.publicKey,
+        nonce: newNonce(),
+      };
+      const worker = WorkerHello.parse(await ask(this.#session, '/hello', manager));
+      if (worker.version !== LINK_VERSION)
+        return await this.#refuse(`speaks version ${worker.version} of the link`);
+      const isSigned = signatureCheck(worker.clusterKey);
+      const { signature, joinToken } = WorkerProof.parse(
+        await ask(this.#session, '/prove', {
+          signature: key.sign(transcriptOf('manager', manager, worker)),
+        }),
+      );
+      if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
+        return await this.#refuse('has not the key that it names');
+      const { clusterID: clusterId, clusterKey: publicKey } = worker;
+      const why = await registry.admit({ clusterId, publicKey, joinToken });
+      if (why !== undefined) return await this.#refuse(why);
+      const linkId = randomUUID();
+      const route = this.#routeOf({ clusterId, linkId });
+      await ask(this.#session, '/welcome', { linkId });
+      this.#clusterId = clusterId;
+      this.route = route;
+      this.#heartbeat = new Heartbeat(this.#session, {
+        clock,
+        heard: () => this.#terms.heard(clusterId),
+        dead: (because) => this.cut(because),
+      });
+      if (!this.#over) this.#heartbeat.start();
+      return clusterId;
+    } finally {
+      callOff();
+    }
+  }
+
+  /** May be repeated. */
+  cut(why: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.route = undefined;
+    this.#heartbeat?.stop();
+    this.#terms.over(this.#clusterId, why);
+    this.#session.destroy();
+    this.#socket.terminate();
+  }
+
+  async #refuse(error: string): Promise<never> {
+    await ask(this.#session, '/refused', { error }).catch(() => undefined);
+    throw new Error(`the cluster ${error}`);
+  }
+
+  #routeOf({ clusterId, linkId }: { readonly clusterId: string; readonly linkId: string }) {
+    return {
+      clusterId,
+      linkId,
+      dial: () => {
+        const stream = this.#session.request({ ':method': 'CONNECT', ':authority': clusterId });
+        const connection = new TunnelSocket(stream);
+        stream.once('response', (headers) => {
+          if (headers[':status'] !== 200)
+            connection.destroy(new Error('the worker takes no more connections'));
+        });
+        return connection;
+      },
+      identify: identitySigner(this.#terms.key, { clusterId, linkId, clock: this.#terms.clock }),
+      probe: () => this.#heartbeat?.probe(),
+    };
+  }
+}

@@ -1,0 +1,168 @@
+import {
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { Clock } from '../contracts/clock.ts';
+import type { RoutedRequest } from '../contracts/fleet/cluster-links.ts';
+import type { Caller } from '../model/tenant.ts';
+import { newNonce, signatureCheck } from './fleet-keys.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { identityCheck } from './identity.ts';
+import {
+  answerWords,
+  LINK_SETTINGS,
+  MOST_MEMORY_MB,
+  MOST_TUNNELS,
+  readWords,
+  WINDOW_BYTES,
+} from './link-calls.ts';
+import { channelOf } from './link-channel.ts';
+import {
+  LINK_VERSION,
+  ManagerHello,
+  ManagerProof,
+  Refused,
+  transcriptOf,
+  Welcome,
+  type WorkerHello,
+} from './link-words.ts';
+import { TunnelSocket } from './tunnel-socket.ts';
+import type { WorkerCredentials } from './worker-credentials.ts';
+
+/** Checks who asks over one link; undefined where the identity is not good. */
+export type IdentityCheck = (identity: string, request: RoutedRequest) => Caller | undefined;
+
+export interface WorkerLinkTerms {
+  readonly clusterId: string;
+  readonly credentials: WorkerCredentials;
+  readonly clock: Clock;
+  /** The link carries requests from now on. */
+  readonly opened: () => void;
+  /** A connection came over the link. */
+  readonly serve: (connection: Duplex, check: IdentityCheck) => void;
+  /** Called once; `refused` where the manager, or this side, wants nothing of the other. */
+  readonly over: (why: string, kind: 'cut' | 'refused') => void;
+}
+
+/** One link of a worker to a manager, from the moment when the WebSocket is open. */
+export class WorkerLink {
+  readonly #socket: WebSocket;
+  readonly #terms: WorkerLinkTerms;
+  readonly #session: ServerHttp2Session;
+  #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
+  #isProved = false;
+  #check: IdentityCheck | undefined;
+  #heartbeat: Heartbeat | undefined;
+  #tunnels = 0;
+  #over = false;
+
+  constructor(socket: WebSocket, terms: WorkerLinkTerms) {
+    this.#socket = socket;
+    this.#terms = terms;
+    this.#session = performServerHandshake(channelOf(socket), {
+      maxSessionMemory: MOST_MEMORY_MB,
+      settings: LINK_SETTINGS,
+    });
+    this.#session.setLocalWindowSize(WINDOW_BYTES);
+    this.#session.on('stream', (stream, headers) => {
+      stream.on('error', () => undefined); // its end says it too
+      const method = headers[':method'];
+      if (method === 'CONNECT') this.#tunnel(stream);
+      else void this.#answer(stream, String(headers[':path']));
+    });
+    this.#session.on('error', (error) => this.end(error.message, 'cut'));
+    this.#session.once('close', () => this.end('the connection ended', 'cut'));
+    socket.once('close', () => this.end('the connection ended', 'cut'));
+  }
+
+  /** May be repeated. */
+  end(why: string, kind: 'cut' | 'refused'): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#heartbeat?.stop();
+    this.#terms.over(why, kind);
+    this.#session.destroy();
+    this.#socket.terminate();
+  }
+
+  #tunnel(stream: ServerHttp2Stream): void {
+    if (!this.#check || this.#tunnels >= MOST_TUNNELS) {
+      stream.respond({ ':status': 503 }, { endStream: true });
+      return;
+    }
+    this.#tunnels += 1;
+    stream.once('close', () => {
+      this.#tunnels -= 1;
+    });
+    stream.respond({ ':status': 200 });
+    this.#terms.serve(new TunnelSocket(stream), this.#check);
+  }
+
+  async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
+    try {
+      const body = await readWords(stream);
+      const answer = this.#hear(path, body);
+      answerWords(stream, answer ? 200 : 404, answer ?? {});
+      if (path === '/welcome' && answer) this.#begin();
+    } catch (error) {
+      answerWords(stream, 400, {});
+      this.end(error instanceof Error ? error.message : String(error), 'refused');
+    }
+  }
+
+  #hear(path: string, body: unknown): object | undefined {
+    const { credentials, clusterId } = this.#terms;
+    if (path === '/hello' && !this.#words) {
+      const manager = ManagerHello.parse(body);
+      const worker = {
+        version: LINK_VERSION,
+        clusterID: clusterId,
+        clusterKey: credentials.key.publicKey,
+        nonce: newNonce(),
+      };
+      this.#words = { manager, worker };
+      return worker;
+    }
+    if (!this.#words) return undefined;
+    const { manager, worker } = this.#words;
+    if (path === '/prove' && !this.#isProved) {
+      const isSigned = signatureCheck(manager.managerKey);
+      const { signature } = ManagerProof.parse(body);
+      if (!isSigned?.(transcriptOf('manager', manager, worker), signature))
+        throw new Error('the manager has not the key that it names');
+      if (!credentials.trusts(manager.managerKey))
+        throw new Error('this is not the manager that the cluster joined, or has a token of');
+      this.#isProved = true;
+      const joinToken = credentials.joinTokenFor(manager.managerKey);
+      return {
+        signature: credentials.key.sign(transcriptOf('worker', manager, worker)),
+        ...(joinToken === undefined ? {} : { joinToken }),
+      };
+    }
+    if (path === '/refused') {
+      this.end(`the manager refuses: ${Refused.parse(body).error}`, 'refused');
+      return {};
+    }
+    if (path !== '/welcome' || !this.#isProved || this.#check) return undefined;
+    const isSigned = signatureCheck(manager.managerKey);
+    const { linkId } = Welcome.parse(body);
+    if (!isSigned) return undefined;
+    credentials.joined(manager.managerKey);
+    this.#check = identityCheck(isSigned, { clusterId, linkId, clock: this.#terms.clock });
+    return {};
+  }
+
+  #begin(): void {
+    if (this.#over) return;
+    this.#heartbeat = new Heartbeat(this.#session, {
+      clock: this.#terms.clock,
+      heard: () => undefined,
+      dead: (why) => this.end(why, 'cut'),
+    });
+    this.#heartbeat.start();
+    this.#terms.opened();
+  }
+}

@@ -1,0 +1,156 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Clock } from '../../contracts/clock.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import type { Clients } from '../limits/clients.ts';
+import { errorAnswer } from '../router/error-table.ts';
+import { ClientGone, hasBody } from '../router/request-body.ts';
+import { requestIdFrom } from '../server/request-head.ts';
+import { refuseUpgrade } from '../terminal/refusals.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import { namedCluster } from './named-cluster.ts';
+import { answeredHeaders, passedHeaders } from './passed-headers.ts';
+
+export interface FleetGatewayDeps extends FleetDeps {
+  readonly clients: Clients;
+  readonly clock: Clock;
+  /** Answers for the manager's own cluster. */
+  readonly gateway: Gateway;
+  readonly upgrade: Gateway['upgrade'];
+}
+
+/**
+ * The way to endpoints, terminals and processes of sandboxes on any cluster of a manager: what is
+ * on another one is passed on as it comes, and its bytes both ways are not looked at.
+ */
+export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gateway> => {
+  const { gateway, fleet } = deps;
+  const clusterOf = (request: IncomingMessage): string | undefined => {
+    const cluster = clusterIn(request.url ?? '');
+    return cluster === fleet.clusterId ? undefined : cluster;
+  };
+  return {
+    ...gateway,
+    answer: async (request, response, terms) => {
+      const cluster = clusterOf(request);
+      if (cluster === undefined || terms.stopping)
+        return await gateway.answer(request, response, terms);
+      await answerEndpoint(deps, { cluster, request, response });
+    },
+    upgrade: (request, socket, head) => {
+      const cluster = clusterOf(request);
+      if (cluster === undefined) return deps.upgrade(request, socket, head);
+      socket.on('error', () => socket.destroy());
+      const requestId = requestIdFrom(request.headers['x-request-id']);
+      passUpgrade(deps, { cluster, request, socket, head, requestId }).catch((error: unknown) => {
+        if (socket.destroyed || error instanceof ClientGone) return;
+        refuseUpgrade(socket, error, { requestId, clock: deps.clock });
+      });
+    },
+  };
+};
+
+const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
+const BY_ID = /^(?:\/v1)?\/sandboxes\/([^/?]{1,256})\//;
+
+const clusterIn = (url: string): string | undefined =>
+  BY_TOKEN.exec(url)?.[1] ?? namedCluster('sandbox', BY_ID.exec(url)?.[1] ?? '');
+
+interface Asked {
+  readonly cluster: string;
+  readonly request: IncomingMessage;
+}
+
+const answerEndpoint = async (
+  { fleet, passing, clients }: FleetGatewayDeps,
+  { cluster, request, response }: Asked & { readonly response: ServerResponse },
+): Promise<void> => {
+  const requestId = requestIdFrom(request.headers['x-request-id']);
+  const gone = new AbortController();
+  let forgetKey = (): void => undefined;
+  response.once('close', () => gone.abort(new ClientGone('the client left')));
+  try {
+    const caller = await clients.authenticate(request);
+    forgetKey = clients.followKey(caller, () => request.socket.destroy());
+    const answer = await passing.pass({
+      way: fleet.wayTo(cluster),
+      caller,
+      request,
+      ...(hasBody(request) ? { body: request } : {}),
+      requestId,
+      signal: gone.signal,
+    });
+    response.writeHead(answer.statusCode ?? 502, {
+      ...answeredHeaders(answer),
+      'X-Request-Id': requestId,
+    });
+    await pipeline(answer, response);
+  } catch (error) {
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    const { status, headers, body } = errorAnswer(error, requestId);
+    response.shouldKeepAlive = request.complete;
+    response.writeHead(status, {
+      ...headers,
+      'X-Request-Id': requestId,
+      'Content-Type': 'application/json; charset=utf-8',
+    });
+    response.end(JSON.stringify(body));
+  } finally {
+    forgetKey();
+  }
+};
+
+interface AskedUpgrade extends Asked {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly requestId: string;
+}
+
+/** Who brings a token is known by it to the worker alone; who brings a key, by it here. */
+const passUpgrade = async (
+  { fleet, passing, clients }: FleetGatewayDeps,
+  { cluster, request, socket, head, requestId }: AskedUpgrade,
+): Promise<void> => {
+  const url = request.url ?? '';
+  const caller = BY_TOKEN.test(url) ? undefined : await clients.authenticate(request);
+  if (socket.destroyed) throw new ClientGone('the client left');
+  const way = fleet.wayTo(cluster);
+  const release = passing.hold(way, caller ? tenantKey(caller) : '');
+  const forgetKey = caller ? clients.followKey(caller, () => socket.destroy()) : () => undefined;
+  const connection = way.dial();
+  connection.write(headOf({ way, caller, request, requestId }));
+  if (head.length > 0) connection.write(head);
+  await Promise.allSettled([pipeline(socket, connection), pipeline(connection, socket)]);
+  forgetKey();
+  release();
+};
+
+const headOf = ({
+  way,
+  caller,
+  request,
+  requestId,
+}: {
+  readonly way: WayToCluster;
+  readonly caller: Caller | undefined;
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+}): string => {
+  const target = request.url ?? '/';
+  const identity =
+    caller && way.identify(caller, { method: 'GET', target, idempotencyKey: undefined });
+  const pairs = [
+    ...passedHeaders(request, { identity, requestId, body: undefined }),
+    'Connection',
+    'Upgrade',
+    'Upgrade',
+    'websocket',
+  ];
+  const lines = [`GET ${target} HTTP/1.1`];
+  for (let at = 0; at + 1 < pairs.length; at += 2)
+    lines.push(`${pairs[at] ?? ''}: ${pairs[at + 1] ?? ''}`);
+  return `${lines.join('\r\n')}\r\n\r\n`;
+};

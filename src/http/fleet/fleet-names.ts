@@ -1,0 +1,63 @@
+/**
+ * Shows a worker's answer as the fleet's: a sandbox's id and a pool's name get their cluster before
+ * them, and its endpoints lead over the manager. Looks where the API has names, and nowhere below:
+ * what a tenant wrote, such as metadata, stays as it is.
+ */
+export const inFleet = (clusterId: string, base: string, body: object): object => {
+  const view: Record<string, unknown> = { ...body };
+  named(view, clusterId);
+  if (Array.isArray(view['items']))
+    view['items'] = view['items'].map((item: unknown) =>
+      isObject(item) ? itemInFleet(clusterId, item) : item,
+    );
+  if (isObject(view['sandbox'])) view['sandbox'] = shownIn(view['sandbox'], clusterId, base);
+  if (isObject(view['template']) && typeof view['template']['name'] === 'string')
+    view['template'] = { ...view['template'], name: poolIn(clusterId, view['template']['name']) };
+  return view;
+};
+
+/** Whether answers of a row show sandboxes or pools. */
+export const showsNames = ({ path }: { readonly path: string }): boolean =>
+  /^\/sandbox(?:es|pools)(?:\/|$)/.test(path) && !/\/(?:exec|processes|files)(?:\/|$)/.test(path);
+
+/** One item of a list, of sandboxes or of pools. */
+export const itemInFleet = (clusterId: string, item: object): object => {
+  const view: Record<string, unknown> = { ...item };
+  if (!named(view, clusterId) && isObject(view['spec']) && typeof view['name'] === 'string')
+    view['name'] = poolIn(clusterId, view['name']);
+  return view;
+};
+
+const shownIn = (sandbox: Readonly<Record<string, unknown>>, clusterId: string, base: string) => {
+  const view: Record<string, unknown> = { ...sandbox };
+  const bare = sandbox['sandboxId'];
+  named(view, clusterId);
+  if (isObject(view['endpoints']) && typeof bare === 'string')
+    view['endpoints'] = Object.fromEntries(
+      Object.entries(view['endpoints']).map(([name, url]) => [
+        name,
+        typeof url === 'string' && url.includes(`/sandboxes/${bare}/endpoints/`)
+          ? `${base}/sandboxes/${clusterId}.${bare}/endpoints/${name}/`
+          : url,
+      ]),
+    );
+  return view;
+};
+
+/** Whether it has a sandbox's id. */
+const named = (view: Record<string, unknown>, clusterId: string): boolean => {
+  const { sandboxId, poolName } = view;
+  if (typeof poolName === 'string') view['poolName'] = poolIn(clusterId, poolName);
+  if (typeof sandboxId !== 'string') return false;
+  if (!sandboxId.includes('.')) view['sandboxId'] = `${clusterId}.${sandboxId}`;
+  return true;
+};
+
+const poolIn = (clusterId: string, name: string): string =>
+  name.includes('::') ? name : `${clusterId}::${name}`;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const errorCodeIn = (body: object): string | undefined =>
+  'errorCode' in body && typeof body.errorCode === 'string' ? body.errorCode : undefined;

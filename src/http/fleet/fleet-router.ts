@@ -1,0 +1,94 @@
+import type { Readable } from 'node:stream';
+import type { Caller } from '../../model/tenant.ts';
+import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { hasBody } from '../router/request-body.ts';
+import type { Answer, AnyRequest, Route } from '../router/route.ts';
+import type { Context } from '../server/context.ts';
+import { inFleet, showsNames } from './fleet-names.ts';
+import { namedCluster } from './named-cluster.ts';
+import type { Passing } from './pass-on.ts';
+import { answerFrom } from './passed-answer.ts';
+
+/** Holds what a manager passes requests on by. */
+export interface FleetDeps {
+  readonly fleet: FleetOperations;
+  readonly passing: Passing;
+}
+
+/**
+ * The way to the cluster that a path names before a name in it; undefined where that is the
+ * manager's own, or none. Refuses as FleetOperations.wayTo does.
+ */
+export const wayByPath = (
+  { fleet }: FleetDeps,
+  row: Pick<Route, 'params'>,
+  params: Readonly<Record<string, string>>,
+): WayToCluster | undefined => {
+  const { names = {} } = row.params ?? {};
+  for (const name in names) {
+    const cluster = namedCluster(names[name] ?? 'sandbox', params[name] ?? '');
+    if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
+  }
+  return undefined;
+};
+
+/** Finds the way by the `poolName` of a body or a query. */
+export const wayByPool = (
+  { fleet }: FleetDeps,
+  ...asked: readonly unknown[]
+): WayToCluster | undefined => {
+  for (const each of asked) {
+    const { poolName } = (each ?? {}) as { readonly poolName?: unknown };
+    const cluster = typeof poolName === 'string' ? namedCluster('pool', poolName) : undefined;
+    if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
+  }
+  return undefined;
+};
+
+/** An answer of the manager's own cluster, with the names that the fleet knows it by. */
+export const shownOwn = (
+  deps: FleetDeps | undefined,
+  row: Pick<Route, 'path'>,
+  request: Pick<AnyRequest, 'base'>,
+  body: object,
+): object =>
+  deps && showsNames(row) && Object.getPrototypeOf(body) === Object.prototype
+    ? inFleet(deps.fleet.clusterId, request.base(), body)
+    : body;
+
+export interface Away {
+  readonly way: WayToCluster;
+  readonly caller: Caller;
+  readonly row: Pick<Route, 'body' | 'bodyAs' | 'path'>;
+  readonly context: Context;
+  readonly request: AnyRequest;
+  /** The body, where it was read. */
+  readonly bytes: Buffer;
+}
+
+/** Has another cluster answer a request. */
+export const answerAway = async (
+  { passing }: FleetDeps,
+  { way, caller, row, context, request, bytes }: Away,
+): Promise<Answer> => {
+  const answer = await passing.pass({
+    way,
+    caller,
+    request: context.req,
+    ...bodyOf({ row, context, request, bytes }),
+    requestId: context.state.requestId,
+    signal: request.signal(),
+  });
+  const { clusterId } = way;
+  return await answerFrom(answer, { clusterId, base: request.base(), row, context });
+};
+
+const bodyOf = ({
+  row,
+  context,
+  request,
+  bytes,
+}: Omit<Away, 'way' | 'caller'>): { readonly body?: Readable | Buffer } => {
+  if (row.bodyAs) return hasBody(context.req) ? { body: request.content() } : {};
+  return row.body ? { body: bytes } : {};
+};

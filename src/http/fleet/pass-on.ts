@@ -1,0 +1,134 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../contracts/clock.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
+import { passedHeaders } from './passed-headers.ts';
+
+/** Requests under way over one link; and those of one tenant. */
+const MOST_OF_LINK = 768;
+const MOST_OF_TENANT = 256;
+/** A link that gives no answer for so long is looked at. */
+const SILENT_MS = 1_000;
+const MAX_ANSWER_HEADER_BYTES = 16_384;
+
+export interface PassedRequest {
+  readonly way: WayToCluster;
+  readonly caller: Caller;
+  readonly request: IncomingMessage;
+  /** The request's own body, or what was read of it; absent: it has none. */
+  readonly body?: Readable | Buffer;
+  readonly requestId: string;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** In place of the request's own. */
+  readonly target?: string;
+}
+
+/**
+ * Passes requests on to other clusters, whose own servers answer them. Each is sent once: where a
+ * link breaks, whether it took effect is for its client to find out.
+ */
+export class Passing {
+  readonly #agent = new FleetAgent();
+  readonly #clock: Clock;
+  readonly #ofLink = new KeyedSemaphore(MOST_OF_LINK);
+  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Lets go of connections that are kept. */
+  stop(): void {
+    this.#agent.destroy();
+  }
+
+  /**
+   * Resolves with the head of the answer, whose body follows as it is read. Rejects with
+   * CLUSTER_UNAVAILABLE where the link breaks before, within 3 s of its going silent, and where it
+   * carries as much as it may.
+   */
+  async pass(passed: PassedRequest): Promise<IncomingMessage> {
+    return await this.#send(passed, this.hold(passed.way, tenantKey(passed.caller)));
+  }
+
+  /**
+   * Takes one of the places that the link has for a tenant; returns the way to give it back, once.
+   * Refuses with CLUSTER_UNAVAILABLE where there is none.
+   */
+  hold(way: WayToCluster, tenant: string): () => void {
+    const share = `${way.linkId} ${tenant}`;
+    if (!this.#ofTenant.acquire(share))
+      throw clusterUnavailable(way.clusterId, `answers ${MOST_OF_TENANT} of your requests already`);
+    if (!this.#ofLink.acquire(way.linkId)) {
+      this.#ofTenant.release(share);
+      throw clusterUnavailable(way.clusterId, 'is asked too much at this time; try again');
+    }
+    return () => {
+      this.#ofLink.release(way.linkId);
+      this.#ofTenant.release(share);
+    };
+  }
+
+  #send(
+    { way, caller, request, body, requestId, signal, target = request.url ?? '/' }: PassedRequest,
+    over: () => void,
+  ): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const method = request.method ?? 'GET';
+      const key = request.headers['idempotency-key'];
+      const options: ClusterOptions = {
+        way,
+        agent: this.#agent,
+        method,
+        path: target,
+        maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+        headers: passedHeaders(request, {
+          identity: way.identify(caller, {
+            method,
+            target,
+            idempotencyKey: typeof key === 'string' ? key : undefined,
+          }),
+          requestId,
+          body,
+        }),
+      };
+      const asked = httpRequest(options);
+      const callOff = this.#clock.at(this.#clock.now() + SILENT_MS, () => way.probe());
+      const leave = (): void => {
+        asked.destroy();
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      asked.once('close', () => {
+        callOff();
+        signal.removeEventListener('abort', leave);
+        over();
+        reject(broken(way)); // of no effect where it was answered
+      });
+      asked.on('error', () => {
+        reject(signal.aborted ? (signal.reason as Error) : broken(way));
+      });
+      asked.once('response', (answer) => {
+        callOff();
+        resolve(answer);
+      });
+      if (body === undefined) asked.end();
+      else if (Buffer.isBuffer(body)) asked.end(body);
+      else {
+        body.on('error', (error) => asked.destroy(error));
+        body.pipe(asked);
+      }
+      if (signal.aborted) leave();
+    });
+  }
+}
+
+const broken = ({ clusterId }: WayToCluster) =>
+  clusterUnavailable(
+    clusterId,
+    'gave no answer; whether this took effect is not known, look before you repeat it',
+  );

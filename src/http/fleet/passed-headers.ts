@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+
+/** Carries who asks from a manager to a worker; worth nothing but on a link. */
+export const IDENTITY_HEADER = 'sandpool-fleet-identity';
+
+/** Between two neighbours alone (RFC 9110, 7.6.1), or said anew. */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'te',
+  'trailer',
+  'upgrade',
+  'http2-settings',
+];
+
+/** Lists what the manager has looked at itself, and what a client must not say to a worker. */
+const NOT_PASSED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'service-api-key',
+  'cookie',
+  'content-length',
+  'expect',
+  'x-request-id',
+  'proxy-authorization',
+  IDENTITY_HEADER,
+]);
+
+const NOT_ANSWERED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'x-request-id',
+  'date',
+  'set-cookie',
+]);
+
+interface PassedTerms {
+  readonly identity: string | undefined;
+  readonly requestId: string;
+  readonly body: Readable | Buffer | undefined;
+}
+
+/** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
+export const passedHeaders = (
+  { rawHeaders, headers }: IncomingMessage,
+  { identity, requestId, body }: PassedTerms,
+): string[] => {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (!NOT_PASSED.has(name.toLowerCase())) kept.push(name, rawHeaders[at + 1] ?? '');
+  }
+  if (headers.host === undefined) kept.push('Host', 'worker');
+  kept.push('X-Request-Id', requestId);
+  if (identity !== undefined) kept.push(IDENTITY_HEADER, identity);
+  if (Buffer.isBuffer(body)) kept.push('Content-Length', String(body.length));
+  else if (body && headers['content-length'] !== undefined)
+    kept.push('Content-Length', headers['content-length']);
+  else if (body) kept.push('Transfer-Encoding', 'chunked');
+  return kept;
+};
+
+/** The headers of an answer that go on to the client. */
+export const answeredHeaders = ({ headers }: IncomingMessage): Record<string, string> => {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (!NOT_ANSWERED.has(name) && value !== undefined)
+      kept[name] = Array.isArray(value) ? value.join(', ') : value;
+  return kept;
+};

@@ -1,0 +1,16 @@
+import type { Revision } from '../identifiers.ts';
+
+/**
+ * A worker cluster as its manager keeps it: never a secret, only the hash of a join token and the
+ * public half of the cluster's key. Times in ms.
+ */
+export interface ClusterRecord {
+  readonly clusterId: string;
+  readonly revision: Revision;
+  /** SHA-256 of the join token that was made last and not used yet, hex. */
+  readonly joinHash?: string;
+  readonly joinEndsAt?: number;
+  /** Ed25519, SPKI in base64; absent: it has never joined. */
+  readonly publicKey?: string;
+  readonly joinedAt?: number;
+}

@@ -1,0 +1,36 @@
+import type { Caller } from '../../model/tenant.ts';
+import type { ApiKeyMirror } from '../keys/api-keys.ts';
+import type { TokenKeys } from '../sandboxes/terminals.ts';
+
+/** Callers that came over a link lately: more than there are open terminals and their tokens. */
+const MOST_CALLERS = 20_000;
+
+/**
+ * Remembers who came over a link of this worker: their keys are the manager's, and are not known
+ * here. The manager has ended what they hold by the time when their keys end.
+ */
+export class LinkedCallers {
+  readonly #callers = new Map<string, Caller>();
+
+  remember(caller: Caller): void {
+    this.#callers.delete(caller.keyId);
+    this.#callers.set(caller.keyId, caller);
+    if (this.#callers.size <= MOST_CALLERS) return;
+    for (const oldest of this.#callers.keys()) {
+      this.#callers.delete(oldest);
+      return;
+    }
+  }
+
+  /** Knows the cluster's own keys, and those of linked callers. */
+  besides(apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>): TokenKeys {
+    return {
+      good: async (keyId) => this.#callers.get(keyId) ?? (await apiKeys.good(keyId)),
+      find: (keyId) => apiKeys.find(keyId) ?? this.#callers.get(keyId),
+      followEnd: (keyId, ended) =>
+        !apiKeys.find(keyId) && this.#callers.has(keyId)
+          ? () => undefined
+          : apiKeys.followEnd(keyId, ended),
+    };
+  }
+}

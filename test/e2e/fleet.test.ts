@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+
+const PATIENCE_MS = 60_000;
+
+describe('a fleet of real daemons', function () {
+  this.timeout(180_000);
+  let hub: DaemonUnderTest;
+  const workers: DaemonUnderTest[] = [];
+  let client: HttpClient;
+
+  before(async () => {
+    hub = await DaemonUnderTest.start([
+      '--role',
+      'manager',
+      '--cluster-id',
+      'hub',
+      '--default-pool-replicas',
+      '1',
+    ]);
+    for (const clusterId of ['w1', 'w2']) {
+      const file = join(hub.dataDir, `${clusterId}.token`);
+      const { stdout } = await hub.cli(['clusters', 'join-token', clusterId]);
+      writeFileSync(file, stdout, { mode: 0o600 });
+      workers.push(
+        await DaemonUnderTest.start([
+          '--cluster-id',
+          clusterId,
+          '--fleet-managers',
+          hub.run.address.replace('http', 'ws'),
+          '--fleet-join-token-file',
+          file,
+          '--default-pool-replicas',
+          '2',
+        ]),
+      );
+    }
+    client = hub.client();
+    for (const clusterId of ['w1', 'w2']) {
+      await connected(clusterId);
+      await stocked(client, 2, `${clusterId}::default`);
+    }
+  });
+
+  after(async () => {
+    for (const daemon of [...workers, hub]) await daemon.dispose();
+  });
+
+  const connected = (clusterId: string): Promise<void> =>
+    eventually(
+      async () =>
+        (await client.get('/clusters')).json.items?.some(
+          (each) => each['clusterID'] === clusterId && each['status'] === 'Connected',
+        ) === true,
+      `${clusterId} is connected`,
+      PATIENCE_MS,
+    );
+
+  it('claims, runs, moves files, opens terminals and ends on a worker, from one address', async () => {
+    const id = await claim(client, 'w1::default');
+    expect(id).to.match(/^w1\./);
+    expect((await run(client, id, 'echo here')).stdout).to.equal('here\n');
+    const bytes = randomBytes(3_000_000);
+    const path = `/sandboxes/${id}/files?path=/tmp/a`;
+    const headers = { 'Content-Type': 'application/octet-stream' };
+    expect((await client.put(path, undefined, { raw: bytes, headers })).status).to.equal(201);
+    expect((await run(client, id, 'wc -c </tmp/a')).stdout.trim()).to.equal('3000000');
+    const terminal = await TerminalUnderTest.open(hub, client, id, { cluster: 'w1' });
+    expect(await terminal.ask('echo $((40 + 2))')).to.include('42');
+    await terminal.hangUp();
+    expect((await client.get('/sandboxes')).json.items).to.have.nested.property(
+      '[0].sandboxId',
+      id,
+    );
+    expect((await client.delete(`/sandboxes/${id}`)).json.status).to.equal('Stopping');
+  });
+
+  it('says in time that a worker is gone, or silent, and serves it once it is back', async () => {
+    const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
+    const id = await claim(client, 'w2::default');
+    const held = await claim(client, 'w1::default');
+    const errorOf = async (of: string): Promise<string | undefined> =>
+      (await client.get(`/sandboxes/${of}`)).json.errorCode;
+    await w2.kill();
+    await eventually(async () => (await errorOf(id)) === 'CLUSTER_UNAVAILABLE', 'w2 is gone');
+    expect((await client.get('/sandboxes')).json).to.include({ incomplete: true });
+    await w2.start();
+    await eventually(async () => (await errorOf(id)) === undefined, 'w2 is back', PATIENCE_MS);
+    expect((await run(client, id, 'echo again')).stdout).to.equal('again\n');
+
+    w1.run.process.kill('SIGSTOP');
+    try {
+      expect(await errorOf(held)).to.equal('CLUSTER_UNAVAILABLE');
+    } finally {
+      w1.run.process.kill('SIGCONT');
+    }
+    await eventually(async () => (await errorOf(held)) === undefined, 'w1 is back', PATIENCE_MS);
+  });
+});

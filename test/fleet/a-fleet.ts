@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../src/contracts/clock.ts';
+import type { Log } from '../../src/contracts/log.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { sqliteClusters } from '../../src/embedded/store/record-store.ts';
+import { ClusterRegistry } from '../../src/fleet/cluster-registry.ts';
+import { newFleetKey, type FleetKey } from '../../src/fleet/fleet-keys.ts';
+import { ManagerLinks } from '../../src/fleet/manager-links.ts';
+import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
+import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
+import { WorkerLinks } from '../../src/fleet/worker-links.ts';
+import { silentLog } from '../../src/contracts/log.ts';
+import { aDatabase } from '../embedded/store/a-database.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { eventually } from '../support/harness/eventually.ts';
+
+type Serve = (connection: Duplex, check: IdentityCheck) => void;
+
+export interface JoinTerms {
+  readonly clusterId: string;
+  readonly serve: Serve;
+  readonly joinToken?: string;
+  /** Of a worker that has joined before. */
+  readonly folder?: string;
+  /** In place of the manager's own address. */
+  readonly manager?: string;
+}
+
+export interface TestWorker {
+  readonly folder: string;
+  readonly links: WorkerLinks;
+  /** Why it has no link, each time that it was told. */
+  readonly told: string[];
+}
+
+/**
+ * The links of a manager, on a listener of its own and with real records, and workers that join it.
+ * All of it goes with `stop`.
+ */
+export class FleetUnderTest {
+  readonly registry: ClusterRegistry;
+  readonly links: ManagerLinks;
+  readonly #server: Server;
+  readonly #clock: Clock;
+  readonly #workers: TestWorker[] = [];
+  readonly #closing: (() => Promise<void> | void)[];
+
+  private constructor(given: {
+    registry: ClusterRegistry;
+    links: ManagerLinks;
+    server: Server;
+    clock: Clock;
+    close: () => Promise<void>;
+  }) {
+    this.registry = given.registry;
+    this.links = given.links;
+    this.#server = given.server;
+    this.#clock = given.clock;
+    this.#closing = [given.close];
+  }
+
+  static async start({
+    clock = systemClock(),
+    key = newFleetKey(),
+  }: { clock?: Clock; key?: FleetKey } = {}): Promise<FleetUnderTest> {
+    const { database, close } = await aDatabase();
+    const registry = new ClusterRegistry({
+      clusters: sqliteClusters(database, quietLog),
+      clock,
+      ownClusterId: 'hub',
+      managerKey: key.publicKey,
+    });
+    await registry.start();
+    const links = new ManagerLinks({ registry, key, clock, log: quietLog });
+    const server = createServer((_request, response) => response.writeHead(404).end());
+    server.on('upgrade', (request, socket, head) => {
+      if (links.takes(request)) links.upgrade(request, socket, head);
+      else socket.destroy();
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    return new FleetUnderTest({ registry, links, server, clock, close });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Starts a worker, which may be refused. */
+  worker({ clusterId, serve, joinToken, folder, manager }: JoinTerms): TestWorker {
+    const kept = folder ?? mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
+    const told: string[] = [];
+    const log: Log = {
+      ...silentLog,
+      warn: ({ why }) => {
+        told.push(String(why));
+      },
+    };
+    const links = new WorkerLinks({
+      clusterId,
+      managers: [manager ?? `ws://127.0.0.1:${this.port}`],
+      credentials: new WorkerCredentials(kept, joinToken),
+      clock: this.#clock,
+      log,
+      serve,
+    });
+    const worker = { folder: kept, links, told };
+    this.#workers.push(worker);
+    links.start();
+    return worker;
+  }
+
+  /** Starts a worker with a token of its own, and resolves once it is linked. */
+  async join(terms: Omit<JoinTerms, 'joinToken'>): Promise<TestWorker> {
+    const { token } = await this.registry.invite(terms.clusterId);
+    const worker = this.worker({ ...terms, joinToken: token });
+    await this.linked(terms.clusterId);
+    return worker;
+  }
+
+  linked(clusterId: string): Promise<void> {
+    return eventually(
+      () => this.links.find(clusterId) !== undefined,
+      `${clusterId} is linked`,
+      30_000,
+    );
+  }
+
+  async stop(): Promise<void> {
+    for (const { links, folder } of this.#workers) {
+      links.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+    this.links.stop();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => void this.#server.close(resolve));
+    for (const close of this.#closing) await close();
+  }
+}

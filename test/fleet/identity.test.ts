@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
+import { identityCheck, identitySigner } from '../../src/fleet/identity.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+
+const CALLER = {
+  namespace: 'team-blue',
+  team: 'blue',
+  user: 'ada',
+  role: 'user',
+  keyId: 'k1',
+} as const;
+const REQUEST = { method: 'POST', target: '/sandboxes', idempotencyKey: undefined };
+
+describe('an identity that a manager signs', () => {
+  const key = newFleetKey();
+  const setUp = ({ clusterId = 'w1', linkId = 'l1', signedBy = key } = {}) => {
+    const manager = new TestClock();
+    const worker = new TestClock(manager.now() - 3_600_000);
+    const isSigned = signatureCheck(key.publicKey);
+    if (!isSigned) throw new Error('no key');
+    return {
+      worker,
+      sign: identitySigner(signedBy, { clusterId, linkId, clock: manager }),
+      check: identityCheck(isSigned, { clusterId: 'w1', linkId: 'l1', clock: worker }),
+    };
+  };
+
+  it('says who asks, with clocks an hour apart', () => {
+    const { sign, check } = setUp();
+    const caller = { ...CALLER, gated: true, makers: ['eve'] } as const;
+    expect(check(sign(caller, REQUEST), REQUEST)).to.deep.equal(caller);
+  });
+
+  it('is good once', () => {
+    const { sign, check } = setUp();
+    const identity = sign(CALLER, REQUEST);
+    expect(check(identity, REQUEST)).not.to.equal(undefined);
+    expect(check(identity, REQUEST)).to.equal(undefined);
+  });
+
+  it('is good for its request alone', () => {
+    const { sign, check } = setUp();
+    for (const other of [
+      { ...REQUEST, method: 'DELETE' },
+      { ...REQUEST, target: '/sandboxes?all=true' },
+      { ...REQUEST, idempotencyKey: 'k' },
+    ])
+      expect(check(sign(CALLER, REQUEST), other)).to.equal(undefined);
+  });
+
+  it('is good for some seconds', () => {
+    const { sign, check, worker } = setUp();
+    const identity = sign(CALLER, REQUEST);
+    worker.advance(10_001);
+    expect(check(identity, REQUEST)).to.equal(undefined);
+  });
+
+  it('is nothing to another cluster, on another link, or of another manager', () => {
+    for (const given of [{ clusterId: 'w2' }, { linkId: 'l0' }, { signedBy: newFleetKey() }]) {
+      const { sign, check } = setUp(given);
+      expect(check(sign(CALLER, REQUEST), REQUEST)).to.equal(undefined);
+    }
+  });
+
+  it('is nothing once a byte of it has changed, or it is no identity', () => {
+    const { sign, check } = setUp();
+    const [signed = '', signature = ''] = sign(CALLER, REQUEST).split('.');
+    const claims = JSON.parse(Buffer.from(signed, 'base64url').toString()) as object;
+    const admin = Buffer.from(
+      JSON.stringify({ ...claims, caller: { ...CALLER, role: 'admin' } }),
+    ).toString('base64url');
+    for (const text of ['', '.', 'x'.repeat(10_000), `${admin}.${signature}`, `${signed}.`, signed])
+      expect(check(text, REQUEST)).to.equal(undefined);
+  });
+});

@@ -1,0 +1,174 @@
+import { expect } from 'chai';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { newFleetKey } from '../../src/fleet/fleet-keys.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FleetUnderTest } from './a-fleet.ts';
+
+/** A worker's server: answers with the hash of what it got, or with bytes without end. */
+const server = createServer((request, response) => {
+  const hash = createHash('sha256');
+  request.on('data', (bytes: Buffer) => hash.update(bytes));
+  request.on('end', () => {
+    if (request.url === '/flood') return flood(response);
+    response.end(hash.digest('hex'));
+  });
+});
+let flooded = 0;
+const flood = (response: { write: (bytes: Buffer) => boolean; once: Function }): void => {
+  const bytes = Buffer.alloc(65_536);
+  for (;;) {
+    flooded += bytes.length;
+    if (response.write(bytes)) continue;
+    response.once('drain', () => flood(response));
+    return;
+  }
+};
+const serve = (connection: Duplex): void => {
+  server.emit('connection', connection);
+};
+
+describe('links of a fleet', () => {
+  let fleet: FleetUnderTest;
+
+  beforeEach(async () => {
+    fleet = await FleetUnderTest.start();
+  });
+  afterEach(() => fleet.stop());
+
+  const ask = async (
+    clusterId: string,
+    { path = '/', body = Buffer.alloc(0) } = {},
+  ): Promise<IncomingMessage> => {
+    const asked = httpRequest({
+      agent: Object.assign(new Agent(), {
+        createConnection: () => fleet.links.find(clusterId)?.dial(),
+      }),
+      method: 'POST',
+      path,
+      host: 'worker',
+    });
+    asked.end(body);
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    return answer;
+  };
+  const textOf = async (answer: IncomingMessage): Promise<string> => {
+    let text = '';
+    for await (const chunk of answer) text += String(chunk);
+    return text;
+  };
+
+  it('carry requests to the server of a worker that joined', async () => {
+    await fleet.join({ clusterId: 'w1', serve });
+    const body = randomBytes(5_000_000);
+    const asked = await Promise.all(
+      [0, 1, 2, 3].map(async () => textOf(await ask('w1', { body }))),
+    );
+    expect(new Set(asked)).to.deep.equal(
+      new Set([createHash('sha256').update(body).digest('hex')]),
+    );
+  });
+
+  it('survive more answers that nobody waited for than HTTP/2 takes for an attack', async () => {
+    await fleet.join({ clusterId: 'w1', serve });
+    const { linkId } = fleet.links.find('w1') ?? {};
+    for (let round = 0; round < 11; round += 1)
+      await Promise.all(
+        Array.from({ length: 100 }, async () => {
+          const connection = fleet.links.find('w1')?.dial();
+          connection?.write('GET /x HTTP/1.1\r\nHost: w\r\n\r\n');
+          await once(connection ?? fail(), 'data');
+          connection?.destroy();
+        }),
+      );
+    expect(await textOf(await ask('w1'))).to.have.length(64);
+    expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
+  });
+
+  it('have a worker send no faster than is read at the other end', async () => {
+    await fleet.join({ clusterId: 'w1', serve });
+    flooded = 0;
+    const answer = await ask('w1', { path: '/flood' });
+    let before = -1;
+    await eventually(
+      async () => {
+        const stands = flooded > 0 && flooded === before;
+        before = flooded;
+        return stands;
+      },
+      'the worker waits',
+      30_000,
+    );
+    expect(flooded).to.be.lessThan(8 << 20);
+    expect(await textOf(await ask('w1'))).to.have.length(64); // others are not held up
+    answer.destroy();
+  });
+
+  it('open again by the key of the worker alone, once they were cut', async () => {
+    const { folder, links } = await fleet.join({ clusterId: 'w1', serve });
+    links.stop();
+    await eventually(() => !fleet.links.find('w1'), 'the link is cut', 30_000);
+    expect(fleet.links.list()).to.have.nested.property('[0].isConnected', false);
+    fleet.worker({ clusterId: 'w1', serve, folder });
+    await fleet.linked('w1');
+  });
+
+  it('take a token once, from the cluster that it was made for', async () => {
+    const { token } = await fleet.registry.invite('w1');
+    const other = fleet.worker({ clusterId: 'w2', serve, joinToken: token });
+    await eventually(() => other.told.length > 0, 'the other one is refused', 30_000);
+    fleet.worker({ clusterId: 'w1', serve, joinToken: token });
+    await fleet.linked('w1');
+    const { linkId } = fleet.links.find('w1') ?? {};
+    const thief = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
+    await eventually(() => thief.told.length > 0, 'the thief is refused', 30_000);
+    expect(thief.told[0]).to.include('was used already');
+    expect(other.told[0]).to.include('a join token is needed');
+    expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
+    expect(fleet.links.find('w2')).to.equal(undefined);
+  });
+
+  it('are refused to a worker that answers for another, which keeps its own', async () => {
+    await fleet.join({ clusterId: 'w1', serve });
+    const { linkId } = fleet.links.find('w1') ?? {};
+    const { token } = await fleet.registry.invite('w2');
+    const liar = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
+    await eventually(() => liar.told.length > 0, 'it is refused', 30_000);
+    expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
+  });
+
+  it('are refused by a worker to a manager that is not its own', async () => {
+    const foreign = await FleetUnderTest.start({ key: newFleetKey() });
+    try {
+      const { token } = await fleet.registry.invite('w1');
+      await foreign.registry.invite('w1');
+      const worker = fleet.worker({
+        clusterId: 'w1',
+        serve,
+        joinToken: token,
+        manager: `ws://127.0.0.1:${foreign.port}`,
+      });
+      await eventually(() => worker.told.length > 0, 'it refuses', 30_000);
+      expect(worker.told[0]).to.include('not the manager');
+      expect(foreign.links.find('w1')).to.equal(undefined);
+    } finally {
+      await foreign.stop();
+    }
+  });
+
+  it('are not opened under the id of the manager, or no id', async () => {
+    for (const clusterId of ['hub', '', 'A', 'a.b', 'x'.repeat(64)]) {
+      const refused = await fleet.registry.invite(clusterId).then(
+        () => 'invited',
+        (error: { readonly code?: string }) => error.code,
+      );
+      expect([clusterId, refused]).to.deep.equal([clusterId, 'INVALID_ARGUMENT']);
+    }
+  });
+});
+
+const fail = (): never => {
+  throw new Error('there is no link');
+};

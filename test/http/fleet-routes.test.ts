@@ -1,0 +1,201 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { eventually } from '../support/harness/eventually.ts';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+describe('a manager, over the clusters of its fleet', () => {
+  let servers: FleetOfServers;
+
+  before(async () => {
+    servers = await aFleetOfServers();
+    for (const name of ['hub', 'w1', 'w2'])
+      await servers.manager.tenant.post('/sandboxpools', {
+        name: 'shells',
+        templateName: 'default',
+        replicas: 5,
+        ...(name === 'hub' ? {} : { labels: { of: name } }),
+      });
+    for (const worker of Object.values(servers.workers))
+      await worker.tenant.post('/sandboxpools', {
+        name: 'shells',
+        templateName: 'default',
+        replicas: 5,
+      });
+  });
+  after(() => servers.stop());
+
+  const claim = async (poolName: string): Promise<string> => {
+    const { json } = await servers.manager.tenant.post('/sandboxes', { poolName });
+    return json.sandbox?.['sandboxId'] ?? '';
+  };
+
+  it('claims where the pool says, for the tenant that asks', async () => {
+    const { tenant, stranger } = servers.manager;
+    const { status, json } = await tenant.post('/sandboxes', { poolName: 'w1::shells' });
+    const id = json.sandbox?.['sandboxId'] ?? '';
+    expect([status, json.sandbox?.['poolName'], json.sandbox?.['user']]).to.deep.equal([
+      201,
+      'w1::shells',
+      'ada',
+    ]);
+    expect(id).to.match(/^w1\.[0-9a-f-]{36}$/);
+    expect((await tenant.get(`/sandboxes/${id}`)).json.sandbox).to.have.property('sandboxId', id);
+    expect((await stranger.get(`/sandboxes/${id}`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+    const bare = id.slice('w1.'.length);
+    expect((await tenant.get(`/sandboxes/${bare}`)).status).to.equal(404);
+    const { json: own } = await servers.workers['w1']!.tenant.get(`/sandboxes/${bare}`);
+    expect(own.sandbox).to.have.property('sandboxId', bare);
+    expect((await tenant.delete(`/v1/sandboxes/${id}`)).json).to.include({
+      sandboxId: id,
+      status: 'Stopping',
+    });
+  });
+
+  it('passes bodies, refusals and conditions on', async () => {
+    const { tenant } = servers.manager;
+    const id = await claim('w2::shells');
+    const { json } = await tenant.post(`/sandboxes/${id}/exec`, { command: 'true' });
+    expect(json).to.have.property('stdout');
+    const refused = await tenant.post(`/sandboxes/${id}/exec`, { command: 7 });
+    expect([refused.status, refused.json.detail]).to.deep.include(400);
+    const { headers } = await tenant.get(`/sandboxes/${id}`);
+    const again = await tenant.get(`/sandboxes/${id}`, {
+      headers: { 'If-None-Match': headers['etag'] ?? '' },
+    });
+    expect(again.status).to.equal(304);
+    const idle = await tenant.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' });
+    expect(idle.json).to.have.nested.property('sandbox.sandboxId', id);
+  });
+
+  it('shows its own by their composite names, and takes them bare', async () => {
+    const { tenant } = servers.manager;
+    const id = await claim('shells');
+    expect(id).to.match(/^hub\./);
+    const bare = id.slice('hub.'.length);
+    for (const form of [id, bare])
+      expect((await tenant.get(`/sandboxes/${form}`)).json.sandbox).to.include({
+        sandboxId: id,
+        poolName: 'hub::shells',
+      });
+    expect((await tenant.get('/sandboxpools/shells')).json.template).to.have.property(
+      'name',
+      'hub::shells',
+    );
+    const marked = { headers: { 'Idempotency-Key': 'once' } };
+    const [first, second] = [
+      await tenant.post('/sandboxes', { poolName: 'shells' }, marked),
+      await tenant.post('/sandboxes', { poolName: 'shells' }, marked),
+    ];
+    expect(first.json.sandbox?.['sandboxId']).to.match(/^hub\./);
+    expect(second.json).to.deep.equal(first.json);
+  });
+
+  it('repeats a claim with an Idempotency-Key on the cluster that had it', async () => {
+    const { tenant } = servers.manager;
+    const marked = { headers: { 'Idempotency-Key': 'far' } };
+    const first = await tenant.post('/sandboxes', { poolName: 'w1::shells' }, marked);
+    const second = await tenant.post('/sandboxes', { poolName: 'w1::shells' }, marked);
+    expect(second.json).to.deep.equal(first.json);
+    expect(second.headers['idempotency-replayed']).to.equal('true');
+  });
+
+  it('lists over all clusters, in whole pages without gaps', async () => {
+    const { admin } = servers.manager;
+    const whole = await admin.get('/sandboxes?all=true&limit=100');
+    const { items = [], total } = whole.json;
+    expect(new Set(items.map(({ sandboxId }) => String(sandboxId).split('.')[0]))).to.deep.equal(
+      new Set(['hub', 'w1', 'w2']),
+    );
+    expect(total).to.equal(items.length);
+    const paged: unknown[] = [];
+    for (let offset = 0; offset < items.length; offset += 2) {
+      const { json } = await admin.get(`/sandboxes?all=true&limit=2&offset=${offset}`);
+      paged.push(...(json.items ?? []).map(({ sandboxId }) => sandboxId));
+    }
+    expect(paged).to.deep.equal(items.map(({ sandboxId }) => sandboxId));
+    const one = await admin.get('/sandboxes?all=true&poolName=w1::shells');
+    expect(new Set((one.json.items ?? []).map(({ poolName }) => poolName))).to.deep.equal(
+      new Set(['w1::shells']),
+    );
+    const { json: pools } = await servers.manager.tenant.get('/sandboxpools');
+    expect(pools.items?.map(({ name }) => name)).to.have.members([
+      'hub::shells',
+      'w1::shells',
+      'w2::shells',
+    ]);
+    const deep = await admin.get('/sandboxes?all=true&offset=10000');
+    expect([deep.status, deep.json.detail]).to.deep.equal([400, { field: 'offset' }]);
+  });
+
+  it('knows no other clusters, and no malformed names', async () => {
+    const { tenant } = servers.manager;
+    const uuid = '0190d4a5-7b1e-7c3a-9f00-000000000001';
+    const asked = [
+      [await tenant.get(`/sandboxes/w9.${uuid}`), 404, 'CLUSTER_NOT_FOUND'],
+      [await tenant.post('/sandboxes', { poolName: 'w9::shells' }), 404, 'CLUSTER_NOT_FOUND'],
+      [await tenant.get('/sandboxpools/w9::shells'), 404, 'CLUSTER_NOT_FOUND'],
+      [await tenant.get('/sandboxpools/w1::nope'), 404, 'POOL_NOT_FOUND'],
+      [await tenant.get('/sandboxes/w1.nope'), 404, 'SANDBOX_NOT_FOUND'],
+      [await tenant.get(`/sandboxes/w1.w1.${uuid}`), 404, 'SANDBOX_NOT_FOUND'],
+      [await tenant.get('/sandboxpools/w1::shells%2F%2Fdebian'), 400, 'INVALID_ARGUMENT'],
+      [
+        await tenant.post('/sandboxes', { poolName: 'w1::shells//debian' }),
+        400,
+        'INVALID_ARGUMENT',
+      ],
+      [await tenant.get('/sandboxes?poolName=w1::shells//x'), 400, 'INVALID_ARGUMENT'],
+    ] as const;
+    for (const [{ status, json }, code, errorCode] of asked)
+      expect([status, json.errorCode]).to.deep.equal([code, errorCode]);
+  });
+
+  it('asks for a key before it says anything of a cluster', async () => {
+    for (const path of ['/sandboxes/w1.x', '/sandboxes/w9.x', '/sandboxpools/w9::x'])
+      expect((await servers.manager.anyone.get(path)).json.errorCode).to.equal('API_KEY_REQUIRED');
+  });
+
+  it('alone speaks for who asks: keys are worth nothing on a link, nor identities off it', async () => {
+    const worker = servers.workers['w1']!;
+    const way = servers.fleet.links.find('w1')!;
+    const request = { method: 'GET', target: '/sandboxes', idempotencyKey: undefined };
+    const caller = { namespace: 'team-blue', team: 'blue', user: 'ada', keyId: 'x' } as const;
+    const overLink = async (...headers: readonly string[]): Promise<string> => {
+      const connection = way.dial();
+      connection.write(
+        ['GET /sandboxes HTTP/1.1', 'Host: w', 'Connection: close', ...headers, '', ''].join(
+          '\r\n',
+        ),
+      );
+      const [bytes] = (await once(connection, 'data')) as [Buffer];
+      connection.destroy();
+      return bytes.toString('latin1').slice(9, 12);
+    };
+    const identity = (): string => way.identify({ ...caller, role: 'user' }, request);
+    const taken = identity();
+    const header = 'Sandpool-Fleet-Identity: ';
+    expect(await overLink(header + taken)).to.equal('200');
+    expect(await overLink(header + taken)).to.equal('401'); // replayed
+    expect(await overLink(`SERVICE-API-KEY: ${worker.tenant.key ?? ''}`)).to.equal('401');
+    const offLink = await worker.anyone.get('/sandboxes', {
+      headers: { 'Sandpool-Fleet-Identity': identity() },
+    });
+    expect(offLink.json.errorCode).to.equal('API_KEY_REQUIRED');
+  });
+
+  it('says what it can not reach, and serves the rest', async () => {
+    const { tenant, admin } = servers.manager;
+    const id = await claim('w2::shells');
+    servers.cut('w2');
+    await eventually(() => !servers.fleet.links.find('w2'), 'the link is cut', 30_000);
+    const { status, json, headers } = await tenant.get(`/sandboxes/${id}`);
+    expect([status, json.errorCode, headers['retry-after']]).to.deep.equal([
+      503,
+      'CLUSTER_UNAVAILABLE',
+      '1',
+    ]);
+    const list = await admin.get('/sandboxes?all=true');
+    expect([list.status, list.json]).to.have.nested.property('[1].incomplete', true);
+    expect(list.headers['warning']).to.include('clusters w2');
+    expect((await tenant.post('/sandboxes', { poolName: 'w1::shells' })).status).to.equal(201);
+  });
+});

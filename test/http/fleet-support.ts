@@ -1,0 +1,62 @@
+import type { Duplex } from 'node:stream';
+import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
+import { linkedClients, type CheckIdentity } from '../../src/http/fleet/linked-clients.ts';
+import { Passing } from '../../src/http/fleet/pass-on.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { FleetUnderTest } from '../fleet/a-fleet.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+export interface FleetOfServers {
+  readonly manager: TestServer;
+  readonly fleet: FleetUnderTest;
+  readonly workers: Readonly<Record<string, TestServer>>;
+  readonly cut: (clusterId: string) => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** The HTTP server of a manager, `hub`, and those of workers, linked to it in earnest. */
+export const aFleetOfServers = async (
+  clusterIds: readonly string[] = ['w1', 'w2'],
+): Promise<FleetOfServers> => {
+  const fleet = await FleetUnderTest.start();
+  const workers: Record<string, TestServer> = {};
+  const links = new Map<string, { readonly stop: () => void }>();
+  for (const clusterId of clusterIds) {
+    const checks = new WeakMap<Duplex, CheckIdentity>();
+    const operations = new FakeOperations();
+    const clients = linkedClients({
+      clients: clientsOf({ operations, clock: operations.clock, log: quietLog }),
+      checkOf: (connection) => checks.get(connection),
+      remember: () => undefined,
+    });
+    const server = await aServer({ clusterId, operations, clients });
+    workers[clusterId] = server;
+    const joined = await fleet.join({
+      clusterId,
+      serve: (connection, check) => {
+        checks.set(connection, check);
+        server.accept(connection);
+      },
+    });
+    links.set(clusterId, joined.links);
+  }
+  const passing = new Passing(systemClock());
+  const manager = await aServer({
+    clusterId: 'hub',
+    fleet: { fleet: fleetOperations(fleet.links, 'hub'), passing },
+  });
+  return {
+    manager,
+    fleet,
+    workers,
+    cut: (clusterId) => links.get(clusterId)?.stop(),
+    stop: async () => {
+      passing.stop();
+      await fleet.stop();
+      await Promise.all([manager, ...Object.values(workers)].map((server) => server.stop()));
+    },
+  };
+};
