@@ -45,6 +45,7 @@ export const ON_OTHER_NODES: readonly string[] = [
   'redis/channels.',
   'redis/coordination.',
   'tracing/',
+  'fleet/',
   'webhooks/',
 ];
 
