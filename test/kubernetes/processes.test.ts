@@ -1,3 +1,4 @@
+import { servicesOnPods } from '../e2b/services/on-pods.ts';
 import { processesSuite } from '../contracts/processes.ts';
 import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
@@ -13,4 +14,6 @@ describe('on simulated nodes', () => {
       close: () => pods.close(),
     };
   });
+
+  servicesOnPods(() => PodDriver.alone(cluster()));
 });
