@@ -17,9 +17,11 @@ export type ProbeAnswer =
   | 'done'
   | { readonly p50: number; readonly p99: number; readonly max: number };
 
-const { createDaemon } = await built<typeof import('../src/daemon/create-daemon.ts')>('daemon');
-const { createLog } = await built<typeof import('../src/process/log.ts')>('log');
-const { writePidFile } = await built<typeof import('../src/process/pid-file.ts')>('daemon-note');
+const { createDaemon } =
+  await built<typeof import('../src/daemon/create-daemon.ts')>('daemon/create-daemon');
+const { createLog } = await built<typeof import('../src/process/log.ts')>('process/log');
+const { writePidFile } =
+  await built<typeof import('../src/process/pid-file.ts')>('process/pid-file');
 
 const { config } = loadConfig({
   argvOptions: JSON.parse(process.argv[2] ?? '{}') as Record<string, string>,

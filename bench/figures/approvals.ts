@@ -1,4 +1,5 @@
-import { commandDaemon } from '../../src/cli/control.ts';
+import { decisions } from '../decisions.ts';
+import { approvalLists } from '../decided-approvals.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Bench, type Figure } from '../figure.ts';
 import type { Ask } from '../kept-connection.ts';
@@ -15,9 +16,6 @@ const WARM_UP = 2;
 /** A user has 20 that wait at most. */
 const OF_USER = 5;
 const USERS = 20;
-/** Clients that wait for a decision, one after the other. */
-const WAITS = 20;
-const WAITING = 'waits';
 const MOST_ROUNDS = 3;
 
 /** None of them is of a claim; the last two are what is measured by itself. */
@@ -41,7 +39,8 @@ export const approvals: Figure = {
         return [
           await claimsUnderRules(bench, gated, off),
           await heldCalls(bench, gated),
-          await decisions(bench, gated),
+          await decisionsAlone(bench),
+          await approvalLists(bench),
         ];
       } finally {
         await off.dispose();
@@ -117,73 +116,15 @@ const heldCalls = async (bench: Bench, daemon: Daemon): Promise<Measure> => {
   };
 };
 
-/** From the moment at which a decision is sent until the client that waits has its answer. */
-const decisions = async (bench: Bench, daemon: Daemon): Promise<Measure> => {
-  const { port } = daemon.service;
-  const base = `http://127.0.0.1:${port}`;
-  const session = await consoleSession(daemon, base);
-  const [key = ''] = await keysOfTeams(bench.load, daemon, [WAITING]);
-  const ours: number[] = [];
-  for (let round = 0; round < bench.rounds; round += 1) {
-    const took: number[] = [];
-    for (let n = 0; n < WAITS; n += 1) {
-      const waiting = fetch(`${base}/api-keys?waitApprovalSeconds=30`, {
-        method: 'POST',
-        headers: { 'SERVICE-API-KEY': key, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ name: `decided-${round}-${n}` }),
-      });
-      const id = await pendingId(base, session);
-      const began = performance.now();
-      const [decided, answer] = await Promise.all([
-        fetch(`${base}/approvals/${id}/decision`, {
-          method: 'POST',
-          headers: { ...session, 'Content-Type': 'application/json' },
-          body: JSON.stringify({ decision: 'approve' }),
-        }),
-        waiting,
-      ]);
-      if (decided.status !== 200 || answer.status !== 201)
-        throw new Error(`a decision was ${decided.status}, its request ${answer.status}`);
-      took.push(performance.now() - began);
-    }
-    ours.push(quantile(took, 0.5));
+/** On a daemon of its own, where nothing else waits. */
+const decisionsAlone = async (bench: Bench): Promise<Measure> => {
+  const rule = 'require operation=createApiKey role=user';
+  const daemon = await Daemon.start(bench.load, ['--approvals-rules', rule]);
+  try {
+    const { dataDir, service } = daemon;
+    const [key = ''] = await keysOfTeams(bench.load, daemon, ['waits']);
+    return await decisions(bench, { dataDir, ports: [service.port], key });
+  } finally {
+    await daemon.dispose();
   }
-  return {
-    name: 'a decision to the effect for a client that waits, p50',
-    unit: 'ms',
-    better: 'less',
-    reach: 200,
-    beyond: 50,
-    ours,
-  };
-};
-
-const pendingId = async (base: string, headers: Record<string, string>): Promise<string> => {
-  for (let look = 0; look < 1_000; look += 1) {
-    const answer = await fetch(`${base}/approvals?status=pending&limit=1`, { headers });
-    const { items } = (await answer.json()) as {
-      readonly items: readonly {
-        readonly id: string;
-        readonly principal: { readonly team: string };
-      }[];
-    };
-    const [newest] = items;
-    if (newest?.principal.team === WAITING) return newest.id;
-  }
-  throw new Error('the request does not show among those that wait');
-};
-
-/** What a person's browser sends, who logged in by a link. */
-const consoleSession = async (daemon: Daemon, base: string): Promise<Record<string, string>> => {
-  const { url } = await commandDaemon(daemon.dataDir, '/console/login', {});
-  const token = new URL(String(url)).searchParams.get('token') ?? '';
-  const entered = await fetch(`${base}/console/link`, {
-    method: 'POST',
-    headers: { Origin: base, 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({ token }).toString(),
-  });
-  const cookie = (entered.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
-  const shown = await fetch(`${base}/console/session`, { headers: { Cookie: cookie } });
-  const { csrfToken } = (await shown.json()) as { readonly csrfToken: string };
-  return { Cookie: cookie, Origin: base, 'X-CSRF-Token': csrfToken };
 };

@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import { v7 } from 'uuid';
 import { silentLog } from '../../src/contracts/log.ts';
 import { built } from '../built.ts';
+import { fillDatabase, inBatches } from '../filled-database.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
@@ -13,7 +13,6 @@ const FINISHED = 100_000;
 const HOURS = 20;
 const OFFSETS = [50_000, 99_980];
 const PAGES = 100;
-const AT_ONCE = 500;
 
 export const list: Figure = {
   name: 'list',
@@ -59,51 +58,34 @@ export const list: Figure = {
 };
 
 /** As many finished sandboxes of the tenant that the first start makes a key for. */
-const fillHistory = async (dataDir: string): Promise<void> => {
-  const { openDatabase } =
-    await built<typeof import('../../src/embedded/store/database.ts')>('embedded/database');
-  const { sqliteHistory } =
-    await built<typeof import('../../src/embedded/store/history.ts')>('embedded/history');
-  const { systemClock } =
-    await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
-  const clock = systemClock();
-  const database = await openDatabase(join(dataDir, 'sandpool.db'), {
-    metrics: silentMetrics,
-    log: silentLog,
-    clock,
+const fillHistory = (dataDir: string): Promise<void> =>
+  fillDatabase(dataDir, async (database, clock) => {
+    const { sqliteHistory } =
+      await built<typeof import('../../src/embedded/store/history.ts')>('embedded/store/history');
+    const history = sqliteHistory(database, {
+      metrics: silentMetrics,
+      clock,
+      log: silentLog,
+      retentionMs: Number.MAX_SAFE_INTEGER,
+      bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER },
+    });
+    const from = clock.now() - HOURS * 3_600_000;
+    await inBatches(FINISHED, (n) => {
+      const claimedAt = from + Math.floor((n * HOURS * 3_600_000) / FINISHED);
+      return history.record({
+        id: v7(),
+        poolUid: 'bench',
+        poolName: 'bench',
+        owner: { namespace: 'default', team: 'default', user: 'default' },
+        claimedAt,
+        startedAt: claimedAt - 1_000,
+        terminatedAt: claimedAt + 60_000,
+        recycledAt: claimedAt + 60_000,
+        cpu: '1',
+        memory: '256Mi',
+        containerImages: { main: 'host' },
+        endReason: 'deleted',
+        exitCode: null,
+      });
+    });
   });
-  const history = sqliteHistory(database, {
-    metrics: silentMetrics,
-    clock,
-    log: silentLog,
-    retentionMs: Number.MAX_SAFE_INTEGER,
-    bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER },
-  });
-  const [owner, from] = [
-    { namespace: 'default', team: 'default', user: 'default' },
-    clock.now() - HOURS * 3_600_000,
-  ];
-  for (let at = 0; at < FINISHED; at += AT_ONCE) {
-    await Promise.all(
-      Array.from({ length: AT_ONCE }, (_, n) => {
-        const claimedAt = from + Math.floor(((at + n) * HOURS * 3_600_000) / FINISHED);
-        return history.record({
-          id: v7(),
-          poolUid: 'bench',
-          poolName: 'bench',
-          owner,
-          claimedAt,
-          startedAt: claimedAt - 1_000,
-          terminatedAt: claimedAt + 60_000,
-          recycledAt: claimedAt + 60_000,
-          cpu: '1',
-          memory: '256Mi',
-          containerImages: { main: 'host' },
-          endReason: 'deleted',
-          exitCode: null,
-        });
-      }),
-    );
-  }
-  await database.close();
-};

@@ -1,6 +1,7 @@
 import type { Figure } from '../figure.ts';
 import { runFigures } from '../run-figures.ts';
 import { endLiving } from './cluster.ts';
+import { approvals } from './figures/approvals.ts';
 import { claim } from './figures/claim.ts';
 import { conflicts } from './figures/conflicts.ts';
 import { history } from './figures/history.ts';
@@ -39,6 +40,7 @@ const FIGURES: readonly Figure[] = [
   refused,
   tenants,
   revoked,
+  approvals,
   waiting,
   ...neighbours,
   scaling,
