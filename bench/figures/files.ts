@@ -25,6 +25,19 @@ export const files: Figure = {
 
 const rate = (tookMs: number): number => MIB / (tookMs / 1_000);
 
+const besideDd = async (
+  bench: Bench,
+  what: string,
+  sides: Readonly<Record<'ours' | 'theirs', () => Promise<number>>>,
+): Promise<Measure> => ({
+  name: `${what} of ${MIB} MiB / dd by the launcher alone`,
+  unit: 'MB/s',
+  better: 'more',
+  reach: 0.5,
+  beyond: 0.8,
+  ...(await inPairs(bench, sides)),
+});
+
 const uploads = async (bench: Bench, sandbox: ClaimedSandbox): Promise<Measure> => {
   const ask = sandbox.ask({
     method: 'PUT',
@@ -45,14 +58,7 @@ const uploads = async (bench: Bench, sandbox: ClaimedSandbox): Promise<Measure> 
   };
   await theirs();
   await ours();
-  return {
-    name: `upload of ${MIB} MiB / dd by the launcher alone`,
-    unit: 'MB/s',
-    better: 'more',
-    reach: 0.5,
-    beyond: 0.8,
-    ...(await inPairs(bench, { ours, theirs })),
-  };
+  return await besideDd(bench, 'upload', { ours, theirs });
 };
 
 const downloads = async (bench: Bench, sandbox: ClaimedSandbox): Promise<Measure> => {
@@ -67,14 +73,7 @@ const downloads = async (bench: Bench, sandbox: ClaimedSandbox): Promise<Measure
     rate(await sandbox.flows(['/bin/dd', 'if=/tmp/content', 'bs=64k']));
   await ours();
   await theirs();
-  return {
-    name: `download of ${MIB} MiB / dd by the launcher alone`,
-    unit: 'MB/s',
-    better: 'more',
-    reach: 0.5,
-    beyond: 0.8,
-    ...(await inPairs(bench, { ours, theirs })),
-  };
+  return await besideDd(bench, 'download', { ours, theirs });
 };
 
 const lists = async (bench: Bench, sandbox: ClaimedSandbox): Promise<Measure> => {

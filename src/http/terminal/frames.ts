@@ -1,4 +1,5 @@
 import { MAX_SIDE } from './request.ts';
+import { PROCESS_SIGNALS } from '../../model/process.ts';
 
 /** Describes what a text frame of `sandpool.terminal.v1` asks for. */
 export type ControlFrame =
@@ -9,18 +10,7 @@ export type ControlFrame =
 
 /** Longer text frames are refused unread. Bytes. */
 const MAX_CONTROL_BYTES = 4_096;
-const SIGNALS: readonly string[] = [
-  'INT',
-  'TERM',
-  'HUP',
-  'QUIT',
-  'KILL',
-  'TSTP',
-  'CONT',
-  'WINCH',
-  'USR1',
-  'USR2',
-];
+const SIGNALS: readonly string[] = PROCESS_SIGNALS;
 
 /**
  * The frame, or what is wrong with it in words for the client. Unknown fields are let through

@@ -4,7 +4,7 @@ import { CREATION_TOLERANCE_MS } from '../sandboxes/identity-annotations.ts';
 import { unsealedIn } from './owned-resource.ts';
 import { laterFormat, mendedOf, type Resource, type ResourceObject } from './resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-resource.ts';
-import type { Seals } from './seals.ts';
+import type { ResourceTerms } from './owned-resource.ts';
 
 export const KEY_LABEL = 'sandpool.dev/key-id';
 
@@ -38,20 +38,9 @@ export const ApiKeySpecSchema = z.object({
 });
 type ApiKeySpec = z.infer<typeof ApiKeySpecSchema>;
 
-export interface ApiKeyResourceDeps {
-  readonly seals: Seals;
-  /** The team of a namespace; undefined where it is no team's. */
-  readonly teamOf: (namespace: string) => string | undefined;
-  readonly now: () => number;
-}
-
 const KIND = 'ApiKey';
 
-export const apiKeyResource = ({
-  seals,
-  teamOf,
-  now,
-}: ApiKeyResourceDeps): Resource<ApiKeyRecord> => ({
+export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<ApiKeyRecord> => ({
   kind: KIND,
   plural: 'apikeys',
   place: ({ namespace, shortName }) => ({ namespace, name: shortName }),

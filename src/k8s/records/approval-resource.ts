@@ -6,7 +6,7 @@ import {
 } from '../../model/approvals/approval.ts';
 import { laterFormat, type Resource, type ResourceObject } from './resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-resource.ts';
-import type { Seals } from './seals.ts';
+import type { ResourceTerms } from './owned-resource.ts';
 
 const text = (most: number) => z.string().max(most);
 const moment = z.iso.datetime();
@@ -50,19 +50,13 @@ export const ApprovalSpecSchema = z.object({
 });
 type ApprovalSpec = z.infer<typeof ApprovalSpecSchema>;
 
-export interface ApprovalResourceDeps {
-  readonly seals: Seals;
-  /** The team of a namespace; undefined where it is no team's. */
-  readonly teamOf: (namespace: string) => string | undefined;
-}
-
 const KIND = 'Approval';
 
 /** Approvals as custom resources, in the namespace of who asked. A key is `namespace/id`. */
 export const approvalResource = ({
   seals,
   teamOf,
-}: ApprovalResourceDeps): Resource<ApprovalRecord> => ({
+}: Pick<ResourceTerms, 'seals' | 'teamOf'>): Resource<ApprovalRecord> => ({
   kind: KIND,
   plural: 'approvals',
   place: ({ id, principal: { namespace } }) => ({ namespace, name: id }),

@@ -14,10 +14,9 @@ import { ENV_CONDITIONS } from '../../model/envs/env-condition.ts';
 import { formatFingerprint, parseFingerprint } from '../../model/request-fingerprint.ts';
 import { accessField, type Access } from '../../model/tenant.ts';
 import { ownerOf } from '../sandboxes/identity-annotations.ts';
-import { ownedResource } from './owned-resource.ts';
+import { ownedResource, type ResourceTerms } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-resource.ts';
-import type { Seals } from './seals.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';
 
@@ -81,13 +80,9 @@ export const ResolvedEnvSchema = z.object({
 });
 type ResolvedEnv = z.infer<typeof ResolvedEnvSchema>;
 
-export interface EnvResourceDeps {
-  /** The team of a namespace; undefined where that can't be told. */
-  readonly teamOf: (namespace: string) => string | undefined;
-  readonly seals: Seals;
+export interface EnvResourceDeps extends ResourceTerms {
   /** The cluster of members that name none. */
   readonly clusterId: string;
-  readonly now: () => number;
 }
 
 export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> =>

@@ -13,6 +13,14 @@ import {
 } from './resource.ts';
 import type { SealedContent, Seals, SealVerdict } from './seals.ts';
 
+/** Holds what the records of users are read and written by. */
+export interface ResourceTerms {
+  readonly seals: Seals;
+  /** The team of a namespace; undefined where it is no team's. */
+  readonly teamOf: (namespace: string) => string | undefined;
+  readonly now: () => number;
+}
+
 /** A record that a user owns, with a name in the user's namespace. */
 interface Owned {
   readonly uid: string;
@@ -31,17 +39,13 @@ interface Resolved extends Born, SealedContent {
  * none, or another object's, is settled first; what claims to be a daemon's and is not can't be
  * used.
  */
-export interface OwnedKind<T extends Owned, R extends Resolved> {
+export interface OwnedKind<T extends Owned, R extends Resolved> extends ResourceTerms {
   readonly kind: string;
   readonly plural: string;
   /** The latest that this version can read. */
   readonly format: number;
   /** Holds the uid. */
   readonly label: string;
-  readonly now: () => number;
-  readonly seals: Seals;
-  /** The team of a namespace; undefined where it is no team's. */
-  readonly teamOf: (namespace: string) => string | undefined;
   readonly written: (
     record: Omit<T, 'revision'>,
     bornAt: string,

@@ -19,10 +19,9 @@ import { formatFingerprint, parseFingerprint } from '../../model/request-fingerp
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { accessField, type Access } from '../../model/tenant.ts';
 import { ownerOf } from '../sandboxes/identity-annotations.ts';
-import { ownedResource } from './owned-resource.ts';
+import { ownedResource, type ResourceTerms } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT as FIRST_FORMAT, POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
-import type { Seals } from './seals.ts';
 import { PLACED_FORMAT, type ResolvedPool } from './resolved-pool.ts';
 
 /**
@@ -40,15 +39,11 @@ export interface PoolSpec extends PoolSource {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface PoolResourceDeps extends RenderLookups {
+export interface PoolResourceDeps extends RenderLookups, ResourceTerms {
   /** Throws DefinitionRefused where the driver can't run it. */
   readonly check: (definition: InstanceDefinition) => void;
-  /** The team of a namespace; undefined where that can't be told. */
-  readonly teamOf: (namespace: string) => string | undefined;
-  readonly seals: Seals;
   /** Lets pools that somebody made or resized by hand take what their owner may have. */
   readonly grants: Grants<PoolRecord>;
-  readonly now: () => number;
 }
 
 const LONGEST_REASON = 4_096;

@@ -29,6 +29,7 @@ import {
   type PodTarget,
 } from '../sandboxes/pods/pod-presence.ts';
 import { endTree } from './end-tree.ts';
+import { Deferred } from '../../lib/deferred.ts';
 
 const TIMED_OUT = 124;
 
@@ -83,9 +84,7 @@ class Execution {
   readonly #output: ExecOutput;
   readonly #startedAt = performance.now();
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #settled: Promise<ExecOutcome>;
-  #resolve: (outcome: ExecOutcome) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
+  readonly #outcome = new Deferred<ExecOutcome>();
   #socket: ChannelSocket | undefined;
   #reader = new StatusReader();
   /** The command itself was begun, or may have been. */
@@ -103,10 +102,6 @@ class Execution {
     const token = `${randomBytes(16).toString('hex')} `;
     this.#output = new ExecOutput(token, request.outputLimit, request.gathered);
     this.#order = execOrder({ argv: request.argv, cwd: request.cwd, env: request.env, token });
-    this.#settled = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
   }
 
   async run(): Promise<ExecOutcome> {
@@ -120,7 +115,7 @@ class Execution {
       this.#fail(error);
     });
     try {
-      return await this.#settled;
+      return await this.#outcome.promise;
     } finally {
       this.#over = true;
       for (const timer of this.#timers) clearTimeout(timer);
@@ -287,7 +282,7 @@ class Execution {
     if (this.#over) return;
     this.#over = true;
     const { stdout, stderr, truncated } = this.#output.taken();
-    this.#resolve({
+    this.#outcome.resolve({
       stdout,
       stderr: complaint === '' ? stderr : Buffer.from(`${cleaned(complaint)}\n`),
       exitCode: this.#timedOut ? TIMED_OUT : exitCode,
@@ -299,7 +294,7 @@ class Execution {
 
   #fail(error: unknown): void {
     this.#over = true;
-    this.#reject(error);
+    this.#outcome.reject(error);
   }
 
   #after(ms: number, due: () => void): void {

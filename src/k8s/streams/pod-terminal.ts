@@ -31,22 +31,12 @@ import {
   requireJoinable,
   type PodTarget,
 } from '../sandboxes/pods/pod-presence.ts';
+import { PROCESS_SIGNALS } from '../../model/process.ts';
 
 const BEGIN_MS = 30_000;
 /** From the end of a shell that was hung up until its exit code doesn't matter any more. */
 const STATUS_MS = 500;
-const SIGNALS = new Set([
-  'INT',
-  'TERM',
-  'HUP',
-  'QUIT',
-  'KILL',
-  'TSTP',
-  'CONT',
-  'WINCH',
-  'USR1',
-  'USR2',
-]);
+const SIGNALS: ReadonlySet<string> = new Set(PROCESS_SIGNALS);
 
 /**
  * A terminal in a container, as `SandboxDriver.attach` promises it. argv is part of the address,

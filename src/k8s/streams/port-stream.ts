@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PortUnreachable, type PortTraits } from '../../contracts/sandbox-driver.ts';
 import { ChannelStream, type Channels } from './channel-stream.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
+import { Deferred } from '../../lib/deferred.ts';
 
 /**
  * Container runtimes say that a port refused, never that it took: it counts as taken when one has
@@ -40,10 +41,9 @@ export interface PortStreamTerms {
  */
 export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken'> {
   readonly #terms: PortStreamTerms;
-  readonly #taken: Promise<void>;
+  readonly #taken = new Deferred<void>();
   readonly #timer: NodeJS.Timeout;
   readonly #abort: () => void;
-  #settle: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
   #isBegun = false;
   /** Somebody wants to know whether the port takes it. */
   #isAsked = false;
@@ -53,10 +53,6 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
       terms.carrier.left();
     });
     this.#terms = terms;
-    this.#taken = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-    });
-    this.#taken.catch(() => undefined); // whoever asks is told
     this.on('error', () => undefined); // where nobody has it yet
     this.#abort = () => {
       this.destroy(asError(terms.signal.reason));
@@ -71,7 +67,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
   get taken(): Promise<void> {
     this.#isAsked = true;
     if (this.#isBegun) void this.#awaitRefusal();
-    return this.#taken;
+    return this.#taken.promise;
   }
 
   /** The container runtime connects to the port. */
@@ -85,7 +81,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
   override arrived(bytes: Buffer): void {
     if (bytes.length > 0) {
       this.begun();
-      this.#settle?.resolve();
+      this.#taken.resolve();
     }
     super.arrived(bytes);
   }
@@ -97,7 +93,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#disarm();
-    this.#settle?.reject(
+    this.#taken.reject(
       error ?? new PortUnreachable(`port ${this.#terms.port}: the connection was closed`),
     );
     super._destroy(error, done);
@@ -116,7 +112,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     await pause(Math.min(Math.max(REFUSAL_WITHIN_MS, answersMs), REFUSAL_WITHIN_MOST_MS));
     if (this.destroyed) return;
     await carrier.roundTrip(); // what was said until now comes before this answer
-    if (!this.destroyed) this.#settle?.resolve();
+    if (!this.destroyed) this.#taken.resolve();
   }
 
   #disarm(): void {

@@ -14,6 +14,7 @@ import { openCommand, STATUS, STDERR, STDIN, STDOUT, StatusReader } from './pod-
 import type { GatheredAnswer } from './gathered-bytes.ts';
 import type { PodLinks } from './pod-links.ts';
 import { scriptCommand, type PodScript } from './pod-script.ts';
+import { Deferred } from '../../lib/deferred.ts';
 
 /** The container has no /bin/sh, without which nothing of ours can be run in it. */
 export class NoShell extends Error {
@@ -44,8 +45,7 @@ export class ScriptChannel {
   readonly #socket: ChannelSocket;
   readonly #gathered: GatheredAnswer;
   readonly #reader = new StatusReader();
-  readonly #begun: Promise<void>;
-  #settleBegun: { resolve(): void; reject(error: unknown): void } | undefined;
+  readonly #begun = new Deferred<void>();
   #sending = Promise.resolve();
   #head = '';
   #pid: string | undefined;
@@ -69,10 +69,6 @@ export class ScriptChannel {
       },
     });
     this.output.on('error', () => undefined); // whoever reads is told, and it may be nobody
-    this.#begun = new Promise((resolve, reject) => {
-      this.#settleBegun = { resolve, reject };
-    });
-    this.#begun.catch(() => undefined);
   }
 
   /**
@@ -150,7 +146,7 @@ export class ScriptChannel {
       this.#fail(new NotJoinable('nothing could be begun in the sandbox in time'));
     }, BEGIN_MS);
     try {
-      await this.#begun;
+      await this.#begun.promise;
     } finally {
       clearTimeout(timer);
     }
@@ -186,7 +182,7 @@ export class ScriptChannel {
       if (!/^\d{1,10}$/.test(this.#head))
         return this.#fail(new NotJoinable('what answers in the sandbox is no shell'));
       this.#pid = this.#head;
-      this.#settleBegun?.resolve();
+      this.#begun.resolve();
       rest = bytes.subarray(end + 1);
     }
     if (rest.length > 0 && !this.output.push(rest)) this.#socket.pause();
@@ -222,7 +218,7 @@ export class ScriptChannel {
 
   #fail(error: unknown): void {
     this.#over();
-    this.#settleBegun?.reject(error);
+    this.#begun.reject(error);
     this.output.destroy(error instanceof Error ? error : new Error(String(error)));
   }
 

@@ -19,6 +19,7 @@ import {
   type RunningService,
   templateDocument,
 } from './running-service.ts';
+import { LEAST_BODIES, LEAST_QUERIES } from './least-requests.ts';
 
 const NO_KEY = {
   error: 'API key required for this operation',
@@ -694,23 +695,8 @@ const expectRetry = (
   expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
 };
 
-const QUERIES: Readonly<Record<string, string>> = Object.fromEntries(
-  ['readFile', 'writeFile', 'removeFile', 'listFiles', 'watchFiles'].map((id) => [
-    id,
-    '?path=%2Ftmp',
-  ]),
-);
-
 const BODIES: Readonly<Record<string, object>> = {
-  moveFile: { from: '/tmp/a', to: '/tmp/b' },
-  makeFolder: { path: '/tmp/folder' },
-  execInSandbox: { command: 'true' },
-  startProcess: { command: 'true' },
-  writeToProcess: { data: 'x' },
-  signalProcess: { signal: 'TERM' },
-  resizeProcess: { cols: 80, rows: 24 },
-  setIdleTimeout: { idleTimeout: '5m' },
-  setSandboxState: { state: 'running' },
+  ...LEAST_BODIES,
   createTemplate: { crdJson: '{}' },
   createApiKeyForTenant: { team: 'x', user: 'y' },
 };
@@ -737,7 +723,7 @@ const sendTo = (
   headers: Readonly<Record<string, string>> = {},
   ids: Readonly<Record<string, string>> = {},
 ): Promise<HttpAnswer> => {
-  const query = QUERIES[String(operation['operationId'])] ?? '';
+  const query = LEAST_QUERIES[String(operation['operationId'])] ?? '';
   const target = path
     .replaceAll(/\{(\w+)\}/g, (_, name: string) =>
       encodeURIComponent(ids[name] ?? SOMETHING[name] ?? ''),

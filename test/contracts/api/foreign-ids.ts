@@ -27,6 +27,7 @@ import {
   type RunningService,
   unlessAway,
 } from './running-service.ts';
+import { LEAST_BODIES, LEAST_QUERIES } from './least-requests.ts';
 
 const SEED = Number(process.env['MATRIX_SEED'] ?? Date.now() % 1_000_000_000);
 const REQUESTS_EACH = 12;
@@ -441,30 +442,15 @@ const plain = (documented: DocumentedOperation): GeneratedRequest => {
     method: documented.method,
     target: documented.path
       .replaceAll(/\{(\w+)\}/g, (_, parameter: string) => placeholder(parameter))
-      .concat(NEEDED_QUERY[operationIdOf(documented)] ?? ''),
+      .concat(LEAST_QUERIES[operationIdOf(documented)] ?? ''),
     headers: {},
     raw: body && Buffer.from(JSON.stringify(body)),
     kind: 'valid',
   };
 };
 
-const NEEDED_QUERY: Readonly<Record<string, string>> = Object.fromEntries(
-  ['readFile', 'writeFile', 'removeFile', 'listFiles', 'watchFiles'].map((id) => [
-    id,
-    '?path=%2Ftmp',
-  ]),
-);
-
 const NEEDED: Readonly<Record<string, object>> = {
-  moveFile: { from: '/tmp/a', to: '/tmp/b' },
-  makeFolder: { path: '/tmp/folder' },
-  execInSandbox: { command: 'true' },
-  startProcess: { command: 'true' },
-  writeToProcess: { data: 'x' },
-  signalProcess: { signal: 'TERM' },
-  resizeProcess: { cols: 80, rows: 24 },
-  setIdleTimeout: { idleTimeout: '5m' },
-  setSandboxState: { state: 'running' },
+  ...LEAST_BODIES,
   updatePool: { replicas: 0 },
   replaceEnv: { templateRef: { name: 'default' } },
 };

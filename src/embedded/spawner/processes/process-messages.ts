@@ -1,3 +1,4 @@
+import type { ProcessOrder } from '../../../contracts/processes.ts';
 import type { ProcessFact, ProcessId, ProcessSignal } from '../../../model/process.ts';
 
 /** Asks something of the processes of one sandbox; each call is answered once. */
@@ -17,17 +18,7 @@ export type ProcessCall =
   | { readonly act: 'signal'; readonly processId: ProcessId; readonly name: ProcessSignal }
   | { readonly act: 'remove'; readonly processId: ProcessId };
 
-export interface ProcessStart {
-  readonly processId: ProcessId;
-  readonly tenant: string;
-  readonly argv: readonly string[];
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly tty?: { readonly cols: number; readonly rows: number };
-  readonly stdin: boolean;
-  readonly timeoutMs?: number;
-  readonly tag?: string;
-}
+export type ProcessStart = Omit<ProcessOrder, 'container'>;
 
 /** Why a call was not carried out; src/contracts/processes.ts says what each means. */
 export interface ProcessRefusal {

@@ -1,3 +1,4 @@
+import { SandboxPath } from '../sandboxes/schema.ts';
 import { INPUT_BYTES } from '../../../model/process.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
@@ -9,7 +10,6 @@ import {
   ProcessBody,
   ProcessDeletion,
   ProcessEnvelope,
-  ProcessesPath,
   ProcessEvent,
   ProcessList,
   ProcessPath,
@@ -36,7 +36,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     path: '/sandboxes/{sandboxId}/processes',
     access: 'tenant',
     summary: 'Start a process, and read it at once or later',
-    params: ProcessesPath,
+    params: SandboxPath,
     body: ProcessBody,
     query: OutputQuery.pick({ pace: true, encoding: true }),
     answers: { 201: ProcessEnvelope },
@@ -64,7 +64,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     path: '/sandboxes/{sandboxId}/processes',
     access: 'tenant',
     summary: 'List the processes of a sandbox',
-    params: ProcessesPath,
+    params: SandboxPath,
     answers: { 200: ProcessList },
     refusals: OF_SANDBOX,
     handle: async ({ caller, params: { sandboxId } }) => {

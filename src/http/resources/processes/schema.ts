@@ -24,17 +24,6 @@ export const ProcessPath: PathParams<{ sandboxId: string; processId: string }> =
   names: { sandboxId: 'sandbox' },
 };
 
-export const ProcessesPath: PathParams<{ sandboxId: string }> = {
-  schema: z.object({
-    sandboxId: z
-      .string()
-      .refine(isInstanceId)
-      .describe("A sandbox of the caller's, by the id that its claim answered."),
-  }),
-  otherwise: sandboxNotFound,
-  names: { sandboxId: 'sandbox' },
-};
-
 const size = (most: number) => z.int().min(1).max(most);
 
 /** Ten years: longer than anything runs. */
