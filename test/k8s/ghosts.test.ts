@@ -40,13 +40,13 @@ describe('a sandbox that ends while it is read', () => {
     const looking = driver.idle(last(one.id)?.record?.poolUid ?? '', one.namespace, 1);
     await held.begun;
 
-    api.letGo();
     api.remove(one.recordAt);
-    api.remove(one.podAt);
+    api.remove(one.podAt); // of which the mirror is not told before the look is over
     await eventually(() => last(one.id)?.record === undefined, 'one has ended');
     held.letGo();
 
     expect((await looking).map(({ id }) => id)).to.deep.equal([]);
+    api.letGo();
     await driver.stop();
   });
 

@@ -127,6 +127,8 @@ export class IdleLook {
   }
 }
 
-const isReady = ({ vitals }: InstanceFact): boolean => vitals.kind === 'available';
+/** Leaves out what ended meanwhile: it has no record any more, while its Pod may seem alive. */
+const isReady = ({ record, vitals }: InstanceFact): boolean =>
+  record !== undefined && vitals.kind === 'available';
 const isLate = (fact: InstanceFact | undefined): boolean =>
   fact?.vitals.kind === 'starting' || fact?.vitals.kind === 'unavailable';
