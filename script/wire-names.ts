@@ -62,6 +62,8 @@ const redisKeys = (): Readonly<Record<keyof Keys, string>> => {
     activityBucket: ofBucket(keys.activityBucket(0)),
     working: ofBucket(keys.working('ID')),
     ended: ofBucket(keys.ended('ID')),
+    deadLetters: keys.deadLetters('RECEIVER'),
+    deadLetterTimes: keys.deadLetterTimes('RECEIVER'),
     rate: keys.rate('NAME'),
     lease: keys.lease(0),
     asked: keys.asked('REPLICA'),

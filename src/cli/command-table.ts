@@ -188,6 +188,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ action }) => (await import('./commands/daemon/console.ts')).consoleGroup(action),
   },
   {
+    name: 'webhooks',
+    summary: 'Shows which messages about approvals nobody took, and sends them again',
+    load: async ({ action }) =>
+      (await import('./commands/daemon/webhooks.ts')).webhooksGroup(action),
+  },
+  {
     name: 'operators',
     summary: 'Says who logs in to the console with a password',
     load: async ({ action }) =>

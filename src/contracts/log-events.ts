@@ -192,6 +192,8 @@ export const LOG_EVENTS = {
   'waiting-not-told': 'claims that wait could not be told to the other replicas',
   'waits-api-server': 'waits for the API server',
   'watch-launcher-ended': 'the launcher that watches processes ended; it is started again',
+  'webhook-letter-not-forgotten': 'a dead letter could not be forgotten',
+  'webhook-letter-not-kept': 'a dead letter could not be kept',
   'webhook-not-noted': 'what a webhook was told could not be noted',
   'webhook-not-told': 'a webhook was not told',
   'webhook-threw': 'a webhook threw',

@@ -37,7 +37,7 @@ export const openApprovals = (
     metrics,
     events,
   }: {
-    readonly parts: Pick<Assembly, 'clock' | 'pepper' | 'coordination'> & {
+    readonly parts: Pick<Assembly, 'clock' | 'pepper' | 'coordination' | 'deadLetters'> & {
       readonly records: Pick<Assembly['records'], 'approvals'>;
     };
     readonly log: Log;

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { RecentAudit } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
+import type { DeadLetters } from '../contracts/coordination/dead-letters.ts';
 import type { Grants } from '../contracts/grants.ts';
 import type { History } from '../contracts/history.ts';
 import type { InstanceTypes } from '../contracts/instance-types.ts';
@@ -45,6 +46,7 @@ export interface Assembly {
   readonly templates: TemplateSource;
   readonly volumes: Volumes;
   readonly recentAudit: RecentAudit;
+  readonly deadLetters: DeadLetters;
   readonly pullSecrets: PullSecrets;
   /** The secret with which the API keys' secrets are hashed. */
   readonly pepper: Buffer;

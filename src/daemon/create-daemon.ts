@@ -8,6 +8,7 @@ import { sourceTerms } from '../config/source-terms.ts';
 import type { LevelledLog } from '../contracts/log.ts';
 import { ControlServer } from '../control/control-server.ts';
 import { openApprovals, type ApprovalsOfDaemon } from './approvals.ts';
+import { webhookCommands } from './commands/webhook-commands.ts';
 import { openConsole } from './console.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
@@ -165,7 +166,11 @@ export const createDaemon = async (
   const control = new ControlServer({
     dataDir: config.dataDir,
     backup: parts.backup,
-    commands: { ...people?.commands, ...fleet.commands },
+    commands: {
+      ...people?.commands,
+      ...fleet.commands,
+      ...webhookCommands(approvals.webhooks, audit),
+    },
     log,
     audit,
   });

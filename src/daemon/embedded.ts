@@ -12,6 +12,7 @@ import { lockDataDir } from '../embedded/store/data-lock.ts';
 import { openDatabase } from '../embedded/store/database.ts';
 import { sqliteHistory } from '../embedded/store/history.ts';
 import { sqliteClusters, sqliteRecordStore } from '../embedded/store/record-store.ts';
+import { sqliteDeadLetters } from '../embedded/store/dead-letters.ts';
 import { KeptAnswers } from '../embedded/store/kept-answers.ts';
 import { sqlitePullSecrets } from '../embedded/pull-secrets.ts';
 import { EmbeddedSandboxDriver } from '../embedded/driver/sandbox-driver.ts';
@@ -109,6 +110,7 @@ export const openEmbedded = async (
       volumes,
       pullSecrets,
       recentAudit: new RecentAuditRing(),
+      deadLetters: sqliteDeadLetters(database, clock),
       backup: embeddedBackup({ database, dataDir, clock }),
       failed: database.failed,
       start: async () => {

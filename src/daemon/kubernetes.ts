@@ -127,6 +127,7 @@ export const openKubernetes = async (
     volumes,
     pepper: secrets.pepper,
     recentAudit: redis.recentAudit,
+    deadLetters: redis.deadLetters,
     ensureFirstKeys: async (apiKeys) => {
       const tenant = {
         namespace: namespaceOf(config.namespacePattern, 'default'),

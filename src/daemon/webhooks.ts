@@ -12,12 +12,12 @@ import type { Assembly } from './assembly.ts';
 export const openWebhooks = (
   { approvals, clusterId, console: { url: consoleUrl } }: Config,
   {
-    parts: { clock, coordination },
+    parts: { clock, coordination, deadLetters },
     log,
     metrics,
     leads,
   }: {
-    readonly parts: Pick<Assembly, 'clock' | 'coordination'>;
+    readonly parts: Pick<Assembly, 'clock' | 'coordination' | 'deadLetters'>;
     readonly log: Log;
     readonly metrics: Metrics;
     readonly leads: (shard: number) => boolean;
@@ -28,6 +28,7 @@ export const openWebhooks = (
     : new Webhooks({
         receivers: approvals.webhooks.map(receiverOf),
         marks: coordination,
+        deadLetters,
         clock,
         log,
         metrics,

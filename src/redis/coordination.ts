@@ -1,6 +1,7 @@
 import type { RecentAudit } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
+import type { DeadLetters } from '../contracts/coordination/dead-letters.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
@@ -15,6 +16,7 @@ import { keysOf } from './keys.ts';
 import { RedisLeaseStore } from './leases/lease-store.ts';
 import { RedisLeases } from './leases/leases.ts';
 import { RedisQuotas } from './quotas.ts';
+import { redisDeadLetters } from './dead-letters.ts';
 import { redisConsoleSessions } from './console-sessions.ts';
 import { redisRateLimits } from './rate-limits.ts';
 import { RedisRecentAudit } from './recent-audit.ts';
@@ -41,6 +43,7 @@ export interface RedisCoordinationOptions {
 export interface RedisCoordination {
   readonly coordination: Coordination;
   readonly recentAudit: RecentAudit;
+  readonly deadLetters: DeadLetters;
   /** ms since the epoch by Redis' clock; undefined while it was never asked. */
   readonly time: () => number | undefined;
   /**
@@ -154,6 +157,7 @@ export const redisCoordination = ({
   return {
     coordination,
     recentAudit: new RedisRecentAudit({ link, keys, log }),
+    deadLetters: redisDeadLetters({ link, keys }),
     time: () => link.time.now(),
     start: async () => {
       await Promise.all([link.start(), leaseLink.start(), channels.start()]);

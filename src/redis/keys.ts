@@ -9,7 +9,7 @@ export const ACTIVITY_BUCKETS = 16;
 /**
  * Every key there is. What one script touches has one hash tag, in braces, so that it lies on one
  * node of a cluster: a tenant's, a bucket's of activity, and one each for leases, tokens, history,
- * events and audit.
+ * events, webhooks and audit.
  */
 export const keysOf = (prefix: string) => {
   /**
@@ -59,6 +59,9 @@ export const keysOf = (prefix: string) => {
     tokenCounts: `${prefix}:{tokens}:counts`,
     /** Hash by id, the hash of a token: a session of the console, as JSON. */
     consoleSessions: `${prefix}:{console}:sessions`,
+    /** Hash of dead letters of a receiver by id, and sorted set of their ids by moment. */
+    deadLetters: (receiver: string): string => `${prefix}:{webhooks}:letters:${receiver}`,
+    deadLetterTimes: (receiver: string): string => `${prefix}:{webhooks}:times:${receiver}`,
     /** Text: how many there were in the window. */
     rate: (name: string): string => `${prefix}:rate:${name}`,
     /** Sorted set of live replicas, by their last heartbeat. */

@@ -56,6 +56,7 @@ export const OPERATIONS = {
     'trim_answers',
   ],
   tokens: ['issue_token', 'peek_token', 'redeem_token'],
+  webhooks: ['dead_letters', 'forget_dead_letter', 'keep_dead_letter'],
 } as const;
 
 export type Operation = (typeof OPERATIONS)[keyof typeof OPERATIONS][number];

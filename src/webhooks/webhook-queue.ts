@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
+import type { DeadLetters, KeptDeadLetter } from '../contracts/coordination/dead-letters.ts';
 import type { OpenedRequest, Requests } from '../contracts/coordination/requests.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
@@ -17,6 +18,8 @@ export interface WebhookReceiver {
 export interface WebhookQueueDeps {
   /** Remembers, for all replicas, which message a receiver has. */
   readonly marks: Pick<Requests, 'openRequest' | 'keepAnswer' | 'giveUpRequest'>;
+  /** Keeps what was given up, for all replicas. */
+  readonly deadLetters: DeadLetters;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -35,6 +38,7 @@ interface Delivery {
 
 /** Messages of one receiver that wait; further ones are dead letters at once. */
 export const MOST_WAITING = 1_000;
+/** Dead letters of its own that a replica shows of each receiver. */
 export const MOST_DEAD_LETTERS = 50;
 const MOST_AT_ONCE = 4;
 /** An answer is waited for so long. */
@@ -61,6 +65,8 @@ export class WebhookQueue {
   readonly #pauses = new Set<() => void>();
   /** The newest first. */
   readonly #dead: DeadLetter[] = [];
+  /** Ids of dead letters that are sent again. */
+  readonly #revived = new Set<string>();
   #over = false;
 
   constructor(deps: WebhookQueueDeps, receiver: WebhookReceiver) {
@@ -77,6 +83,18 @@ export class WebhookQueue {
     this.#pump();
   }
 
+  /** Returns the dead letters of all replicas, the newest first. */
+  deadLetters(): Promise<readonly KeptDeadLetter[]> {
+    return this.#deps.deadLetters.of(this.#name);
+  }
+
+  /** Has a dead letter sent again; it is kept until its receiver has it. */
+  revive(letter: KeptDeadLetter): void {
+    if (this.#revived.has(letter.id)) return;
+    this.#revived.add(letter.id);
+    this.put(letter, this.#deps.clock.now() + this.#deps.giveUpMs);
+  }
+
   /** Sends no more, and breaks off what is under way. */
   stop(): void {
     this.#over = true;
@@ -91,11 +109,16 @@ export class WebhookQueue {
   }
 
   report(): WebhookReport {
-    return { address: this.#address, waiting: this.size, deadLetters: [...this.#dead] };
+    return { address: this.address, waiting: this.size, deadLetters: [...this.#dead] };
   }
 
-  get #address(): string {
+  get address(): string {
     return new URL(this.#receiver.url).origin;
+  }
+
+  /** Names the receiver where letters are kept: its address may hold a secret. */
+  get #name(): string {
+    return hash('sha256', `webhook ${this.#receiver.url}`, 'base64url').slice(0, 22);
   }
 
   #pump(): void {
@@ -118,7 +141,8 @@ export class WebhookQueue {
       problem = 'it could not be tried';
     }
     this.#sending.delete(sending);
-    if (problem !== undefined && !this.#over) this.#again(delivery, problem);
+    if (problem === undefined) await this.#forget(delivery.message);
+    else if (!this.#over) this.#again(delivery, problem);
     this.#pump();
   }
 
@@ -172,13 +196,34 @@ export class WebhookQueue {
     this.#pauses.add(cancel);
   }
 
-  #bury({ message: { id, event, approvalId }, attempts }: Delivery, problem: string): void {
+  #bury({ message, attempts }: Delivery, problem: string): void {
+    const { id, event, approvalId, body } = message;
     const { clock, log, metrics } = this.#deps;
     const letter = { id, event, approvalId, at: clock.now(), attempts, problem };
     this.#dead.unshift(letter);
     this.#dead.length = Math.min(this.#dead.length, MOST_DEAD_LETTERS);
     metrics.count(SENT, { outcome: 'given-up' });
-    log.warn({ id, address: this.#address, attempts, problem }, 'a webhook was not told');
+    log.warn({ id, address: this.address, attempts, problem }, 'a webhook was not told');
+    this.#revived.delete(id);
+    void this.#keep({ ...letter, body });
+  }
+
+  async #keep(letter: KeptDeadLetter): Promise<void> {
+    try {
+      await this.#deps.deadLetters.keep(this.#name, letter);
+    } catch (error) {
+      this.#deps.log.warn({ error, id: letter.id }, 'a dead letter could not be kept');
+    }
+  }
+
+  /** Forgets a letter that was sent again, and is taken now. */
+  async #forget({ id }: WebhookMessage): Promise<void> {
+    if (!this.#revived.delete(id)) return;
+    try {
+      await this.#deps.deadLetters.forget(this.#name, id);
+    } catch (error) {
+      this.#deps.log.warn({ error, id }, 'a dead letter could not be forgotten');
+    }
   }
 
   /** Where the marks are out of reach it is sent: twice is better than never. */

@@ -1,3 +1,4 @@
+import type { KeptDeadLetter } from '../contracts/coordination/dead-letters.ts';
 import type { WebhookReport } from '../model/approvals/webhook-report.ts';
 import { newsOf, type ApprovalNews } from '../model/approvals/approval-news.ts';
 import type { ApprovalRecord } from '../model/approvals/approval.ts';
@@ -9,6 +10,12 @@ export interface WebhooksDeps extends WebhookQueueDeps {
   readonly receivers: readonly WebhookReceiver[];
   /** Whether this replica leads the shard, and tells of its approvals. */
   readonly leads: (shard: number) => boolean;
+}
+
+/** The dead letters of one receiver. */
+export interface ReceiverLetters {
+  readonly address: string;
+  readonly deadLetters: readonly KeptDeadLetter[];
 }
 
 interface Noted {
@@ -63,6 +70,28 @@ export class Webhooks {
   /** How each receiver stands, in the order of the settings. */
   report(): readonly WebhookReport[] {
     return this.#queues.map((queue) => queue.report());
+  }
+
+  /** The dead letters of each receiver, of all replicas, in the order of the settings. */
+  async deadLetters(): Promise<readonly ReceiverLetters[]> {
+    return await Promise.all(
+      this.#queues.map(async (queue) => ({
+        address: queue.address,
+        deadLetters: await queue.deadLetters(),
+      })),
+    );
+  }
+
+  /** Has dead letters sent again, all or those of one message; returns how many. */
+  async revive(id: string | undefined): Promise<number> {
+    let revived = 0;
+    for (const queue of this.#queues)
+      for (const letter of await queue.deadLetters()) {
+        if (id !== undefined && letter.id !== id) continue;
+        queue.revive(letter);
+        revived += 1;
+      }
+    return revived;
   }
 
   stop(): void {

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { Requests } from '../../src/contracts/coordination/requests.ts';
-import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
+import { deadLettersSuite } from '../contracts/dead-letters.ts';
+import {
+  aRedisCoordination,
+  twoRedisCoordinations,
+} from '../support/harness/a-redis-coordination.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { aReceiver, anApproval, someWebhooks } from '../webhooks/webhook-support.ts';
@@ -9,6 +13,17 @@ import { aReceiver, anApproval, someWebhooks } from '../webhooks/webhook-support
 describe('webhooks over replicas', function () {
   this.timeout(60_000);
   const redis = onRedis();
+
+  let prefixes = 0;
+  deadLettersSuite(
+    'Redis',
+    async () => {
+      const settings = { ...redis().settings, prefix: `letters-${(prefixes += 1)}` };
+      const { deadLetters, stop } = await aRedisCoordination(settings);
+      return { letters: deadLetters, close: stop };
+    },
+    false,
+  );
 
   it('are told once what both replicas take themselves to lead', async () => {
     const settings = { ...redis().settings, prefix: 'webhooks' };

@@ -8,6 +8,7 @@ import { silentEvents } from '../../src/actors/runtime/event-feed.ts';
 import { openApprovals, type ApprovalsOfDaemon } from '../../src/daemon/approvals.ts';
 import { participantsOf } from '../../src/daemon/participants.ts';
 import { shardOf } from '../../src/model/shards.ts';
+import { MemoryDeadLetters } from '../support/fakes/memory-dead-letters.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
 import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -40,7 +41,13 @@ describe('the webhooks of a daemon', () => {
     });
     const { clock, coordination, supervisor, parts } = world;
     const approvals: ApprovalsOfDaemon = openApprovals(config, {
-      parts: { clock, coordination, pepper: Buffer.alloc(32, 7), records: { approvals: records } },
+      parts: {
+        clock,
+        coordination,
+        deadLetters: new MemoryDeadLetters(clock),
+        pepper: Buffer.alloc(32, 7),
+        records: { approvals: records },
+      },
       log: quietLog,
       runtime: supervisor.runtime,
       metrics: silentMetrics,

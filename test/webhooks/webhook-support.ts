@@ -9,6 +9,7 @@ import { post } from '../../src/webhooks/post.ts';
 import { Webhooks, type WebhooksDeps } from '../../src/webhooks/webhooks.ts';
 import { KeptAnswers } from '../../src/embedded/store/kept-answers.ts';
 import { aCoordination, FEW_BYTES } from '../support/fakes/a-coordination.ts';
+import { MemoryDeadLetters } from '../support/fakes/memory-dead-letters.ts';
 import type { MemoryAnswerRows } from '../support/fakes/memory-answer-rows.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -131,6 +132,7 @@ export const someWebhooks = (
     clock = new TestClock(),
     marks = aCoordination(clock),
     leads = true,
+    deadLetters = new MemoryDeadLetters(clock),
     ...more
   }: Partial<Omit<WebhooksDeps, 'clock' | 'marks' | 'leads'>> & {
     readonly clock?: TestClock;
@@ -156,6 +158,7 @@ export const someWebhooks = (
   const webhooks = new Webhooks({
     receivers: urls.map((url) => ({ url, secret: SECRET })),
     marks,
+    deadLetters,
     clock,
     log,
     metrics,

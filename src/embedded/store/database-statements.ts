@@ -194,6 +194,14 @@ export const STATEMENTS = {
     'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES ' +
     '(?, ?, ?, ?, ?, ?)',
   'answers.forget': 'DELETE FROM kept_answers WHERE seq = ?',
+  'deadLetters.keep':
+    'INSERT INTO dead_letters (receiver, id, at, body) VALUES (?, ?, ?, ?) ON CONFLICT DO ' +
+    'UPDATE SET at = excluded.at, body = excluded.body',
+  'deadLetters.trim': `DELETE FROM dead_letters WHERE receiver = ?1 AND (at <= ?2 OR id NOT IN
+    (SELECT id FROM dead_letters WHERE receiver = ?1 ORDER BY at DESC, id LIMIT ?3))`,
+  'deadLetters.of':
+    'SELECT body FROM dead_letters WHERE receiver = ? AND at > ? ORDER BY at DESC, id LIMIT ?',
+  'deadLetters.forget': 'DELETE FROM dead_letters WHERE receiver = ? AND id = ?',
 
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name,
       claimed_at, terminated_at, body)

@@ -1,3 +1,5 @@
+import type { ApprovalNews } from './approval-news.ts';
+
 /** Tells how a replica stands with one webhook, for whoever looks inside. */
 export interface WebhookReport {
   /** The origin alone: a path may be as good as a password. */
@@ -11,7 +13,7 @@ export interface WebhookReport {
 /** Is a message that no receiver took in time. */
 export interface DeadLetter {
   readonly id: string;
-  readonly event: string;
+  readonly event: ApprovalNews['event'];
   readonly approvalId: string;
   /** When it was given up, in ms. */
   readonly at: number;

@@ -1,0 +1,90 @@
+import type { Command } from 'commander';
+import type { Action } from '../../action.ts';
+import { print } from '../../context.ts';
+import { CliFailure } from '../../failure.ts';
+import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { table } from '../../show/table.ts';
+import { askLocalDaemon, withPlace, type Place } from './local-daemon.ts';
+
+interface ShownReceiver {
+  readonly address: string;
+  readonly deadLetters: readonly {
+    readonly id: string;
+    readonly at: number;
+    readonly attempts: number;
+    readonly problem: string;
+  }[];
+}
+
+/** `webhooks list|retry`. */
+export const webhooksGroup = (action: Action): Command =>
+  group('webhooks', 'Shows which messages about approvals nobody took, and sends them again', [
+    listLeaf(action),
+    retryLeaf(action),
+  ]);
+
+const listLeaf = (action: Action): Command =>
+  withPlace(
+    addOutputOption(
+      leaf({
+        usage: 'list',
+        summary: 'Lists the dead letters of each webhook, of all replicas, newest first.',
+        examples: ['sandpool webhooks list', 'sandpool webhooks list -o json'],
+      }),
+    ),
+  ).action(
+    action(1, async (context, _operands, options: Place & OutputOptions) => {
+      const value = await askLocalDaemon(context, options, '/webhooks/list', {});
+      const receivers = (value['receivers'] as readonly ShownReceiver[]).map(
+        ({ address, deadLetters }) => ({
+          address,
+          deadLetters: deadLetters.map((letter) => ({
+            ...letter,
+            at: new Date(letter.at).toISOString(),
+          })),
+        }),
+      );
+      const rows = receivers.flatMap(({ address, deadLetters }) =>
+        deadLetters.map(({ id, at, attempts, problem }) => [
+          id,
+          address,
+          at,
+          String(attempts),
+          problem,
+        ]),
+      );
+      await show(context, options, {
+        value: { receivers },
+        text: () =>
+          rows.length === 0
+            ? 'no dead letters\n'
+            : table(['MESSAGE', 'WEBHOOK', 'GIVEN UP', 'ATTEMPTS', 'PROBLEM'], rows),
+      });
+      return 0;
+    }),
+  );
+
+const retryLeaf = (action: Action): Command =>
+  withPlace(
+    leaf({
+      usage: 'retry [message]',
+      summary: 'Sends a dead letter again to each webhook that did not take it.',
+      examples: [
+        'sandpool webhooks retry 01a21a8e-a887-7738-8b09-9f212a599a4d.requested',
+        'sandpool webhooks retry --all',
+      ],
+    }).option('--all', 'all dead letters'),
+  ).action(
+    action(1, async (context, [message], options: Place & { readonly all?: boolean }) => {
+      if ((message === undefined) === (options.all !== true))
+        throw new CliFailure('name a message, or say --all', [
+          'see which there are: sandpool webhooks list',
+        ]);
+      const { retried } = await askLocalDaemon(context, options, '/webhooks/retry', {
+        id: message,
+      });
+      await print(context.stdout, `sent again: ${String(retried)}\n`);
+      return 0;
+    }),
+  );
