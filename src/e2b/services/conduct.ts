@@ -1,5 +1,6 @@
 import type { AuditSink } from '../../contracts/audit.ts';
 import { refusalOf, statusOf } from '../../http/router/error-table.ts';
+import { ClientGone } from '../../http/router/request-body.ts';
 import { approvalDenied, heldOneByOne } from '../../model/approvals/approval-refusals.ts';
 import { ruleFor } from '../../model/approvals/policy.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
@@ -21,6 +22,9 @@ const STANDS_FOR = {
   makeFolder: ['POST', 'files/mkdir'],
   watchFiles: ['GET', 'files/watch'],
 } as const;
+
+/** The client did not wait for its answer. */
+const CLIENT_GONE = 499;
 
 export type ServedOperation = keyof typeof STANDS_FOR;
 
@@ -64,7 +68,8 @@ export class Conduct {
     if (STANDS_FOR[operation][0] === 'GET') return;
     const { caller, requestId, sandboxId } = sandbox;
     const refusal = failure === undefined ? undefined : refusalOf(failure);
-    const failed = refusal ? statusOf(refusal.code) : 500;
+    const broken = failure instanceof ClientGone ? CLIENT_GONE : 500;
+    const failed = refusal ? statusOf(refusal.code) : broken;
     this.#deps.audit?.note({
       requestId,
       caller,

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { filePathOf } from '../../../model/file-path.ts';
-import { invalidArgument } from '../../../model/refusals.ts';
+import { invalidArgument, unavailable } from '../../../model/refusals.ts';
 import type { FileTarget } from '../../../operations/files/file-operations.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
@@ -65,7 +65,11 @@ export class Homes {
     const request = { argv: ASK_HOME, timeoutMs: ASK_MS, outputLimit: MOST_BYTES };
     // Others may wait for the same answer: it does not end with whoever asked first.
     const signal = AbortSignal.timeout(2 * ASK_MS);
-    const { stdout } = await this.#operations.execInSandbox(caller, sandboxId, request, signal);
+    const { stdout } = await this.#operations
+      .execInSandbox(caller, sandboxId, request, signal)
+      .catch((error: unknown) => {
+        throw signal.aborted ? unavailable('the sandbox does not say where its home is') : error;
+      });
     const home = stdout.toString('utf8');
     return home.startsWith('/') && !home.includes('\0') ? posix.normalize(home) : '/';
   }
