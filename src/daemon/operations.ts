@@ -55,6 +55,7 @@ import type { Operations } from '../operations/operations.ts';
 import { poolEvents } from '../operations/pools/pool-events.ts';
 import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
 import { sandboxTokens } from '../operations/keys/sandbox-tokens.ts';
+import { signedLinks } from '../operations/keys/signed-links.ts';
 import { promoteApiKey } from '../operations/keys/promote-api-key.ts';
 import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.ts';
@@ -126,6 +127,7 @@ export const operationsOf = (
     creation: config.keys.creation,
   };
   const tokenKeys = fleet.callers?.besides(apiKeys) ?? apiKeys;
+  const tokens = sandboxTokens(keys);
   const pendingRequests = new PendingRequests();
   const claimEnv = new ClaimEnv(pepper);
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
@@ -146,7 +148,8 @@ export const operationsOf = (
     ...requestOperations(coordination),
     ...approvals.operations,
     ...authentication(keys),
-    ...sandboxTokens(keys),
+    ...tokens,
+    signerOf: signedLinks({ ...common, apiKeys, tokensOf: tokens.sandboxTokens }),
     keyIdOf: keyIdOf(keys),
     createApiKey: createApiKey(keys),
     createApiKeyForTenant: createApiKeyForTenant(keys),

@@ -134,6 +134,9 @@ export const keyRateMet = (retryAfter: number, perSecond: number): Refusal =>
     { retryAfter },
   );
 
+export const tooManyLinks = (retryAfter: number): Refusal =>
+  new Refusal('RATE_LIMITED', 'too many signed links are looked up; try again', { retryAfter });
+
 export const tooManyBadKeys = (retryAfter: number): Refusal =>
   new Refusal('RATE_LIMITED', 'too many rejected API keys from this address; try again later', {
     retryAfter,

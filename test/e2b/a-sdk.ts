@@ -11,6 +11,8 @@ export interface SdkSandbox {
   getInfo(): Promise<SdkInfo>;
   setTimeout(ms: number): Promise<void>;
   kill(): Promise<unknown>;
+  uploadUrl(path: string, options?: LinkOptions): Promise<string>;
+  downloadUrl(path: string, options?: LinkOptions): Promise<string>;
   readonly commands: SdkCommands;
   readonly files: SdkFiles;
   readonly pty: SdkPty;
@@ -81,6 +83,10 @@ export interface SdkFiles {
     onEvent: (event: { readonly type: string; readonly name: string }) => void,
     options?: { readonly recursive?: boolean },
   ): Promise<{ stop(): Promise<void> }>;
+}
+
+export interface LinkOptions {
+  readonly useSignatureExpiration?: number;
 }
 
 export interface SdkInfo {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { Cascade, IssuedApiKey } from '../../client/wire.ts';
-import { formatApiKey, newApiKeyText } from '../../model/api-key-text.ts';
+import { formatApiKey, newApiKeyText, toCompatibleForm } from '../../model/api-key-text.ts';
 import type { Action, Actions, ServiceAction } from '../action.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { print, say } from '../context.ts';
@@ -65,6 +65,7 @@ interface CreateOptions extends OutputOptions {
   readonly to?: string;
   readonly users?: string;
   readonly gated?: boolean;
+  readonly form?: 'sandpool' | 'e2b';
 }
 
 const createLeaf = (action: ServiceAction): Command =>
@@ -78,6 +79,7 @@ const createLeaf = (action: ServiceAction): Command =>
         examples: [
           'sandpool keys create ci --to ci.key',
           'KEY=$(sandpool keys create)',
+          'export E2B_API_KEY=$(sandpool keys create --form e2b)',
           'sandpool keys create --admin --team blue --user ada --to ada.key',
           'sandpool keys create --admin --team school --users students.txt --to keys',
         ],
@@ -99,17 +101,28 @@ const createLeaf = (action: ServiceAction): Command =>
     )
     .option('--team <team>', 'for an admin: of this team')
     .option('--user <user>', 'for an admin: of this user of the team')
+    .addOption(
+      new Option(
+        '--form <form>',
+        "how it is spelled: e2b is what every version of E2B's SDKs takes",
+      )
+        .choices(['sandpool', 'e2b'])
+        .default('sandpool'),
+    )
     .addOption(new Option('--role <role>', 'for an admin: its role').choices(['user', 'admin']))
     .action(
       action(async (api, context, [name], options: CreateOptions) => {
-        const { users, ...others } = options;
+        const { users, form, ...others } = options;
+        if (users !== undefined && form === 'e2b')
+          throw new CliFailure('--users goes without --form');
         if (users !== undefined) {
           if (name !== undefined || options.user !== undefined || options.role !== undefined)
             throw new CliFailure('--users goes without a name, --user and --role');
           await issueForUsers(api, context, { ...others, users }, writeKey);
           return;
         }
-        const issued = await issue(api, typeof name === 'string' ? name : undefined, options);
+        const made = await issue(api, typeof name === 'string' ? name : undefined, options);
+        const issued = form === 'e2b' ? { ...made, apiKey: toCompatibleForm(made.apiKey) } : made;
         if (options.to !== undefined) await writeKey(options.to, issued);
         const { apiKey, ...rest } = issued;
         await show(

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../../contracts/clock.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { invalidArgument, invalidToken } from '../../model/refusals.ts';
@@ -7,10 +8,12 @@ import type { Operations } from '../../operations/operations.ts';
 import type { SandboxTokens } from '../../operations/keys/key-operations.ts';
 import { instanceIdOf } from '../sandbox-id.ts';
 import type { AddressedSandbox } from './addressed-sandbox.ts';
+import { signedLinkOf, type FileLink } from './signed-link.ts';
 import { addressOf, SERVICES_PORT } from './address.ts';
 
 export interface AdmissionDeps {
-  readonly operations: Pick<Operations, 'bearerOf'>;
+  readonly operations: Pick<Operations, 'bearerOf' | 'signerOf'>;
+  readonly clock: Clock;
   readonly keyRates: KeyRates;
 }
 
@@ -28,11 +31,14 @@ export interface Admitted {
  * sandbox. Whether there is such a sandbox is not looked at.
  */
 export const admitted = async (
-  { operations, keyRates }: AdmissionDeps,
+  deps: AdmissionDeps,
   request: IncomingMessage,
 ): Promise<Admitted> => {
+  const { operations, keyRates } = deps;
   const { sandbox, port } = addressOf(request);
   const given = tokenOf(request, port);
+  const link = given === undefined && port === SERVICES_PORT ? signedLinkOf(request) : undefined;
+  if (link) return await bySignature(deps, request, { link, sandbox });
   if (given === undefined && sandbox === undefined)
     throw invalidArgument('E2b-Sandbox-Id', 'is required');
   const bearer = given === undefined ? undefined : await operations.bearerOf(given.token);
@@ -41,6 +47,21 @@ export const admitted = async (
   if (sandbox !== undefined && instanceIdOf(sandbox) !== sandboxId) throw invalidToken();
   keyRates.count(caller, request);
   return { sandboxId, caller, port, by: 'token' };
+};
+
+const bySignature = async (
+  { operations, keyRates, clock }: AdmissionDeps,
+  request: IncomingMessage,
+  { link, sandbox }: { readonly link: FileLink; readonly sandbox: string | undefined },
+): Promise<Admitted> => {
+  const sandboxId = sandbox === undefined ? undefined : instanceIdOf(sandbox);
+  if (sandbox !== undefined && sandboxId === undefined) throw invalidToken();
+  const { signature, text, expiresAt } = link;
+  const signer = await operations.signerOf({ sandboxId, signature, text });
+  if (!signer || expiresAt < clock.now()) throw invalidToken();
+  keyRates.count(signer.caller, request);
+  const { caller } = signer;
+  return { sandboxId: signer.sandboxId, caller, port: SERVICES_PORT, by: 'signature' };
 };
 
 /** Services take the access token alone; ports either, since clients send what they have. */

@@ -25,7 +25,7 @@ import { isForSandbox, SERVICES_PORT } from './address.ts';
 import { admitted, type Admitted } from './admission.ts';
 
 export interface TrafficDeps {
-  readonly operations: Pick<Operations, 'bearerOf' | 'getSandbox' | 'openPort'>;
+  readonly operations: Pick<Operations, 'bearerOf' | 'signerOf' | 'getSandbox' | 'openPort'>;
   readonly services: SandboxServices;
   readonly clients: Clients;
   readonly keyRates: KeyRates;
@@ -46,6 +46,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
 
   const answerWithin: Gateway['answer'] = async (request, response, { stopping }) => {
     const seen = seenOf(deps, request);
+    response.setMaxListeners(MOST_LISTENERS);
     response.setHeader('X-Request-Id', seen.requestId);
     unhurried.add(request.socket);
     try {
@@ -109,6 +110,9 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     stop: () => agent.destroy(),
   };
 };
+
+/** Listeners of a response: what follows it, what is piped into it; above Node's 10. */
+const MOST_LISTENERS = 20;
 
 interface Served {
   readonly request: IncomingMessage;

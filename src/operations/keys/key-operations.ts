@@ -55,6 +55,19 @@ export interface KeyOperations {
   readonly sandboxTokens: (caller: Caller, sandboxId: InstanceId) => SandboxTokens;
   /** Returns who brings such a token; undefined where it is none, or its key is not good now. */
   readonly bearerOf: (token: string) => Promise<TokenBearer | undefined>;
+  /**
+   * Returns who signed a link to a file; undefined where it can't be told, or its key is not good
+   * now. Refuses with RATE_LIMITED.
+   */
+  readonly signerOf: (link: SignedLink) => Promise<TokenBearer | undefined>;
+}
+
+export interface SignedLink {
+  /** Undefined: the link does not say. */
+  readonly sandboxId: InstanceId | undefined;
+  readonly signature: string;
+  /** Returns what was signed, with this access token. */
+  readonly text: (token: string) => string;
 }
 
 /** Tokens of one sandbox, for as long as the API key is good that they were issued to. */

@@ -68,6 +68,7 @@ import {
 import { listAudit } from '../../../src/operations/debug/list-audit.ts';
 import { logLevels } from '../../../src/operations/debug/log-levels.ts';
 import { sandboxTokens } from '../../../src/operations/keys/sandbox-tokens.ts';
+import { signedLinks, type SignedLinksDeps } from '../../../src/operations/keys/signed-links.ts';
 import { promoteApiKey } from '../../../src/operations/keys/promote-api-key.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../../../src/operations/pools/quotas.ts';
@@ -202,6 +203,18 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly #tokens = sandboxTokens(this.#keyDeps);
   readonly sandboxTokens = this.#tokens.sandboxTokens;
   readonly bearerOf = this.#tokens.bearerOf;
+  readonly signerOf = signedLinks({
+    apiKeys: this.#mirror,
+    clock: this.clock,
+    tokensOf: this.#tokens.sandboxTokens,
+    supervisor: {
+      index: { list: () => ({ ids: [...this.sandboxes.keys()], total: this.sandboxes.size }) },
+      sandbox: (id: string) => {
+        const view = this.sandboxes.get(id);
+        return view && { status: view.status, context: { record: { claim: view } } };
+      },
+    } as unknown as SignedLinksDeps['supervisor'],
+  });
   readonly createApiKey = createApiKey(this.#keyDeps);
   readonly createApiKeyForTenant = createApiKeyForTenant(this.#keyDeps);
   readonly keyIdOf = keyIdOf(this.#keyDeps);

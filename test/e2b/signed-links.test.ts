@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { toCompatibleForm } from '../../src/model/api-key-text.ts';
+import { signatureOf } from '../../src/operations/keys/signed-links.ts';
+import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
+import { SDKS, type SdkSandbox } from './a-sdk.ts';
+
+for (const [version, Sandbox] of SDKS)
+  describe(`links to files, signed by e2b ${version}`, () => {
+    let api: CompatibleApi;
+    let sandbox: SdkSandbox;
+    before(async () => {
+      api = await aCompatibleApi();
+      const apiKey = toCompatibleForm(api.keys.tenant);
+      const own = { apiKey, apiUrl: api.url, sandboxUrl: api.url };
+      await Sandbox.create('base', own); // another one, that a link is not for
+      sandbox = await Sandbox.create('base', own);
+    });
+    after(() => api.stop());
+
+    const status = async (url: string, init: RequestInit = {}): Promise<number> => {
+      const answer = await fetch(url, init);
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const upload = (content: string): RequestInit => {
+      const body = new FormData();
+      body.append('file', new Blob([content]), 'a');
+      return { method: 'POST', body };
+    };
+
+    it('write and read the one file, and nothing else', async () => {
+      const path = '/home/user/ä +&.txt';
+      const write = await sandbox.uploadUrl(path);
+      const read = await sandbox.downloadUrl(path, { useSignatureExpiration: 10 ** 9 });
+
+      expect(await status(write, upload('hello'))).to.equal(200);
+      expect(await (await fetch(read)).text()).to.equal('hello');
+      expect(await status(read, upload('x'))).to.equal(401);
+      expect(await status(write)).to.equal(401);
+      expect(await status(read.replace('%C3%A4', 'a'))).to.equal(401);
+      expect(
+        await status(read.replace(/v1_(.)/, (_, first) => `v1_${first === 'A' ? 'B' : 'A'}`)),
+      ).to.equal(401);
+      expect(await status(read.replace(/signature_expiration=\d/, '$&1'))).to.equal(401);
+    });
+
+    it('are worth nothing once they have expired, or by another key', async () => {
+      const past = await sandbox.downloadUrl('/a', { useSignatureExpiration: -(10 ** 9) });
+      const forged = new URL('/files?path=%2Fa', api.url);
+      forged.searchParams.set('signature', signatureOf('/a:read::guessed'));
+
+      expect(await status(past)).to.equal(401);
+      expect(await status(forged.href)).to.equal(401);
+    });
+  });

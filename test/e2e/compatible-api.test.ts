@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { readPidFile } from '../../src/process/pid-file.ts';
+import { SDKS, type SdkOptions } from '../e2b/a-sdk.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { stocked } from '../support/harness/on-a-daemon.ts';
+
+describe("the API of E2B's SDKs, on the built daemon", () => {
+  let daemon: DaemonUnderTest;
+  let options: SdkOptions;
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
+    const { code, stdout, stderr } = await daemon.cli(['keys', 'create', '--form', 'e2b']);
+    expect(code, stderr).to.equal(0);
+    options = optionsWith(stdout.trim());
+  });
+  after(() => daemon.dispose());
+
+  const optionsWith = (apiKey: string): SdkOptions => {
+    const url = readPidFile(daemon.dataDir)?.compatibleAddress ?? '';
+    return { apiKey, apiUrl: url, sandboxUrl: url };
+  };
+
+  it('says at its gate that it is there', async () => {
+    const { text } = await daemon.client().get('/feature-gates');
+
+    expect(JSON.parse(text)).to.deep.include({ compatibleApi: true });
+  });
+
+  for (const [version, Sandbox] of SDKS)
+    it(`serves e2b ${version} from creation to end`, async () => {
+      await stocked(daemon.client(), 4);
+      const sandbox = await Sandbox.create('base', {
+        ...options,
+        timeoutMs: 60_000,
+        metadata: { version },
+      });
+      await sandbox.setTimeout(90_000);
+
+      const { startedAt, endAt, metadata } = await sandbox.getInfo();
+      const listed = await Sandbox.list({
+        ...options,
+        query: { metadata: { version } },
+      }).nextItems();
+      expect(endAt.getTime() - startedAt.getTime()).to.be.within(90_000, 150_000);
+      expect(metadata).to.deep.equal({ version });
+      expect(listed.map(({ sandboxId }) => sandboxId)).to.deep.equal([sandbox.sandboxId]);
+      expect(await sandbox.isRunning()).to.equal(true);
+      expect(await Sandbox.kill(sandbox.sandboxId, options)).to.equal(true);
+      expect(await Sandbox.kill(sandbox.sandboxId, options)).to.equal(false);
+      expect(await sandbox.isRunning()).to.equal(false);
+    });
+
+  it('ends a sandbox at its moment, also where the daemon was killed meanwhile', async () => {
+    const Sandbox = [...SDKS.values()].at(-1)!; // there are four
+    const kept = await Sandbox.create('base', { ...options, timeoutMs: 600_000 });
+    const short = await Sandbox.create('base', { ...options, timeoutMs: 4_000 });
+    const before = await kept.getInfo();
+
+    await daemon.kill();
+    await daemon.start();
+    const again = optionsWith(options.apiKey);
+    const after = await Sandbox.getInfo(kept.sandboxId, again);
+    await eventually(
+      async () =>
+        (await Sandbox.list(again).nextItems()).every(
+          ({ sandboxId }) => sandboxId !== short.sandboxId,
+        ),
+      'it has ended',
+      30_000,
+    );
+
+    expect(after.endAt.getTime()).to.equal(before.endAt.getTime());
+    expect(await Sandbox.kill(short.sandboxId, again)).to.equal(false);
+    expect(await Sandbox.kill(kept.sandboxId, again)).to.equal(true);
+  });
+});
