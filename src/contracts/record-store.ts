@@ -57,7 +57,8 @@ export interface Records<T extends { readonly revision: Revision }> {
 /**
  * Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId,
  * and its `namespace/shortName`, of which `get` takes either; an
- * approval's `namespace/id`; a user's tenantKey.
+ * approval's `namespace/id`; a user's tenantKey. An approval that was created and not changed since
+ * may be lost with the machine's power: who asks for it asks anew.
  */
 export interface RecordStore {
   readonly templates: Records<TemplateRecord>;

@@ -10,7 +10,7 @@ import {
   type Statement,
 } from './database-library.ts';
 import type { Call, CheckpointOrder, EngineOptions, Results, Row } from './database-protocol.ts';
-import { STATEMENTS } from './database-statements.ts';
+import { STATEMENT_NAMES, STATEMENTS, UNSYNCED } from './database-statements.ts';
 import { DatabaseRefused, migrate } from './migrations.ts';
 
 /** Calls in one transaction. */
@@ -22,10 +22,10 @@ export const MAX_BATCH = 256;
  */
 export interface DatabaseEngine {
   /**
-   * Runs the calls in one transaction; durable when it returns. A statement that fails is answered
-   * with its reason and leaves the others alone. Throws where the transaction failed: what was
-   * written is then known only to who reads the file afresh, so the process must end, and with it
-   * the locks.
+   * Runs the calls in one transaction; durable when it returns (see UNSYNCED). A statement that
+   * fails is answered with its reason and leaves the others alone. Throws where the transaction
+   * failed: what was written is then known only to who reads the file afresh, so the process must
+   * end, and with it the locks.
    */
   run(calls: readonly Call[]): Results;
   /**
@@ -69,18 +69,35 @@ const STATEMENT_FAULTS = new Set([
 ]);
 
 interface Prepared {
+  /** Whether commits wait for the disk from now on. */
+  readonly synced: (is: 'FULL' | 'NORMAL') => void;
   readonly begin: Statement;
   readonly commit: Statement;
   readonly runs: readonly ((parameters: readonly SqlValue[]) => readonly Row[])[];
 }
 
-const runBatch = ({ begin, commit, runs }: Prepared, calls: readonly Call[]): Results => {
+const runBatch = (prepared: Prepared, calls: readonly Call[]): Results => {
+  if (!calls.every(([, index]) => isUnsynced(index))) return commitBatch(prepared, calls);
+  prepared.synced('NORMAL');
+  try {
+    return commitBatch(prepared, calls);
+  } finally {
+    prepared.synced('FULL');
+  }
+};
+
+const commitBatch = ({ begin, commit, runs }: Prepared, calls: readonly Call[]): Results => {
   const results: (number | readonly Row[] | string)[] = [];
   begin.run();
   for (const [ticket, index, ...parameters] of calls)
     results.push(ticket, runOne(runs[index], parameters));
   commit.run();
   return results;
+};
+
+const isUnsynced = (index: number): boolean => {
+  const name = STATEMENT_NAMES[index];
+  return name !== undefined && UNSYNCED.has(name);
 };
 
 /**
@@ -106,6 +123,9 @@ const runOne = (
  * never run outside a transaction.
  */
 const prepareAll = (connection: Connection): Prepared => ({
+  synced: (is) => {
+    connection.exec(`PRAGMA synchronous = ${is}`);
+  },
   begin: connection.prepare('BEGIN IMMEDIATE'),
   commit: connection.prepare('COMMIT'),
   runs: Object.values(STATEMENTS).map((sql) => {

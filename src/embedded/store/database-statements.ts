@@ -250,3 +250,10 @@ export type StatementName = keyof typeof STATEMENTS;
 
 /** In the order that numbers them between the client and its worker. */
 export const STATEMENT_NAMES: readonly string[] = Object.keys(STATEMENTS);
+
+/**
+ * Writes that a loss of power may undo, though not the end of the process: where nothing else goes
+ * with them their commit does not wait for the disk. The next one that does saves them, too. Who
+ * asks for an approval that was lost asks anew.
+ */
+export const UNSYNCED: ReadonlySet<string> = new Set<StatementName>(['approvals.create']);

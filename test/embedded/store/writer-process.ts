@@ -10,8 +10,8 @@ import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /**
- * Takes the folder of the file it is given, then bears, claims and releases instances until it is
- * killed; says each acknowledgement: id, state.
+ * Takes the folder of the file it is given, asks for approvals, then bears, claims and releases
+ * instances until it is killed; says each acknowledgement: id, state.
  */
 const say = (line: string): void => {
   for (;;) {
@@ -27,9 +27,12 @@ const say = (line: string): void => {
 
 const path = process.argv[2] ?? '';
 lockDataDir(dirname(path));
-const records = sqliteInstanceRecords(
-  await openDatabase(path, { metrics: silentMetrics, log: quietLog, clock: systemClock() }),
-);
+const database = await openDatabase(path, {
+  metrics: silentMetrics,
+  log: quietLog,
+  clock: systemClock(),
+});
+const records = sqliteInstanceRecords(database);
 say('open');
 
 const live = async (): Promise<void> => {
@@ -43,4 +46,16 @@ const live = async (): Promise<void> => {
     say(`${idle.id} ending`);
   }
 };
+
+/** Each by itself: its commit does not wait for the disk. */
+const ask = async (): Promise<void> => {
+  for (let n = 0; n < ASKED; n += 1) {
+    const id = v7();
+    await database.run('approvals.create', id, JSON.stringify({ id }));
+    say(`${id} asked`);
+  }
+};
+const ASKED = 20;
+
+await ask();
 await Promise.all(Array.from({ length: 8 }, live));
