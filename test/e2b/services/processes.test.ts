@@ -138,10 +138,13 @@ describe("processes for E2B's SDKs", function () {
   });
 
   it('ends a process at the time of its start, and of a connection that alone', async () => {
-    const brief = await shell('echo up; exec sleep 100', {}, { 'connect-timeout-ms': '1500' });
-    const pid = await started(brief);
+    const process = { cmd: 'sleep', args: ['100'] };
+    const brief = await open('Start', { process, tag: 'brief' }, { 'connect-timeout-ms': '1500' });
     expect(await brief.end()).to.have.nested.property('error.code', 'deadline_exceeded');
-    await eventually(async () => !(await pids()).includes(pid), 'it was killed');
+    await eventually(async () => {
+      const { json } = await ask('List', {});
+      return !((json['processes'] ?? []) as Json[]).some(({ tag }) => tag === 'brief');
+    }, 'it was killed');
 
     const long = await started(await shell('exec sleep 100'));
     const look = await open('Connect', { process: { pid: long } }, { 'connect-timeout-ms': '500' });
