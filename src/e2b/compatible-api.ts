@@ -14,6 +14,7 @@ import { featureDisabled } from '../model/refusals.ts';
 import type { Clients } from '../http/limits/clients.ts';
 import type { KeyRates } from '../http/limits/key-rates.ts';
 import { controlRoutes, type ControlDeps } from './control/routes.ts';
+import { namedAsElsewhere } from './named-as-elsewhere.ts';
 import { instanceIdOf } from './sandbox-id.ts';
 import { sandboxServices } from './services/services.ts';
 import { shownError } from './shown-error.ts';
@@ -80,6 +81,7 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
     routes: controlRoutes(deps),
     adopt,
     shown: shownError,
+    named: namedAsElsewhere,
     otherwise: async (context) => {
       if (!OF_THEIRS.test(context.path)) return await notFound(context);
       await clients.authenticate(context.req);

@@ -10,6 +10,8 @@ export interface ApiSurface {
   readonly adopt: (request: IncomingMessage) => void;
   /** Returns an error as clients of this API read it. */
   readonly shown: ShowError;
+  /** Returns a body or an answer with the names that the REST API has for what it is about. */
+  readonly named: (value: unknown) => unknown;
   /** Refuses what no row answered. */
   readonly otherwise: (context: Context) => Promise<never>;
 }

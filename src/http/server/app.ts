@@ -114,7 +114,13 @@ export const createApp = ({
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId(log));
   app.use(traced(tracer, traceScope));
-  app.use(notes(log, [accessLog(log), measured(metrics), ...(audit ? [audited(audit)] : [])]));
+  app.use(
+    notes(log, [
+      accessLog(log),
+      measured(metrics),
+      ...(audit ? [audited(audit, surface?.named)] : []),
+    ]),
+  );
   app.use(errors(log, refusalPace, surface?.shown));
   app.use(admit(stopping));
   const routes = surface?.routes ?? routesOf(operations, new PoolPreviews({ metrics }));

@@ -234,7 +234,7 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
  * or whose client left. What an admin reads is counted: it shows what is other tenants'.
  */
 export const audited =
-  (audit: AuditSink): Note =>
+  (audit: AuditSink, named: (value: unknown) => unknown = asIs): Note =>
   (context: Context & { readonly params?: Readonly<Record<string, string>> }) => {
     const { requestId, operation, caller, asked, answered, errorCode, isHeld } = context.state;
     if (operation === undefined) return;
@@ -250,7 +250,10 @@ export const audited =
       return;
     }
     const target = {
-      ...targetOf(asked, typeof answered === 'string' ? JSON.parse(answered) : answered),
+      ...targetOf(
+        named(asked),
+        named(typeof answered === 'string' ? JSON.parse(answered) : answered),
+      ),
       ...approvalOf(context.state),
     };
     audit.note({
@@ -264,6 +267,8 @@ export const audited =
       ...(context.res.getHeader('Idempotency-Replayed') === undefined ? {} : { replayed: true }),
     });
   };
+
+const asIs = (value: unknown): unknown => value;
 
 /** Names the approval that a request waits for or had, and who decides one. */
 const approvalOf = ({ approvalId, session, operation, asked }: RequestState) => {
