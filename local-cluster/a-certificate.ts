@@ -12,10 +12,13 @@ export interface Certificate {
 }
 
 /**
- * A self-signed certificate of 127.0.0.1 and localhost, good for so many days, in a folder for the
+ * A self-signed certificate of 127.0.0.1, localhost and further names, good for so many days, in a folder for the
  * caller to remove; undefined where there is no openssl.
  */
-export const aCertificate = ({ days = 2 }: { readonly days?: number } = {}):
+export const aCertificate = ({
+  days = 2,
+  names = [],
+}: { readonly days?: number; readonly names?: readonly string[] } = {}):
   | Certificate
   | undefined => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-tls-'));
@@ -36,7 +39,10 @@ export const aCertificate = ({ days = 2 }: { readonly days?: number } = {}):
         '-subj',
         '/CN=localhost',
         '-addext',
-        'subjectAltName=IP:127.0.0.1,DNS:localhost',
+        [
+          'subjectAltName=IP:127.0.0.1',
+          ...['localhost', ...names].map((name) => `DNS:${name}`),
+        ].join(),
         '-keyout',
         keyFile,
         '-out',
