@@ -3,7 +3,7 @@ import type { InstanceId } from '../model/identifiers.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { End } from '../model/sandbox.ts';
 import { ACTIVITY_BUCKETS, type Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisLink, RedisPlace } from './redis-link.ts';
 
 /** One mark of an id in so many ms, or in a third of its idle timeout where that is less. */
 const COALESCED_MS = 5_000;
@@ -27,9 +27,7 @@ interface Touched {
   coalescedMs: number;
 }
 
-export interface RedisActivityDeps {
-  readonly link: RedisLink;
-  readonly keys: Keys;
+export interface RedisActivityDeps extends RedisPlace {
   readonly replica: string;
 }
 

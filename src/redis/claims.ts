@@ -10,17 +10,14 @@ import {
 import type { Log } from '../contracts/log.ts';
 import { tooManyWaiting } from '../model/limit-refusals.ts';
 import { unavailable } from '../model/refusals.ts';
-import type { Keys } from './keys.ts';
 import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisPlace } from './redis-link.ts';
 import type { RedisRequests } from './requests.ts';
 
 /** Three are missed before its waiters are skipped. */
 const BEAT_MS = 900;
 
-export interface RedisClaimsDeps {
-  readonly link: RedisLink;
-  readonly keys: Keys;
+export interface RedisClaimsDeps extends RedisPlace {
   readonly log: Log;
   readonly replica: string;
   readonly requests: Pick<RedisRequests, 'ownerOf' | 'begin' | 'opened'>;

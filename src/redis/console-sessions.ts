@@ -5,17 +5,10 @@ import {
   type KeptConsoleSession,
 } from '../contracts/coordination/console-sessions.ts';
 import { unavailable } from '../model/refusals.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisPlace } from './redis-link.ts';
 
 /** Sessions of the console that every replica knows, and that end on all of them at once. */
-export const redisConsoleSessions = ({
-  link,
-  keys,
-}: {
-  readonly link: RedisLink;
-  readonly keys: Keys;
-}): ConsoleSessions => {
+export const redisConsoleSessions = ({ link, keys }: RedisPlace): ConsoleSessions => {
   const names = [keys.consoleSessions];
   return {
     openConsoleSession: async ({ id, operator, value, idleMs, lifeMs, replaces = '' }) => {

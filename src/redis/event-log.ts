@@ -4,7 +4,7 @@ import type { EventBatch, EventRecord } from '../model/event.ts';
 import { EventRing, REMEMBERED_EVENTS } from '../model/event-ring.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisLink, RedisPlace } from './redis-link.ts';
 
 /**
  * Milliseconds for which events are gathered and then told together: a claim's event costs no call
@@ -47,15 +47,7 @@ export class RedisEventLog implements EventLog {
   readonly #loaded: Promise<void>;
   #setLoaded: () => void = () => undefined;
 
-  constructor({
-    link,
-    keys,
-    log,
-  }: {
-    readonly link: RedisLink;
-    readonly keys: Keys;
-    readonly log: Log;
-  }) {
+  constructor({ link, keys, log }: RedisPlace & { readonly log: Log }) {
     this.#link = link;
     this.#keys = keys;
     this.#log = log;

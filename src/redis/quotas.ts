@@ -19,8 +19,7 @@ import {
 } from '../model/quota.ts';
 import { type Refusal, unavailable } from '../model/refusals.ts';
 import type { Tenant } from '../model/tenant.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisPlace } from './redis-link.ts';
 import { UsageRebuild } from './usage-rebuild.ts';
 
 /** As long as a write that a reservation allowed may be under way. */
@@ -33,9 +32,7 @@ const SCANNED = 1_000;
 /** More than any limit, and exact in Lua's numbers. */
 export const NO_LIMIT = 1e15;
 
-export interface RedisQuotasDeps {
-  readonly link: RedisLink;
-  readonly keys: Keys;
+export interface RedisQuotasDeps extends RedisPlace {
   readonly log: Log;
   readonly clock: Clock;
   /** This replica's name: whose reservations are whose. */

@@ -1,16 +1,9 @@
 import type { RateLimits } from '../contracts/coordination/rate-limits.ts';
 import { RateWindows } from '../lib/rate-windows.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisPlace } from './redis-link.ts';
 
 /** Counts over all replicas; each its own while Redis is away. */
-export const redisRateLimits = ({
-  link,
-  keys,
-}: {
-  readonly link: RedisLink;
-  readonly keys: Keys;
-}): RateLimits => {
+export const redisRateLimits = ({ link, keys }: RedisPlace): RateLimits => {
   const own = new RateWindows({ now: () => performance.now() });
   return {
     countWithin: async (name, limit, windowMs) => {

@@ -6,7 +6,7 @@ import {
 } from '../contracts/audit.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisLink, RedisPlace } from './redis-link.ts';
 
 /** The lowest id of a Redis stream; no entry has it. */
 const FIRST_ID = '0-0';
@@ -20,15 +20,7 @@ export class RedisRecentAudit implements RecentAudit {
   readonly #keys: Keys;
   readonly #log: Log;
 
-  constructor({
-    link,
-    keys,
-    log,
-  }: {
-    readonly link: RedisLink;
-    readonly keys: Keys;
-    readonly log: Log;
-  }) {
+  constructor({ link, keys, log }: RedisPlace & { readonly log: Log }) {
     this.#link = link;
     this.#keys = keys;
     this.#log = log;

@@ -5,6 +5,13 @@ import { Refusal, unavailable } from '../model/refusals.ts';
 import { COMMAND_MS, redisClient, type RedisNode } from './connection.ts';
 import { loadScripts, type Operation } from './script.ts';
 import type { RedisSettings } from './settings.ts';
+import type { Keys } from './keys.ts';
+
+/** Holds by what a part of the coordination reaches Redis, and under which keys. */
+export interface RedisPlace {
+  readonly link: RedisLink;
+  readonly keys: Keys;
+}
 
 /** Sooner than its caller gives up: Redis' time is known to within a journey of a ping. */
 export const SCRIPT_MS = 900;

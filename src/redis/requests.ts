@@ -10,8 +10,7 @@ import type { Log } from '../contracts/log.ts';
 import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { RequestFingerprint } from '../model/request-fingerprint.ts';
 import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisPlace } from './redis-link.ts';
 
 /** A request of a replica that says nothing for so long is nobody's. */
 export const REQUEST_LEASE_MS = 6_000;
@@ -21,9 +20,7 @@ const MOST_TRIMS = 20;
 /** Requests of a tenant that are kept at one time; past it the oldest go early. */
 export const MAX_REQUESTS_OF_TENANT = 10_000;
 
-export interface RedisRequestsDeps {
-  readonly link: RedisLink;
-  readonly keys: Keys;
+export interface RedisRequestsDeps extends RedisPlace {
   readonly log: Log;
   /** Past these answers go before their time. */
   readonly bounds: ByteBounds;

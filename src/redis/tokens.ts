@@ -7,19 +7,12 @@ import {
 } from '../contracts/tokens.ts';
 import { tokensAllTaken, tooManyTokens } from '../model/limit-refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { RedisPlace } from './redis-link.ts';
 
 /**
  * One-time tokens that every replica redeems. Redis has their hashes: who reads it can redeem none.
  */
-export const redisTokens = ({
-  link,
-  keys,
-}: {
-  readonly link: RedisLink;
-  readonly keys: Keys;
-}): Tokens => {
+export const redisTokens = ({ link, keys }: RedisPlace): Tokens => {
   const names = [keys.tokens, keys.tokenTimes, keys.tokenCounts];
   return {
     issueToken: async (value, ttlMs, { sandbox, tenant }) => {
