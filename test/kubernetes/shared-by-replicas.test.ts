@@ -1,5 +1,11 @@
 import { expect } from 'chai';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { commandDaemon } from '../../src/cli/control.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
+import { approvalIdOf } from '../http/an-approving-server.ts';
+import { aReceiver, isSigned, SECRET, status, type Receiver } from '../webhooks/webhook-support.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
@@ -10,8 +16,25 @@ import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('what three replicas share', function () {
   this.timeout(90_000);
+  let folder: string | undefined;
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane);
+  let receiver: Receiver;
+  const env: Record<string, string> = {
+    SANDPOOL_APPROVALS_RULES: 'require operation=createEnv',
+    SANDPOOL_APPROVALS_WEBHOOKS_FOR: '10s',
+  };
+  before(async () => {
+    receiver = await aReceiver();
+    folder = mkdtempSync(join(tmpdir(), 'webhooks-'));
+    const secretFile = join(folder, 'secret');
+    writeFileSync(secretFile, SECRET);
+    env['SANDPOOL_APPROVALS_WEBHOOKS'] = `${receiver.url} secretFile=${secretFile}`;
+  });
+  const replicas = onReplicas(controlPlane, { env });
+  after(async () => {
+    await receiver?.stop();
+    if (folder !== undefined) rmSync(folder, { recursive: true });
+  });
   let tenant: string;
 
   before(async () => {
@@ -164,5 +187,33 @@ describe('what three replicas share', function () {
     for (const replica of [0, 1, 2])
       expect((await at(replica, bad).get('/sandboxes')).status).to.equal(429);
     expect((await at(0).get('/sandboxes')).status).to.equal(200);
+  });
+
+  it('is what a webhook did not take: any lists it, and sends it again', async () => {
+    receiver.answers.push(...Array.from({ length: 20 }, () => status(500)));
+    const id = approvalIdOf(
+      await at(0).post('/envs', { name: 'e', templateRef: { name: 'shared-pod' } }),
+    );
+    const ask = (replica: number, path: string) =>
+      commandDaemon(replicas().replica(replica).dataDir, path, {});
+    const lists = async (replica: number): Promise<boolean> =>
+      JSON.stringify(await ask(replica, '/webhooks/list')).includes(`${id}.requested`);
+    await eventually(
+      async () => (await Promise.all([0, 1, 2].map(lists))).every(Boolean),
+      'all list it',
+      60_000,
+    );
+    receiver.answers.length = 0;
+    receiver.received.length = 0;
+    await ask(1, '/webhooks/retry');
+    await receiver.got(1);
+    await eventually(
+      async () => !(await Promise.all([0, 1, 2].map(lists))).some(Boolean),
+      'none lists it',
+      30_000,
+    );
+
+    expect(receiver.ids()).to.include(`${id}.requested`);
+    expect(receiver.received.every((message) => isSigned(message))).to.equal(true);
   });
 });
