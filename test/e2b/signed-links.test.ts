@@ -44,6 +44,24 @@ for (const [version, Sandbox] of SDKS)
       expect(await status(read.replace(/signature_expiration=\d/, '$&1'))).to.equal(401);
     });
 
+    it('are for the file that is opened, however the query is spelled', async () => {
+      const other = await sandbox.uploadUrl('/home/user/other');
+      expect(await status(other, upload('secret'))).to.equal(200);
+      const read = new URL(await sandbox.downloadUrl('/home/user/a'));
+      const signature = encodeURIComponent(read.searchParams.get('signature') ?? '');
+      const user = read.searchParams.has('username') ? '&username=user' : '';
+
+      for (const path of [
+        'path=/home/user/a?/../other',
+        '%70ath=/home/user/a&path=/home/user/other',
+        'path=/home/user/a&%70ath=/home/user/other',
+      ]) {
+        const answer = await fetch(`${api.url}/files?signature=${signature}${user}&${path}`);
+        expect(await answer.text(), path).not.to.contain('secret');
+        expect(answer.status, path).to.be.oneOf([401, 404]);
+      }
+    });
+
     it('are worth nothing once they have expired, or by another key', async () => {
       const past = await sandbox.downloadUrl('/a', { useSignatureExpiration: -(10 ** 9) });
       const forged = new URL('/files?path=%2Fa', api.url);

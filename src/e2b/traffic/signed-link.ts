@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { fieldOf, filesQuery } from '../services/files/files-query.ts';
 
 /** A link to one file, to be read or to be written. */
 export interface FileLink {
@@ -11,20 +12,21 @@ export interface FileLink {
 const OPERATIONS: Readonly<Record<string, string>> = { GET: 'read', HEAD: 'read', POST: 'write' };
 
 /** Reads the signature of a request for a file; undefined where it has none. */
-export const signedLinkOf = ({ method = '', url = '' }: IncomingMessage): FileLink | undefined => {
-  const [path, query = ''] = url.split('?', 2);
+export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => {
+  const { method = '', url = '' } = request;
+  const [path] = url.split('?', 1);
   const operation = OPERATIONS[method];
-  if (path !== '/files' || operation === undefined || !query.includes('signature'))
-    return undefined;
-  const given = new URLSearchParams(query);
-  const signature = given.get('signature');
-  if (signature === null || signature.length > LONGEST) return undefined;
-  const expiration = given.get('signature_expiration');
-  const signed = [given.get('path') ?? '', operation, given.get('username') ?? ''];
+  if (path !== '/files' || operation === undefined) return undefined;
+  const query = filesQuery(request);
+  const signature = fieldOf(query, 'signature');
+  if (signature === undefined || signature.length > LONGEST) return undefined;
+  const expiration = fieldOf(query, 'signature_expiration');
+  const signed = [fieldOf(query, 'path') ?? '', operation, fieldOf(query, 'username') ?? ''];
   return {
     signature,
-    text: (token) => [...signed, token, ...(expiration === null ? [] : [expiration])].join(':'),
-    expiresAt: expiration === null ? Number.POSITIVE_INFINITY : momentOf(expiration),
+    text: (token) =>
+      [...signed, token, ...(expiration === undefined ? [] : [expiration])].join(':'),
+    expiresAt: expiration === undefined ? Number.POSITIVE_INFINITY : momentOf(expiration),
   };
 };
 
