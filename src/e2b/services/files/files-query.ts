@@ -5,8 +5,8 @@ import { requireUser } from '../user.ts';
 const LONGEST = 16_384;
 
 /**
- * Reads the query of a request for `/files`, as it stands there. Whoever looks at one reads it so: a
- * link is signed for the very file that is opened. Refuses what is given twice.
+ * Reads the query of a request for `/files`, as it stands there. Whoever looks at one reads it so:
+ * a link is signed for the very file that is opened. Refuses what is given twice.
  */
 export const filesQuery = ({ url = '' }: IncomingMessage): ReadonlyMap<string, string> => {
   const query = new Map<string, string>();
