@@ -118,7 +118,7 @@ export class ManagerLink {
       linkId,
       dial: () => {
         const stream = this.#session.request({ ':method': 'CONNECT', ':authority': clusterId });
-        const connection = new TunnelSocket(stream);
+        const connection = new TunnelSocket(stream, 'client');
         stream.once('response', (headers) => {
           if (headers[':status'] !== 200)
             connection.destroy(new Error('the worker takes no more connections'));

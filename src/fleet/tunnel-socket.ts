@@ -11,8 +11,9 @@ export class TunnelSocket extends SocketStream {
   readonly remoteAddress: string | undefined = undefined;
   readonly #stream: Http2Stream;
 
-  constructor(stream: Http2Stream) {
-    super({ allowHalfOpen: true });
+  /** `client` where requests are sent from here: it ends once the other end has. */
+  constructor(stream: Http2Stream, end: 'client' | 'server') {
+    super({ allowHalfOpen: end === 'server' });
     this.#stream = stream;
     stream.on('data', (bytes: Buffer) => {
       this.moved();

@@ -98,7 +98,7 @@ export class WorkerLink {
       this.#tunnels -= 1;
     });
     stream.respond({ ':status': 200 });
-    this.#terms.serve(new TunnelSocket(stream), this.#check);
+    this.#terms.serve(new TunnelSocket(stream, 'server'), this.#check);
   }
 
   async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {

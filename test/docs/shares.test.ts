@@ -24,6 +24,10 @@ const constant = (path: string, name: string): number => {
 };
 
 const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: string])[]>> = {
+  'requests and streams to one other cluster': [
+    ['src/http/fleet/pass-on.ts', 'MOST_OF_TENANT'],
+    ['src/http/fleet/pass-on.ts', 'MOST_OF_LINK'],
+  ],
   commands: [
     ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS_OF_TENANT'],
     ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS'],

@@ -1,7 +1,8 @@
 /**
  * Shows a worker's answer as the fleet's: a sandbox's id and a pool's name get their cluster before
  * them, and its endpoints lead over the manager. Looks where the API has names, and nowhere below:
- * what a tenant wrote, such as metadata, stays as it is.
+ * what a tenant wrote, such as metadata, stays as it is. A cluster that names another gets its own
+ * name before that too, so that it speaks for itself alone.
  */
 export const inFleet = (clusterId: string, base: string, body: object): object => {
   const view: Record<string, unknown> = { ...body };
@@ -15,6 +16,12 @@ export const inFleet = (clusterId: string, base: string, body: object): object =
     view['template'] = { ...view['template'], name: poolIn(clusterId, view['template']['name']) };
   return view;
 };
+
+/** The rows whose lists are one over all clusters, newest first. */
+const MERGED: ReadonlySet<string> = new Set(['listSandboxes', 'listPools']);
+
+export const isMerged = ({ operationId }: { readonly operationId: string }): boolean =>
+  MERGED.has(operationId);
 
 /** Whether answers of a row show sandboxes or pools. */
 export const showsNames = ({ path }: { readonly path: string }): boolean =>
@@ -49,12 +56,11 @@ const named = (view: Record<string, unknown>, clusterId: string): boolean => {
   const { sandboxId, poolName } = view;
   if (typeof poolName === 'string') view['poolName'] = poolIn(clusterId, poolName);
   if (typeof sandboxId !== 'string') return false;
-  if (!sandboxId.includes('.')) view['sandboxId'] = `${clusterId}.${sandboxId}`;
+  view['sandboxId'] = `${clusterId}.${sandboxId}`;
   return true;
 };
 
-const poolIn = (clusterId: string, name: string): string =>
-  name.includes('::') ? name : `${clusterId}::${name}`;
+const poolIn = (clusterId: string, name: string): string => `${clusterId}::${name}`;
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

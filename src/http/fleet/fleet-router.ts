@@ -4,7 +4,7 @@ import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet
 import { hasBody } from '../router/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
-import { inFleet, showsNames } from './fleet-names.ts';
+import { inFleet, isMerged, showsNames } from './fleet-names.ts';
 import { namedCluster } from './named-cluster.ts';
 import type { Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
@@ -48,11 +48,11 @@ export const wayByPool = (
 /** An answer of the manager's own cluster, with the names that the fleet knows it by. */
 export const shownOwn = (
   deps: FleetDeps | undefined,
-  row: Pick<Route, 'path'>,
+  row: Pick<Route, 'path' | 'operationId'>,
   request: Pick<AnyRequest, 'base'>,
   body: object,
 ): object =>
-  deps && showsNames(row) && Object.getPrototypeOf(body) === Object.prototype
+  deps && showsNames(row) && !isMerged(row) && Object.getPrototypeOf(body) === Object.prototype
     ? inFleet(deps.fleet.clusterId, request.base(), body)
     : body;
 

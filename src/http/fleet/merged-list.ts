@@ -7,14 +7,9 @@ import { itemInFleet } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
 import { readObject } from './passed-answer.ts';
 
-/** The rows whose lists are one over all clusters, newest first. */
-const MERGED: ReadonlySet<string> = new Set(['listSandboxes', 'listPools']);
 /** How deep a page may lie: what stands before it is read from each cluster. */
 const MOST_DEEP = 10_000;
 const MOST_OF_PAGE = 1_000;
-
-export const isMerged = ({ operationId }: { readonly operationId: string }): boolean =>
-  MERGED.has(operationId);
 
 interface Page {
   readonly items: readonly object[];

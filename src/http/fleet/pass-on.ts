@@ -13,6 +13,8 @@ const MOST_OF_LINK = 768;
 const MOST_OF_TENANT = 256;
 /** A link that gives no answer for so long is looked at. */
 const SILENT_MS = 1_000;
+/** Longer than any operation waits, and event streams are silent. */
+const MOST_SILENT_MS = 330_000;
 const MAX_ANSWER_HEADER_BYTES = 16_384;
 
 export interface PassedRequest {
@@ -102,6 +104,7 @@ export class Passing {
       const leave = (): void => {
         asked.destroy();
       };
+      asked.setTimeout(MOST_SILENT_MS, leave);
       signal.addEventListener('abort', leave, { once: true });
       asked.once('close', () => {
         callOff();

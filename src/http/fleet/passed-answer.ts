@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import type { Context } from '../server/context.ts';
 import { errorCodeIn, inFleet, showsNames } from './fleet-names.ts';
 import { answeredHeaders } from './passed-headers.ts';
@@ -42,7 +43,12 @@ export const answerFrom = async (
   const isJson = answer.headers['content-type']?.startsWith('application/json') === true;
   if (!isJson || !(length <= MOST_READ_BYTES) || context.method === 'HEAD')
     return { status, headers: answeredHeaders(answer), body: new PassedBody(answer) };
-  const body = await readObject(answer);
+  const body = await readObject(answer).catch(() => {
+    throw clusterUnavailable(
+      clusterId,
+      'gave an answer that breaks off; look before you repeat what changes something',
+    );
+  });
   const errorCode = status >= 400 ? errorCodeIn(body) : undefined;
   if (errorCode !== undefined) context.state.errorCode = errorCode;
   return {

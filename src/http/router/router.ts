@@ -26,7 +26,8 @@ import {
   wayByPool,
   type FleetDeps,
 } from '../fleet/fleet-router.ts';
-import { isMerged, mergedList } from '../fleet/merged-list.ts';
+import { isMerged } from '../fleet/fleet-names.ts';
+import { mergedList } from '../fleet/merged-list.ts';
 import { givePassed, PassedBody } from '../fleet/passed-answer.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';

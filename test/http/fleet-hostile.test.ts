@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+describe('a manager, before a worker that means ill', () => {
+  let servers: FleetOfServers;
+  let answer: RequestListener;
+  let raw: ((connection: Duplex) => void) | undefined;
+  const server: Server = createServer((request, response) => answer(request, response));
+
+  before(async () => {
+    servers = await aFleetOfServers(['w1']);
+    await servers.fleet.join({
+      clusterId: 'evil',
+      serve: (connection) => {
+        connection.on('error', () => undefined);
+        if (raw) raw(connection);
+        else server.emit('connection', connection);
+      },
+    });
+  });
+  beforeEach(() => {
+    raw = undefined;
+  });
+  after(() => servers.stop());
+
+  const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
+  const json =
+    (body: unknown): RequestListener =>
+    (request, response) => {
+      const text = JSON.stringify(body);
+      request.resume();
+      response.writeHead(200, {
+        'Content-Type': 'application/json',
+        'Content-Length': Buffer.byteLength(text),
+      });
+      response.end(text);
+    };
+  const unavailable = async (): Promise<void> => {
+    const { linkId } = servers.fleet.links.find('evil') ?? {};
+    const { status, json: body } = await servers.manager.tenant.get(`/sandboxes/evil.${ID}`);
+    expect([status, body.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
+    expect(servers.fleet.links.find('evil')?.linkId).to.equal(linkId);
+  };
+
+  it('reads no more than so much of a head that has no end', async () => {
+    let written = 0;
+    raw = (connection) => {
+      connection.write('HTTP/1.1 200 OK\r\n');
+      const flood = (): void => {
+        while (!connection.destroyed) {
+          written += 4_096;
+          if (!connection.write(`X-${'a'.repeat(4_092)}: b\r\n`)) break;
+        }
+        if (!connection.destroyed) connection.once('drain', flood);
+      };
+      flood();
+    };
+    await unavailable();
+    expect(written).to.be.lessThan(16 << 20);
+  });
+
+  it('passes on no answer that is none', async () => {
+    for (const text of ['', 'SSH-2.0-x\r\n\r\n', 'HTTP/1.1 999999 No\r\n\r\n']) {
+      raw = (connection) => connection.end(text);
+      await unavailable();
+    }
+    raw = (connection) =>
+      connection.end(
+        'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a":',
+      );
+    await unavailable();
+    raw = (connection) =>
+      connection.end(
+        'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{"a":',
+      );
+    await unavailable();
+  });
+
+  it('leaves out of its lists what is no list, and says so', async () => {
+    const { admin } = servers.manager;
+    for (const lie of [
+      { items: Array.from({ length: 5_000 }, () => ({})), total: 5_000 },
+      { items: 'all', total: 1 },
+      { items: [], total: -1.5 },
+      [],
+    ]) {
+      answer = json(lie);
+      const list = await admin.get('/sandboxes?all=true');
+      expect([list.status, list.json]).to.have.nested.property('[1].incomplete', true);
+      expect(list.headers['warning']).to.include('clusters evil');
+    }
+  });
+
+  it('shows what it says under its own name alone', async () => {
+    answer = json({
+      sandboxId: `w1.${ID}`,
+      namespace: 'team-blue',
+      poolName: 'w1::shells',
+      podName: 'sb-x',
+      status: 'Stopping',
+    });
+    const { json: shown } = await servers.manager.tenant.delete(`/sandboxes/evil.${ID}`);
+    expect(shown).to.include({ sandboxId: `evil.w1.${ID}`, poolName: 'evil::w1::shells' });
+  });
+});
