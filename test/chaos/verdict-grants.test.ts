@@ -56,6 +56,7 @@ describe('the verdict on requests that wait for a person', () => {
       asked().at(60).approval('g', { status: 'expired' }),
       approved().at(90).approval('g', { status: 'expired' }),
       used().at(1_200).approval('g', { use: SETTLED }),
+      used().at(1_010).approval('g', { use: SETTLED }), // the note of its use took 100 ms
       used().at(105).disturbed({ kind: 'clock jump' }).at(120).approval('g', { use: SETTLED }),
     ])
       expect(broken(run)).to.deep.equal([]);

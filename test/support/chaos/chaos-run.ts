@@ -128,6 +128,7 @@ const judged = async (
     arena,
     recorder,
     within: SETTLE_MS,
+    grantMs: GATED.grantMs,
     pools,
     others: [users.cat, users.dan, users.eve],
   });

@@ -14,6 +14,8 @@ export interface ReconcilingDeps {
   }[];
   /** Users of whom nothing stays. */
   readonly others: readonly string[];
+  /** How long a request waits for a person, and a grant is good. */
+  readonly grantMs: number;
   /** ms for everything to come to rest. */
   readonly within: number;
 }
@@ -173,15 +175,20 @@ export class Reconciling {
           .join(', ');
   }
 
-  /** Each is denied, expired, or used with its outcome known. */
+  /**
+   * Each is denied, expired, or used with its outcome known, save those that a clock that was set
+   * off has open for long.
+   */
   async #openApprovals(): Promise<string | undefined> {
     const { items } = JSON.parse(
       await this.#deps.arena.controlPlane.kubectl('get', 'approvals', '-A', '-o', 'json'),
     ) as { readonly items: readonly StoredApproval[] };
-    const open = items.filter(
-      ({ spec: { status, use } }) =>
-        status === 'pending' || status === 'approved' || use?.settled === false,
-    );
+    const { grantMs } = this.#deps;
+    const open = items.filter(({ spec: { status, use, expiresAt } }) => {
+      const isOpen = status === 'pending' || status === 'approved' || use?.settled === false;
+      const endsAt = use ? Date.parse(use.at) + grantMs : Date.parse(expiresAt);
+      return isOpen && endsAt <= Date.now() + grantMs;
+    });
     return open.length === 0
       ? undefined
       : open.map(({ metadata, spec }) => `${metadata.name} (${spec.status})`).join(', ');
@@ -238,7 +245,11 @@ export class Reconciling {
 
 interface StoredApproval {
   readonly metadata: { readonly name: string };
-  readonly spec: { readonly status: string; readonly use?: { readonly settled: boolean } };
+  readonly spec: {
+    readonly status: string;
+    readonly expiresAt: string;
+    readonly use?: { readonly at: string; readonly settled: boolean };
+  };
 }
 
 /** What history does not outlive whole. */

@@ -158,12 +158,15 @@ const isDone = (seen: Case, { states }: ApprovalLife): boolean => {
     const last = states[n - 1]?.state;
     return state?.status === 'consumed' && last?.status !== 'consumed';
   });
-  const [from, to] = [seen.time.earliest(began?.revision ?? 0), seen.time.latest(settled.revision)];
-  // By a clock that was set off it is over early.
+  const usedAt = (began?.state?.use?.at ?? 0) - seen.epoch;
+  const settledAt = seen.time.latest(settled.revision);
+  const since = Math.min(usedAt, seen.time.earliest(began?.revision ?? 0));
+  // By a clock that was set off it is over early, or was used at another time.
   const jumped = seen.disturbances.some(
-    (one) => one.kind === 'clock jump' && one.from <= to && one.to + CLOCK_SEEN_MS >= from,
+    ({ kind, from, to }) =>
+      kind === 'clock jump' && from <= settledAt && to + CLOCK_SEEN_MS >= since,
   );
-  return !jumped && to - from < (seen.gated?.grantMs ?? 0);
+  return !jumped && settledAt - usedAt < (seen.gated?.grantMs ?? 0);
 };
 
 /** A process sees that its clock was set so much later. */
