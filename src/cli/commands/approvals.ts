@@ -147,8 +147,8 @@ const outcomeOf = (asked: ExplainedRoute, asker: Asker, rules: readonly PolicyRu
   return rule ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"` : 'passes; no rule holds';
 };
 
-/** The texts among the options are those of settings. */
-const textsOf = (options: NamedTexts & ExplainOptions): NamedTexts =>
+/** The texts among the options are those of settings, but for the role that is a key's here. */
+const textsOf = ({ role: _ofTheKey, ...options }: NamedTexts & ExplainOptions): NamedTexts =>
   Object.fromEntries(
     Object.entries(options as Readonly<Record<string, unknown>>).filter(
       (entry): entry is [string, string] => typeof entry[1] === 'string',
