@@ -45,7 +45,7 @@ describe('alerts on a real daemon whose build is broken', function () {
   const withoutLauncher = async (act: () => Promise<void>): Promise<void> => {
     renameSync(build.launcher, `${build.launcher}.away`);
     try {
-      process.kill(await within(10_000, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
+      process.kill(await within(30_000, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
       await act();
     } finally {
       renameSync(`${build.launcher}.away`, build.launcher);
@@ -85,7 +85,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     for (let n = 0; n < 5; n++) {
       const isThere = async () =>
         (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined;
-      await within(10_000, 'it is there', isThere);
+      await within(30_000, 'it is there', isThere);
       await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: PLANTED_SECONDS });
     }
     await watch.fires('SandpoolMachineBroken');

@@ -30,7 +30,7 @@ describe('the audit of a daemon', function () {
       ) as { readonly items: readonly Line[] }
     ).items;
   const shows = (query: string): Promise<Line> =>
-    within(5_000, `the audit shows ${query}`, async () => (await shown(query))[0]);
+    within(30_000, `the audit shows ${query}`, async () => (await shown(query))[0]);
 
   it('has claims, terminals and backups, by whoever asked for them', async () => {
     const client = daemon.client();

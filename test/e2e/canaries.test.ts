@@ -184,7 +184,7 @@ describe('secrets that are planted', function () {
       env: { PLANTED_TOO: inside['exec env'] },
       stdin: sent['stdin'],
     });
-    await within(5_000, 'the command runs', () => {
+    await within(30_000, 'the command runs', () => {
       const seen = allCommandLines();
       cmdlines += seen;
       return seen.includes('cat >/dev/null; sleep 1') || undefined;

@@ -166,7 +166,7 @@ describe('the command line on a real daemon', function () {
       () => following.text() === 'first\nsecond\n' || undefined,
     );
     await daemon.cli(['exec', id, '--', 'touch', '/tmp/go']);
-    await within(10_000, 'the third line', () => following.text().endsWith('third\n') || undefined);
+    await within(30_000, 'the third line', () => following.text().endsWith('third\n') || undefined);
     await giveBack(client, id);
     expect(await following.ended).to.equal(0);
     expect((await daemon.cli(['logs', id])).stdout).to.equal('first\nsecond\nthird\n');
@@ -182,7 +182,7 @@ describe('the command line on a real daemon', function () {
         : await giveBack(client, claimed).then(() => undefined);
     });
     const ofOne = started('events', '-f', id);
-    await within(10_000, 'its past', () => /Normal +Claimed/.test(ofOne.text()) || undefined);
+    await within(30_000, 'its past', () => /Normal +Claimed/.test(ofOne.text()) || undefined);
     await giveBack(client, id);
     expect(await ofOne.ended).to.equal(0);
     expect(

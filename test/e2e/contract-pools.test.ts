@@ -367,7 +367,7 @@ describe('the contract: pools', () => {
       startingReplicas: 0,
     });
     await client.delete(`/sandboxes/${id}`);
-    await within(10_000, 'it is full again', async () => {
+    await within(30_000, 'it is full again', async () => {
       const { idleReplicas, runningReplicas, startingReplicas } = (await poolStatus(
         client,
         'mine',

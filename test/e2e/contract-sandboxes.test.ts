@@ -209,7 +209,7 @@ describe('the contract: sandboxes', () => {
     expect((await client.delete(`/sandboxes/${id}`)).status).to.be.oneOf([200, 404]);
     expect(await finished(client, id)).to.include({ status: 'Completed', endReason: 'deleted' });
     // History shows it a moment before its quota and its record are given up.
-    const gone = await within(10_000, 'it is gone', async () => {
+    const gone = await within(30_000, 'it is gone', async () => {
       const again = await client.delete(`/sandboxes/${id}`);
       return again.status === 200 ? undefined : again;
     });

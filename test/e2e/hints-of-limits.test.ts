@@ -126,7 +126,7 @@ describe('what refusals at a limit advise', function () {
       return sent.find(({ answered }) => answered?.status === 429);
     });
     const held = (): readonly HeldRequest[] => sent.filter(({ answered }) => !answered);
-    await within(10_000, 'all others are refused', () => held().length === most || undefined);
+    await within(30_000, 'all others are refused', () => held().length === most || undefined);
     return { held: held(), refusal: await refused.answer };
   };
 
@@ -188,7 +188,7 @@ describe('what refusals at a limit advise', function () {
   };
   /** Opens one with the token of the one that was refused, which did not use it up. */
   const opened = (id: string, token: string): Promise<TerminalUnderTest> =>
-    within(10_000, 'there is room for a terminal', () =>
+    within(30_000, 'there is room for a terminal', () =>
       TerminalUnderTest.open(daemon, client, id, { token }).catch(() => undefined),
     );
 
@@ -250,12 +250,12 @@ describe('what refusals at a limit advise', function () {
       expect(streams.map(({ status }) => status)).to.deep.equal(Array(16).fill(200));
       const refused = (await follow(path)).read();
       expect(refused.status).to.equal(429);
-      await within(5_000, 'it says why', () => refused.ended || undefined);
+      await within(30_000, 'it says why', () => refused.ended || undefined);
       expect(refused.text).to.contain(`${who} 16 streams open, which is the most; close one first`);
 
       streams.pop()?.close();
       streams.push(
-        await within(10_000, 'there is room for a stream', async () => {
+        await within(30_000, 'there is room for a stream', async () => {
           const stream = await follow(path);
           if (stream.status === 200) return stream;
           stream.close();

@@ -122,7 +122,7 @@ describe('images of a daemon', function () {
     );
     const why =
       /"name":"absent".*"to":"Failed","startFailure":"image dir:absent: there is no such image"/;
-    await within(5_000, 'the log says why', () => why.test(daemon.run.stderr()) || undefined);
+    await within(30_000, 'the log says why', () => why.test(daemon.run.stderr()) || undefined);
   });
 
   it('are refused in a template by field where the spelling is none', async () => {

@@ -101,7 +101,7 @@ describe('the daemon from start to end', () => {
     await daemon.stop();
     await daemon.start();
     await run(daemon.client(), id, 'kill -9 2');
-    const ended = await within(5_000, 'it ended', async () =>
+    const ended = await within(30_000, 'it ended', async () =>
       (await daemon.client().get('/sandboxes?phase=Completed')).json.items?.find(
         (item) => item['sandboxId'] === id,
       ),
@@ -113,7 +113,7 @@ describe('the daemon from start to end', () => {
     const client = daemon.client();
     const id = await claim(client);
     await run(client, id, 'kill -9 2');
-    const ended = await within(5_000, 'it ended', async () =>
+    const ended = await within(30_000, 'it ended', async () =>
       (await client.get('/sandboxes?phase=Completed')).json.items?.find(
         (item) => item['sandboxId'] === id,
       ),
@@ -196,7 +196,7 @@ describe('a full disk', () => {
           .put(`/sandboxes/${held[i % 2]}/idle-timeout`, { idleTimeoutSeconds: 600 + i })
           .catch(() => undefined);
       }
-      await within(10_000, 'the daemon stops', () => child.exitCode ?? undefined);
+      await within(30_000, 'the daemon stops', () => child.exitCode ?? undefined);
       expect(child.exitCode).to.equal(1);
       await within(
         5_000,

@@ -79,7 +79,7 @@ describe('the main job, on a daemon as a user starts it', () => {
       status: 'Stopping',
     });
 
-    const gone = await within(5_000, 'the sandbox is no more', async () => {
+    const gone = await within(30_000, 'the sandbox is no more', async () => {
       const answer = await client.get(`/sandboxes/${sandboxId}`);
       return answer.status === 404 ? answer : undefined;
     });
@@ -157,7 +157,7 @@ describe('the main job, on a daemon as a user starts it', () => {
     expect(set.json.sandbox)
       .to.include({ idleTimeout: '1s' })
       .and.to.have.property('idleExpiresAt');
-    const ended = await within(5_000, 'ended', async () =>
+    const ended = await within(30_000, 'ended', async () =>
       (await client.get('/sandboxes?phase=Completed')).json.items?.find(
         (item) => item['sandboxId'] === id,
       ),

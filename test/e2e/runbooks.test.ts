@@ -173,7 +173,7 @@ describe('the runbooks, on a daemon that fails', function () {
       (alert) => /grep '?([^'`]+)'?$/.exec(runbookOf(alert).commands[0] ?? '')?.[1] ?? alert,
     );
     await client.get('/sandboxes/none');
-    const line = await within(5_000, 'a refusal is in the log', () =>
+    const line = await within(30_000, 'a refusal is in the log', () =>
       daemon.run
         .stderr()
         .split('\n')

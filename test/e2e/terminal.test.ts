@@ -148,7 +148,7 @@ describe('a terminal of the real daemon', function () {
       const other = await claim(client);
       await (await open({}, other)).hangUp();
       await terminals[0]?.hangUp();
-      const again = await within(5_000, 'there is room again, and the token is still good', () =>
+      const again = await within(30_000, 'there is room again, and the token is still good', () =>
         open({ token }).catch(() => undefined),
       );
       await again.hangUp();
@@ -216,7 +216,7 @@ describe('a terminal of the real daemon', function () {
         ['USR1', 138],
       ] as const) {
         terminal.type('sleep 4501\n');
-        await within(5_000, 'it runs', () => inside('sleep 4501'));
+        await within(30_000, 'it runs', () => inside('sleep 4501'));
         terminal.control({ type: 'signal', name });
         await within(
           5_000,
@@ -274,7 +274,7 @@ describe('a terminal of the real daemon', function () {
       await terminal.ask('stty raw -echo');
       terminal.type('head -c 256 | od -An -v -tu1 -w256 | tr -d "\\n"; printf done\n');
       const all = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
-      await within(5_000, 'head runs', () => inside('head -c 256'));
+      await within(30_000, 'head runs', () => inside('head -c 256'));
       terminal.socket.send(all);
       const [shown = ''] = (await terminal.shows('255done')).split('done');
       expect(shown.match(/\d+/g)?.slice(-256).map(Number)).to.deep.equal([...all]);
@@ -293,7 +293,7 @@ describe('a terminal of the real daemon', function () {
       await terminal.ask('stty raw -echo');
       const paste = randomBytes(1_500_000);
       terminal.type(`sleep 1; head -c ${paste.length} | sha256sum\n`);
-      await within(5_000, 'it waits', () => inside('sleep 1'));
+      await within(30_000, 'it waits', () => inside('sleep 1'));
       for (let at = 0; at < paste.length; at += 30_000)
         terminal.socket.send(paste.subarray(at, at + 30_000));
       await terminal.shows(createHash('sha256').update(paste).digest('hex'), 20_000);
@@ -307,7 +307,7 @@ describe('a terminal of the real daemon', function () {
       const before = residentOf(daemonPid) + residentOf(spawner);
       terminal.socket.pause();
       terminal.type(`stty -opost; seq 1 ${lines}; exit\n`);
-      await within(5_000, 'it floods', () => inside('seq 1'));
+      await within(30_000, 'it floods', () => inside('seq 1'));
       const other = await claim(client);
       let most = 0;
       for (let round = 0; round < 20; round++) {
@@ -381,7 +381,7 @@ describe('a terminal of the real daemon', function () {
       for (let round = 0; round < 8; round++) {
         const terminals = await Promise.all(
           Array.from({ length: 16 }, () =>
-            within(5_000, 'room', () =>
+            within(30_000, 'room', () =>
               open().catch((error: unknown) => {
                 if (error instanceof UpgradeRefused && error.status === 429) return undefined;
                 throw error;
@@ -391,13 +391,13 @@ describe('a terminal of the real daemon', function () {
         );
         await Promise.all(terminals.map((terminal) => terminal.hangUp()));
       }
-      await within(5_000, 'no shell is left', () => inside('bash') === undefined || undefined);
+      await within(30_000, 'no shell is left', () => inside('bash') === undefined || undefined);
     });
 
     it('is closed with 1012 when the daemon stops; its shell ends, its sandbox does not', async () => {
       const terminals = [await open(), await framed()];
       terminals[0]?.type('sleep 4701\n');
-      await within(5_000, 'it runs', () => inside('sleep 4701'));
+      await within(30_000, 'it runs', () => inside('sleep 4701'));
       const stopped = daemon.stop();
       for (const terminal of terminals) expect((await terminal.closed).code).to.equal(1012);
       expect(await stopped).to.equal(0);

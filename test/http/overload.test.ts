@@ -121,7 +121,7 @@ describe('more than the server can do at once', () => {
     const command = server.tenant.post(`/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec`, {
       command: 'sleep',
     });
-    await within(5_000, 'the command runs', () => started === 1 || undefined);
+    await within(30_000, 'the command runs', () => started === 1 || undefined);
     const drip = await connectRaw(server.port);
     drip.socket.write(
       `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Length: 100\r\n\r\n{`,
@@ -168,7 +168,7 @@ describe('connections of one address', () => {
 
     expect(await (await connectRaw(server.port)).closed()).to.equal('');
     kept[0]?.socket.destroy();
-    await within(5_000, 'its place is free', async () => {
+    await within(30_000, 'its place is free', async () => {
       const connection = await connectRaw(server.port);
       connection.socket.write(GET.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
       return parseRaw(await connection.closed()).status === 200 || undefined;

@@ -119,7 +119,7 @@ export const finished = (
   client: HttpClient,
   id: string,
 ): Promise<Readonly<Record<string, unknown>>> =>
-  within(10_000, `${id} is finished`, async () =>
+  within(30_000, `${id} is finished`, async () =>
     (await client.get('/sandboxes?phase=Completed&limit=1000')).json.items?.find(
       (item) => item['sandboxId'] === id,
     ),
