@@ -21,21 +21,25 @@ export const LINK_SETTINGS: Settings = {
   maxHeaderListSize: 16_384,
 };
 
-/** Sends a word over a link, and resolves with the answer to it. */
-export const ask = (session: ClientHttp2Session, path: string, body: object): Promise<unknown> =>
-  new Promise((resolve, reject) => {
-    const stream = session.request({ ':method': 'POST', ':path': path });
-    stream.on('error', reject);
-    const ended = (): void => reject(new Error('the link ended'));
-    stream.once('close', ended);
-    stream.once('response', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
-      stream.off('close', ended); // it may come before the last of the answer was read
-      if (headers[':status'] !== 200)
-        return reject(new Error(`the other end answered ${String(headers[':status'])} to ${path}`));
-      readWords(stream).then(resolve, reject);
-    });
-    stream.end(JSON.stringify(body));
+/**
+ * Sends a word over a link, and resolves with the answer to it. What comes is read from the start:
+ * an answer may have come whole, and its stream be closed, before its status is told.
+ */
+export const ask = async (
+  session: ClientHttp2Session,
+  path: string,
+  body: object,
+): Promise<unknown> => {
+  const stream = session.request({ ':method': 'POST', ':path': path });
+  let status: number | undefined;
+  stream.once('response', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
+    status = headers[':status'];
   });
+  stream.end(JSON.stringify(body));
+  const words = await readWords(stream);
+  if (status !== 200) throw new Error(`the other end answered ${String(status)} to ${path}`);
+  return words;
+};
 
 /** Rejects with an Error where it is too long, or no JSON. */
 export const readWords = async (stream: Readable): Promise<unknown> => {
