@@ -11,7 +11,7 @@ export class ChannelReader {
 
   constructor(channel: ScriptChannel) {
     this.#channel = channel;
-    this.#pieces = (channel.output as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+    this.#pieces = channel.output[Symbol.asyncIterator]();
   }
 
   /** The next piece, however long; undefined at the end. */

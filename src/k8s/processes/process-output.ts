@@ -89,7 +89,7 @@ async function* readOnce(
   const next = (): string => String(frames.position ?? 0);
   const look = new SilenceLook(links, { target, room, folder }, channel);
   try {
-    for await (const bytes of channel.output as AsyncIterable<Buffer>) {
+    for await (const bytes of channel.output) {
       look.heard();
       for (const frame of frames.push(bytes)) {
         if (frame.kind === 'gone') throw new ProcessGone('the process was removed');

@@ -54,7 +54,7 @@ export const askPodBytes = async (
   const pieces: Buffer[] = [];
   let length = 0;
   try {
-    for await (const piece of channel.output as AsyncIterable<Buffer>) {
+    for await (const piece of channel.output) {
       pieces.push(piece);
       length += piece.length;
       if (length > limit) end(new OutcomeUnknown('the sandbox answers more than it may'));

@@ -35,11 +35,13 @@ const CHUNK = 32 << 10;
 
 /**
  * A script of ours that runs in a container, its input and its output, with back-pressure both
- * ways. The output fails with OutcomeUnknown where the way is lost before the script has ended, and
- * with what `open` rejects with where it never began.
+ * ways. The output fails with OutcomeUnknown where the way is lost before the script has ended, once
+ * what had come was read, and with what `open` rejects with where it never began.
  */
 export class ScriptChannel {
-  readonly output: Readable;
+  /** Read once. */
+  readonly output: AsyncIterable<Buffer>;
+  readonly #output: Readable;
   readonly #links: PodLinks;
   readonly #target: PodTarget;
   readonly #socket: ChannelSocket;
@@ -52,13 +54,15 @@ export class ScriptChannel {
   #errors = '';
   #isOver = false;
   #exitCode: number | undefined;
+  /** How the way was lost. */
+  #lost: OutcomeUnknown | undefined;
 
   private constructor(links: PodLinks, target: PodTarget, socket: ChannelSocket) {
     this.#links = links;
     this.#target = target;
     this.#socket = socket;
     this.#gathered = links.gathered.begin(target.namespace);
-    this.output = new Readable({
+    this.#output = new Readable({
       highWaterMark: 64 << 10,
       read: () => {
         socket.resume();
@@ -68,7 +72,8 @@ export class ScriptChannel {
         done(error);
       },
     });
-    this.output.on('error', () => undefined); // whoever reads is told, and it may be nobody
+    this.#output.on('error', () => undefined); // whoever reads is told, and it may be nobody
+    this.output = this.#read();
   }
 
   /**
@@ -126,7 +131,7 @@ export class ScriptChannel {
   close({ kill = false }: { readonly kill?: boolean } = {}): void {
     const goesOn = !this.#isOver;
     this.#gathered.end();
-    this.output.destroy();
+    this.#output.destroy();
     if (kill && goesOn && this.#pid !== undefined)
       this.#links.background(
         endTree(this.#links, this.#target, { pid: this.#pid, signal: 'KILL' }),
@@ -151,6 +156,11 @@ export class ScriptChannel {
       clearTimeout(timer);
     }
     void this.write(input);
+  }
+
+  async *#read(): AsyncGenerator<Buffer, void, undefined> {
+    yield* this.#output as AsyncIterable<Buffer>;
+    if (this.#lost) throw this.#lost;
   }
 
   async #send(bytes: Buffer): Promise<void> {
@@ -185,7 +195,7 @@ export class ScriptChannel {
       this.#begun.resolve();
       rest = bytes.subarray(end + 1);
     }
-    if (rest.length > 0 && !this.output.push(rest)) this.#socket.pause();
+    if (rest.length > 0 && !this.#output.push(rest)) this.#socket.pause();
   }
 
   #ended(exitCode: number): void {
@@ -193,13 +203,17 @@ export class ScriptChannel {
     if (this.#pid === undefined) return this.#fail(new NoShell(this.#target.container));
     this.#exitCode = exitCode;
     this.#over();
-    this.output.push(null);
+    this.#output.push(null);
   }
 
   #cut(why: string): void {
     if (this.#isOver) return;
-    if (this.#pid !== undefined)
-      return this.#fail(new OutcomeUnknown(`the way into the sandbox was lost: ${cleaned(why)}`));
+    if (this.#pid !== undefined) {
+      this.#lost = new OutcomeUnknown(`the way into the sandbox was lost: ${cleaned(why)}`);
+      this.#over();
+      this.#output.push(null);
+      return;
+    }
     if (why.includes('/bin/sh')) return this.#fail(new NoShell(this.#target.container));
     if (isNodeSilent(why)) {
       this.#links.silent(this.#target);
@@ -219,7 +233,7 @@ export class ScriptChannel {
   #fail(error: unknown): void {
     this.#over();
     this.#begun.reject(error);
-    this.output.destroy(error instanceof Error ? error : new Error(String(error)));
+    this.#output.destroy(error instanceof Error ? error : new Error(String(error)));
   }
 
   #over(): void {

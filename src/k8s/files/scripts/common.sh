@@ -31,8 +31,11 @@ complain() {
 }
 
 # What ends while content still comes reads the rest: else the way may break before its refusal was heard.
+# It stays a moment longer: an API server may cut a way whose far end has gone before all that was said
+# there has passed.
 read_rest() {
-  exec cat >/dev/null
+  cat >/dev/null
+  exec sleep 1
 }
 
 # Runs a command whose complaint is the refusal.
