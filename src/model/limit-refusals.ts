@@ -138,6 +138,8 @@ export const tooManyLinks = (retryAfter: number): Refusal =>
   new Refusal('RATE_LIMITED', 'too many signed links are looked up; try again', { retryAfter });
 
 export const tooManyBadKeys = (retryAfter: number): Refusal =>
-  new Refusal('RATE_LIMITED', 'too many rejected API keys from this address; try again later', {
-    retryAfter,
-  });
+  new Refusal(
+    'RATE_LIMITED',
+    'too many rejected API keys or links from this address; try again later',
+    { retryAfter },
+  );

@@ -87,6 +87,10 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/operations/keys/api-keys.ts', 'MAX_KEYS_PER_TENANT'],
     ['src/operations/keys/api-keys.ts', 'MAX_KEYS'],
   ],
+  'tokens in a second that signed links': [
+    ['src/operations/keys/signed-links.ts', 'TRIED_FROM_ADDRESS'],
+    ['src/operations/keys/signed-links.ts', 'TRIED_PER_SECOND'],
+  ],
   'lines of the audit': [['src/audit/minute-lines.ts', 'MOST_A_MINUTE']],
 };
 

@@ -17,11 +17,15 @@ export interface CompatibleApi {
 /** The compatible API over operations in memory, which have a pool `default` of four. */
 export const aCompatibleApi = async ({
   terms,
+  operations = new FakeOperations(),
+  trustedProxies = [],
   ...given
-}: Partial<Omit<CompatibleApiDeps, 'terms'>> & {
+}: Partial<Omit<CompatibleApiDeps, 'terms' | 'operations'>> & {
+  readonly operations?: FakeOperations;
+  /** From these X-Forwarded-For says who asks. */
+  readonly trustedProxies?: readonly string[];
   readonly terms?: Partial<CompatibleApiDeps['terms']>;
 } = {}): Promise<CompatibleApi> => {
-  const operations = new FakeOperations();
   const keys = {
     tenant: await operations.key('blue', 'ada'),
     stranger: await operations.key('red', 'eve'),
@@ -38,7 +42,7 @@ export const aCompatibleApi = async ({
     operations,
     clock,
     watchers: { log: quietLog, metrics: silentMetrics },
-    clients: clientsOf({ operations, clock, log: quietLog }),
+    clients: clientsOf({ operations, clock, log: quietLog, trustedProxies }),
     limits: {
       keyRates: new KeyRates(0),
       answers: new AnswerBudget({

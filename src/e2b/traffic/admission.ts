@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
+import type { Clients } from '../../http/limits/clients.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { invalidArgument, invalidToken } from '../../model/refusals.ts';
@@ -13,6 +14,7 @@ import { addressOf, SERVICES_PORT } from './address.ts';
 
 export interface AdmissionDeps {
   readonly operations: Pick<Operations, 'bearerOf' | 'signerOf'>;
+  readonly clients: Pick<Clients, 'lookUp'>;
   readonly clock: Clock;
   readonly keyRates: KeyRates;
 }
@@ -50,15 +52,19 @@ export const admitted = async (
 };
 
 const bySignature = async (
-  { operations, keyRates, clock }: AdmissionDeps,
+  { operations, clients, keyRates, clock }: AdmissionDeps,
   request: IncomingMessage,
   { link, sandbox }: { readonly link: FileLink; readonly sandbox: string | undefined },
 ): Promise<Admitted> => {
   const sandboxId = sandbox === undefined ? undefined : instanceIdOf(sandbox);
   if (sandbox !== undefined && sandboxId === undefined) throw invalidToken();
   const { signature, text, expiresAt } = link;
-  const signer = await operations.signerOf({ sandboxId, signature, text });
-  if (!signer || expiresAt < clock.now()) throw invalidToken();
+  const signer = await clients.lookUp(request, async (from) => {
+    const found = await operations.signerOf({ sandboxId, from, signature, text });
+    if (!found) throw invalidToken();
+    return found;
+  });
+  if (expiresAt < clock.now()) throw invalidToken();
   keyRates.count(signer.caller, request);
   const { caller } = signer;
   return { sandboxId: signer.sandboxId, caller, port: SERVICES_PORT, by: 'signature' };

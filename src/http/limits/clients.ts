@@ -6,6 +6,7 @@ import { tooManyBadKeys } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { hasSessionCookie } from '../console/cookies.ts';
+import { addressGroup } from './address-group.ts';
 import { BadKeys } from './bad-keys.ts';
 import { clientAddresses, type ClientAddresses } from './client-address.ts';
 
@@ -31,6 +32,12 @@ export interface Clients extends ClientAddresses {
    * beside the cookie of a session is refused with INVALID_ARGUMENT.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
+  /**
+   * Looks up who sends a request that brings something else than a key, with the group of addresses
+   * that it is from. What the look rejects with INVALID_TOKEN counts as a rejected key does, and
+   * nothing is looked up for an address that must wait.
+   */
+  readonly lookUp: <T>(request: IncomingMessage, look: LookUp<T>) => Promise<T>;
   /** Returns the caller behind the request's key, where the key is known here. Counts nothing. */
   readonly knownCaller: (request: IncomingMessage) => Caller | undefined;
   /** Returns the tenant of the same. */
@@ -46,6 +53,8 @@ export interface Clients extends ClientAddresses {
   readonly followKey: (caller: Caller, ended: () => void) => () => void;
 }
 
+export type LookUp<T> = (addressGroup: string) => Promise<T>;
+
 export const clientsOf = ({
   operations,
   clock,
@@ -59,16 +68,12 @@ export const clientsOf = ({
     log.debug({ address }, 'too many rejected keys');
     return tooManyBadKeys(waitSeconds);
   };
-  /**
-   * For a key that is not good as far as is known here; nothing is looked up for an address that
-   * must wait.
-   */
-  const again = async (request: IncomingMessage): Promise<Caller> => {
+  const lookUp: Clients['lookUp'] = async (request, look) => {
     const address = addresses.of(request);
     const waitSeconds = badKeys.waitOf(address);
     if (waitSeconds > 0) throw tooMany(address, waitSeconds);
     try {
-      return await operations.authenticateAfresh(keyOf(request));
+      return await look(addressGroup(address));
     } catch (error) {
       if (!isRejected(error)) throw error;
       const retryAfter = await badKeys.note(address);
@@ -85,6 +90,7 @@ export const clientsOf = ({
   };
   return {
     ...addresses,
+    lookUp,
     knownCaller,
     keyEndOf: ({ keyEndsAt }) =>
       keyEndsAt !== undefined && keyEndsAt - clock.now() < TOLD_BEFORE_MS ? keyEndsAt : undefined,
@@ -99,7 +105,8 @@ export const clientsOf = ({
         return operations.authenticate(keyOf(request));
       } catch (error) {
         if (!isRejected(error)) throw error;
-        return again(request);
+        // It is not good as far as is known here.
+        return lookUp(request, () => operations.authenticateAfresh(keyOf(request)));
       }
     },
   };
@@ -114,7 +121,7 @@ export const refuseKeyBesideSession = (request: IncomingMessage): void => {
 const TOLD_BEFORE_MS = 14 * 24 * 60 * 60_000;
 
 const isRejected = (error: unknown): boolean =>
-  error instanceof Refusal && error.code === 'INVALID_API_KEY';
+  error instanceof Refusal && (error.code === 'INVALID_API_KEY' || error.code === 'INVALID_TOKEN');
 
 const keyOf = ({ headers }: IncomingMessage): string | undefined => {
   const key = headers['service-api-key'];

@@ -65,6 +65,8 @@ export interface KeyOperations {
 export interface SignedLink {
   /** Undefined: the link does not say. */
   readonly sandboxId: InstanceId | undefined;
+  /** The group of addresses that it comes from, which have one share. */
+  readonly from: string;
   readonly signature: string;
   /** Returns what was signed, with this access token. */
   readonly text: (token: string) => string;

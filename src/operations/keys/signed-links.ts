@@ -16,16 +16,22 @@ export interface SignedLinksDeps {
   readonly tokensOf: Operations['sandboxTokens'];
 }
 
-/** Tokens that one link is tried with, and those of all links a second. */
+/**
+ * Tokens that one link is tried with; and a second those of all links of one address, and of all
+ * that name no sandbox.
+ */
 const MOST_TRIED = 5_000;
+const TRIED_FROM_ADDRESS = 5_000;
 const TRIED_PER_SECOND = 20_000;
+const MOST_ADDRESSES = 10_000;
 const MOST_SANDBOXES = 1_000;
 const MOST_KEYS = 64;
 
 /**
  * Finds by which token a link to a file was signed (`/files` of the compatible API). No link says
  * by which key, and one under `E2B_SANDBOX_URL` not even in which sandbox it is: the newest
- * sandboxes are tried, each with the newest keys of its owner. How much is tried is bounded.
+ * sandboxes are tried, each with the newest keys of its owner. How much is tried is bounded, and no
+ * address has more than its share of it.
  */
 export const signedLinks = ({
   apiKeys,
@@ -33,14 +39,29 @@ export const signedLinks = ({
   clock,
   tokensOf,
 }: SignedLinksDeps): Operations['signerOf'] => {
-  const tries = new Allowance({ perSecond: TRIED_PER_SECOND, most: TRIED_PER_SECOND }, clock.now());
+  const ofAll = new Allowance({ perSecond: TRIED_PER_SECOND, most: TRIED_PER_SECOND }, clock.now());
+  const ofAddress = new Map<string, Allowance>();
+  /** Keeps those that asked last. */
+  const triesOf = (from: string, now: number): Allowance => {
+    const own =
+      ofAddress.get(from) ??
+      new Allowance({ perSecond: TRIED_FROM_ADDRESS, most: TRIED_FROM_ADDRESS }, now);
+    ofAddress.delete(from);
+    ofAddress.set(from, own);
+    const [oldest] = ofAddress.keys();
+    if (oldest !== undefined && ofAddress.size > MOST_ADDRESSES) ofAddress.delete(oldest);
+    return own;
+  };
   const ownerOf = (id: InstanceId): Tenant | undefined => {
     const snapshot = supervisor.sandbox(id);
     return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
   };
-  return async ({ sandboxId, signature, text }) => {
+  return async ({ sandboxId, from, signature, text }) => {
     const now = clock.now();
-    const waitMs = tries.waitMs(now);
+    const own = triesOf(from, now);
+    // One that says its sandbox is tried little, and waits for nobody else's.
+    const allowances = sandboxId === undefined ? [own, ofAll] : [own];
+    const waitMs = Math.max(...allowances.map((each) => each.waitMs(now)));
     if (waitMs > 0) throw tooManyLinks(Math.ceil(waitMs / 1_000));
     const given = Buffer.from(signature);
     const sandboxes =
@@ -62,7 +83,7 @@ export const signedLinks = ({
       }
       return undefined;
     } finally {
-      tries.spend(tried, now);
+      for (const each of allowances) each.spend(tried, now);
     }
   };
 };
