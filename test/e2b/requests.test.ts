@@ -97,6 +97,13 @@ describe('requests to the compatible API', () => {
     expect((await ask('/v2/sandboxes?nextToken=x')).status).to.equal(400);
     expect((await ask('/v2/sandboxes?metadata=%2525ff')).status).to.equal(400);
     expect((await ask('/v2/sandboxes?state=gone')).status).to.equal(400);
+    for (const pairs of ['__proto__=x', 'a=1&__proto__=x', 'a=1&a=2']) {
+      const told = await ask(`/v2/sandboxes?metadata=${encodeURIComponent(pairs)}`);
+      expect([told.status, told.body['message']], pairs).to.deep.equal([
+        400,
+        'metadata: must be pairs of metadata, each key once',
+      ]);
+    }
   });
 
   it('has a template named by its cluster, and knows no other one', async () => {

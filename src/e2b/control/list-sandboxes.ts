@@ -9,13 +9,19 @@ export interface ListedPage {
   readonly next: Place | undefined;
 }
 
+interface Found {
+  readonly view: SandboxView;
+  readonly its: Place;
+}
+
 /** Sandboxes that are read at once, and how often for one page. */
 const READ = 200;
 const MOST_READS = 50;
 
 /**
  * Lists the caller's running sandboxes, newest claim first, from a place on. None is left out that
- * there was all the while, and none is shown twice, also where others came and went meanwhile.
+ * there was all the while, and none is shown twice, also where others came and went meanwhile. A
+ * page of which too much would have to be read comes short, or empty, and the list goes on.
  */
 export const listRunning = async (
   operations: Pick<Operations, 'listSandboxes'>,
@@ -27,31 +33,38 @@ export const listRunning = async (
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(poolName === undefined ? {} : { poolName }),
   };
-  const found: { readonly view: SandboxView; readonly offset: number }[] = [];
+  const found: Found[] = [];
+  let seen: Place | undefined = place;
   let offset = place?.offset ?? 0;
-  for (let reads = 0; reads < MOST_READS && found.length <= limit; reads += 1) {
+  let back = READ;
+  for (let reads = 0; found.length <= limit; reads += 1) {
+    if (reads === MOST_READS) return pageOf(found, limit, seen && { ...seen, offset });
     const { items } = await operations.listSandboxes(caller, filter, { limit: READ, offset });
     const [first] = items;
     // Some that came before have ended: others took their places.
-    if (reads === 0 && place && offset > 0 && (!first || isBelow(first, place))) {
-      offset = 0;
+    if (seen && offset > 0 && (!first || isBelow(first, seen))) {
+      offset = Math.max(0, offset - back);
+      back *= 2;
       continue;
     }
-    for (const [at, view] of items.entries())
-      if ((!place || isBelow(view, place)) && isWanted(view, rest))
-        found.push({ view, offset: offset + at });
-    offset += items.length;
+    back = READ;
+    for (const [at, view] of items.entries()) {
+      if (seen && !isBelow(view, seen)) continue;
+      seen = { claimedAt: view.claimedAt ?? 0, id: view.id, offset: offset + at };
+      if (isWanted(view, rest)) found.push({ view, its: seen });
+    }
     if (items.length < READ) break;
+    // The last one is read again, to be sure of what follows it.
+    offset += items.length - 1;
   }
+  return pageOf(found, limit, undefined);
+};
+
+const pageOf = (found: readonly Found[], limit: number, further: Place | undefined): ListedPage => {
   const shown = found.slice(0, limit);
-  const last = found.length > limit ? shown.at(-1) : undefined;
   return {
     items: shown.map(({ view }) => view),
-    next: last && {
-      claimedAt: last.view.claimedAt ?? 0,
-      id: last.view.id,
-      offset: last.offset,
-    },
+    next: found.length > limit ? shown.at(-1)?.its : further,
   };
 };
 

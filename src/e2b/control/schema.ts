@@ -56,11 +56,12 @@ const encodedPairs = z.string().transform((form, context) => {
       [key, value].map(decodeURIComponent),
     );
     const result = metadata.safeParse(Object.fromEntries(pairs));
-    if (result.success) return result.data;
+    // None may be left out, or the list would be of more than was asked.
+    if (result.success && Object.keys(result.data).length === pairs.length) return result.data;
   } catch {
     // a malformed escape
   }
-  context.addIssue('must be pairs of metadata');
+  context.addIssue('must be pairs of metadata, each key once');
   return z.NEVER;
 });
 
