@@ -142,6 +142,23 @@ describe("the filesystem for E2B's SDKs", function () {
     await ask('RemoveWatcher', json);
   });
 
+  it('tells a watcher that its sandbox has ended', async () => {
+    const own = served().sandboxId;
+    const { id, revision } = await served().driver.launched();
+    served().sandboxId = id;
+    try {
+      const { watcherId } = (await ask('CreateWatcher', { path: '/tmp' })).json;
+      expect((await ask('GetWatcherEvents', { watcherId })).status).to.equal(200);
+      await served().driver.driver.retire(id, revision);
+      await eventually(
+        async () => (await ask('GetWatcherEvents', { watcherId })).status === 404,
+        'it has ended',
+      );
+    } finally {
+      served().sandboxId = own;
+    }
+  });
+
   it('refuses by a code and the name of what is wrong', async () => {
     await sh('touch plain; mkdir -p folder');
     for (const [method, body, expected] of [

@@ -18,8 +18,12 @@ const UNASKED_MS = 600_000;
 
 interface Watcher {
   readonly sandboxId: string;
+  readonly tenant: string;
   readonly leaving: AbortController;
+  /** Ends the watch; may be repeated. */
   readonly close: () => void;
+  /** Gives its place back. */
+  readonly leave: () => void;
   events: EventInit[];
   bytes: number;
   failure?: ConnectError;
@@ -28,7 +32,8 @@ interface Watcher {
 
 /**
  * Keeps what happens in folders for clients that ask for it now and then: 8 watchers of a sandbox
- * and 32 of a tenant at most, with 1 MiB each.
+ * and 32 of a tenant at most, with 1 MiB each. One whose watch has ended, as with its sandbox,
+ * keeps what happened until the place is wanted.
  */
 export class Watchers {
   readonly #clock: Clock;
@@ -44,17 +49,15 @@ export class Watchers {
 
   /** Follows a watch until it is removed, and returns its id. Refuses one too many. */
   async add({ sandboxId, caller }: AddressedSandbox, begin: () => Promise<Watch>): Promise<string> {
-    const leave = this.#takePlace(sandboxId, tenantKey(caller));
+    const tenant = tenantKey(caller);
+    const leave = this.#takePlace(sandboxId, tenant);
     try {
       const { events, close } = await begin();
       const id = this.#newId();
       const leaving = new AbortController();
       const watcher: Watcher = {
-        ...{ sandboxId, leaving, events: [], bytes: 0, forget: () => {} },
-        close: () => {
-          close();
-          leave();
-        },
+        ...{ sandboxId, tenant, leaving, close, leave, events: [], bytes: 0 },
+        forget: () => {},
       };
       this.#all.set(id, watcher);
       this.#rest(id, watcher);
@@ -82,8 +85,11 @@ export class Watchers {
   }
 
   #takePlace(sandboxId: string, tenant: string): () => void {
-    if (!this.#ofSandbox.acquire(sandboxId)) throw tooManyFiles('the sandbox has', MOST_OF_SANDBOX);
-    if (!this.#ofTenant.acquire(tenant)) {
+    const take = (places: KeyedSemaphore, key: string, isOfIt: (each: Watcher) => boolean) =>
+      places.acquire(key) || (this.#dropEnded(isOfIt) && places.acquire(key));
+    if (!take(this.#ofSandbox, sandboxId, (each) => each.sandboxId === sandboxId))
+      throw tooManyFiles('the sandbox has', MOST_OF_SANDBOX);
+    if (!take(this.#ofTenant, tenant, (each) => each.tenant === tenant)) {
       this.#ofSandbox.release(sandboxId);
       throw tooManyFiles('you have', MOST_OF_TENANT);
     }
@@ -91,6 +97,16 @@ export class Watchers {
       this.#ofSandbox.release(sandboxId);
       this.#ofTenant.release(tenant);
     };
+  }
+
+  /** Gives the oldest of those up whose watch has ended; false where there is none. */
+  #dropEnded(isOfIt: (watcher: Watcher) => boolean): boolean {
+    for (const [id, watcher] of this.#all)
+      if (watcher.failure !== undefined && isOfIt(watcher)) {
+        this.#drop(id, watcher);
+        return true;
+      }
+    return false;
   }
 
   /** Gives all of them up. */
@@ -117,6 +133,8 @@ export class Watchers {
     } catch (error) {
       watcher.failure =
         rpcErrorOf(error) ?? new ConnectError('it can be watched no further', Code.Aborted);
+    } finally {
+      watcher.close();
     }
   }
 
@@ -130,5 +148,6 @@ export class Watchers {
     watcher.forget();
     watcher.leaving.abort();
     watcher.close();
+    watcher.leave();
   }
 }

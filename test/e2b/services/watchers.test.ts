@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { EventType } from '../../../src/e2b/services/generated/filesystem.ts';
+import { Watchers } from '../../../src/e2b/services/files/watchers.ts';
+import type { AddressedSandbox } from '../../../src/e2b/traffic/addressed-sandbox.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
+import { caller } from './a-served-sandbox.ts';
+
+describe('watchers that are asked now and then', () => {
+  let watchers: Watchers;
+  let ended: number;
+  beforeEach(() => {
+    let made = 0;
+    watchers = new Watchers({ clock: new TestClock(), newId: () => `w${(made += 1)}` });
+    ended = 0;
+  });
+  afterEach(() => watchers.stop());
+
+  const at = (sandboxId: string): AddressedSandbox => ({
+    ...{ sandboxId, caller, requestId: 'r', by: 'token' },
+    signal: new AbortController().signal,
+  });
+  /** Tells of one change; ends once `until` resolves. */
+  const add = (sandboxId: string, until: Promise<void>): Promise<string> =>
+    watchers.add(at(sandboxId), async () => ({
+      close: () => {
+        ended += 1;
+      },
+      events: async function* () {
+        yield { name: 'seen', type: EventType.CREATE };
+        await until;
+      },
+    }));
+  const eightOf = async (sandboxId: string, until: Promise<void>): Promise<readonly string[]> => {
+    const ids = [];
+    for (let count = 0; count < 8; count += 1) ids.push(await add(sandboxId, until));
+    return ids;
+  };
+  const never = new Promise<void>(() => {});
+
+  it('give way to new ones once their sandbox has ended, and keep what happened till then', async () => {
+    let end = (): void => {};
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const ids = await eightOf('s0', over);
+    for (const sandbox of ['s1', 's2', 's3']) await eightOf(sandbox, never);
+    expect(await rejection(add('s4', never))).to.have.property('code', 'TOO_MANY_STREAMS');
+
+    end();
+    // all of what they hold of the sandbox is given back at once
+    await eventually(() => ended === 8, 'the watches are ended');
+
+    const last = ids.at(-1) ?? '';
+    for (let count = 0; count < 7; count += 1) await add('s4', never);
+    expect(watchers.take(at('s0'), last)).to.deep.equal([{ name: 'seen', type: EventType.CREATE }]);
+    await add('s4', never);
+    expect(() => watchers.take(at('s0'), last)).to.throw('no such watcher');
+    expect(await rejection(add('s5', never))).to.have.property('code', 'TOO_MANY_STREAMS');
+  });
+});
