@@ -10,10 +10,12 @@ export interface ShownError {
 /** Returns what a client of the compatible API is told in place of an answer of the REST API. */
 export const shownError = ({ status: given, headers, body }: ErrorAnswer): ShownError => {
   const { 'WWW-Authenticate': _ofTheOtherPort, ...rest } = headers;
-  const { errorCode, error } = body;
+  const { errorCode, error, detail } = body;
   // They take 409 for a pause that there is already.
   const status = errorCode === 'SANDBOX_NOT_RUNNING' ? 404 : given;
+  const approvalId = detail?.['approvalId'];
+  const told = typeof approvalId === 'string' ? `${error} (approval ${approvalId})` : error;
   const message =
-    errorCode === 'API_KEY_REQUIRED' ? 'an API key is required: the header X-API-KEY' : error;
+    errorCode === 'API_KEY_REQUIRED' ? 'an API key is required: the header X-API-KEY' : told;
   return { status, headers: rest, body: { code: status, message } };
 };
