@@ -48,7 +48,7 @@ export const createCompatibleApi = ({
   const { operations, clock, clients } = deps;
   const { log, metrics } = deps.watchers;
   const services = sandboxServices({
-    ...{ operations, clock, log, metrics, gate, audit },
+    ...{ operations, clock, log, metrics, gate, audit, answers: deps.limits.answers },
   });
   const traffic = sandboxTraffic({
     ...{ operations, services, clients, clock, log, metrics, audit },

@@ -3,6 +3,7 @@ import { refusalOf, statusOf } from '../../http/router/error-table.ts';
 import { ClientGone } from '../../http/router/request-body.ts';
 import { approvalDenied, heldOneByOne } from '../../model/approvals/approval-refusals.ts';
 import { ruleFor } from '../../model/approvals/policy.ts';
+import { Refusal } from '../../model/refusals.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
 
@@ -23,6 +24,8 @@ const STANDS_FOR = {
   watchFiles: ['GET', 'files/watch'],
 } as const;
 
+const PROCESS = '{processId}';
+
 /** The client did not wait for its answer. */
 const CLIENT_GONE = 499;
 
@@ -30,7 +33,15 @@ export type ServedOperation = keyof typeof STANDS_FOR;
 
 export interface ConductDeps {
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
-  readonly audit: Pick<AuditSink, 'note'> | undefined;
+  readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
+}
+
+/** Says what a call comes to. */
+export interface Conducted {
+  readonly sandbox: AddressedSandbox;
+  readonly operation: ServedOperation;
+  /** Says which process it is about, once that is known. */
+  readonly processId?: string | undefined;
 }
 
 /** Holds calls to the policy of the requests that they stand for, and takes them down as those. */
@@ -42,18 +53,27 @@ export class Conduct {
   }
 
   /**
+   * Whether it takes the id of a process to say what a rule holds: such a call is permitted once
+   * that is known.
+   */
+  isOfProcess(operation: ServedOperation): boolean {
+    return STANDS_FOR[operation][1].includes(PROCESS);
+  }
+
+  /**
    * Refuses what a rule holds: an SDK has no way to wait for an approval, so nobody is asked for
    * one.
    */
-  permit({ caller, sandboxId }: AddressedSandbox, operation: ServedOperation): void {
+  permit({ sandbox: { caller, sandboxId }, operation, processId = '' }: Conducted): void {
     const [method, end] = STANDS_FOR[operation];
     const rules = this.#deps.gate.rulesFor(operation, method);
     if (rules.length === 0) return;
     const { namespace, role, team, gated } = caller;
+    const ofIt = end.replace(PROCESS, () => encodeURIComponent(processId));
     const rule = ruleFor(rules, {
       operation,
       method,
-      path: `/sandboxes/${encodeURIComponent(sandboxId)}/${end}`,
+      path: `/sandboxes/${encodeURIComponent(sandboxId)}/${ofIt}`,
       namespace,
       role,
       team,
@@ -63,10 +83,18 @@ export class Conduct {
     if (rule?.verdict === 'require') throw heldOneByOne(operation);
   }
 
-  /** Takes down a call that changes something; `failure`: what it was answered with. */
-  note(sandbox: AddressedSandbox, operation: ServedOperation, failure?: unknown): void {
-    if (STANDS_FOR[operation][0] === 'GET') return;
+  /**
+   * Takes down a call that changes something, or that a rule holds, and counts what an admin reads;
+   * `failure`: what it was answered with.
+   */
+  note({ sandbox, operation, processId }: Conducted, failure?: unknown): void {
     const { caller, requestId, sandboxId } = sandbox;
+    const params = { sandboxId, ...(processId === undefined ? {} : { processId }) };
+    if (STANDS_FOR[operation][0] === 'GET' && !isHeld(failure)) {
+      if (caller.role === 'admin')
+        this.#deps.audit?.count({ kind: 'read', caller, operation, params });
+      return;
+    }
     const refusal = failure === undefined ? undefined : refusalOf(failure);
     const broken = failure instanceof ClientGone ? CLIENT_GONE : 500;
     const failed = refusal ? statusOf(refusal.code) : broken;
@@ -74,7 +102,7 @@ export class Conduct {
       requestId,
       caller,
       operation,
-      params: { sandboxId },
+      params,
       status: failure === undefined ? 200 : failed,
       ...(refusal ? { errorCode: refusal.code } : {}),
     });
@@ -87,13 +115,16 @@ export class Conduct {
     work: () => Promise<T>,
   ): Promise<T> {
     try {
-      this.permit(sandbox, operation);
+      this.permit({ sandbox, operation });
       const done = await work();
-      this.note(sandbox, operation);
+      this.note({ sandbox, operation });
       return done;
     } catch (error) {
-      this.note(sandbox, operation, error);
+      this.note({ sandbox, operation }, error);
       throw error;
     }
   }
 }
+
+const isHeld = (failure: unknown): boolean =>
+  failure instanceof Refusal && failure.code === 'APPROVAL_DENIED';

@@ -9,6 +9,7 @@ import { ArrivingBodies } from '../../http/router/request-body.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
 import type { Operations } from '../../operations/operations.ts';
+import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
 import { Conduct } from './conduct.ts';
 import { filesystemService, type FilesystemServiceDeps } from './files/filesystem-service.ts';
@@ -30,6 +31,7 @@ export interface ServicesDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
+  readonly answers: AnswerBudget;
   /** Absent: nobody takes down what is written. */
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
@@ -57,13 +59,14 @@ const ARRIVING_BYTES = 64 << 20;
 
 /** Makes the services of all sandboxes. */
 export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
-  const { operations, clock, log } = deps;
+  const { operations, clock, log, answers } = deps;
   const homes = new Homes(operations);
   const watchers = new Watchers({ clock, newId: randomUUID });
   const unread = new UnreadAnswers({ stallMs: STALL_MS, log });
   const conduct = new Conduct(deps);
   const arriving = new ArrivingBodies(ARRIVING_BYTES);
-  const rpc = rpcServer({ clock, log, arriving, conduct, stallMs: STALL_MS }, (router) => {
+  const terms = { clock, log, arriving, conduct, answers, stallMs: STALL_MS };
+  const rpc = rpcServer(terms, (router) => {
     router.service(Process, processService({ operations, homes, clock }));
     router.service(Filesystem, filesystemService({ operations, homes, watchers, clock }));
   });

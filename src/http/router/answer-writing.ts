@@ -88,7 +88,7 @@ export const written = ({ status, body, headers = {}, secret = false }: Answer):
  * for, and all is given back when the response is over.
  */
 export const roomOf = (
-  { res }: Context,
+  { res }: Pick<Context, 'res'>,
   answers: AnswerBudget,
   caller: Caller | undefined,
 ): (() => AnswerRoom) => {

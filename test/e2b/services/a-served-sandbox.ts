@@ -1,28 +1,40 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { v7 } from 'uuid';
-import type { AuditEntry } from '../../../src/contracts/audit.ts';
+import type { AuditEntry, CountedEntry } from '../../../src/contracts/audit.ts';
 import type { Clock } from '../../../src/contracts/clock.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
 import type { SandboxDriver } from '../../../src/contracts/sandbox-driver.ts';
 import { isGone } from '../../../src/e2b/services/rpc/rpc-errors.ts';
-import { sandboxServices, type ServicesDeps } from '../../../src/e2b/services/services.ts';
+import { sandboxServices } from '../../../src/e2b/services/services.ts';
 import { errorAnswer } from '../../../src/http/router/error-table.ts';
+import { mayConcern, type PolicyRule } from '../../../src/model/approvals/policy.ts';
+import type { Caller } from '../../../src/model/tenant.ts';
 import { fileOperations } from '../../../src/operations/files/files.ts';
 import { processOperations } from '../../../src/operations/processes/processes.ts';
+import { AnswerBudget } from '../../../src/operations/sandboxes/answer-budget.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 
-export const caller = {
+export const caller: Caller = {
   ...{ namespace: 'blue', team: 'blue', user: 'ada' },
   role: 'user',
   keyId: 'key',
-} as const;
+};
+/** Bytes that answers may take. */
+export const ANSWER_BYTES = 64 << 20;
 
 export interface ServedSandbox {
   readonly port: number;
   readonly audited: AuditEntry[];
+  readonly counted: CountedEntry[];
+  /** What its answers may take. */
+  readonly answers: AnswerBudget;
+  /** Who comes. */
+  caller: Caller;
+  /** The policy that holds. */
+  rules: readonly PolicyRule[];
   /** Sandboxes that are let in, though they may be gone. */
   sandboxId: string;
   stop(): void;
@@ -33,12 +45,10 @@ export const aServedSandbox = async ({
   driver,
   clock,
   sandboxId,
-  gate = { rulesFor: () => [] },
 }: {
   readonly driver: Pick<SandboxDriver, 'processes' | 'files' | 'exec'>;
   readonly clock: Clock;
   readonly sandboxId: string;
-  readonly gate?: ServicesDeps['gate'];
 }): Promise<ServedSandbox> => {
   const sandboxes = {
     require: async () => ({ envOver: (env: Readonly<Record<string, string>> | undefined) => env }),
@@ -46,6 +56,10 @@ export const aServedSandbox = async ({
     busy: () => () => {},
   };
   const audited: AuditEntry[] = [];
+  const counted: CountedEntry[] = [];
+  const answers = new AnswerBudget({
+    ...{ mostBytes: ANSWER_BYTES, tenantPercent: 50, metrics: silentMetrics },
+  });
   const services = sandboxServices({
     operations: {
       ...processOperations({ sandboxes, driver, clock, newId: v7 }),
@@ -57,15 +71,22 @@ export const aServedSandbox = async ({
       execInSandbox: (_caller, id, request, signal) => driver.exec(id, request, signal),
     },
     clock,
-    gate,
+    gate: {
+      rulesFor: (operation, method) =>
+        served.rules.filter((rule) => mayConcern(rule, { operation, method })),
+    },
+    answers,
     log: quietLog,
     metrics: silentMetrics,
-    audit: { note: (entry) => void audited.push(entry), count: () => {} },
+    audit: {
+      note: (entry) => void audited.push(entry),
+      count: (entry) => void counted.push(entry),
+    },
   });
   const served: ServedSandbox = {
     port: 0,
-    audited,
-    sandboxId,
+    ...{ audited, counted, answers, caller, sandboxId },
+    rules: [],
     stop: () => {
       server.closeAllConnections();
       server.close();
@@ -76,7 +97,7 @@ export const aServedSandbox = async ({
     response.once('close', () => leaving.abort());
     try {
       await services(request, response, {
-        ...{ caller, requestId: 'request', by: 'token' },
+        ...{ caller: served.caller, requestId: 'request', by: 'token' },
         sandboxId: served.sandboxId,
         signal: leaving.signal,
       });

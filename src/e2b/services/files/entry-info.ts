@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { FileKind, FileStat } from '../../../contracts/files.ts';
+import { jsonLength } from '../../../lib/json-text.ts';
 import { FileType, type EntryInfoSchema } from '../generated/filesystem.ts';
 
 export type EntryInit = MessageInitShape<typeof EntryInfoSchema>;
@@ -32,6 +33,19 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
   modifiedTime: timestampFromMs(boundedMs(stat.mtimeNs)),
   ...(stat.target ? { symlinkTarget: stat.target.toString('utf8') } : {}),
 });
+
+/** Bytes of an entry on the wire beside its names. */
+const FIELD_BYTES = 256;
+
+/** Returns how many bytes a list of entries takes on the wire at most. */
+export const bytesOf = (entries: readonly EntryInit[]): number =>
+  entries.reduce(
+    (sum, { name = '', path = '', symlinkTarget = '' }) =>
+      sum + FIELD_BYTES + jsonBytes(name) + jsonBytes(path) + jsonBytes(symlinkTarget),
+    0,
+  );
+
+const jsonBytes = (text: string): number => jsonLength(Buffer.from(text));
 
 /** As `ls -l` shows them. */
 const permissionsOf = ({ kind, mode }: FileStat): string => {

@@ -1,14 +1,16 @@
 import { posix } from 'node:path';
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import type { Clock } from '../../../contracts/clock.ts';
+import { LONG_BYTES } from '../../../http/server/long-answer.ts';
 import { Refusal } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Filesystem } from '../generated/filesystem.ts';
 import { keepaliveMs, SILENCE, withSilences } from '../keepalives.ts';
 import { badArgument } from '../rpc/rpc-errors.ts';
-import { sandboxOf } from '../rpc/rpc-server.ts';
+import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
 import { Entries } from './entries.ts';
+import { bytesOf } from './entry-info.ts';
 import { targetAt, type Homes, type Place } from './homes.ts';
 import { watchedEvents, type WatchOrder } from './watched-events.ts';
 import type { Watchers } from './watchers.ts';
@@ -51,9 +53,12 @@ export const filesystemService = (
       return { entry: await entries.at(sandbox, place, context.signal) };
     },
     listDir: async ({ path, depth }, context) => {
-      const sandbox = sandboxOf(context);
+      const { sandbox, room } = callOf(context);
       const place = await homes.place(sandbox, path);
-      return { entries: await entries.in(sandbox, { place, depth }, context.signal) };
+      const found = await entries.in(sandbox, { place, depth }, context.signal);
+      const bytes = bytesOf(found);
+      if (bytes > LONG_BYTES) room().hold(bytes);
+      return { entries: found };
     },
     makeDir: async ({ path }, context) => {
       const sandbox = sandboxOf(context);

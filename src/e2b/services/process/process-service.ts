@@ -16,7 +16,7 @@ import {
 } from '../generated/process.ts';
 import { keepaliveMs } from '../keepalives.ts';
 import { badArgument, notFound } from '../rpc/rpc-errors.ts';
-import { sandboxOf } from '../rpc/rpc-server.ts';
+import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
 import { processEvents } from './process-events.ts';
 
 export interface ProcessServiceDeps {
@@ -40,18 +40,24 @@ const DEFAULT_SIZE = { cols: 80, rows: 24 };
 /** Serves `process.Process`, over the processes that the API has. */
 export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<typeof Process>> => {
   const { operations, clock, homes } = deps;
-  /** The latest of that number or tag; one that ended less than `endedMs` ago counts too. */
+  /**
+   * Finds the latest of that number or tag; one that ended less than `endedMs` ago counts too.
+   * Refuses it where a rule holds the call.
+   */
   const find = async (
-    { caller, sandboxId }: AddressedSandbox,
+    context: HandlerContext,
     selector: ProcessSelector | undefined,
     endedMs = 0,
   ): Promise<ProcessFact> => {
+    const { sandbox, permitProcess } = callOf(context);
+    const { caller, sandboxId } = sandbox;
     const isMeant = meantBy(selector);
     const facts = (await operations.listProcesses(caller, sandboxId)).filter(isMeant);
     const live = facts.find(({ status }) => status === 'Running');
     const since = clock.now() - endedMs;
     const found = live ?? facts.find(({ endedAt = 0 }) => endedAt > since);
     if (!found) throw notFound(`there is no process ${named(selector)}`);
+    permitProcess(found.processId);
     return found;
   };
   const follow = (context: HandlerContext) => ({
@@ -77,9 +83,8 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       yield* processEvents(running, { ...follow(context), timeoutMs: order.timeoutMs });
     },
     connect: async function* ({ process }, context) {
-      const sandbox = sandboxOf(context);
-      const { processId } = await find(sandbox, process, ENDED_MS);
-      const { caller, sandboxId } = sandbox;
+      const { caller, sandboxId } = sandboxOf(context);
+      const { processId } = await find(context, process, ENDED_MS);
       const request = { processId, from: 'latest', pace: true };
       const running = await operations.followProcess(caller, sandboxId, request);
       yield* processEvents(running, follow(context));
@@ -93,7 +98,7 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       const sandbox = sandboxOf(context);
       const { case: kind, value } = input?.input ?? {};
       if (value === undefined) throw badArgument('input: is required');
-      const fact = await find(sandbox, process);
+      const fact = await find(context, process);
       if (fact.tty !== (kind === 'pty'))
         throw badArgument(`input: the process has ${fact.tty ? 'a' : 'no'} terminal`);
       await give(sandbox, fact, value);
@@ -101,7 +106,7 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
     },
     closeStdin: async ({ process }, context) => {
       const sandbox = sandboxOf(context);
-      const { processId, tty } = await find(sandbox, process);
+      const { processId, tty } = await find(context, process);
       if (tty)
         throw new ConnectError('a terminal is not closed; write Ctrl-D', Code.FailedPrecondition);
       const input = { processId, bytes: Buffer.alloc(0), last: true };
@@ -112,13 +117,13 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       const sandbox = sandboxOf(context);
       const name = SIGNALS[signal];
       if (!name) throw badArgument('signal: must be SIGNAL_SIGKILL or SIGNAL_SIGTERM');
-      const { processId } = await find(sandbox, process);
+      const { processId } = await find(context, process);
       await operations.signalProcess(sandbox.caller, sandbox.sandboxId, { processId, name });
       return {};
     },
     update: async ({ process, pty }, context) => {
       const sandbox = sandboxOf(context);
-      const { processId } = await find(sandbox, process);
+      const { processId } = await find(context, process);
       if (!pty?.size) return {};
       const { cols, rows } = pty.size;
       const request = { processId, ...check(SizeBody, { cols, rows }) };

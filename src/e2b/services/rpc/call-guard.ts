@@ -2,12 +2,17 @@ import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { createContextKey } from '@connectrpc/connect';
 import type { Log } from '../../../contracts/log.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
-import type { Conduct, ServedOperation } from '../conduct.ts';
+import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
+import type { Conduct, Conducted, ServedOperation } from '../conduct.ts';
 import { requireUser, userOf } from '../user.ts';
 import { isGone, rpcErrorOf } from './rpc-errors.ts';
 
 export interface Call {
   readonly sandbox: AddressedSandbox;
+  /** Returns its room in the budget for answers, which is given back when the response is over. */
+  readonly room: () => AnswerRoom;
+  /** Refuses a call of one process, once that is known, where a rule holds it. */
+  permitProcess: (processId: string) => void;
   /** Says, once it is known, that the sandbox is gone. */
   gone?: Error;
 }
@@ -44,6 +49,11 @@ export const guardCalls =
     if (!call || !operation)
       throw new ConnectError(`${request.method.name} is not served here`, Code.Unimplemented);
     const { sandbox } = call;
+    let conducted: Conducted = { sandbox, operation };
+    call.permitProcess = (processId) => {
+      conducted = { ...conducted, processId };
+      conduct.permit(conducted);
+    };
     const failed = (error: unknown): ConnectError => {
       if (isGone(error)) call.gone = error as Error;
       const told = rpcErrorOf(error);
@@ -56,24 +66,24 @@ export const guardCalls =
       let isNoted = false;
       try {
         for await (const message of messages) {
-          if (!isNoted) conduct.note(sandbox, operation as ServedOperation);
+          if (!isNoted) conduct.note(conducted);
           isNoted = true;
           yield message;
         }
       } catch (error) {
-        if (!isNoted) conduct.note(sandbox, operation as ServedOperation, error);
+        if (!isNoted) conduct.note(conducted, error);
         throw failed(error);
       }
     }
     try {
       requireUser(userOf(request.header.get('authorization')));
-      conduct.permit(sandbox, operation);
+      if (!conduct.isOfProcess(operation)) conduct.permit(conducted);
       const answer = await next(request);
       if (answer.stream) return { ...answer, message: each(answer.message) };
-      conduct.note(sandbox, operation);
+      conduct.note(conducted);
       return answer;
     } catch (error) {
-      conduct.note(sandbox, operation, error);
+      conduct.note(conducted, error);
       throw failed(error);
     }
   };

@@ -8,9 +8,11 @@ import {
 import type { UniversalHandler, UniversalServerResponse } from '@connectrpc/connect/protocol';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Log } from '../../../contracts/log.ts';
+import { roomOf } from '../../../http/router/answer-writing.ts';
 import { readWhole } from '../../../http/router/request-body.ts';
 import type { ArrivingBodies } from '../../../http/router/request-body.ts';
 import { Refusal } from '../../../model/refusals.ts';
+import type { AnswerBudget } from '../../../operations/sandboxes/answer-budget.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
 import { badArgument } from './rpc-errors.ts';
@@ -21,6 +23,7 @@ export interface RpcDeps {
   readonly log: Log;
   readonly arriving: ArrivingBodies;
   readonly conduct: Conduct;
+  readonly answers: AnswerBudget;
   /** A client that takes nothing of a stream for so long is cut. */
   readonly stallMs: number;
 }
@@ -46,12 +49,16 @@ const JSON_TYPE = /^application\/(connect\+)?json\b/i;
 const COMPRESSED = 1;
 const MESSAGE_BYTES = 1 << 20;
 
-/** Returns the sandbox that a call is for. */
-export const sandboxOf = ({ values }: Pick<HandlerContext, 'values'>): AddressedSandbox => {
+/** Returns the call that is served. */
+export const callOf = ({ values }: Pick<HandlerContext, 'values'>): Call => {
   const call = values.get(CALL);
   if (!call) throw new Error('a call without a sandbox');
-  return call.sandbox;
+  return call;
 };
+
+/** Returns the sandbox that a call is for. */
+export const sandboxOf = (context: Pick<HandlerContext, 'values'>): AddressedSandbox =>
+  callOf(context).sandbox;
 
 /** Serves Connect RPC over HTTP/1.1; its answers are never compressed. */
 export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void): RpcServer => {
@@ -74,13 +81,18 @@ export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void)
       if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
         throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'calls and their answers are JSON here');
       const body = await readWhole(request, response, deps.arriving);
-      const call: Call = { sandbox };
+      const room = roomOf({ res: response }, deps.answers, sandbox.caller);
+      const call: Call = { sandbox, room, permitProcess: unguarded };
       const answer = await handled(handler, { request, body, call, path });
       if (call.gone === undefined) return await send(deps, response, answer);
       await answer.body?.[Symbol.asyncIterator]().return?.();
       throw call.gone;
     },
   };
+};
+
+const unguarded = (): never => {
+  throw new Error('a call that nothing guards');
 };
 
 export const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/';
