@@ -52,7 +52,7 @@ export const readWords = async (stream: Readable): Promise<unknown> => {
 };
 
 export const answerWords = (stream: ServerHttp2Stream, status: number, body: object): void => {
-  if (stream.destroyed) return;
+  if (stream.closed || stream.destroyed) return;
   stream.respond({ ':status': status });
   stream.end(JSON.stringify(body));
 };

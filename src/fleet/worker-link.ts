@@ -47,6 +47,9 @@ export interface WorkerLinkTerms {
   readonly over: (why: string, kind: 'cut' | 'refused') => void;
 }
 
+/** For the manager to take the cluster in: longer than it takes itself to refuse one. */
+const TAKE_IN_MS = 15_000;
+
 /** One link of a worker to a manager, from the moment when the WebSocket is open. */
 export class WorkerLink {
   readonly #socket: WebSocket;
@@ -56,12 +59,17 @@ export class WorkerLink {
   #isProved = false;
   #check: IdentityCheck | undefined;
   #heartbeat: Heartbeat | undefined;
+  readonly #callOff: () => void;
   #tunnels = 0;
   #over = false;
 
   constructor(socket: WebSocket, terms: WorkerLinkTerms) {
     this.#socket = socket;
     this.#terms = terms;
+    const { clock } = terms;
+    this.#callOff = clock.at(clock.now() + TAKE_IN_MS, () =>
+      this.end('the manager did not take it in, in time', 'cut'),
+    );
     this.#session = performServerHandshake(channelOf(socket), {
       maxSessionMemory: MOST_MEMORY_MB,
       settings: LINK_SETTINGS,
@@ -69,6 +77,7 @@ export class WorkerLink {
     this.#session.setLocalWindowSize(WINDOW_BYTES);
     this.#session.on('stream', (stream, headers) => {
       stream.on('error', () => undefined); // its end says it too
+      if (stream.closed) return; // reset before it was told of: nothing may be answered
       const method = headers[':method'];
       if (method === 'CONNECT') this.#tunnel(stream);
       else void this.#answer(stream, String(headers[':path']));
@@ -82,6 +91,7 @@ export class WorkerLink {
   end(why: string, kind: 'cut' | 'refused'): void {
     if (this.#over) return;
     this.#over = true;
+    this.#callOff();
     this.#heartbeat?.stop();
     this.#terms.over(why, kind);
     this.#session.destroy();
@@ -157,6 +167,7 @@ export class WorkerLink {
 
   #begin(): void {
     if (this.#over) return;
+    this.#callOff();
     this.#heartbeat = new Heartbeat(this.#session, {
       clock: this.#terms.clock,
       heard: () => undefined,

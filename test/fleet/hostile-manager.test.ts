@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { silentLog } from '../../src/contracts/log.ts';
+import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
+import { WorkerLinks } from '../../src/fleet/worker-links.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+
+/** One frame of HTTP/2 (RFC 9113, 4.1). */
+const frame = (type: number, flags: number, id: number, payload: Buffer): Buffer => {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(id, 5);
+  return Buffer.concat([head, payload]);
+};
+const DATA = 0;
+const HEADERS = 1;
+const RST_STREAM = 3;
+const SETTINGS = 4;
+const PING = 6;
+const END_STREAM = 1;
+const END_HEADERS = 4;
+
+const PREFACE = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  frame(SETTINGS, 0, 0, Buffer.alloc(0)),
+]);
+/** `CONNECT w` and `POST http:/hello`, as literals and indices of HPACK. */
+const CONNECT = Buffer.from('\x02\x07CONNECT\x01\x01w', 'latin1');
+const HELLO = Buffer.concat([Buffer.from([0x83, 0x86, 0x04, 6]), Buffer.from('/hello')]);
+const cancelled = (id: number): Buffer => frame(RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8]));
+
+describe('a worker, before a manager that means ill, or hangs', () => {
+  let manager: WebSocketServer;
+  let links: WorkerLinks;
+  let folder: string;
+  let clock: TestClock;
+  let told: string[];
+
+  beforeEach(async () => {
+    manager = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(manager, 'listening');
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
+    clock = new TestClock();
+    told = [];
+    links = new WorkerLinks({
+      clusterId: 'w1',
+      managers: [`ws://127.0.0.1:${(manager.address() as AddressInfo).port}`],
+      credentials: new WorkerCredentials(folder, undefined),
+      clock,
+      log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
+      serve: () => undefined,
+    });
+  });
+  afterEach(async () => {
+    links.stop();
+    rmSync(folder, { recursive: true, force: true });
+    for (const socket of manager.clients) socket.terminate();
+    await new Promise((resolve) => manager.close(resolve));
+  });
+
+  const dialled = async (): Promise<WebSocket> => {
+    const coming = once(manager, 'connection') as Promise<[WebSocket]>;
+    links.start();
+    const [socket] = await coming;
+    return socket;
+  };
+
+  it('goes on where streams were reset before it heard of them', async () => {
+    const socket = await dialled();
+    let heard = Buffer.alloc(0);
+    socket.on('message', (bytes: Buffer) => (heard = Buffer.concat([heard, bytes])));
+    const body = Buffer.from('{"version":1,"managerKey":"k","nonce":"n"}');
+    socket.send(
+      Buffer.concat([
+        PREFACE,
+        frame(HEADERS, END_HEADERS, 1, CONNECT),
+        cancelled(1),
+        frame(HEADERS, END_HEADERS, 3, HELLO),
+        frame(DATA, END_STREAM, 3, body),
+        cancelled(3),
+        frame(PING, 0, 0, Buffer.from('are-you?')),
+      ]),
+    );
+    await eventually(() => heard.includes('are-you?'), 'it answers', 30_000);
+    socket.send(frame(PING, 0, 0, Buffer.from('still-up')));
+    await eventually(() => heard.includes('still-up'), 'it answers again', 30_000);
+    expect(told).to.deep.equal([]);
+  });
+
+  it('dials anew where the manager says nothing once it is connected', async () => {
+    await dialled();
+    await eventually(() => clock.waiting > 0, 'it waits for the manager, and not for ever', 30_000);
+    clock.advance(15_000);
+    expect(told).to.deep.equal(['the manager did not take it in, in time']);
+    const again = once(manager, 'connection');
+    clock.advance(1_000);
+    await again;
+  });
+});
