@@ -93,6 +93,26 @@ describe('a manager, before a worker that means ill', () => {
     }
   });
 
+  it('reads no more than so much of a list that has no end', async () => {
+    let written = 0;
+    answer = (_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      const bytes = Buffer.alloc(65_536, ' ');
+      const flood = (): void => {
+        while (!response.destroyed) {
+          if (written > 128 << 20) return void response.end('{}');
+          written += bytes.length;
+          if (!response.write(bytes)) break;
+        }
+        if (!response.destroyed) response.once('drain', flood);
+      };
+      flood();
+    };
+    const { json: list } = await servers.manager.admin.get('/sandboxes?all=true');
+    expect(list).to.have.property('incomplete', true);
+    expect(written).to.be.lessThan(64 << 20);
+  });
+
   it('shows what it says under its own name alone', async () => {
     answer = json({
       sandboxId: `w1.${ID}`,

@@ -117,6 +117,16 @@ describe('a manager, over the clusters of its fleet', () => {
     expect(new Set((one.json.items ?? []).map(({ poolName }) => poolName))).to.deep.equal(
       new Set(['w1::shells']),
     );
+    for (const own of ['hub::shells', 'shells']) {
+      const { json } = await admin.get(`/sandboxes?all=true&poolName=${own}`);
+      expect(json).not.to.have.property('incomplete');
+      expect(new Set((json.items ?? []).map(({ poolName }) => poolName))).to.deep.equal(
+        new Set(['hub::shells']),
+      );
+    }
+    expect((await admin.send('HEAD', '/sandboxes?all=true')).headers).not.to.have.property(
+      'warning',
+    );
     const { json: pools } = await servers.manager.tenant.get('/sandboxpools');
     expect(pools.items?.map(({ name }) => name)).to.have.members([
       'hub::shells',

@@ -20,8 +20,13 @@ export const inFleet = (clusterId: string, base: string, body: object): object =
 /** The rows whose lists are one over all clusters, newest first. */
 const MERGED: ReadonlySet<string> = new Set(['listSandboxes', 'listPools']);
 
-export const isMerged = ({ operationId }: { readonly operationId: string }): boolean =>
-  MERGED.has(operationId);
+/** A list of one pool is that of the pool's cluster. */
+export const isMerged = (
+  { operationId }: { readonly operationId: string },
+  { query }: { readonly query: unknown },
+): boolean =>
+  MERGED.has(operationId) &&
+  (query as { readonly poolName?: unknown } | undefined)?.poolName === undefined;
 
 /** Whether answers of a row show sandboxes or pools. */
 export const showsNames = ({ path }: { readonly path: string }): boolean =>

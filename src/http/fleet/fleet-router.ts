@@ -49,10 +49,13 @@ export const wayByPool = (
 export const shownOwn = (
   deps: FleetDeps | undefined,
   row: Pick<Route, 'path' | 'operationId'>,
-  request: Pick<AnyRequest, 'base'>,
+  request: Pick<AnyRequest, 'base' | 'query'>,
   body: object,
 ): object =>
-  deps && showsNames(row) && !isMerged(row) && Object.getPrototypeOf(body) === Object.prototype
+  deps &&
+  showsNames(row) &&
+  !isMerged(row, request) &&
+  Object.getPrototypeOf(body) === Object.prototype
     ? inFleet(deps.fleet.clusterId, request.base(), body)
     : body;
 

@@ -10,6 +10,9 @@ import { readObject } from './passed-answer.ts';
 /** How deep a page may lie: what stands before it is read from each cluster. */
 const MOST_DEEP = 10_000;
 const MOST_OF_PAGE = 1_000;
+const MOST_PAGE_BYTES = 32 << 20;
+/** For a cluster to send one page. */
+const PAGE_MS = 10_000;
 
 interface Page {
   readonly items: readonly object[];
@@ -43,6 +46,7 @@ export const mergedList = async (
       `must lie within the first ${MOST_DEEP} over several clusters; name one by poolName`,
     );
   const { fleet, passing } = deps;
+  const signal = request.signal();
   const readOwn: Read = async (count, from) =>
     pageIn((await own({ ...(request.query as object), limit: count, offset: from })).body);
   const readAway =
@@ -56,14 +60,15 @@ export const mergedList = async (
         caller,
         request: context.req,
         requestId: context.state.requestId,
-        signal: request.signal(),
+        signal,
+        withinMs: PAGE_MS,
         target: `${context.path}?${query.toString()}`,
       });
       if (answer.statusCode !== 200) {
         answer.destroy();
         throw new Error(`the cluster answered ${String(answer.statusCode)}`);
       }
-      return pageIn(await readObject(answer));
+      return pageIn(await readObject(answer, MOST_PAGE_BYTES));
     };
   const missing: string[] = [];
   const sources = [{ clusterId: fleet.clusterId, read: readOwn }];
@@ -77,7 +82,7 @@ export const mergedList = async (
       try {
         return { clusterId, ...(await readFirst(read, offset + limit)) };
       } catch (error) {
-        if (clusterId === fleet.clusterId || request.signal().aborted) throw error;
+        if (clusterId === fleet.clusterId || signal.aborted) throw error;
         missing.push(clusterId);
         return { clusterId, items: [], total: 0 };
       }
@@ -101,10 +106,11 @@ const readFirst = async (read: Read, count: number): Promise<Page> => {
   const items: object[] = [];
   let total = 0;
   do {
-    const page = await read(Math.min(MOST_OF_PAGE, count - items.length), items.length);
+    const wanted = Math.min(MOST_OF_PAGE, count - items.length);
+    const page = await read(wanted, items.length);
     total = page.total;
-    if (page.items.length === 0) break;
     items.push(...page.items);
+    if (page.items.length < wanted) break; // whatever it says of more
   } while (items.length < Math.min(count, total));
   return { items, total };
 };

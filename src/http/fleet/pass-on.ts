@@ -26,8 +26,10 @@ export interface PassedRequest {
   readonly requestId: string;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
-  /** In place of the request's own. */
+  /** Names what is asked with GET, in place of what the request itself asks. */
   readonly target?: string;
+  /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
+  readonly withinMs?: number;
 }
 
 /**
@@ -77,11 +79,12 @@ export class Passing {
   }
 
   #send(
-    { way, caller, request, body, requestId, signal, target = request.url ?? '/' }: PassedRequest,
+    { way, caller, request, body, requestId, signal, withinMs, ...given }: PassedRequest,
     over: () => void,
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const method = request.method ?? 'GET';
+      const method = (given.target === undefined && request.method) || 'GET';
+      const { target = request.url ?? '/' } = given;
       const key = request.headers['idempotency-key'];
       const options: ClusterOptions = {
         way,
@@ -104,10 +107,15 @@ export class Passing {
       const leave = (): void => {
         asked.destroy();
       };
+      const callOffWhole =
+        withinMs === undefined
+          ? () => undefined
+          : this.#clock.at(this.#clock.now() + withinMs, leave);
       asked.setTimeout(MOST_SILENT_MS, leave);
       signal.addEventListener('abort', leave, { once: true });
       asked.once('close', () => {
         callOff();
+        callOffWhole();
         signal.removeEventListener('abort', leave);
         over();
         reject(broken(way)); // of no effect where it was answered

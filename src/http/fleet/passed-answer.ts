@@ -43,7 +43,7 @@ export const answerFrom = async (
   const isJson = answer.headers['content-type']?.startsWith('application/json') === true;
   if (!isJson || !(length <= MOST_READ_BYTES) || context.method === 'HEAD')
     return { status, headers: answeredHeaders(answer), body: new PassedBody(answer) };
-  const body = await readObject(answer).catch(() => {
+  const body = await readObject(answer, MOST_READ_BYTES).catch(() => {
     throw clusterUnavailable(
       clusterId,
       'gave an answer that breaks off; look before you repeat what changes something',
@@ -58,10 +58,15 @@ export const answerFrom = async (
   };
 };
 
-/** Rejects where it breaks off, or is no JSON object. */
-export const readObject = async (answer: IncomingMessage): Promise<object> => {
+/** Rejects where it breaks off, is longer than `mostBytes`, or is no JSON object. */
+export const readObject = async (answer: IncomingMessage, mostBytes: number): Promise<object> => {
   const chunks: Buffer[] = [];
-  for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new Error('the cluster sent too much');
+    chunks.push(chunk);
+  }
   const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
   if (typeof value !== 'object' || value === null) throw new Error('the cluster sent no object');
   return value;

@@ -203,7 +203,7 @@ const carryOutInFleet = (
   context: Context,
   request: AnyRequest,
 ): Promise<Answer> | Answer =>
-  deps.terms.fleet && request.caller && isMerged(row)
+  deps.terms.fleet && request.caller && isMerged(row, request)
     ? mergedList(deps.terms.fleet, {
         caller: request.caller,
         context,
