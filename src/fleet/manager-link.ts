@@ -4,6 +4,7 @@ import type { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute } from '../contracts/fleet/cluster-links.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
+import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { identitySigner } from './identity.ts';
@@ -117,6 +118,8 @@ export class ManagerLink {
       clusterId,
       linkId,
       dial: () => {
+        if (this.#session.closed || this.#session.destroyed)
+          throw clusterUnavailable(clusterId, 'is not connected; try again');
         const stream = this.#session.request({ ':method': 'CONNECT', ':authority': clusterId });
         const connection = new TunnelSocket(stream, 'client');
         stream.once('response', (headers) => {

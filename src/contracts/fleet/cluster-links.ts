@@ -27,7 +27,8 @@ export interface ClusterRoute {
   readonly linkId: string;
   /**
    * Opens a connection to the worker's HTTP server. It passes no more than is read at its other
-   * end, and ends with the link. Where the worker takes none, it is destroyed.
+   * end, and ends with the link. Where the worker takes none, it is destroyed. Refuses with
+   * CLUSTER_UNAVAILABLE where the link does not stand any more.
    */
   readonly dial: () => Duplex;
   /** Signs who asks; good once, for this request, on this link, for some seconds. */

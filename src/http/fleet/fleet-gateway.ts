@@ -120,12 +120,15 @@ const passUpgrade = async (
   const way = fleet.wayTo(cluster);
   const release = passing.hold(way, caller ? tenantKey(caller) : '');
   const forgetKey = caller ? clients.followKey(caller, () => socket.destroy()) : () => undefined;
-  const connection = way.dial();
-  connection.write(headOf({ way, caller, request, requestId }));
-  if (head.length > 0) connection.write(head);
-  await Promise.allSettled([pipeline(socket, connection), pipeline(connection, socket)]);
-  forgetKey();
-  release();
+  try {
+    const connection = way.dial();
+    connection.write(headOf({ way, caller, request, requestId }), 'latin1'); // as it came
+    if (head.length > 0) connection.write(head);
+    await Promise.allSettled([pipeline(socket, connection), pipeline(connection, socket)]);
+  } finally {
+    forgetKey();
+    release();
+  }
 };
 
 const headOf = ({

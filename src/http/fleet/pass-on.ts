@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
@@ -57,7 +57,15 @@ export class Passing {
    * carries as much as it may.
    */
   async pass(passed: PassedRequest): Promise<IncomingMessage> {
-    return await this.#send(passed, this.hold(passed.way, tenantKey(passed.caller)));
+    const over = this.hold(passed.way, tenantKey(passed.caller));
+    let asked: ClientRequest;
+    try {
+      asked = this.#ask(passed);
+    } catch (error) {
+      over();
+      throw error;
+    }
+    return await this.#answerTo(asked, passed, over);
   }
 
   /**
@@ -78,31 +86,36 @@ export class Passing {
     };
   }
 
-  #send(
-    { way, caller, request, body, requestId, signal, withinMs, ...given }: PassedRequest,
+  #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {
+    const method = (given.target === undefined && request.method) || 'GET';
+    const { target = request.url ?? '/' } = given;
+    const key = request.headers['idempotency-key'];
+    const options: ClusterOptions = {
+      way,
+      agent: this.#agent,
+      method,
+      path: target,
+      maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+      headers: passedHeaders(request, {
+        identity: way.identify(caller, {
+          method,
+          target,
+          idempotencyKey: typeof key === 'string' ? key : undefined,
+        }),
+        requestId,
+        body,
+      }),
+    };
+    return httpRequest(options);
+  }
+
+  /** Calls `over` once no more of it goes over the link. */
+  #answerTo(
+    asked: ClientRequest,
+    { way, body, signal, withinMs }: PassedRequest,
     over: () => void,
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const method = (given.target === undefined && request.method) || 'GET';
-      const { target = request.url ?? '/' } = given;
-      const key = request.headers['idempotency-key'];
-      const options: ClusterOptions = {
-        way,
-        agent: this.#agent,
-        method,
-        path: target,
-        maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
-        headers: passedHeaders(request, {
-          identity: way.identify(caller, {
-            method,
-            target,
-            idempotencyKey: typeof key === 'string' ? key : undefined,
-          }),
-          requestId,
-          body,
-        }),
-      };
-      const asked = httpRequest(options);
       const callOff = this.#clock.at(this.#clock.now() + SILENT_MS, () => way.probe());
       const leave = (): void => {
         asked.destroy();
