@@ -20,6 +20,7 @@ describe('an identity that a manager signs', () => {
     const isSigned = signatureCheck(key.publicKey);
     if (!isSigned) throw new Error('no key');
     return {
+      manager,
       worker,
       sign: identitySigner(signedBy, { clusterId, linkId, clock: manager }),
       check: identityCheck(isSigned, { clusterId: 'w1', linkId: 'l1', clock: worker }),
@@ -52,8 +53,22 @@ describe('an identity that a manager signs', () => {
   it('is good for some seconds', () => {
     const { sign, check, worker } = setUp();
     const identity = sign(CALLER, REQUEST);
-    worker.advance(10_001);
+    worker.advance(10_100);
     expect(check(identity, REQUEST)).to.equal(undefined);
+  });
+
+  it('is good on a link that stands for weeks, by clocks that do not run alike', () => {
+    for (const driftMs of [-720, 720]) {
+      const { sign, check, manager, worker } = setUp();
+      for (let hour = 0; hour < 24 * 14; hour += 1) {
+        manager.advance(3_600_000);
+        worker.advance(3_600_000 + driftMs);
+        expect(check(sign(CALLER, REQUEST), REQUEST), `hour ${hour}`).not.to.equal(undefined);
+      }
+      const old = sign(CALLER, REQUEST);
+      worker.advance(15_000);
+      expect(check(old, REQUEST)).to.equal(undefined);
+    }
   });
 
   it('is nothing to another cluster, on another link, or of another manager', () => {
