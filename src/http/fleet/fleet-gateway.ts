@@ -10,6 +10,7 @@ import { errorAnswer } from '../router/error-table.ts';
 import { ClientGone, hasBody } from '../router/request-body.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
+import { tokenIn } from '../terminal/request.ts';
 import type { FleetDeps } from './fleet-router.ts';
 import { namedCluster } from './named-cluster.ts';
 import { answeredHeaders, passedHeaders } from './passed-headers.ts';
@@ -109,18 +110,24 @@ interface AskedUpgrade extends Asked {
   readonly requestId: string;
 }
 
-/** Who brings a token is known by it to the worker alone; who brings a key, by it here. */
+/**
+ * Who brings a key is known by it, and who brings a token by whose it is, where it was given over
+ * this manager; else by the worker alone.
+ */
 const passUpgrade = async (
   { fleet, passing, clients }: FleetGatewayDeps,
   { cluster, request, socket, head, requestId }: AskedUpgrade,
 ): Promise<void> => {
   const url = request.url ?? '';
-  const caller = BY_TOKEN.test(url) ? undefined : await clients.authenticate(request);
+  const caller = BY_TOKEN.test(url)
+    ? passing.tokens.ownerOf(cluster, tokenIn(request) ?? '')
+    : await clients.authenticate(request);
   if (socket.destroyed) throw new ClientGone('the client left');
   const way = fleet.wayTo(cluster);
   const release = passing.hold(way, caller ? tenantKey(caller) : '');
   const forgetKey = caller ? clients.followKey(caller, () => socket.destroy()) : () => undefined;
   try {
+    if (socket.destroyed) return; // the key has ended
     const connection = way.dial();
     connection.write(headOf({ way, caller, request, requestId }), 'latin1'); // as it came
     if (head.length > 0) connection.write(head);

@@ -62,7 +62,7 @@ export const shownOwn = (
 export interface Away {
   readonly way: WayToCluster;
   readonly caller: Caller;
-  readonly row: Pick<Route, 'body' | 'bodyAs' | 'path'>;
+  readonly row: Pick<Route, 'operationId' | 'body' | 'bodyAs' | 'path'>;
   readonly context: Context;
   readonly request: AnyRequest;
   /** The body, where it was read. */
@@ -83,7 +83,12 @@ export const answerAway = async (
     signal: request.signal(),
   });
   const { clusterId } = way;
-  return await answerFrom(answer, { clusterId, base: request.base(), row, context });
+  const given = await answerFrom(answer, { clusterId, base: request.base(), row, context });
+  if (row.operationId === 'createExecToken' && given.status === 200) {
+    const { token } = given.body as { readonly token?: unknown };
+    if (typeof token === 'string') passing.tokens.remember(clusterId, token, caller);
+  }
+  return given;
 };
 
 const bodyOf = ({

@@ -7,6 +7,7 @@ import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
 import { passedHeaders } from './passed-headers.ts';
+import { TokenOwners } from './token-owners.ts';
 
 /** Requests under way over one link; and those of one tenant. */
 const MOST_OF_LINK = 768;
@@ -41,9 +42,11 @@ export class Passing {
   readonly #clock: Clock;
   readonly #ofLink = new KeyedSemaphore(MOST_OF_LINK);
   readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly tokens: TokenOwners;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.tokens = new TokenOwners(clock);
   }
 
   /** Lets go of connections that are kept. */

@@ -134,6 +134,10 @@ const readSide = (query: URLSearchParams, name: string, otherwise: number): numb
   return side >= 1 && side <= MAX_SIDE ? side : undefined;
 };
 
+/** The token that an upgrade to a terminal brings, good or not; undefined where it brings none. */
+export const tokenIn = (request: IncomingMessage): string | undefined =>
+  readToken(new URLSearchParams(targetOf(request.url ?? '').query), offeredProtocols(request));
+
 const TOKEN = /^[\x21-\x7e]{1,512}$/;
 
 /** The one token that was given; given twice and differently it is no token. */

@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocket, WebSocketServer } from 'ws';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { fleetGateway } from '../../src/http/fleet/fleet-gateway.ts';
+import { mergedList } from '../../src/http/fleet/merged-list.ts';
+import { Passing } from '../../src/http/fleet/pass-on.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
+import type { AnyRequest } from '../../src/http/router/route.ts';
+import type { Context } from '../../src/http/server/context.ts';
+import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
+import { FleetUnderTest } from '../fleet/a-fleet.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
+const CALLER = {
+  namespace: 'team-blue',
+  team: 'blue',
+  user: 'ada',
+  role: 'user',
+  keyId: 'k1',
+} as const;
+
+describe('what a manager passes on', () => {
+  let fleet: FleetUnderTest;
+
+  beforeEach(async () => {
+    fleet = await FleetUnderTest.start();
+  });
+  afterEach(() => fleet.stop());
+
+  const request = {
+    method: 'GET',
+    url: '/sandboxes',
+    headers: {},
+    rawHeaders: [],
+  } as unknown as IncomingMessage;
+
+  it('is refused, and takes no place for good, where the link broke meanwhile', async () => {
+    const { links } = await fleet.join({ clusterId: 'w1', serve: () => undefined });
+    const way = fleet.links.find('w1') ?? fail();
+    links.stop();
+    await eventually(() => !fleet.links.find('w1'), 'the link is cut', 30_000);
+    const passing = new Passing(systemClock());
+    const { signal } = new AbortController();
+    for (let round = 0; round < 300; round += 1) {
+      const refused = await passing
+        .pass({ way, caller: CALLER, request, requestId: 'r', signal })
+        .catch((error: unknown) => error);
+      expect(refused).to.include({
+        code: 'CLUSTER_UNAVAILABLE',
+        message: 'the cluster w1 is not connected; try again',
+      });
+    }
+  });
+
+  it('is listed without a cluster that has no list in time', async () => {
+    let asked = 0;
+    const silent = createServer(() => (asked += 1));
+    await fleet.join({
+      clusterId: 'w1',
+      serve: (connection) => void silent.emit('connection', connection),
+    });
+    const clock = new TestClock();
+    const warnings: string[] = [];
+    let signals = 0;
+    const listed = mergedList(
+      { fleet: fleetOperations(fleet.links, 'hub'), passing: new Passing(clock) },
+      {
+        caller: CALLER,
+        context: {
+          req: request,
+          path: '/sandboxes',
+          querystring: '',
+          state: { requestId: 'r' },
+          append: (_name: string, value: string) => void warnings.push(value),
+        } as unknown as Context,
+        request: {
+          query: { limit: 10, offset: 0 },
+          signal: () => {
+            signals += 1;
+            return new AbortController().signal;
+          },
+        } as unknown as AnyRequest,
+        own: () => ({ status: 200, body: { items: [], total: 0 } }),
+      },
+    );
+    await eventually(() => asked === 1, 'the cluster is asked', 30_000);
+    clock.advance(10_000);
+    expect((await listed).body).to.include({ total: 0, incomplete: true });
+    expect(warnings.join()).to.include('w1');
+    expect(signals).to.equal(1); // each follows the key, and listens to the response
+  });
+
+  describe('to a terminal', () => {
+    let manager: TestServer;
+    let operations: FakeOperations;
+    const ends: Duplex[] = [];
+
+    beforeEach(async () => {
+      operations = new FakeOperations();
+      const { clock } = operations;
+      const clients = clientsOf({ operations, clock, log: quietLog });
+      const deps = {
+        fleet: fleetOperations(fleet.links, 'hub'),
+        passing: new Passing(systemClock()),
+      };
+      const nothing = (_request: unknown, socket: Duplex): void => void socket.destroy();
+      const { upgrade } = fleetGateway({
+        ...deps,
+        clients,
+        clock,
+        gateway: {
+          takes: () => false,
+          answer: () => Promise.resolve(),
+          upgrade: nothing,
+          stop: () => undefined,
+        },
+        upgrade: nothing,
+      });
+      manager = await aServer({ clusterId: 'hub', operations, clients, fleet: deps, upgrade });
+      let tokens = 0;
+      const worker = createServer((asked, response) => {
+        asked.resume();
+        const text = JSON.stringify({ token: `t${(tokens += 1)}` });
+        response.writeHead(200, {
+          'Content-Type': 'application/json',
+          'Content-Length': text.length,
+        });
+        response.end(text);
+      });
+      const terminals = new WebSocketServer({ noServer: true });
+      worker.on('upgrade', (asked, socket, head) => {
+        ends.push(socket);
+        terminals.handleUpgrade(asked, socket, head, () => undefined);
+      });
+      await fleet.join({
+        clusterId: 'w1',
+        serve: (connection) => void worker.emit('connection', connection),
+      });
+    });
+    afterEach(() => manager.stop());
+
+    const tokenFrom = async (): Promise<string> =>
+      (await manager.tenant.post(`/sandboxes/w1.${ID}/exec-token`)).json.token ?? fail();
+    const open = (token: string): WebSocket => {
+      const socket = new WebSocket(
+        `ws://127.0.0.1:${manager.port}/ws/clusters/w1/sandboxes/${ID}/terminal?token=${token}`,
+      );
+      socket.on('error', () => undefined);
+      return socket;
+    };
+
+    it('ends with the key that its token was made by, and so does the token', async () => {
+      const [token, later] = [await tokenFrom(), await tokenFrom()];
+      const terminal = open(token);
+      await once(terminal, 'open');
+      await manager.admin.delete('/admin/api-keys?team=blue&user=ada');
+      await eventually(
+        () => terminal.readyState === WebSocket.CLOSED && ends[0]?.destroyed === true,
+        'the terminal is closed at both ends',
+        30_000,
+      );
+      const refused = open(later);
+      await eventually(
+        () => refused.readyState === WebSocket.CLOSED,
+        'the other token is refused',
+        30_000,
+      );
+      expect(ends).to.have.length(1);
+    });
+  });
+});
+
+const fail = (): never => {
+  throw new Error('there is none');
+};
