@@ -35,8 +35,8 @@ const CHUNK = 32 << 10;
 
 /**
  * A script of ours that runs in a container, its input and its output, with back-pressure both
- * ways. The output fails with OutcomeUnknown where the way is lost before the script has ended, once
- * what had come was read, and with what `open` rejects with where it never began.
+ * ways. The output fails with OutcomeUnknown where the way is lost before the script has ended,
+ * once what had come was read, and with what `open` rejects with where it never began.
  */
 export class ScriptChannel {
   /** Read once. */
