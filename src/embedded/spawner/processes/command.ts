@@ -93,7 +93,8 @@ class PipedCommand implements Command {
   readonly #child: ChildProcess;
   readonly #events: CommandEvents;
   #exitCode: number | undefined;
-  #open = 2;
+  /** Pipes that have not ended: of its start, which is told of first, and of its output. */
+  #open = 3;
   #isPaused = false;
   #isOver = false;
   #patience: NodeJS.Timeout | undefined;
@@ -104,7 +105,10 @@ class PipedCommand implements Command {
   constructor(child: ChildProcess, order: Buffer, events: CommandEvents) {
     this.#child = child;
     this.#events = events;
-    followStart(child, (told) => events.started(told));
+    followStart(child, (told) => {
+      events.started(told);
+      this.#closed();
+    });
     this.#follow(child.stdout, 'stdout');
     this.#follow(child.stderr, 'stderr');
     child.once('error', () => this.#exited(COULD_NOT_JOIN));
@@ -160,10 +164,12 @@ class PipedCommand implements Command {
       if (this.#lastBytes < 0) this.#tell();
     });
     stream?.on('error', () => {});
-    stream?.once('close', () => {
-      this.#open -= 1;
-      if (this.#open === 0 && this.#exitCode !== undefined) this.#tell();
-    });
+    stream?.once('close', () => this.#closed());
+  }
+
+  #closed(): void {
+    this.#open -= 1;
+    if (this.#open === 0 && this.#exitCode !== undefined) this.#tell();
   }
 
   #exited(exitCode: number): void {
