@@ -133,6 +133,7 @@ export const LOG_EVENTS = {
   'request-answered': 'request',
   'request-began': 'request began',
   'request-endpoint-failed': 'a request to an endpoint failed',
+  'upgrade-not-passed': 'an upgrade could not be passed on',
   'request-failed': 'request failed',
   'request-not-carried-out': 'request could not be carried out',
   'request-not-given-up': 'request not given up',

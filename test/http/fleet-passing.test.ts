@@ -116,6 +116,7 @@ describe('what a manager passes on', () => {
         ...deps,
         clients,
         clock,
+        log: quietLog,
         gateway: {
           takes: () => false,
           answer: () => Promise.resolve(),
@@ -175,6 +176,42 @@ describe('what a manager passes on', () => {
       );
       expect(ends).to.have.length(1);
     });
+  });
+});
+
+describe('a fault while a manager passes something on', () => {
+  it('is told to the log, and to nobody else', async () => {
+    const logged: object[] = [];
+    const operations = new FakeOperations();
+    const clients = clientsOf({ operations, clock: operations.clock, log: quietLog });
+    const nothing = (_request: unknown, socket: Duplex): void => void socket.destroy();
+    const broken = {
+      ...fleetOperations({ find: () => undefined, all: () => [] } as never, 'hub'),
+      wayTo: (): never => {
+        throw new TypeError('a fault of ours');
+      },
+    };
+    const { upgrade } = fleetGateway({
+      ...{ fleet: broken, passing: new Passing(systemClock()), clients, clock: operations.clock },
+      log: { ...quietLog, error: (fields) => void logged.push(fields) },
+      gateway: {
+        takes: () => false,
+        answer: () => Promise.resolve(),
+        upgrade: nothing,
+        stop: () => undefined,
+      },
+      upgrade: nothing,
+    });
+    const server = await aServer({ clusterId: 'hub', operations, clients, upgrade });
+    const socket = new WebSocket(
+      `ws://127.0.0.1:${server.port}/ws/clusters/w1/sandboxes/${ID}/terminal?token=t`,
+    );
+    const [, answer] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
+    expect(answer.statusCode).to.equal(500);
+    expect(logged).to.have.length(1);
+    expect(String(Object(logged[0]).error)).to.include('a fault of ours');
+    socket.on('error', () => undefined).terminate();
+    await server.stop();
   });
 });
 

@@ -64,7 +64,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       const upgrade: Gateway['upgrade'] = (request, socket, head) =>
         (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
       if (!manager) return { ...gateway, upgrade };
-      const passed = fleetGateway({ ...rest, gateway, upgrade, ...manager.http });
+      const passed = fleetGateway({ ...rest, gateway, upgrade, log: given.log, ...manager.http });
       return {
         ...passed,
         upgrade: (request, socket, head) => {

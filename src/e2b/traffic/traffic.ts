@@ -11,7 +11,8 @@ import { upgradeEndpoint } from '../../http/gateway/upgrade.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
 import { errorAnswer } from '../../http/router/error-table.ts';
-import { ClientGone, hasBody } from '../../http/router/request-body.ts';
+import { ClientGone } from '../../http/router/request-body.ts';
+import { giveError } from '../../http/server/raw-answer.ts';
 import { requestIdFrom } from '../../http/server/request-head.ts';
 import { unhurried } from '../../http/server/unhurried.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
@@ -257,18 +258,9 @@ const refuse = (
   const { errorCode } = answer.body;
   if (errorCode === 'INTERNAL')
     deps.log.error({ requestId: seen.requestId, error }, 'sandbox traffic failed');
-  const { status, headers, body } = asGone(errorCode, shownError(answer));
-  note(deps, seen, status, errorCode);
-  const text = JSON.stringify(body);
-  // What is left of the body is not waited for.
-  if (hasBody(request) && !request.complete) response.shouldKeepAlive = false;
-  response.writeHead(status, {
-    ...headers,
-    'X-Request-Id': seen.requestId,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(text),
-  });
-  response.end(text);
+  const shown = asGone(errorCode, shownError(answer));
+  note(deps, seen, shown.status, errorCode);
+  giveError(request, response, shown, seen.requestId);
 };
 
 const GONE: ReadonlySet<string> = new Set(['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING']);

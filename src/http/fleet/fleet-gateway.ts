@@ -2,12 +2,14 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { Clients } from '../limits/clients.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import { ClientGone, hasBody } from '../router/request-body.ts';
+import { giveError } from '../server/raw-answer.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
 import { tokenIn } from '../terminal/request.ts';
@@ -18,6 +20,7 @@ import { answeredHeaders, passedHeaders } from './passed-headers.ts';
 export interface FleetGatewayDeps extends FleetDeps {
   readonly clients: Clients;
   readonly clock: Clock;
+  readonly log: Log;
   /** Answers for the manager's own cluster. */
   readonly gateway: Gateway;
   readonly upgrade: Gateway['upgrade'];
@@ -48,6 +51,8 @@ export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gatewa
       const requestId = requestIdFrom(request.headers['x-request-id']);
       passUpgrade(deps, { cluster, request, socket, head, requestId }).catch((error: unknown) => {
         if (socket.destroyed || error instanceof ClientGone) return;
+        if (errorAnswer(error, requestId).body.errorCode === 'INTERNAL')
+          deps.log.error({ requestId, error }, 'an upgrade could not be passed on');
         refuseUpgrade(socket, error, { requestId, clock: deps.clock });
       });
     },
@@ -66,7 +71,7 @@ interface Asked {
 }
 
 const answerEndpoint = async (
-  { fleet, passing, clients }: FleetGatewayDeps,
+  { fleet, passing, clients, log }: FleetGatewayDeps,
   { cluster, request, response }: Asked & { readonly response: ServerResponse },
 ): Promise<void> => {
   const requestId = requestIdFrom(request.headers['x-request-id']);
@@ -91,14 +96,10 @@ const answerEndpoint = async (
     await pipeline(answer, response);
   } catch (error) {
     if (response.headersSent || response.destroyed) return void response.destroy();
-    const { status, headers, body } = errorAnswer(error, requestId);
-    response.shouldKeepAlive = request.complete;
-    response.writeHead(status, {
-      ...headers,
-      'X-Request-Id': requestId,
-      'Content-Type': 'application/json; charset=utf-8',
-    });
-    response.end(JSON.stringify(body));
+    const refused = errorAnswer(error, requestId);
+    if (refused.body.errorCode === 'INTERNAL')
+      log.error({ requestId, error }, 'a request to an endpoint failed');
+    giveError(request, response, refused, requestId);
   } finally {
     forgetKey();
   }

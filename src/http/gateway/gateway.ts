@@ -16,7 +16,8 @@ import { exchange } from './exchange.ts';
 import { GatewayAgent } from './agent.ts';
 import { readTarget, type EndpointTarget } from './target.ts';
 import { localName } from '../router/local-names.ts';
-import { ClientGone, hasBody } from '../router/request-body.ts';
+import { ClientGone } from '../router/request-body.ts';
+import { giveError } from '../server/raw-answer.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { upgradeEndpoint } from './upgrade.ts';
 
@@ -294,20 +295,12 @@ const refuse = (
     response.destroy();
     return;
   }
-  const { status, headers, body } = errorAnswer(error, seen.requestId);
+  const answer = errorAnswer(error, seen.requestId);
+  const { status, body } = answer;
   if (body.errorCode === 'INTERNAL')
     deps.log.error({ requestId: seen.requestId, error }, 'a request to an endpoint failed');
   else if (!(error instanceof Refusal))
     deps.log.warn({ requestId: seen.requestId, error }, 'an endpoint could not be reached');
   note(deps, seen, status, body.errorCode);
-  const text = JSON.stringify(body);
-  // What is left of the body is not waited for.
-  if (hasBody(request) && !request.complete) response.shouldKeepAlive = false;
-  response.writeHead(status, {
-    ...headers,
-    'X-Request-Id': seen.requestId,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(text),
-  });
-  response.end(text);
+  giveError(request, response, answer, seen.requestId);
 };

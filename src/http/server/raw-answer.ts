@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorAnswer } from '../router/error-table.ts';
+import { hasBody } from '../router/request-body.ts';
 
 /**
  * An error answer as bytes, for where there is no response object: bytes that are no request, and
@@ -24,4 +25,22 @@ export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: str
 export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
   if (!socket.writable) return void socket.destroy();
   socket.end(rawAnswer(answer, randomUUID()), () => socket.destroy());
+};
+
+/** Gives an error answer where no Koa is at work. What is left of the body is not waited for. */
+export const giveError = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: Pick<ErrorAnswer, 'status' | 'headers'> & { readonly body: object },
+  requestId: string,
+): void => {
+  const text = JSON.stringify(body);
+  if (hasBody(request) && !request.complete) response.shouldKeepAlive = false;
+  response.writeHead(status, {
+    ...headers,
+    'X-Request-Id': requestId,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
+  });
+  response.end(text);
 };
