@@ -1,13 +1,13 @@
 /**
  * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process
  * each), or the test files that are named; with `--nodes` what stands on Node's own modules
- * on the other Nodes too; with `kubernetes` alone the suites that need a control plane,
+ * on the other Nodes too, with `--other-nodes` that alone; with `kubernetes` alone the suites that need a control plane,
  * with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no
  * checks run with them. Three suites run beside each other, unless `--in-turn` is given: one of real
  * daemons that are measured and killed, one that does little but wait, and another; with
- * `--daemons`, `--waiting` or `--others` one of these lanes runs alone. `--list` prints what would run, and runs nothing. The last line printed is `N passed,
- * N failed, N skipped`. Ends with 0, or with 10 after a failure; any other code means that it
- * crashed itself.
+ * `--daemons`, `--waiting` or `--others` one of these lanes runs alone. `--list` prints what would
+ * run, and runs nothing. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or
+ * with 10 after a failure; any other code means that it crashed itself.
  *
  * A check counts as failed, not as passed. A suite that crashes, runs no test, goes on after its
  * last test or leaves processes behind counts as failed.
@@ -95,8 +95,10 @@ interface Started {
 const LANE_OF: Readonly<Record<string, string>> = {
   // starts daemons, also on the default ports, and waits for facts of theirs
   e2e: '--daemons',
-  // waits for what takes minutes
+  // wait for what takes minutes, or do one thing after the other as a reader would
   alerts: '--waiting',
+  examples: '--waiting',
+  newcomers: '--waiting',
 };
 const LANES = ['--daemons', '--waiting', '--others'] as const;
 /**
@@ -107,8 +109,16 @@ const CALM_SUITES: readonly { readonly name: string; readonly files: string }[] 
   { name: 'contract', files: join('e2e', 'contract-') },
   { name: 'api', files: join('e2e', 'api.') },
   { name: 'alerts', files: join('e2e', 'alert-drills') },
+  { name: 'examples', files: join('e2e', 'documentation') },
+  { name: 'newcomers', files: join('e2e', 'newcomer') },
 ];
-const FLAGS: ReadonlySet<string> = new Set(['--nodes', '--in-turn', '--list', ...LANES]);
+const FLAGS: ReadonlySet<string> = new Set([
+  '--nodes',
+  '--other-nodes',
+  '--in-turn',
+  '--list',
+  ...LANES,
+]);
 
 /**
  * Suites that run in turn, with a folder of their own for what they leave behind. Those of one that
@@ -152,9 +162,13 @@ const main = async (args: readonly string[]): Promise<number> => {
               kubernetes && isOfLane(suite, args),
         )
       : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
-  if (args.includes('--list')) return list(suites);
+  const otherNodesAlone = args.includes('--other-nodes');
+  if (args.includes('--list')) return list(otherNodesAlone ? suites.map(ofOtherNodes) : suites);
   const buildOnly =
-    kubernetes !== undefined || args.includes('--daemons') || args.includes('--waiting');
+    kubernetes !== undefined ||
+    otherNodesAlone ||
+    args.includes('--daemons') ||
+    args.includes('--waiting');
   const checks = CHECKS.filter(
     ({ name }) => files.length === 0 && (!buildOnly || name === 'build'),
   );
@@ -170,17 +184,18 @@ const main = async (args: readonly string[]): Promise<number> => {
     running.splice(0, running.length, ...lanes);
     results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, deadline)))).flat());
   };
-  await runAll(suites);
-  for (const major of args.includes('--nodes') ? OTHER_NODES : []) {
+  if (!otherNodesAlone) await runAll(suites);
+  for (const major of otherNodesAlone || args.includes('--nodes') ? OTHER_NODES : []) {
     const node = otherNode(major);
     if ('cause' in node)
       results.push({ passed: 0, failed: [], skipped: [`Node ${major}: ${node.cause}`] });
     else
       await runAll(
         suites
+          .map(ofOtherNodes)
           .map(({ name, files: own }) => ({
             name: `Node ${major}: ${name}`,
-            files: onOtherNodes(own),
+            files: own,
             node: node.program,
           }))
           .filter(({ files: { length } }) => length > 0),
@@ -231,8 +246,11 @@ const laneOf = ({ name }: Suite): string => LANE_OF[name] ?? '--others';
 const isOfLane = (suite: Suite, args: readonly string[]): boolean =>
   !LANES.some((lane) => args.includes(lane)) || args.includes(laneOf(suite));
 
+const ofOtherNodes = ({ name, files }: Suite): Suite => ({ name, files: onOtherNodes(files) });
+
 const list = (suites: readonly Suite[]): number => {
-  for (const { name, files } of suites) console.log(`${name}: ${files.length} files`);
+  for (const { name, files } of suites)
+    if (files.length > 0) console.log(`${name}: ${files.length} files`);
   return 0;
 };
 

@@ -22,23 +22,24 @@ describe('.ci/run', () => {
   const program = (name: string, text: string): void =>
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   const run = (
-    nodes: string,
+    others: string,
     kubernetes: string,
     realNode = "echo '0 passed, 0 failed, 1 skipped'",
   ): { readonly code: number | null; readonly lastLine: string } => {
-    const { code, lines } = outputOf(nodes, kubernetes, realNode);
+    const { code, lines } = outputOf(others, kubernetes, realNode);
     return { code, lastLine: lines.at(-1) ?? '' };
   };
   const outputOf = (
-    nodes: string,
+    others: string,
     kubernetes: string,
     realNode: string,
     daemons = "echo '0 passed, 0 failed, 0 skipped'",
     waiting = "echo '0 passed, 0 failed, 0 skipped'",
+    otherNodes = "echo '0 passed, 0 failed, 0 skipped'",
   ): { readonly code: number | null; readonly lines: readonly string[] } => {
     program(
       'script/test',
-      `case $* in '--others --nodes') ${nodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
+      `case $* in --others) ${others} ;; --other-nodes) ${otherNodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
     );
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
@@ -94,6 +95,7 @@ describe('.ci/run', () => {
       "echo four; echo '0 passed, 0 failed, 1 skipped'",
       "echo five; echo '3 passed, 0 failed, 0 skipped'",
       "echo six; echo '4 passed, 0 failed, 0 skipped'",
+      "echo seven; echo '2 passed, 0 failed, 0 skipped'",
     );
 
     expect(lines).to.include.members([
@@ -103,9 +105,10 @@ describe('.ci/run', () => {
       'real-node| four',
       'daemons| five',
       'waiting| six',
+      'nodes| seven',
     ]);
-    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(5);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '9 passed, 0 failed, 1 skipped']);
+    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(6);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '11 passed, 0 failed, 1 skipped']);
   });
 
   it('runs daemons and kubernetes in turn beside what waits and the rest, and the real node after them', () => {
