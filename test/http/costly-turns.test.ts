@@ -258,4 +258,36 @@ describe('a flood of previews', () => {
     const answers = await Promise.all(asked);
     expect(answers.filter((answer) => answer === 'shown')).to.have.length(2 + 128);
   });
+
+  it('leave the processors to others for three times as long as they took', async () => {
+    let time = 0;
+    const rests: { readonly ms: number; readonly end: () => void }[] = [];
+    const previews = new PoolPreviews({
+      metrics: silentMetrics,
+      now: () => time,
+      rest: (ms) => new Promise((end) => void rests.push({ ms, end })),
+    });
+    const begun: string[] = [];
+    const ask = async (user: string, ms: number): Promise<void> => {
+      await previews.show({ namespace: 'team-blue', team: 'blue', user }, async () => {
+        begun.push(user);
+        time += ms;
+        return await Promise.resolve({
+          record: { ...aPool({ name: 'p' }), revision: '1' },
+          spec: { containers: [] },
+          version: 'v1',
+        });
+      });
+    };
+
+    await ask('one', 40);
+    const second = ask('one', 500);
+    await ask('two', 0);
+    expect(begun).to.deep.equal(['one', 'two']);
+
+    rests[0]?.end();
+    await second;
+    expect(begun).to.deep.equal(['one', 'two', 'one']);
+    expect(rests.map(({ ms }) => ms)).to.deep.equal([120, 0, 300]);
+  });
 });
