@@ -1,4 +1,4 @@
-import pino, { type DestinationStream } from 'pino';
+import pino, { type DestinationStream, type LoggerOptions } from 'pino';
 import type { LevelledLog, LogLevel } from '../contracts/log.ts';
 import { logText } from './log-text.ts';
 import { eventCodeOf } from '../contracts/log-events.ts';
@@ -24,28 +24,37 @@ export const createLog = (
   always: Readonly<Record<string, string>> = {},
   destination: DestinationStream & { flushSync?: () => void } = standardError(),
 ): ProcessLog => {
+  const blanked: DestinationStream = {
+    write: (line) => {
+      destination.write(blankApiKeys(line));
+    },
+  };
+  const options: LoggerOptions = {
+    level,
+    base: always,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
+  };
+  // To look for secrets in all depths costs more than the rest of a line.
+  const ofPlainFields = pino({ ...options, level: 'trace' }, blanked);
   const logger = pino(
     {
-      level,
-      base: always,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
+      ...options,
       hooks: {
         // Called for lines that are written, and for no others.
-        logMethod(args, method) {
+        logMethod(args, method, levelNumber) {
           const [fields, event] = args as unknown as [Readonly<Record<string, unknown>>, string];
           const eventCode = eventCodeOf(event);
-          method.call(this, eventCode === undefined ? fields : { eventCode, ...fields }, event);
+          const all = eventCode === undefined ? fields : { eventCode, ...fields };
+          const level = pino.levels.labels[levelNumber];
+          if (level !== undefined && isPlain(fields)) ofPlainFields[level as LogLevel](all, event);
+          else method.call(this, all, event);
         },
       },
       redact: { paths: SECRET_PATHS, censor: '[secret]' },
     },
-    {
-      write: (line) => {
-        destination.write(blankApiKeys(line));
-      },
-    },
+    blanked,
   );
   return {
     get level() {
@@ -92,6 +101,15 @@ const SECRETS = [
   '["service-api-key"]',
   '["SERVICE-API-KEY"]',
 ];
+const SECRET_NAMES: ReadonlySet<string> = new Set(
+  SECRETS.map((name) => name.replaceAll(/[[\]"]/g, '')),
+);
+/** Whether nothing in it can hold anything else, and nothing is called as secrets are. */
+const isPlain = (fields: Readonly<Record<string, unknown>>): boolean => {
+  for (const name in fields)
+    if (typeof fields[name] === 'object' || SECRET_NAMES.has(name)) return false;
+  return true;
+};
 const SECRET_PATHS = SECRETS.flatMap((name) =>
   ['', '*', '*.*'].map((above) =>
     above === '' ? name : name.startsWith('[') ? `${above}${name}` : `${above}.${name}`,

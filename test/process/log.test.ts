@@ -83,12 +83,13 @@ describe('the log', () => {
         },
         'x',
       );
+      log.warn({ token: 'hidden', 'service-api-key': 'hidden', status: 404 }, 'flat');
       log.warn({ url: `/x?key=${KEY}`, error: new Error(`bad key ${KEY}`) }, `y ${KEY}`);
     });
 
     expect(lines.join('')).to.not.include('hidden');
-    expect(lines[1]).to.not.include('abcdefghijklmnop');
-    expect(lines[1]).to.include('spk_0123456789abcdef_[secret]');
+    expect(lines[2]).to.not.include('abcdefghijklmnop');
+    expect(lines[2]).to.include('spk_0123456789abcdef_[secret]');
   });
 
   it('changes its level while it runs', () => {
