@@ -1,3 +1,5 @@
+import { Refusal } from './refusals.ts';
+
 /** The kinds of actors that can be looked into. */
 export const ACTOR_KINDS = ['sandbox', 'pool', 'member', 'group', 'approval'] as const;
 export type ActorKind = (typeof ACTOR_KINDS)[number];
@@ -85,3 +87,18 @@ export interface ActorSummary {
  * is no such actor.
  */
 export type RebuildOutcome = 'rebuilt' | 'busy' | 'unknown';
+
+export const actorNotFound = (): Refusal =>
+  new Refusal('NOT_FOUND', 'there is no such actor; GET /debug/actors lists them');
+
+export const actorKindNotFound = (): Refusal =>
+  new Refusal('NOT_FOUND', 'there is no such kind of actor');
+
+export const replicaSilent = (replica: string): Refusal =>
+  new Refusal('UNAVAILABLE', `replica ${replica} did not answer; try again`, { retryAfter: 1 });
+
+export const rebuildTooEarly = (): Refusal =>
+  new Refusal(
+    'CONFLICT',
+    'the actor waits for an answer that its successor would not know; try again',
+  );

@@ -281,8 +281,10 @@ export const sandboxPaused = (): Refusal =>
     },
   });
 
-/** Another container than the first, which the sandbox outlives. */
-/** `container`: as it was asked for; absent where that named none. */
+/**
+ * Another container than the first, which the sandbox outlives. `container`: as it was asked for;
+ * absent where that named none.
+ */
 export const containerNotRunning = (container: string | undefined): Refusal =>
   new Refusal(
     'SANDBOX_NOT_RUNNING',
@@ -307,21 +309,6 @@ export const endpointTimeout = (why: string): Refusal =>
  * The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again
  * after the delay.
  */
-export const actorNotFound = (): Refusal =>
-  new Refusal('NOT_FOUND', 'there is no such actor; GET /debug/actors lists them');
-
-export const actorKindNotFound = (): Refusal =>
-  new Refusal('NOT_FOUND', 'there is no such kind of actor');
-
-export const replicaSilent = (replica: string): Refusal =>
-  new Refusal('UNAVAILABLE', `replica ${replica} did not answer; try again`, { retryAfter: 1 });
-
-export const rebuildTooEarly = (): Refusal =>
-  new Refusal(
-    'CONFLICT',
-    'the actor waits for an answer that its successor would not know; try again',
-  );
-
 export const unavailable = (why: string, retryAfter = 1): Refusal =>
   new Refusal('UNAVAILABLE', why, { retryAfter });
 

@@ -1,3 +1,4 @@
+import { actorNotFound } from '../../model/inspection.ts';
 import {
   countWithin,
   machineMermaid,
@@ -5,7 +6,7 @@ import {
   machineSvg,
 } from '../../actors/inspection/machines.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
-import { actorNotFound, Refusal } from '../../model/refusals.ts';
+import { Refusal } from '../../model/refusals.ts';
 import { shardOf } from '../../model/shards.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ActorName, ActorView, DebugOperations } from './debug-operations.ts';

@@ -1,8 +1,9 @@
+import { actorNotFound } from '../../model/inspection.ts';
 import { randomUUID } from 'node:crypto';
 import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
-import { actorNotFound, Refusal } from '../../model/refusals.ts';
+import { Refusal } from '../../model/refusals.ts';
 import { tooManyStreams } from '../../model/limit-refusals.ts';
 import { shardOf } from '../../model/shards.ts';
 import { tenantKey } from '../../model/tenant.ts';

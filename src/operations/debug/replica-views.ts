@@ -1,6 +1,6 @@
 import type { Coordination } from '../../contracts/coordination.ts';
-import type { ActorKind } from '../../model/inspection.ts';
-import { invalidArgument, Refusal, replicaSilent, type RefusalCode } from '../../model/refusals.ts';
+import { type ActorKind, replicaSilent } from '../../model/inspection.ts';
+import { invalidArgument, Refusal, type RefusalCode } from '../../model/refusals.ts';
 import type { TransitionQuestion } from './transition-subscriptions.ts';
 
 /** How long a replica is waited for. */

@@ -2,8 +2,13 @@ import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts
 import { differences } from '../../actors/inspection/shown-fields.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
-import { BROKEN, type ShownFields } from '../../model/inspection.ts';
-import { actorNotFound, rebuildTooEarly, unavailable } from '../../model/refusals.ts';
+import {
+  BROKEN,
+  type ShownFields,
+  actorNotFound,
+  rebuildTooEarly,
+} from '../../model/inspection.ts';
+import { unavailable } from '../../model/refusals.ts';
 import { shardOf } from '../../model/shards.ts';
 import type { ActorName, ActorView } from './debug-operations.ts';
 

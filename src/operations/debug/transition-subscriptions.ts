@@ -1,7 +1,6 @@
 import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import type { ActorKind } from '../../model/inspection.ts';
-import { actorNotFound } from '../../model/refusals.ts';
+import { type ActorKind, actorNotFound } from '../../model/inspection.ts';
 import { tooManyStreams } from '../../model/limit-refusals.ts';
 import {
   TransitionCursor,

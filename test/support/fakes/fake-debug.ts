@@ -1,6 +1,6 @@
 import { machineStates } from '../../../src/actors/inspection/machines.ts';
-import type { Transition } from '../../../src/model/inspection.ts';
-import { actorNotFound, invalidArgument } from '../../../src/model/refusals.ts';
+import { type Transition, actorNotFound } from '../../../src/model/inspection.ts';
+import { invalidArgument } from '../../../src/model/refusals.ts';
 import type {
   ActorFollow,
   ActorName,

@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import { ACTOR_KINDS, type ActorKind, type Shown } from '../../../model/inspection.ts';
-import { actorKindNotFound, actorNotFound } from '../../../model/refusals.ts';
+import {
+  ACTOR_KINDS,
+  type ActorKind,
+  type Shown,
+  actorKindNotFound,
+  actorNotFound,
+} from '../../../model/inspection.ts';
 import type { ActorsCursor } from '../../../operations/debug/debug-operations.ts';
 import type { PathParams } from '../../router/route.ts';
 import { limit, MAX_REFERENCE, maybe, name, text, timestamp } from '../common-schema.ts';
