@@ -13,6 +13,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { aDefinition } from '../support/builders/instance-orders.ts';
 import { limitsOf } from '../support/fakes/memory-quotas.ts';
 import { MemoryHistory, MemoryPools } from '../support/fakes/memory-records.ts';
+import { noEnvs } from '../support/fakes/no-envs.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { anUnwatchedDriver } from './a-driver.ts';
 import { MemoryApi, type StoredObject } from './a-memory-api.ts';
@@ -48,6 +49,7 @@ const aWorld = async () => {
   await supervisor.start();
   const claim = claimSandbox({
     metrics: silentMetrics,
+    envs: noEnvs,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -8,6 +8,7 @@ import { claimSandbox } from '../../src/operations/claims/claim-sandbox.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { limitsOf } from '../support/fakes/memory-quotas.ts';
+import { noEnvs } from '../support/fakes/no-envs.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { testClaimEnv } from '../support/builders/test-claim-env.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -73,6 +74,7 @@ export const aClaimWorld = async () => {
   const work = new Set<Promise<void>>();
   const claim = claimSandbox({
     metrics: silentMetrics,
+    envs: noEnvs,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -5,14 +5,8 @@ import { RequestNotNew } from '../requests/idempotent-request.ts';
 import type { METRICS } from '../../contracts/metric-catalogue.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
-import {
-  Refusal,
-  poolBeingDeleted,
-  poolNotOwned,
-  poolToClaimNotFound,
-  unavailable,
-} from '../../model/refusals.ts';
-import { sameTenant, type Tenant, mayUse, type Caller } from '../../model/tenant.ts';
+import { Refusal } from '../../model/refusals.ts';
+import { sameTenant, type Tenant, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import type { SandboxView } from '../views.ts';
 import {
@@ -21,6 +15,7 @@ import {
   type AttemptsOf,
   type ClaimAttemptsDeps,
 } from './claim-attempts.ts';
+import { claimablePools, type ClaimablePoolsDeps } from './claimable-pools.ts';
 import { ClaimFiles, type ClaimFilesDeps } from './claim-files.ts';
 import { openAndFind } from './earlier-claim.ts';
 import { mayBeClaimedUnder } from './find-claim-by-key.ts';
@@ -28,7 +23,10 @@ import { hindranceOf } from './start-hindrance.ts';
 import { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
 export interface ClaimSandboxDeps
-  extends Omit<ClaimAttemptsDeps, 'waitingLimit' | 'claimFiles'>, ClaimFilesDeps {
+  extends
+    Omit<ClaimAttemptsDeps, 'waitingLimit' | 'claimFiles'>,
+    ClaimFilesDeps,
+    ClaimablePoolsDeps {
   /** Hears what claims lack; nobody where it is absent. */
   readonly demand?: ClaimDemand;
   readonly metrics: Metrics;
@@ -47,8 +45,9 @@ type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
 
 /**
  * Claims one idle instance of a pool of the caller's or of one shared with the caller (operation
- * `POST /sandboxes`), where it waits the first one that nobody else waits longer for. What it
- * returns is durable, and has the files of the request.
+ * `POST /sandboxes`), where it waits the first one that nobody else waits longer for. By the name
+ * of an env it is one of a member with stock, with one retry on another; it waits on the member of
+ * the highest priority. What it returns is durable, and has the files of the request.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => {
   const claimFiles = new ClaimFiles(deps);
@@ -96,29 +95,53 @@ const claimOne =
   (deps: Deps): Claims =>
   async (caller, request, signal) => {
     const { supervisor, coordination } = deps;
-    const pool = await claimablePool(supervisor, caller, request.poolName);
-    const { uid, env, owner: poolOwner } = pool.record;
-    const demand = env && deps.demand; // nobody sizes others
+    const pools = await claimablePools(deps, caller, request.poolName);
     const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
-    if (!sameTenant(poolOwner, owner)) {
+    if (!pools.every(({ record }) => sameTenant(record.owner, owner))) {
       supervisor.reconcileLater(owner); // nobody else reconciles one without pools
       await coordination.whenKnown(owner);
     }
-    const found = await tryEach(deps, {
-      pool: pool.record,
-      owner,
-      request,
-      signal,
-      step: claimSteps(deps.metrics, request.step),
-      waits: () => {
-        demand?.waits(uid, caller.keyId);
-      },
-    });
-    if (found?.of === 'this') demand?.served(uid, caller.keyId);
+    const [preferred, elsewhere] = pools;
+    const of = { caller, owner, signal };
+    if (elsewhere) {
+      const now = { ...request, waitMs: 0 };
+      const found =
+        (await claimFrom(deps, preferred, { ...of, request: now })) ??
+        (await claimFrom(deps, elsewhere, { ...of, request: now }));
+      if (found) return found;
+    }
+    const found =
+      elsewhere && !request.waitMs
+        ? undefined
+        : await claimFrom(deps, preferred, { ...of, request });
     if (found) return found;
-    demand?.refused(uid, caller.keyId);
-    throw exhausted(supervisor, supervisor.pools.get(uid) ?? pool, owner);
+    const { uid, env } = preferred.record;
+    if (env) deps.demand?.refused(uid, caller.keyId);
+    throw exhausted(supervisor, supervisor.pools.get(uid) ?? preferred, owner);
   };
+
+interface ClaimOf extends Pick<AttemptsOf, 'owner' | 'request' | 'signal'> {
+  readonly caller: Caller;
+}
+
+/** Claims from one pool; undefined where it has none to give in time. */
+const claimFrom = async (
+  deps: Deps,
+  { record }: PoolSnapshot,
+  { caller, ...of }: ClaimOf,
+): Promise<Claimed | undefined> => {
+  const demand = record.env && deps.demand; // nobody sizes others
+  const found = await tryEach(deps, {
+    ...of,
+    pool: record,
+    step: claimSteps(deps.metrics, of.request.step),
+    waits: () => {
+      demand?.waits(record.uid, caller.keyId);
+    },
+  });
+  if (found?.of === 'this') demand?.served(record.uid, caller.keyId);
+  return found;
+};
 
 const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed | undefined> => {
   await using attempts = new ClaimAttempts(deps, of);
@@ -143,50 +166,6 @@ const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): 
   };
   return noIdleInstance(whose, pool.counts, hindranceOf(supervisor, pool));
 };
-
-/** Pools that a refusal names for the caller to choose from. */
-const MOST_CHOICES = 50;
-
-/**
- * Returns the pool if the caller may claim from it: own namespace first, elsewhere only to say that
- * it is another's.
- */
-const claimablePool = async (
-  supervisor: Supervisor,
-  caller: Caller,
-  name: string,
-): Promise<PoolSnapshot> => {
-  const { pools } = supervisor;
-  if (pools.index.uidOf(caller.namespace, name) === undefined)
-    await pools.lookUp(caller.namespace, name);
-  const uid = pools.index.uidOf(caller.namespace, name);
-  const pool = uid === undefined ? undefined : pools.get(uid);
-  if (!pool && pools.unhosted(caller.namespace, name))
-    throw unavailable('the pool can not be used now; try again');
-  if (!pool)
-    throw pools.index.existsAnywhere(name)
-      ? poolNotOwned()
-      : poolToClaimNotFound(choicesOf(supervisor, caller));
-  if (!mayUse(pool.record, caller)) throw poolNotOwned();
-  if (pool.record.deleting !== false) throw poolBeingDeleted();
-  return pool;
-};
-
-const choicesOf = ({ pools }: Supervisor, caller: Caller) =>
-  pools.index.listFor(caller, 0, MOST_CHOICES).ids.flatMap((uid) => {
-    const pool = pools.get(uid);
-    if (!pool) return [];
-    const { record, counts } = pool;
-    return [
-      {
-        name: record.name,
-        namespace: record.owner.namespace,
-        idle: counts.idle,
-        running: counts.running,
-        starting: counts.starting,
-      },
-    ];
-  });
 
 /** Counts and times claims by how they ended. */
 const measuredClaims =

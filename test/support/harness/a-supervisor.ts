@@ -16,6 +16,7 @@ import { aPool } from '../builders/a-pool.ts';
 import { ALICE } from '../builders/instance-orders.ts';
 import { limitsOf } from '../fakes/memory-quotas.ts';
 import { MemoryHistory, MemoryPools } from '../fakes/memory-records.ts';
+import { noEnvs } from '../fakes/no-envs.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { TestClock } from '../fakes/test-clock.ts';
 import { testClaimEnv } from '../builders/test-claim-env.ts';
@@ -64,6 +65,7 @@ export const aSupervisor = async (
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     metrics: silentMetrics,
+    envs: noEnvs,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -102,6 +102,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
   await parts.start();
   const claim = claimSandbox({
     metrics: silentMetrics,
+    envs: parts.mirror,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

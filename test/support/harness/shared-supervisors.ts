@@ -17,6 +17,7 @@ import { GivenLeases } from '../fakes/given-leases.ts';
 import { FakeSandboxDriver } from '../fakes/fake-sandbox-driver.ts';
 import { limitsOf } from '../fakes/memory-quotas.ts';
 import { MemoryHistory, MemoryPools } from '../fakes/memory-records.ts';
+import { noEnvs } from '../fakes/no-envs.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { SharedDriver } from '../fakes/shared-driver.ts';
 import { TestClock } from '../fakes/test-clock.ts';
@@ -101,6 +102,7 @@ export const aReplica = async (
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     metrics: silentMetrics,
+    envs: noEnvs,
     supervisor,
     driver,
     claimEnv: testClaimEnv,

@@ -77,7 +77,8 @@ export type ClaimFileBody = z.infer<typeof claimFile>;
 export const ClaimBody = z
   .object({
     poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe(
-      'The pool to claim from. Without it the answer is 400 with the message `poolName is ' +
+      'The pool to claim from, or an env: then it is from a member with an idle instance, the ' +
+        'highest `priority` first. Without it the answer is 400 with the message `poolName is ' +
         'required`.',
     ),
     idleTimeout: maybe(idleTimeout).describe(`${IDLE_TIMEOUT} Left out: what the template says.`),

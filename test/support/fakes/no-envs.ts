@@ -1,0 +1,7 @@
+import type { EnvMirror } from '../../../src/actors/env/env-mirror.ts';
+
+/** A mirror that knows no env. */
+export const noEnvs: Pick<EnvMirror, 'named' | 'lookUp'> = {
+  named: () => undefined,
+  lookUp: async () => undefined,
+};
