@@ -150,7 +150,11 @@ export abstract class AccountCalls {
   }
 
   /** Needs a key with the admin role. */
-  async getSandboxStatistics(options?: CallOptions): Promise<SandboxStatistics['statistics']> {
-    return (await this.call('getSandboxStatistics', {}, options)).statistics;
+  async getSandboxStatistics(
+    query: { readonly clusterID?: string } = {},
+    options?: CallOptions,
+  ): Promise<SandboxStatistics['statistics'] & Pick<SandboxStatistics, 'incomplete'>> {
+    const { statistics, ...rest } = await this.call('getSandboxStatistics', { query }, options);
+    return { ...statistics, ...rest };
   }
 }

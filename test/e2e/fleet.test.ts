@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { claim, run, stocked } from '../support/harness/on-a-daemon.ts';
@@ -80,6 +81,36 @@ describe('a fleet of real daemons', function () {
       id,
     );
     expect((await client.delete(`/sandboxes/${id}`)).json.status).to.equal('Stopping');
+  });
+
+  it('is counted, audited and looked into from the manager’s command line', async () => {
+    const id = await claim(client, 'w1::default');
+    const ran = async (...words: readonly string[]): Promise<string> => {
+      const { code, stdout, stderr } = await hub.cli([...words, '--admin']);
+      expect([code, stderr]).to.deep.equal([0, '']);
+      return stdout;
+    };
+    expect(await ran('stats')).to.match(/^Running +[1-9]/m);
+    expect(await ran('stats', '--cluster', 'w2')).not.to.match(/^Running/m);
+    await eventually(
+      async () => {
+        const text = await ran('audit', '--operation', 'claimSandbox', '-o', 'wide');
+        return ['hub', 'w1'].every((clusterId) => text.includes(` ${clusterId} `));
+      },
+      'the audit of both clusters',
+      PATIENCE_MS,
+    );
+    expect(await ran('debug', 'sandbox', id)).to.include(id);
+    expect(await ran('debug', 'pool', 'w2::default')).to.match(/^pool: +w2::default\/default$/m);
+    const reader = await EventReader.open(
+      Number(new URL(hub.run.address).port),
+      `/debug/actors/sandbox/${id}/inspect`,
+      { 'SERVICE-API-KEY': hub.adminKey },
+    );
+    await reader.read().until((all) => all[0]?.event === 'seen-by', 'who sees it');
+    await client.delete(`/sandboxes/${id}`);
+    await reader.until((all) => all.at(-1)?.event === 'end', 'it is no more', PATIENCE_MS);
+    reader.close();
   });
 
   it('says in time that a worker is gone, or silent, and serves it once it is back', async () => {

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { ServiceAction } from '../action.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { leaf } from '../leaf.ts';
+import { omitUndefined } from '../omit-undefined.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../show/rows.ts';
 
@@ -51,14 +53,25 @@ export const featuresLeaf = (action: ServiceAction): Command =>
 export const statsLeaf = (action: ServiceAction): Command =>
   asked({
     usage: 'stats',
-    summary: 'Counts everybody’s sandboxes, for an admin.',
-    examples: ['sandpool stats --admin', 'sandpool stats --admin -o json'],
-  }).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
-      const statistics = await api.getSandboxStatistics();
-      await show(context, options, { value: statistics, text: () => statisticsTable(statistics) });
-    }),
-  );
+    summary: 'Counts everybody’s sandboxes, for an admin; at a manager those of all clusters.',
+    examples: [
+      'sandpool stats --admin',
+      'sandpool stats --cluster west --admin',
+      'sandpool stats --admin -o json',
+    ],
+  })
+    .option(...CLUSTER_OPTION)
+    .action(
+      action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
+        const statistics = await api.getSandboxStatistics(
+          omitUndefined({ clusterID: options.cluster }),
+        );
+        await show(context, options, {
+          value: statistics,
+          text: () => statisticsTable(statistics),
+        });
+      }),
+    );
 
 const asked = (options: Parameters<typeof leaf>[0]): Command =>
   addOutputOption(addConnectionOptions(leaf(options)));

@@ -305,6 +305,7 @@ const AUDIT: readonly Column<AuditRecord>[] = [
   },
   { heading: 'KEY', of: ({ keyId }) => keyId, wide: true },
   { heading: 'REQUEST', of: ({ requestId }) => requestId, wide: true },
+  { heading: 'CLUSTER', of: ({ clusterID }) => clusterID, wide: true },
   { heading: 'REPLICA', of: ({ replica }) => replica, wide: true },
   { heading: 'NUMBER', of: ({ seq }) => seq, wide: true },
 ];

@@ -1,10 +1,12 @@
+import type { NameKind } from '../router/local-names.ts';
+
 /**
  * Shows a worker's answer as the fleet's: a sandbox's id and a pool's name get their cluster before
  * them, and its endpoints lead over the manager. Looks where the API has names, and nowhere below:
  * what a tenant wrote, such as metadata, stays as it is. A cluster that names another gets its own
  * name before that too, so that it speaks for itself alone.
  */
-export const inFleet = (clusterId: string, base: string, body: object): object => {
+const inFleet = (clusterId: string, base: string, body: object): object => {
   const view: Record<string, unknown> = { ...body };
   named(view, clusterId);
   if (Array.isArray(view['items']))
@@ -17,8 +19,18 @@ export const inFleet = (clusterId: string, base: string, body: object): object =
   return view;
 };
 
-/** The rows whose lists are one over all clusters, newest first. */
-const MERGED: ReadonlySet<string> = new Set(['listSandboxes', 'listPools']);
+/** The rows that a manager answers from all clusters. */
+const MERGED_ROWS = [
+  'listSandboxes',
+  'listPools',
+  'getSandboxStatistics',
+  'listAudit',
+  'listActors',
+] as const;
+
+export type MergedRow = (typeof MERGED_ROWS)[number];
+
+const MERGED: ReadonlySet<string> = new Set(MERGED_ROWS);
 
 /** A list of one pool is that of the pool's cluster. */
 export const isMerged = (
@@ -28,8 +40,30 @@ export const isMerged = (
   MERGED.has(operationId) &&
   (query as { readonly poolName?: unknown } | undefined)?.poolName === undefined;
 
+/** Shows the answer of a cluster to a request of this row as the fleet's. */
+export const shownInFleet = (
+  { path }: { readonly path: string },
+  body: object,
+  { clusterId, base }: { readonly clusterId: string; readonly base: () => string },
+): object => {
+  if (path.startsWith('/debug/actors/')) return actorInFleet(clusterId, body);
+  return showsNames(path) ? inFleet(clusterId, base(), body) : body;
+};
+
+/** Which kind of name an actor of this kind has. */
+export const actorNameKind = (kind: unknown): NameKind =>
+  kind === 'sandbox' || kind === 'approval' ? 'sandbox' : 'pool';
+
+/** An actor, by names that lead to it over the manager. */
+export const actorInFleet = (clusterId: string, actor: object): object => {
+  const { kind, key, name } = actor as Readonly<Record<string, unknown>>;
+  if (typeof key !== 'string' || typeof name !== 'string') return actor;
+  const prefix = clusterId + (actorNameKind(kind) === 'sandbox' ? '.' : '::');
+  return { ...actor, key: prefix + key, name: prefix + name };
+};
+
 /** Whether answers of a row show sandboxes or pools. */
-export const showsNames = ({ path }: { readonly path: string }): boolean =>
+const showsNames = (path: string): boolean =>
   /^\/sandbox(?:es|pools)(?:\/|$)/.test(path) && !/\/(?:exec|processes|files)(?:\/|$)/.test(path);
 
 /** One item of a list, of sandboxes or of pools. */

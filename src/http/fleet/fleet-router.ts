@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { Caller } from '../../model/tenant.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { nameKindOf } from '../router/local-names.ts';
 import { hasBody } from '../router/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
-import { inFleet, isMerged, showsNames } from './fleet-names.ts';
+import { isMerged, shownInFleet } from './fleet-names.ts';
 import { namedCluster } from './named-cluster.ts';
 import type { Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
@@ -26,7 +27,7 @@ export const wayByPath = (
 ): WayToCluster | undefined => {
   const { names = {} } = row.params ?? {};
   for (const name in names) {
-    const cluster = namedCluster(names[name] ?? 'sandbox', params[name] ?? '');
+    const cluster = namedCluster(nameKindOf(names[name], params), params[name] ?? '');
     if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
   }
   return undefined;
@@ -52,11 +53,8 @@ export const shownOwn = (
   request: Pick<AnyRequest, 'base' | 'query'>,
   body: object,
 ): object =>
-  deps &&
-  showsNames(row) &&
-  !isMerged(row, request) &&
-  Object.getPrototypeOf(body) === Object.prototype
-    ? inFleet(deps.fleet.clusterId, request.base(), body)
+  deps && !isMerged(row, request) && Object.getPrototypeOf(body) === Object.prototype
+    ? shownInFleet(row, body, { clusterId: deps.fleet.clusterId, base: request.base })
     : body;
 
 export interface Away {

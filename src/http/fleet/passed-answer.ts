@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import type { Context } from '../server/context.ts';
-import { errorCodeIn, inFleet, showsNames } from './fleet-names.ts';
+import { errorCodeIn, shownInFleet } from './fleet-names.ts';
 import { answeredHeaders } from './passed-headers.ts';
 import type { Answer } from '../router/route.ts';
 
@@ -54,7 +54,7 @@ export const answerFrom = async (
   return {
     status,
     headers,
-    body: status < 400 && showsNames(row) ? inFleet(clusterId, base, body) : body,
+    body: status < 400 ? shownInFleet(row, body, { clusterId, base: () => base }) : body,
   };
 };
 

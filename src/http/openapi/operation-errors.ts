@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { type ErrorCode, statusOf } from '../router/error-table.ts';
 import type { Route } from '../router/route.ts';
 import { type Components, type JsonSchema, withoutPageLinks } from './components.ts';
@@ -10,7 +11,15 @@ import { ERROR_NOTES } from './error-notes.ts';
 export const errorCodesOf = (
   row: Pick<
     Route,
-    'method' | 'access' | 'sessions' | 'body' | 'bodyAs' | 'refusals' | 'idempotencyKey' | 'params'
+    | 'method'
+    | 'access'
+    | 'sessions'
+    | 'body'
+    | 'bodyAs'
+    | 'query'
+    | 'refusals'
+    | 'idempotencyKey'
+    | 'params'
   >,
 ): readonly ErrorCode[] => {
   const codes = new Set<ErrorCode>(row.refusals);
@@ -18,7 +27,8 @@ export const errorCodesOf = (
   if (row.access !== 'open' || row.sessions)
     codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
   if (row.access !== 'open') for (const code of OF_HELD) codes.add(code);
-  if (row.params?.names) codes.add('CLUSTER_NOT_FOUND').add('CLUSTER_UNAVAILABLE');
+  if (row.params?.names || asksForCluster(row))
+    codes.add('CLUSTER_NOT_FOUND').add('CLUSTER_UNAVAILABLE');
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
   if (row.body || row.method === 'POST')
     codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
@@ -26,6 +36,9 @@ export const errorCodesOf = (
   if (takesIdempotencyKey(row)) codes.add('IDEMPOTENCY_IN_FLIGHT').add('IDEMPOTENCY_KEY_REUSED');
   return byStatus([...codes]);
 };
+
+const asksForCluster = ({ query }: Pick<Route, 'query'>): boolean =>
+  query instanceof z.ZodObject && 'clusterID' in query.shape;
 
 export const takesIdempotencyKey = ({
   method,

@@ -16,12 +16,15 @@ Every replica hosts an actor for each sandbox, pool, env member and autoscaling 
 machine that mirrors what is durable and decides what is to be done. A page costs the same
 however many there are. Actors that move while pages are read may be shown twice, or not. Without
 \`kind\` all kinds are listed, one after the other. What has no actor, because that threw again
-and again, stands in the state \`broken\`.`,
+and again, stands in the state \`broken\`. A manager lists one cluster after the other, its own
+first; a \`pool\` is one of its own, or one of another as \`west::default\`.`,
   getActor: `
 Where it stands and why, what it waits for, how it came there, what it asked for and nobody
 answered yet, and the durable record beside what it knows of it. It is shown as the replica sees
 it that leads it, whichever answers; where that one says nothing within a second, as the
-answering replica sees it, and \`seenBy.note\` says so.`,
+answering replica sees it, and \`seenBy.note\` says so. A manager shows those of other clusters
+by their cluster's name: \`west.\` before the id of a sandbox or approval, \`west::\` before any
+other.`,
   followActor: `
 As the replica sees them that leads the actor, whichever answers: that one's own at once,
 another's within half a second. \`seen-by\` says whose view follows (\`replica\`), first of all
@@ -44,7 +47,8 @@ has an actor again. While an answer is awaited that the new actor would not know
 The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were
 written; the files of each replica have more. A line shows about 50 ms after the answer that it
 tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the
-gap. Ask for more by \`nextCursor\`.`,
+gap. Ask for more by \`nextCursor\`. A manager shows one list over all clusters, the newest first by
+their clocks; each line says its \`clusterID\`.`,
   ...APPROVAL_NOTES,
   getLogLevel: 'Of several replicas each has its own.',
   setLogLevel: 'Of the one that answers. A restart has `logLevel` of the settings again.',
@@ -305,7 +309,8 @@ says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,0
   listClusters: 'A daemon that manages no fleet knows itself alone.',
   getSandboxStatistics: `
 Live sandboxes and instances by their status, and as \`Completed\` those finished that are still
-kept (\`history.retention\`). Counts that are kept as things happen: nothing is searched.`,
+kept (\`history.retention\`). Counts that are kept as things happen: nothing is searched. A manager
+adds up those of all clusters.`,
   deleteApiKeyByFullName: 'The same key by the same name, without an escape.',
   promoteApiKey: `
 Worker clusters are told over their links to the manager, and the key must not be global already.

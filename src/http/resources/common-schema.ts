@@ -81,15 +81,23 @@ export const flag = z
   .transform((value) => value !== 'false')
   .pipe(z.boolean());
 
+/** Names the cluster of a fleet that a request is about. */
+export const clusterID = maybe(name).describe(
+  'Of this cluster of a fleet; left out, what a manager shows is of all.',
+);
+
+/** Stands in what a manager answers from several clusters. */
+export const incomplete = maybe(z.literal(true)).describe(
+  'Some clusters of a fleet did not answer; a Warning names them.',
+);
+
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({
     items: z.array(item),
     total: z.int().describe('How many there are in all, exactly.'),
     limit: z.int().describe('As asked.'),
     offset: z.int().describe('As asked.'),
-    incomplete: maybe(z.literal(true)).describe(
-      'Some clusters of a fleet did not answer; a Warning names them.',
-    ),
+    incomplete,
   });
 
 /** Labels and annotations: data, never interpreted. */

@@ -4,6 +4,14 @@ import { clusterNotFound, invalidArgument } from '../../model/refusals.ts';
 /** Says what a name in a path or a body stands for. */
 export type NameKind = 'sandbox' | 'pool';
 
+/** A kind, or what tells it by the other parameters of a path. */
+export type NameKindOf = NameKind | ((params: Readonly<Record<string, string>>) => NameKind);
+
+export const nameKindOf = (
+  kind: NameKindOf = 'sandbox',
+  params: Readonly<Record<string, string>>,
+): NameKind => (typeof kind === 'function' ? kind(params) : kind);
+
 /**
  * The local part of a name that may carry a cluster's: `{clusterID}.{uuid}` of a sandbox,
  * `{clusterID}::{poolName}` of a pool. Refuses another cluster's with CLUSTER_NOT_FOUND, and a

@@ -10,7 +10,7 @@ import type { ConsoleSession } from '../../model/console-session.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
 import type { IdempotentRequest } from '../../operations/requests/idempotent-request.ts';
-import type { NameKind } from './local-names.ts';
+import type { NameKindOf } from './local-names.ts';
 
 /** Types of bodies that are passed on as they come. */
 export type ContentType = 'application/octet-stream' | 'application/x-tar';
@@ -30,7 +30,7 @@ export interface PathParams<P> {
   /** Makes the refusal of values that the schema does not take. */
   readonly otherwise: (given: Readonly<Record<string, string>>) => Refusal;
   /** Parameters that may name their cluster before them; the schema sees the local part. */
-  readonly names?: Readonly<Record<string, NameKind>>;
+  readonly names?: Readonly<Record<string, NameKindOf>>;
 }
 
 /**

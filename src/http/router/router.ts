@@ -12,7 +12,7 @@ import { mayBeHeld, passOf, type GatingDeps } from './approval-gating.ts';
 import { answerMarked, carryOut, type CarryOutDeps } from './marked-answer.ts';
 import type { WrittenAnswer } from './idempotency.ts';
 import { FREE } from './pass.ts';
-import { localName } from './local-names.ts';
+import { localName, nameKindOf } from './local-names.ts';
 import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
 import { giveStream, StreamedAnswer } from '../server/streamed-answer.ts';
@@ -26,8 +26,7 @@ import {
   wayByPool,
   type FleetDeps,
 } from '../fleet/fleet-router.ts';
-import { isMerged } from '../fleet/fleet-names.ts';
-import { mergedList } from '../fleet/merged-list.ts';
+import { mergeOf, wayByCluster } from '../fleet/over-clusters.ts';
 import { givePassed, PassedBody } from '../fleet/passed-answer.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
@@ -162,7 +161,8 @@ const answerRow = async (
           readStream: () => readWhole(context.req, context.res, deps.limits.arriving),
         })
       : { pass: FREE, request: arrived };
-  const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query));
+  const byQuery = wayByCluster(deps.terms, row, request);
+  const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query) ?? byQuery);
   if (fleet && away) {
     const passed = { way: away, caller, row, context, request, bytes };
     return giveAway(context, await pass.use(() => answerAway(fleet, passed)), request);
@@ -196,21 +196,19 @@ const answerRow = async (
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
 };
 
-/** A list of the manager's is one over all clusters. */
+/** Some of what a manager answers is from all clusters. */
 const carryOutInFleet = (
   row: ServedRoute,
   deps: RouterDeps,
   context: Context,
   request: AnyRequest,
-): Promise<Answer> | Answer =>
-  deps.terms.fleet && request.caller && isMerged(row, request)
-    ? mergedList(deps.terms.fleet, {
-        caller: request.caller,
-        context,
-        request,
-        own: (query) => carryOut(row, deps, { ...request, query }),
-      })
-    : carryOut(row, deps, request);
+): Promise<Answer> | Answer => {
+  const { fleet } = deps.terms;
+  const merge = fleet && mergeOf(row, request);
+  if (!fleet || !merge || !request.caller) return carryOut(row, deps, request);
+  const own = (query: object) => carryOut(row, deps, { ...request, query });
+  return merge(fleet, { caller: request.caller, context, request, own });
+};
 
 /** A kept answer is kept without a cluster, as what other replicas answer. */
 const shownText = (
@@ -262,7 +260,7 @@ const paramsOf = (
 ): unknown => {
   const local = { ...given };
   for (const name in params.names)
-    local[name] = localName(params.names[name] ?? 'sandbox', given[name] ?? '', {
+    local[name] = localName(nameKindOf(params.names[name], given), given[name] ?? '', {
       clusterId,
       field: name,
     });

@@ -42,7 +42,10 @@ export interface AuditRecord {
   readonly hash: string;
 }
 
+/** `cursor`: where the lines before it begin. */
+export type ListedAuditRecord = AuditRecord & { readonly cursor: string };
+
 export interface AuditList {
-  readonly items: readonly AuditRecord[];
+  readonly items: readonly ListedAuditRecord[];
   readonly nextCursor?: string;
 }

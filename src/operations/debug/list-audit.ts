@@ -1,6 +1,6 @@
 import { MOST_AUDIT_LINES_READ, type RecentAudit } from '../../contracts/audit.ts';
 import { featureDisabled } from '../../model/refusals.ts';
-import type { AuditRecord } from './audit-view.ts';
+import type { AuditRecord, ListedAuditRecord } from './audit-view.ts';
 import type { Operations } from '../operations.ts';
 
 /**
@@ -14,7 +14,7 @@ export const listAudit =
     const wanted = Object.entries(named).map(
       ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
     );
-    const items: AuditRecord[] = [];
+    const items: ListedAuditRecord[] = [];
     for (let from = cursor; ;) {
       const read = await recent.before(from, MOST_AUDIT_LINES_READ);
       for (const { cursor: at, line } of read) {
@@ -26,7 +26,7 @@ export const listAudit =
           (outcome !== undefined && outcomeOf(record) !== outcome)
         )
           continue;
-        items.push(record);
+        items.push({ ...record, cursor: at });
         if (items.length === limit) return { items, nextCursor: at };
       }
       if (read.length < MOST_AUDIT_LINES_READ) return { items };

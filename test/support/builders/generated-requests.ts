@@ -75,8 +75,10 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   createApiKey: ['expiresAt'], // neither past nor too far
   createApiKeyForTenant: ['expiresAt'],
   listActors: ['cursor'], // of an earlier page
-  getActor: ['replica'], // a live one
-  rebuildActor: ['replica'],
+  listAudit: ['cursor'],
+  getActor: ['replica', 'key'], // a live one; no image after `//`
+  rebuildActor: ['replica', 'key'],
+  followActor: ['key'],
   getQueues: ['replica'],
   getDriver: ['replica'],
   getReflectors: ['replica'],

@@ -5,6 +5,7 @@ import type { AuditQuery, AuditRecord } from '../../../client/wire.ts';
 import type { Action } from '../../action.ts';
 import { wholeNumber } from '../../arguments.ts';
 import { withInterrupts } from '../../borrowed-sandbox.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../../cluster-option.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../../connection.ts';
 import { type CliContext, print, say } from '../../context.ts';
 import { omitUndefined } from '../../omit-undefined.ts';
@@ -13,7 +14,7 @@ import { lasting } from '../../retrying.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { auditLine, auditTable } from '../../show/rows.ts';
 
-interface ListOptions extends ConnectionOptions, OutputOptions {
+interface ListOptions extends ConnectionOptions, OutputOptions, ClusterOption {
   readonly limit?: number;
   readonly follow?: boolean;
   readonly team?: string;
@@ -45,6 +46,7 @@ export const listLeaf = (action: Action): Command =>
   )
     .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
     .option('-f, --follow', 'go on with what is written from now on; with -o json a line each')
+    .option(...CLUSTER_OPTION)
     .option('--team <team>', 'of this team')
     .option('--user <user>', 'of this user')
     .option('--operation <operation>', 'of this operation, such as claimSandbox')
@@ -54,8 +56,8 @@ export const listLeaf = (action: Action): Command =>
     .action(
       action(1, async (context, _operands, options: ListOptions) => {
         const api = await connect(options, context);
-        const { limit, team, user, operation, outcome } = options;
-        const query: AuditQuery = omitUndefined({ team, user, operation, outcome });
+        const { limit, team, user, operation, outcome, cluster: clusterID } = options;
+        const query: AuditQuery = omitUndefined({ clusterID, team, user, operation, outcome });
         try {
           return await withInterrupts(async (signal) => {
             if (options.follow) await follow(api, context, { query, options, signal });

@@ -1,7 +1,7 @@
-import type { AuditRecord } from '../../../operations/debug/audit-view.ts';
+import type { AuditRecord, ListedAuditRecord } from '../../../operations/debug/audit-view.ts';
 import type { AuditRecordWire } from './schema.ts';
 
-export const presentAuditRecord = (record: AuditRecord): AuditRecordWire => ({
+export const presentAuditRecord = (record: ListedAuditRecord): AuditRecordWire => ({
   seq: record.seq,
   time: record.time,
   replica: record.replica,
@@ -31,6 +31,7 @@ export const presentAuditRecord = (record: AuditRecord): AuditRecordWire => ({
   ]),
   prev: record.prev,
   hash: record.hash,
+  cursor: record.cursor,
 });
 
 const given = <K extends keyof AuditRecord>(

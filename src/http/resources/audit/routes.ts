@@ -1,4 +1,6 @@
 import type { Operations } from '../../../operations/operations.ts';
+import { invalidArgument } from '../../../model/refusals.ts';
+import { positionsIn } from '../../fleet/cluster-positions.ts';
 import { presentAuditRecord } from './presenter.ts';
 import { ok, route, type Route } from '../../router/route.ts';
 import { AuditPage, AuditQuery } from './schema.ts';
@@ -13,7 +15,9 @@ export const auditRoutes = (operations: Operations): readonly Route[] => [
     query: AuditQuery,
     answers: { 200: AuditPage },
     refusals: ['FEATURE_DISABLED', 'UNAVAILABLE'],
-    handle: async ({ caller, query }) => {
+    handle: async ({ caller, query: { clusterID: _here, ...query } }) => {
+      if (query.cursor !== undefined && positionsIn(query.cursor))
+        throw invalidArgument('cursor', 'must be a `nextCursor` of this cluster');
       const { items, nextCursor } = await operations.listAudit(caller, query);
       return ok({
         items: items.map(presentAuditRecord),

@@ -1,19 +1,22 @@
 import { z } from 'zod';
-import { limit, maybe, text, timestamp } from '../common-schema.ts';
+import { MOST_POSITIONS_TEXT, positionsIn } from '../../fleet/cluster-positions.ts';
+import { clusterID, incomplete, limit, maybe, text, timestamp } from '../common-schema.ts';
 
 const label = maybe(text(63, 1));
 
 /** One number of 64 bits, or two, whichever assembly gave it. */
 const CURSOR = /^[0-9]{1,20}(-[0-9]{1,20})?$/;
+const isCursor = (given: string): boolean =>
+  CURSOR.test(given) && given.split('-').every((part) => BigInt(part) < 2n ** 64n);
+
+/** One of a single cluster, or of several. */
 const cursor = z
   .string()
-  .regex(CURSOR, 'must be a `nextCursor`')
-  .refine(
-    (given) => !CURSOR.test(given) || given.split('-').every((part) => BigInt(part) < 2n ** 64n),
-    'must be a `nextCursor`',
-  );
+  .refine((given) => isCursor(given) || positionsIn(given) !== undefined, 'must be a `nextCursor`')
+  .meta({ maxLength: MOST_POSITIONS_TEXT });
 
 export const AuditQuery = z.object({
+  clusterID,
   limit,
   cursor: maybe(cursor).describe('`nextCursor` of the answer before.'),
   namespace: label,
@@ -78,6 +81,10 @@ export const AuditRecord = z
     pid: z.int().optional().describe('The same.'),
     prev: z.string().describe('Hash of the line before it.'),
     hash: z.string().describe('Its own: SHA-256.'),
+    cursor: maybe(z.string()).describe(
+      'The lines before it follow with it as `cursor`, of its own cluster.',
+    ),
+    clusterID: maybe(z.string()).describe('Where a manager shows it: of whose cluster it is.'),
   })
   .meta({ id: 'AuditRecord' });
 
@@ -85,6 +92,7 @@ export const AuditPage = z
   .object({
     items: z.array(AuditRecord).describe('The newest first.'),
     nextCursor: z.string().optional().describe('There may be older ones: ask with it as `cursor`.'),
+    incomplete,
   })
   .meta({ id: 'AuditPage' });
 

@@ -12,6 +12,7 @@ import {
   FeatureGates,
   InstanceTypeList,
   SandboxStatistics,
+  StatisticsQuery,
   VolumeList,
 } from './schema.ts';
 
@@ -63,6 +64,7 @@ export const catalogueRoutes = (operations: Operations): readonly Route[] => [
     path: '/admin/statistics/sandboxes',
     access: 'admin',
     summary: "Count everybody's sandboxes",
+    query: StatisticsQuery,
     answers: { 200: SandboxStatistics },
     refusals: ['UNAVAILABLE'],
     handle: async () => ok(presentStatistics(await operations.sandboxStatistics())),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
-import { maybe, timestamp } from '../common-schema.ts';
+import { clusterID, incomplete, maybe, timestamp } from '../common-schema.ts';
 
 const quantities = z
   .record(z.string(), z.string())
@@ -68,6 +68,8 @@ const Cluster = z
   .meta({ id: 'Cluster' });
 export const ClusterList = listOf(Cluster).meta({ id: 'ClusterList' });
 
+export const StatisticsQuery = z.object({ clusterID });
+
 export const SandboxStatistics = z
   .object({
     statistics: z.object({
@@ -77,6 +79,7 @@ export const SandboxStatistics = z
         .describe('A status that nobody has is left out.'),
       byNamespace: z.record(z.string(), z.int()),
     }),
+    incomplete,
   })
   .meta({ id: 'SandboxStatistics' });
 

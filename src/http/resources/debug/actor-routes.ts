@@ -1,3 +1,4 @@
+import { invalidArgument } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import { EventStream } from '../../server/event-streams.ts';
 import { PlainText } from '../../server/plain-text.ts';
@@ -15,6 +16,7 @@ import {
   ActorReport,
   ActorsQuery,
   ActorTransition,
+  cursorIn,
   MachinePath,
   MachineQuery,
   MachineReport,
@@ -33,12 +35,14 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     query: ActorsQuery,
     answers: { 200: ActorPage },
     refusals: ['POOL_NOT_FOUND'],
-    handle: ({ caller, query: { cursor, ...query } }) =>
-      ok(
-        presentActors(
-          operations.listActors(caller, { ...query, ...(cursor ? { after: cursor } : {}) }),
-        ),
-      ),
+    handle: ({ caller, query: { cursor, clusterID: _here, ...query } }) => {
+      const after = cursor === undefined ? undefined : cursorIn(cursor);
+      if (cursor !== undefined && !after)
+        throw invalidArgument('cursor', 'must be the `next` of an earlier page of this cluster');
+      return ok(
+        presentActors(operations.listActors(caller, { ...query, ...(after ? { after } : {}) })),
+      );
+    },
   }),
   route({
     operationId: 'getActor',

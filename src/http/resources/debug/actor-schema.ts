@@ -8,7 +8,18 @@ import {
 } from '../../../model/inspection.ts';
 import type { ActorsCursor } from '../../../operations/debug/debug-operations.ts';
 import type { PathParams } from '../../router/route.ts';
-import { limit, MAX_REFERENCE, maybe, name, text, timestamp } from '../common-schema.ts';
+import { actorNameKind } from '../../fleet/fleet-names.ts';
+import { placeIn } from '../../fleet/cluster-positions.ts';
+import {
+  clusterID,
+  incomplete,
+  limit,
+  MAX_REFERENCE,
+  maybe,
+  name,
+  text,
+  timestamp,
+} from '../common-schema.ts';
 
 const KINDS =
   '`sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an ' +
@@ -18,14 +29,17 @@ const NO_SECRETS =
 
 const kind = z.enum(ACTOR_KINDS);
 
-/** Opaque to clients: where a page ended. */
+/** Opaque to clients: where a page ended, of a single cluster, or of several. */
 const cursor = z
   .string()
-  .refine((value) => cursorIn(value) !== undefined, 'must be the `next` of an earlier page')
-  .meta({ maxLength: 2_048 })
-  .transform((value) => cursorIn(value));
+  .refine(
+    (value) => cursorIn(value) !== undefined || placeIn(value) !== undefined,
+    'must be the `next` of an earlier page',
+  )
+  .meta({ maxLength: 2_112 });
 
 export const ActorsQuery = z.object({
+  clusterID,
   kind: maybe(kind).describe(`Of this kind alone: ${KINDS}`),
   state: maybe(text(MAX_REFERENCE, 1)).describe(
     'In this state, or inside it, such as `stopping` or `idle.available`. `broken`: it ' +
@@ -47,6 +61,7 @@ export const ActorPath: PathParams<{ kind: ActorKind; key: string }> = {
     ),
   }),
   otherwise: actorNotFound,
+  names: { key: ({ kind: of }) => actorNameKind(of) },
 };
 
 export const MachinePath: PathParams<{ kind: ActorKind }> = {
@@ -54,7 +69,11 @@ export const MachinePath: PathParams<{ kind: ActorKind }> = {
   otherwise: actorKindNotFound,
 };
 
+/** Names the cluster of replicas: what each says of itself is not merged. */
+const ofCluster = clusterID.describe("Of this cluster of a fleet; left out, of the manager's own.");
+
 export const MachineQuery = z.object({
+  clusterID: ofCluster,
   format: maybe(z.enum(['json', 'mermaid', 'svg'])).describe(
     'Left out: what `Accept` asks for, else JSON.',
   ),
@@ -66,7 +85,9 @@ const A_REPLICA = 'A name that `GET /debug/shards` shows.';
 export const ActorQuery = z.object({
   replica: replica.describe(`Whose view: ${A_REPLICA} Left out: whoever leads the actor.`),
 });
+export const ShardsQuery = z.object({ clusterID: ofCluster });
 export const ReplicaQuery = z.object({
+  clusterID: ofCluster,
   replica: replica.describe(`Of which replica: ${A_REPLICA} Left out: the one that answers.`),
 });
 
@@ -95,6 +116,7 @@ export const ActorPage = z
           'shorter than its limit, or empty, and not be the last.',
       ),
     replica: z.string().describe('Who answers: what it hosts is shown.'),
+    incomplete,
   })
   .meta({ id: 'ActorPage' });
 
@@ -208,8 +230,8 @@ export const cursorText = ({ kind: of, group, state, entry }: ActorsCursor): str
     'base64url',
   );
 
-/** Undefined for what is no cursor. */
-const cursorIn = (given: string): ActorsCursor | undefined => {
+/** Undefined for what is no cursor of a single cluster. */
+export const cursorIn = (given: string): ActorsCursor | undefined => {
   if (given.length > 2_048) return undefined;
   try {
     const parsed = CURSOR.safeParse(JSON.parse(Buffer.from(given, 'base64url').toString('utf8')));

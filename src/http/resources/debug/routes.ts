@@ -1,7 +1,7 @@
 import type { Operations } from '../../../operations/operations.ts';
 import { presentDriver, presentQueues, presentReflectors } from './presenter.ts';
 import { ok, route, type Route } from '../../router/route.ts';
-import { ReplicaQuery } from './actor-schema.ts';
+import { ReplicaQuery, ShardsQuery } from './actor-schema.ts';
 import { DriverReport, QueuesReport, ReflectorsReport, ShardReport } from './schema.ts';
 
 export const debugRoutes = (operations: Operations): readonly Route[] => [
@@ -11,6 +11,7 @@ export const debugRoutes = (operations: Operations): readonly Route[] => [
     path: '/debug/shards',
     access: 'admin',
     summary: 'Which replica leads which shard',
+    query: ShardsQuery,
     answers: { 200: ShardReport },
     refusals: [],
     handle: () => ok(operations.shards()),

@@ -1,0 +1,169 @@
+import type { Caller } from '../../model/tenant.ts';
+import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import type { Answer, AnyRequest } from '../router/route.ts';
+import type { Context } from '../server/context.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import { readObject } from './passed-answer.ts';
+
+const MOST_PART_BYTES = 32 << 20;
+/** For a cluster to send its part. */
+const PART_MS = 10_000;
+
+/** A request to a manager that is answered from several clusters. */
+export interface MergedTerms {
+  readonly caller: Caller;
+  readonly context: Context;
+  readonly request: AnyRequest;
+  /** Answers for the manager's own cluster. */
+  readonly own: (query: object) => Promise<Answer> | Answer;
+}
+
+/** Parameters that are asked for in place of the client's; undefined: not at all. */
+type Asked = Readonly<Record<string, string | number | undefined>>;
+
+/** Asks one cluster what the client asks, with some parameters changed. */
+export interface ClusterReader {
+  readonly clusterId: string;
+  /** Rejects where the cluster does not answer with 200 and an object. */
+  readonly ask: (changed: Asked) => Promise<object>;
+}
+
+export interface Gathered<T> {
+  /** The manager's own first, the others by id. */
+  readonly parts: readonly { readonly clusterId: string; readonly part: T }[];
+  /** Field of an answer that lacks a cluster; a Warning names it. */
+  readonly incomplete: { readonly incomplete?: true };
+}
+
+/** The manager's own has no way. */
+export interface AskedCluster {
+  readonly clusterId: string;
+  readonly way?: WayToCluster;
+}
+
+export interface AskedClusters {
+  readonly asked: readonly AskedCluster[];
+  /** Those that are not connected. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * Finds the clusters that a request is about: the one that `clusterID` of its query names, or all.
+ * Refuses as FleetOperations.wayTo does where it names one.
+ */
+export const askedClusters = (
+  { fleet }: Pick<FleetDeps, 'fleet'>,
+  { query }: Pick<AnyRequest, 'query'>,
+): AskedClusters => {
+  const clusterId = namedByQuery(query);
+  const own = { clusterId: fleet.clusterId };
+  if (clusterId !== undefined)
+    return {
+      asked: [clusterId === own.clusterId ? own : { clusterId, way: fleet.wayTo(clusterId) }],
+      missing: [],
+    };
+  const others = fleet.listOthers();
+  return {
+    asked: [
+      own,
+      ...others
+        .filter(({ status }) => status === 'Connected')
+        .map((each) => ({ clusterId: each.clusterId, way: fleet.wayTo(each.clusterId) })),
+    ],
+    missing: others.filter(({ status }) => status !== 'Connected').map((each) => each.clusterId),
+  };
+};
+
+/** The cluster that a query names. */
+export const namedByQuery = (query: unknown): string | undefined =>
+  (query as { readonly clusterID?: string } | undefined)?.clusterID;
+
+/**
+ * Has each cluster that a request is about read, all at once. One that does not answer in time is
+ * left out, and said to be; its failure is that of the request where that is about it alone.
+ */
+export const gather = async <T>(
+  deps: FleetDeps,
+  terms: MergedTerms,
+  read: (reader: ClusterReader) => Promise<T>,
+): Promise<Gathered<T>> => {
+  const { context, request } = terms;
+  const signal = request.signal();
+  const { asked, missing } = askedClusters(deps, request);
+  const silent = [...missing];
+  const ofOne = namedByQuery(request.query) !== undefined;
+  const parts = await Promise.all(
+    asked.map(async (cluster) => {
+      const { clusterId, way } = cluster;
+      try {
+        return [{ clusterId, part: await read(readerOf(deps, { ...terms, signal }, cluster)) }];
+      } catch (error) {
+        if (!way || signal.aborted || ofOne) throw error;
+        silent.push(clusterId);
+        return [];
+      }
+    }),
+  );
+  return { parts: parts.flat(), incomplete: sayMissing(context, silent) };
+};
+
+/** Says in an answer which clusters it lacks. */
+export const sayMissing = (
+  context: Context,
+  missing: readonly string[],
+): Gathered<never>['incomplete'] => {
+  if (missing.length === 0) return {};
+  context.append('Warning', `199 - "no answer from the clusters ${missing.toSorted().join(', ')}"`);
+  return { incomplete: true };
+};
+
+export const readerOf = (
+  deps: FleetDeps,
+  terms: MergedTerms & { readonly signal: AbortSignal },
+  { clusterId, way }: AskedCluster,
+): ClusterReader => ({
+  clusterId,
+  ask: way ? askAway(deps, { ...terms, way }) : askOwn(terms),
+});
+
+const askOwn =
+  ({ request, own }: MergedTerms): ClusterReader['ask'] =>
+  async (changed) =>
+    (await own({ ...(request.query as object), ...changed })).body;
+
+const askAway =
+  (
+    { passing }: FleetDeps,
+    {
+      caller,
+      context,
+      way,
+      signal,
+    }: MergedTerms & { readonly way: WayToCluster; readonly signal: AbortSignal },
+  ): ClusterReader['ask'] =>
+  async (changed) => {
+    const answer = await passing.pass({
+      way,
+      caller,
+      request: context.req,
+      requestId: context.state.requestId,
+      signal,
+      withinMs: PART_MS,
+      target: targetOf(context, changed),
+    });
+    if (answer.statusCode !== 200) {
+      answer.destroy();
+      throw new Error(`the cluster answered ${String(answer.statusCode)}`);
+    }
+    return await readObject(answer, MOST_PART_BYTES);
+  };
+
+const targetOf = ({ querystring, path }: Context, changed: Asked): string => {
+  const query = new URLSearchParams(querystring);
+  query.delete('clusterID');
+  for (const [name, value] of Object.entries(changed))
+    if (value === undefined) query.delete(name);
+    else query.set(name, String(value));
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+};

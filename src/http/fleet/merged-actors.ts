@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { Answer, AnyRequest } from '../router/route.ts';
+import { MOST_PLACE_CURSOR, placeIn, placeText, type Place } from './cluster-positions.ts';
+import { actorInFleet } from './fleet-names.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import { askedClusters, readerOf, sayMissing, type MergedTerms } from './gathered.ts';
+import { namedCluster } from './named-cluster.ts';
+
+/** Clusters that one page is read from, each after the other. */
+const MOST_OF_PAGE = 8;
+
+const Page = z.object({
+  items: z.array(z.looseObject({ kind: z.string(), key: z.string(), name: z.string() })).max(1_000),
+  next: z.string().max(MOST_PLACE_CURSOR).optional(),
+  replica: z.string(),
+});
+
+/**
+ * A page of the actors of all clusters, one cluster after the other: the manager's own, and the
+ * others by id. A pool that names no cluster is the manager's own.
+ */
+export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
+  const { request, context } = terms;
+  const signal = request.signal();
+  const { limit, cursor } = request.query as { readonly limit: number; readonly cursor?: string };
+  const start = cursor === undefined ? undefined : placeIn(cursor);
+  const { asked, missing } = askedClusters(deps, { query: ofPool(deps, request) });
+  const left = asked.slice(placeOf(asked, start));
+  const silent = [...missing];
+  const items: object[] = [];
+  let replica = '';
+  let next: Place | undefined;
+  for (let read = 0; !next && left.length > 0; read += 1) {
+    const [cluster] = left.splice(0, 1) as [(typeof left)[number]];
+    const { clusterId } = cluster;
+    const from = start?.clusterId === clusterId ? start.cursor : '';
+    if (items.length >= limit || read >= MOST_OF_PAGE) {
+      next = { clusterId, cursor: from };
+      break;
+    }
+    try {
+      const page = Page.parse(
+        await readerOf(deps, { ...terms, signal }, cluster).ask({
+          cursor: from === '' ? undefined : from,
+          limit: limit - items.length,
+          ...localPool(request),
+        }),
+      );
+      items.push(...page.items.map((item) => actorInFleet(clusterId, item)));
+      replica ||= page.replica;
+      if (page.next !== undefined) next = { clusterId, cursor: page.next };
+    } catch (error) {
+      if (!cluster.way || signal.aborted || asked.length === 1) throw error;
+      silent.push(clusterId);
+    }
+  }
+  return {
+    status: 200,
+    body: {
+      items,
+      ...(next ? { next: placeText(next) } : {}),
+      replica,
+      ...sayMissing(context, silent),
+    },
+  };
+};
+
+/** The query, about the cluster of the pool that it names. */
+const ofPool = ({ fleet }: FleetDeps, { query }: AnyRequest): unknown => {
+  const { pool } = query as { readonly pool?: string };
+  return pool === undefined
+    ? query
+    : { clusterID: fleet.clusterId, ...(query as object), ...clusterIn(pool) };
+};
+
+const clusterIn = (pool: string): object => {
+  const cluster = namedCluster('pool', pool);
+  return cluster === undefined ? {} : { clusterID: cluster };
+};
+
+const localPool = ({ query }: AnyRequest): { readonly pool?: string } => {
+  const { pool } = query as { readonly pool?: string };
+  const cluster = pool === undefined ? undefined : namedCluster('pool', pool);
+  return pool === undefined || cluster === undefined
+    ? {}
+    : { pool: pool.slice(cluster.length + '::'.length) };
+};
+
+/** The manager's own comes first, the others by id; one that is not there is passed over. */
+const placeOf = (
+  asked: readonly { readonly clusterId: string; readonly way?: unknown }[],
+  start: Place | undefined,
+): number => {
+  if (!start) return 0;
+  const at = asked.findIndex(
+    ({ clusterId, way }) =>
+      clusterId === start.clusterId || (way !== undefined && clusterId > start.clusterId),
+  );
+  return at < 0 ? asked.length : at;
+};

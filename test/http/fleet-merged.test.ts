@@ -1,0 +1,263 @@
+import { expect } from 'chai';
+import { chainLine, CHAIN_START } from '../../src/audit/audit-chain.ts';
+import type { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+describe('what a manager shows of all clusters', () => {
+  let servers: FleetOfServers;
+
+  beforeEach(async () => {
+    servers = await aFleetOfServers();
+  });
+  afterEach(() => servers.stop());
+
+  const everyOne = (): Readonly<Record<string, FakeOperations>> => ({
+    hub: servers.manager.operations,
+    ...Object.fromEntries(
+      Object.entries(servers.workers).map(([id, { operations }]) => [id, operations]),
+    ),
+  });
+  const cut = async (clusterId: string): Promise<void> => {
+    servers.cut(clusterId);
+    await eventually(() => !servers.fleet.links.find(clusterId), 'the link is cut', 30_000);
+  };
+  const ask = async <T>(path: string) => {
+    const { status, headers, text } = await servers.manager.admin.get(path);
+    return { status, warning: headers['warning'], json: JSON.parse(text) as T };
+  };
+
+  describe('statistics', () => {
+    interface Statistics {
+      readonly statistics: {
+        readonly total: number;
+        readonly byStatus: Readonly<Record<string, number>>;
+        readonly byNamespace: Readonly<Record<string, number>>;
+      };
+      readonly incomplete?: true;
+    }
+    const counted = async (path = '') => ask<Statistics>(`/admin/statistics/sandboxes${path}`);
+
+    beforeEach(async () => {
+      const all = { hub: servers.manager, ...servers.workers };
+      for (const [at, server] of Object.values(all).entries()) {
+        const pool = { name: 'shells', templateName: 'default', replicas: 9 };
+        await server.tenant.post('/sandboxpools', pool);
+        for (let claims = 0; claims <= at; claims += 1)
+          await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      }
+    });
+
+    it('are the sum over all, or those of the one that is named', async () => {
+      const { json } = await counted();
+      expect(json).to.deep.equal({
+        statistics: { total: 6, byStatus: { Running: 6 }, byNamespace: { 'team-blue': 6 } },
+      });
+      for (const [clusterId, total] of Object.entries({ hub: 1, w1: 2, w2: 3 }))
+        expect((await counted(`?clusterID=${clusterId}`)).json.statistics.total).to.equal(total);
+    });
+
+    it('say which cluster they lack, and nothing of one that is asked for and away', async () => {
+      await cut('w2');
+      const { json, warning } = await counted();
+      expect([json.statistics.total, json.incomplete]).to.deep.equal([3, true]);
+      expect(warning).to.include('clusters w2');
+      const named = await servers.manager.admin.get('/admin/statistics/sandboxes?clusterID=w2');
+      expect([named.status, named.json.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
+    });
+
+    it('lack what is no count', async () => {
+      Object.assign(servers.workers['w1']!.operations, {
+        sandboxStatistics: async () => ({ total: -5, byStatus: new Map(), byNamespace: new Map() }),
+      });
+      const { json, warning } = await counted();
+      expect([json.statistics.total, json.incomplete]).to.deep.equal([4, true]);
+      expect(warning).to.include('clusters w1');
+    });
+  });
+
+  it('knows no other cluster by clusterID, nor does a daemon that manages none', async () => {
+    const { manager, workers } = servers;
+    for (const path of ['/admin/statistics/sandboxes', '/admin/audit', '/debug/queues'])
+      for (const [server, clusterId] of [
+        [manager, 'w9'],
+        [workers['w1']!, 'w2'],
+      ] as const) {
+        const { status, json } = await server.admin.get(`${path}?clusterID=${clusterId}`);
+        expect([status, json.errorCode], path).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
+      }
+    const { json } = await manager.admin.get('/debug/queues?clusterID=W_9');
+    expect(json.detail).to.deep.equal({ field: 'clusterID' });
+  });
+
+  describe('the audit', () => {
+    interface Page {
+      readonly items: readonly { readonly requestId: string; readonly clusterID: string }[];
+      readonly nextCursor?: string;
+      readonly incomplete?: true;
+    }
+    const WROTE = { hub: [1, 5, 9], w1: [2, 3, 10, 4], w2: [6, 7, 8] };
+
+    beforeEach(() => {
+      for (const [clusterId, operations] of Object.entries(everyOne())) {
+        let end = CHAIN_START;
+        for (const minute of WROTE[clusterId as keyof typeof WROTE]) {
+          const time = new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+          const requestId = `${clusterId}-${minute}`;
+          const next = chainLine(end, {
+            time,
+            replica: 'r',
+            kind: 'write',
+            requestId,
+            status: 201,
+          });
+          end = next.end;
+          operations.audit.add([next.line]);
+        }
+      }
+    });
+
+    const pages = async (query: string): Promise<readonly Page[]> => {
+      const read: Page[] = [];
+      for (let next: string | undefined = ''; next !== undefined;) {
+        const { status, json }: { status: number; json: Page } = await ask<Page>(
+          `/admin/audit?${query}${next === '' ? '' : `&cursor=${next}`}`,
+        );
+        expect(status, JSON.stringify(json)).to.equal(200);
+        read.push(json);
+        next = json.nextCursor;
+      }
+      return read;
+    };
+    const ids = (read: readonly Page[]): readonly string[] =>
+      read.flatMap(({ items }) => items.map(({ requestId }) => requestId));
+    const ALL = [
+      'hub-9',
+      'w2-8',
+      'w2-7',
+      'w2-6',
+      'hub-5',
+      'w1-4',
+      'w1-10',
+      'w1-3',
+      'w1-2',
+      'hub-1',
+    ];
+
+    it('is one list, each line once, in pages of any size, a cluster’s own in its order', async () => {
+      for (const limit of [1, 2, 3, 7, 20])
+        expect(ids(await pages(`limit=${limit}`)), String(limit)).to.deep.equal(ALL);
+      const [first] = await pages('limit=20');
+      expect(first?.items.slice(0, 2).map(({ clusterID }) => clusterID)).to.deep.equal([
+        'hub',
+        'w2',
+      ]);
+      expect(ids(await pages('limit=2&clusterID=w1'))).to.deep.equal([
+        'w1-4',
+        'w1-10',
+        'w1-3',
+        'w1-2',
+      ]);
+    });
+
+    it('goes on where it was with a cluster that was away', async () => {
+      const first = await ask<Page>('/admin/audit?limit=3');
+      await cut('w1');
+      const second = await ask<Page>(`/admin/audit?limit=20&cursor=${first.json.nextCursor ?? ''}`);
+      expect(ids([first.json, second.json])).to.deep.equal(
+        ALL.filter((id) => !id.startsWith('w1')),
+      );
+      expect([second.json.incomplete, second.warning]).to.deep.equal([
+        true,
+        '199 - "no answer from the clusters w1"',
+      ]);
+    });
+
+    it('takes no cursor that is none', async () => {
+      const far = `f${Buffer.from('w1=x').toString('base64url')}`;
+      for (const cursor of ['f!', far, 'x', 'f'.repeat(9_000), '17']) {
+        const { status, json } = await servers.manager.admin.get(`/admin/audit?cursor=${cursor}`);
+        expect([status, json.detail], cursor).to.deep.equal([400, { field: 'cursor' }]);
+      }
+      const { json } = await ask<Page>('/admin/audit?limit=1');
+      const alone = await servers.workers['w1']!.admin.get(
+        `/admin/audit?cursor=${json.nextCursor ?? ''}`,
+      );
+      expect([alone.status, alone.json.detail]).to.deep.equal([400, { field: 'cursor' }]);
+    });
+  });
+
+  describe('actors', () => {
+    interface Actors {
+      readonly items: readonly { readonly key: string; readonly name: string }[];
+      readonly next?: string;
+      readonly incomplete?: true;
+    }
+
+    it('are listed cluster by cluster, by names that lead to them', async () => {
+      for (const operations of Object.values(everyOne())) {
+        const { listActors } = operations;
+        Object.assign(operations, {
+          listActors: (...call: Parameters<typeof listActors>) => ({
+            ...listActors(...call),
+            ...(call[1].after ? { next: undefined } : {}),
+          }),
+        });
+      }
+      const keys: string[] = [];
+      for (let next: string | undefined = ''; next !== undefined;) {
+        const { json }: { json: Actors } = await ask<Actors>(
+          `/debug/actors?limit=1${next === '' ? '' : `&cursor=${next}`}`,
+        );
+        keys.push(...json.items.map(({ key }) => key));
+        next = json.next;
+      }
+      expect(keys).to.deep.equal(['hub.k', 'hub.k', 'w1.k', 'w1.k', 'w2.k', 'w2.k']);
+      await cut('w1');
+      const { json, warning } = await ask<Actors>('/debug/actors?cursor=w1.');
+      expect([json.items.map(({ key }) => key), json.incomplete]).to.deep.equal([['w2.k'], true]);
+      expect(warning).to.include('clusters w1');
+    });
+
+    it('are those of one cluster, or of one pool', async () => {
+      const askedOf = async (query: string) => {
+        await ask(`/debug/actors?limit=1&${query}`);
+        return Object.entries(everyOne()).flatMap(([clusterId, { asked }]) =>
+          asked.splice(0).map((request) => [clusterId, 'pool' in request ? request.pool : '']),
+        );
+      };
+      expect(await askedOf('clusterID=w2')).to.deep.equal([['w2', '']]);
+      expect(await askedOf('pool=w1::shells')).to.deep.equal([['w1', 'shells']]);
+      expect(await askedOf('pool=shells')).to.deep.equal([['hub', 'shells']]);
+      expect(await askedOf('pool=hub::shells')).to.deep.equal([['hub', 'shells']]);
+    });
+
+    it('are shown, followed and made anew where they are', async () => {
+      for (const [key, clusterId] of [
+        ['w1.k', 'w1'],
+        ['hub.k', 'hub'],
+        ['k', 'hub'],
+      ] as const) {
+        const path = `/debug/actors/sandbox/${key}`;
+        for (const shown of [await ask<object>(path), await ask<object>(`${path}?replica=two`)])
+          expect(shown.json).to.include({ key: `${clusterId}.k`, name: `${clusterId}.sb-k` });
+        const reader = await EventReader.open(servers.manager.port, `${path}/inspect`, {
+          'SERVICE-API-KEY': servers.manager.admin.key ?? '',
+        });
+        await reader.read().until((all) => all.at(-1)?.event === 'end', 'it is no more');
+        reader.close();
+        expect(everyOne()[clusterId]?.asked.splice(0)).to.have.length(3);
+      }
+      const { json } = await servers.manager.admin.get('/debug/actors/pool/w2::blue%2Fshells');
+      expect(json.errorCode).to.equal('NOT_FOUND');
+      expect(everyOne()['w2']?.asked).to.deep.equal([{ kind: 'pool', text: 'blue/shells' }]);
+    });
+
+    it('are of replicas that each cluster knows', async () => {
+      for (const path of ['queues', 'driver', 'reflectors', 'shards'])
+        expect((await ask(`/debug/${path}?clusterID=w1`)).status, path).to.equal(200);
+      expect((await ask('/debug/machines/pool?clusterID=w1')).status).to.equal(200);
+    });
+  });
+});
