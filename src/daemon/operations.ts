@@ -199,7 +199,7 @@ export const operationsOf = (
       mostOfTenant: config.limits.terminalsOfTenant,
     }),
     isReady: isReady(common),
-    ...endpointOperations(common),
+    ...endpointOperations({ ...common, claimEnv }),
     createPool: createPool({
       ...common,
       ...rendering,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { testClaimEnv } from '../support/builders/test-claim-env.ts';
 import { WaitingClaimLimit } from '../../src/operations/claims/waiting-claim-limit.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
@@ -57,7 +58,9 @@ describe('requests to endpoints', () => {
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await claim(alice, { poolName: 'default' })).id);
     const foreign = await claim(bob, { poolName: 'default' });
-    const { openEndpoint: open } = endpointOperations({ supervisor, driver, clock });
+    const { openEndpoint: open } = endpointOperations({
+      ...{ supervisor, driver, clock, claimEnv: testClaimEnv },
+    });
     const refusalOf = async (id: string): Promise<Error> =>
       await rejection((async () => open(alice, id, 'web'))());
     const opened: OpenEndpoint[] = [];

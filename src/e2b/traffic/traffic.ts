@@ -16,6 +16,7 @@ import { giveError } from '../../http/server/raw-answer.ts';
 import { requestIdFrom } from '../../http/server/request-head.ts';
 import { unhurried } from '../../http/server/unhurried.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
+import type { TextPairs } from '../../model/claim-terms.ts';
 import { Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
@@ -177,6 +178,7 @@ const throughPort = async (
   });
   keepTokens(request);
   try {
+    if (port === INTERPRETER_PORT) tellVariables(request, endpoint.env() ?? {});
     await exchanged({
       endpoint,
       target: { sandboxId, endpointName, prefix: '', path: request.url ?? '/' },
@@ -189,12 +191,20 @@ const throughPort = async (
   }
 };
 
+/** Where the server of src/e2b/interpreter listens. */
+const INTERPRETER_PORT = 49_999;
+/** Says the variables of the claim, which was not made yet when that server started. */
+const VARIABLES = 'Sandpool-Claim-Env';
+/** Bounds one header of them; that server takes 64 KiB. */
+const MOST_OF_LINE = 32 << 10;
+
 const OURS: ReadonlySet<string> = new Set([
   'x-access-token',
   'e2b-traffic-access-token',
   'x-api-key',
   'e2b-sandbox-id',
   'e2b-sandbox-port',
+  VARIABLES.toLowerCase(),
 ]);
 
 /** Keeps from what runs in the sandbox by which token it was reached. */
@@ -203,6 +213,13 @@ const keepTokens = (request: IncomingMessage): void => {
   request.rawHeaders = rawHeaders.filter(
     (_, at) => !OURS.has((rawHeaders[at - (at % 2)] ?? '').toLowerCase().replaceAll('_', '-')),
   );
+};
+
+const tellVariables = (request: IncomingMessage, env: TextPairs): void => {
+  if (Object.keys(env).length === 0) return;
+  const text = Buffer.from(JSON.stringify(env)).toString('base64');
+  for (let at = 0; at < text.length; at += MOST_OF_LINE)
+    request.rawHeaders.push(VARIABLES, text.slice(at, at + MOST_OF_LINE));
 };
 
 interface Seen {

@@ -5,6 +5,7 @@ import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { endpointNotFound } from '../../model/refusals.ts';
 import { tooManyConnections } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { ClaimEnv } from '../claims/claim-env.ts';
 import { running } from './exec-in-sandbox.ts';
 import type { OpenEndpoint } from './sandbox-operations.ts';
 import type { Operations } from '../operations.ts';
@@ -24,6 +25,7 @@ export interface OpenEndpointDeps {
   readonly supervisor: Supervisor;
   readonly driver: SandboxDriver;
   readonly clock: Clock;
+  readonly claimEnv: Pick<ClaimEnv, 'over'>;
 }
 
 /**
@@ -35,6 +37,7 @@ export const endpointOperations = ({
   supervisor,
   driver,
   clock,
+  claimEnv,
 }: OpenEndpointDeps): Pick<Operations, 'openEndpoint' | 'openPort'> => {
   const ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
   const ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
@@ -66,6 +69,7 @@ export const endpointOperations = ({
       sandboxId,
       port,
       scheme,
+      env: () => claimEnv.over(context.record),
       dial: (signal) => driver.dial(sandboxId, port, signal),
       touch,
       close,

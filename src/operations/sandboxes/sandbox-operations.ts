@@ -226,6 +226,8 @@ export interface OpenEndpoint {
   readonly sandboxId: string;
   readonly port: number;
   readonly scheme: 'http' | 'https';
+  /** Returns the variables of the claim, where it has some. Throws a Refusal. */
+  readonly env: () => TextPairs | undefined;
   /** A connection of its own to the port, as SandboxDriver.dial gives it. */
   readonly dial: (signal: AbortSignal) => Promise<PortConnection>;
   /** Marks activity; cheap enough to be called with each chunk. */

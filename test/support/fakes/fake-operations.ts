@@ -581,6 +581,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     return {
       sandboxId,
       ...endpoint,
+      env: () => undefined,
       touch: () => {
         this.touched += 1;
       },

@@ -1,0 +1,91 @@
+/**
+ * Packs the server of src/e2b/interpreter into the template `code-interpreter-v1` of
+ * config/templates. With `--check` it writes nothing and ends with 1 where that is stale.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { deflateSync, inflateSync } from 'node:zlib';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SOURCES = `${ROOT}src/e2b/interpreter/`;
+const TEMPLATE = `${ROOT}config/templates/code-interpreter-v1.json`;
+
+/** In the order in which they need each other. */
+const MODULES = [
+  'events',
+  'charts',
+  'formats',
+  'engines',
+  'runner',
+  'executions',
+  'processes',
+  'contexts',
+  'server',
+];
+/** Nothing that lies in the sandbox's home is taken for a module of Python's own. */
+const LOADER =
+  'import sys; sys.path[:1] = []; import base64, zlib; ' +
+  'exec(zlib.decompress(base64.b64decode("".join(sys.argv[1:]))))';
+/** An argument of a template's command may have 8,192 characters. */
+const PIECE = 8_000;
+
+/** The program, as Python reads it. */
+const program = (): string => {
+  const sources = Object.fromEntries(
+    MODULES.map((name) => [name, readFileSync(`${SOURCES}${name}.py`, 'utf8')]),
+  );
+  const begun = readFileSync(`${SOURCES}boot.py`, 'utf8');
+  return `LOADER = ${JSON.stringify(LOADER)}\nSOURCES = ${JSON.stringify(sources)}\n${begun}`;
+};
+
+/** The command that runs it where there is a python3, whatever else there is. */
+const packed = (): readonly string[] => {
+  const text = deflateSync(program(), { level: 9 }).toString('base64');
+  const pieces = text.match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
+  return ['python3', '-c', LOADER, ...pieces];
+};
+
+const unpacked = ([, , loader, ...pieces]: readonly string[]): string | undefined =>
+  loader === LOADER
+    ? inflateSync(Buffer.from(pieces.join(''), 'base64')).toString('utf8')
+    : undefined;
+
+const templateOf = (command: readonly string[]) => ({
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'SandboxTemplate',
+  metadata: { name: 'code-interpreter-v1' },
+  spec: {
+    description:
+      'Runs code of E2B’s code interpreter, with this machine’s python3 of /usr. One cpu, 512 MiB, no network.',
+    containers: [
+      {
+        name: 'main',
+        image: 'host',
+        command,
+        readinessProbe: { tcpSocket: { port: 49_999 }, periodSeconds: 300 },
+        resources: { limits: { cpu: '1', memory: '512Mi' } },
+      },
+    ],
+    idleTimeout: '30m',
+    network: 'none',
+  },
+});
+
+interface Written {
+  readonly spec: { readonly containers: readonly [{ readonly command: readonly string[] }] };
+}
+
+/** Whether the template has the sources as they are; how they are compressed depends on the Node. */
+export const interpreterIsFresh = (): boolean => {
+  const template = JSON.parse(readFileSync(TEMPLATE, 'utf8')) as Written;
+  const [{ command }] = template.spec.containers;
+  return (
+    JSON.stringify(template) === JSON.stringify(templateOf(command)) &&
+    unpacked(command) === program()
+  );
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv.includes('--check')) process.exitCode = interpreterIsFresh() ? 0 : 1;
+  else writeFileSync(TEMPLATE, `${JSON.stringify(templateOf(packed()), null, 2)}\n`);
+}

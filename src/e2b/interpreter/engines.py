@@ -1,0 +1,117 @@
+"""Runs code as a notebook does: by IPython where the image has it, and without it by Python alone."""
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import linecache
+import sys
+
+from .formats import data_of, fields_of, fields_of_bundle, figure_fields
+
+# Cells whose lines tracebacks can show.
+MOST_CELLS = 256
+
+
+def engine_for(scope, events):
+    try:
+        return IPythonEngine(scope, events)
+    except Exception:
+        return PlainEngine(scope, events)
+
+
+class PlainEngine:
+    """Runs code in one scope; of its last line, where that is an expression, the value is the result."""
+
+    def __init__(self, scope, events):
+        self._scope, self._events = scope, events
+        self._loop = None
+        scope["display"] = self._display
+
+    def run(self, code, count):
+        name = f"<cell {count}>"
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        linecache.cache.pop(f"<cell {count - MOST_CELLS}>", None)
+        tree = compile(code, name, "exec", flags=ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        if tree.body:
+            self._carry_out(tree, name, "exec")
+        if last is None:
+            return
+        value = self._carry_out(ast.Expression(last.value), name, "eval")
+        if value is not None and not code.rstrip().endswith(";"):
+            self._scope["_"] = value
+            self._events.result(fields_of(value), True)
+
+    def _carry_out(self, tree, name, mode):
+        compiled = compile(tree, name, mode, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        value = eval(compiled, self._scope)
+        if not compiled.co_flags & inspect.CO_COROUTINE:
+            return value
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        return self._loop.run_until_complete(value)
+
+    def _display(self, *values, **_):
+        for value in values:
+            self._events.result(fields_of(value), False)
+
+
+class IPythonEngine:
+    """Runs code by IPython's shell: with its magics, its commands after `!`, and its formats."""
+
+    def __init__(self, scope, events):
+        from IPython.core.displayhook import DisplayHook
+        from IPython.core.displaypub import DisplayPublisher
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+
+        class Publisher(DisplayPublisher):
+            def publish(self, data, *_, **__):
+                events.result(fields_of_bundle(data), False)
+
+        class Hook(DisplayHook):
+            def __call__(self, value=None):
+                if value is None or self.quiet():
+                    return
+                bundle, _ = self.compute_format_data(value)
+                self.update_user_ns(value)
+                events.result({**fields_of_bundle(bundle), **data_of(value)}, True)
+
+        class Shell(InteractiveShell):
+            displayhook_class = Hook
+            display_pub_class = Publisher
+
+            def showtraceback(self, *_, **__):
+                """Shows nothing: what was raised is told with the end."""
+
+            showsyntaxerror = showindentationerror = showtraceback
+
+            def enable_gui(self, *_):
+                """Has no windows."""
+
+        config = Config()
+        config.HistoryManager.enabled = False
+        config.InteractiveShell.colors = "NoColor"
+        config.InteractiveShell.cache_size = 0
+        self._shell = Shell.instance(config=config, user_module=sys.modules["__main__"], user_ns=scope)
+
+    def run(self, code, _count):
+        self._shell.displayhook.exec_result = None
+        done = self._shell.run_cell(code, store_history=True)
+        error = done.error_before_exec or done.error_in_exec
+        if error is not None:
+            raise error
+
+
+def show_figures(events):
+    """Shows figures that matplotlib has open, and closes them."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return
+    for number in pyplot.get_fignums():
+        figure = pyplot.figure(number)
+        fields = figure_fields(figure)
+        pyplot.close(figure)
+        events.result({"text": repr(figure), **fields}, False)
