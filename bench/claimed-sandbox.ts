@@ -79,10 +79,15 @@ export class ClaimedSandbox {
 export const withSandbox = async <T>(
   bench: Bench,
   run: (sandbox: ClaimedSandbox) => Promise<T>,
+  flags: readonly string[] = [],
 ): Promise<T> => {
   const raw = new Child<RawOrder, RawAnswer>('raw-launcher');
   try {
-    const daemon = await Daemon.start(bench.load, ['--templates-dir', roomyTemplates(bench)]);
+    const daemon = await Daemon.start(bench.load, [
+      '--templates-dir',
+      roomyTemplates(bench),
+      ...flags,
+    ]);
     try {
       await daemon.service.createFullPool(POOL, 1);
       const id = await daemon.service.claim(POOL);

@@ -28,6 +28,9 @@ export const BENCH_FLAGS: readonly string[] = [
   '100000',
 ];
 
+/** Has a daemon serve the API of E2B's SDKs too. */
+export const COMPATIBLE_FLAGS: readonly string[] = ['--compatible-api-listen', '127.0.0.1:0'];
+
 interface StartTerms {
   readonly prepare?: (dataDir: string) => Promise<void>;
   readonly command?: string;
@@ -95,6 +98,13 @@ export class Daemon {
     const found = childrenOf(this.pid).find((pid) => commandOf(pid).includes('spawner'));
     if (found === undefined) throw new Error('there is no spawner');
     return found;
+  }
+
+  /** The address of the API of E2B's SDKs, for a daemon that serves it. */
+  get compatibleUrl(): URL {
+    const address = readPidFile(this.dataDir)?.compatibleAddress;
+    if (address === undefined) throw new Error("the daemon does not serve the API of E2B's SDKs");
+    return new URL(address);
   }
 
   /** Resolves once nothing is under way any more. */

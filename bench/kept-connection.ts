@@ -8,6 +8,8 @@ export interface Ask {
   /** JSON text. */
   readonly body?: string;
   readonly idempotencyKey?: string;
+  /** Names the key as the API of E2B's SDKs has it. */
+  readonly compatible?: boolean;
 }
 
 export interface RawAnswer {
@@ -97,12 +99,19 @@ export class KeptConnection {
   }
 }
 
-export const encodeAsk = ({ method, path, key, body, idempotencyKey }: Ask): Buffer =>
+export const encodeAsk = ({
+  method,
+  path,
+  key,
+  body,
+  idempotencyKey,
+  compatible = false,
+}: Ask): Buffer =>
   Buffer.from(
     [
       `${method} ${path} HTTP/1.1`,
       'Host: 127.0.0.1',
-      ...(key === undefined ? [] : [`SERVICE-API-KEY: ${key}`]),
+      ...(key === undefined ? [] : [`${compatible ? 'X-API-KEY' : 'SERVICE-API-KEY'}: ${key}`]),
       ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
       ...(body === undefined
         ? []

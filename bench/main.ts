@@ -5,6 +5,7 @@ import { burst } from './figures/burst.ts';
 import { claim } from './figures/claim.ts';
 import { conventions } from './figures/conventions.ts';
 import { cp } from './figures/cp.ts';
+import { e2b } from './figures/e2b.ts';
 import { echo } from './figures/echo.ts';
 import { endpoint } from './figures/endpoint.ts';
 import { envs } from './figures/envs.ts';
@@ -67,6 +68,7 @@ const FIGURES: readonly Figure[] = [
   inside,
   idle,
   ...processes,
+  ...e2b,
   files,
   cp,
   furnished,

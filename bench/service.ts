@@ -1,3 +1,4 @@
+import { instanceIdOf } from '../src/e2b/sandbox-id.ts';
 import { encodeAsk, KeptConnection, type Ask, type RawAnswer } from './kept-connection.ts';
 import { expectAll, type Load } from './load.ts';
 import type { LoadResult } from './load-protocol.ts';
@@ -112,6 +113,17 @@ export class Service {
     }));
   }
 
+  /** The same claims as E2B's SDKs make them; they are for another port. */
+  compatibleClaims(pool: string, count: number): readonly Ask[] {
+    return Array.from({ length: count }, () => ({
+      method: 'POST',
+      path: '/v2/sandboxes',
+      key: this.#key,
+      compatible: true,
+      body: JSON.stringify({ templateID: pool }),
+    }));
+  }
+
   /** The same requests with the tenant's key. */
   keyed(asks: readonly Ask[]): readonly Ask[] {
     return asks.map((ask) => ({ ...ask, key: this.#key }));
@@ -138,7 +150,7 @@ export class Service {
   /** Deletes what these claims got. */
   async giveBack(claimed: LoadResult): Promise<void> {
     expectAll(claimed, 201);
-    const ids = claimed.bodies.map((body) => (JSON.parse(body) as ClaimAnswer).sandbox.sandboxId);
+    const ids = claimed.bodies.map((body) => idIn(JSON.parse(body) as ClaimAnswer | CompatibleId));
     const asks = ids.map((id): Ask => ({
       method: 'DELETE',
       path: `/sandboxes/${id}`,
@@ -161,3 +173,10 @@ interface PoolAnswer {
 interface ClaimAnswer {
   readonly sandbox: { readonly sandboxId: string };
 }
+
+interface CompatibleId {
+  readonly sandboxID: string;
+}
+
+const idIn = (answer: ClaimAnswer | CompatibleId): string =>
+  'sandbox' in answer ? answer.sandbox.sandboxId : (instanceIdOf(answer.sandboxID) ?? '');

@@ -4,11 +4,10 @@ import { tenantKeyOf } from '../claimed-sandbox.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
-import { cpuMsOf, pause, residentMbOf } from '../process-facts.ts';
+import { pause } from '../process-facts.ts';
+import { memoryOf, SILENT_STREAMS, silentStreams } from '../silent-streams.ts';
 import { quantile } from '../statistics.ts';
 
-const [SANDBOXES, EACH] = [10, 50];
-const SILENT_MS = 15_000;
 const STALLED = 64;
 const CLAIMS = 150;
 const PER_SECOND = 50;
@@ -16,55 +15,12 @@ const ONSET_MS = 1_000;
 
 export const silent: Figure = {
   name: 'processes:silent',
-  about: `${SANDBOXES * EACH} streams that say nothing: their part of a core, and memory`,
-  run: async (bench) => {
-    const [cores, memory]: [number[], number[]] = [[], []];
-    for (let round = 0; round < bench.rounds; round += 1) {
-      const daemon = await Daemon.start(bench.load);
-      const sockets: Socket[] = [];
-      try {
-        await daemon.service.createFullPool('bench', SANDBOXES);
-        const ids: string[] = [];
-        for (let at = 0; at < SANDBOXES; at += 1) ids.push(await daemon.service.claim('bench'));
-        // Until the code is compiled.
-        for (const id of ids) (await opened(daemon, id, ['/bin/sleep', '0'])).destroy();
-        await daemon.calm();
-        const before = memoryOf(daemon);
-        for (let at = 0; at < EACH; at += 1)
-          sockets.push(
-            ...(await Promise.all(ids.map((id) => opened(daemon, id, ['/bin/sleep', 'infinity'])))),
-          );
-        await daemon.calm();
-        memory.push(((memoryOf(daemon) - before) * 1_024) / sockets.length);
-        const used = cpuMsOf(daemon.pid) + cpuMsOf(daemon.spawnerPid);
-        await pause(SILENT_MS);
-        const now = cpuMsOf(daemon.pid) + cpuMsOf(daemon.spawnerPid);
-        cores.push(((now - used) / SILENT_MS) * 100);
-      } finally {
-        for (const socket of sockets) socket.destroy();
-        await daemon.dispose();
-      }
-    }
-    const of = `${SANDBOXES * EACH} silent streams`;
-    return [
-      {
-        name: `${of}: part of a core`,
-        unit: '%',
-        better: 'less',
-        reach: 3,
-        beyond: 1,
-        ours: cores,
-      },
-      {
-        name: `${of}: memory of daemon and spawner, each`,
-        unit: 'KiB',
-        better: 'less',
-        reach: 64,
-        beyond: 32,
-        ours: memory,
-      },
-    ];
-  },
+  about: `${SILENT_STREAMS} streams that say nothing: their part of a core, and memory`,
+  run: async (bench) =>
+    await silentStreams(bench, {
+      what: 'silent streams',
+      open: (daemon, id) => opened(daemon, id, ['/bin/sleep', 'infinity']),
+    }),
 };
 
 export const stalled: Figure = {
@@ -131,9 +87,6 @@ export const stalled: Figure = {
     }
   },
 };
-
-const memoryOf = (daemon: Daemon): number =>
-  residentMbOf(daemon.pid) + residentMbOf(daemon.spawnerPid);
 
 /** A process that runs, and its stream. */
 const opened = async (daemon: Daemon, id: string, command: readonly string[]): Promise<Socket> => {
