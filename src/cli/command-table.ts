@@ -136,7 +136,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'clusters',
-    summary: 'Lists the clusters there are, and has others join',
+    summary: 'Lists the clusters there are, has others join, and removes them',
     load: async (actions) => (await import('./commands/clusters.ts')).clustersGroup(actions),
   },
   {

@@ -22,6 +22,7 @@ import { openTracing } from './tracing.ts';
 import { measuredDriver } from '../metrics/measured-driver.ts';
 import { renderDefinition } from '../model/pools/render-definition.ts';
 import { ApiKeyMirror } from '../operations/keys/api-keys.ts';
+import { PromotedTrust } from '../operations/keys/promoted-trust.ts';
 import { grantPools } from '../operations/pools/grant-pools.ts';
 import { instanceTypes } from '../operations/templates/instance-types.ts';
 import { loadTemplates } from '../operations/templates/load-templates.ts';
@@ -70,7 +71,13 @@ export const createDaemon = async (
   const { clock, driver, coordination, history, records } = parts;
   const audit = openAudit(config, { ...process, parts });
   const people = openConsole(config, { parts, log, audit, addressOf: () => life.address });
-  const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock, revocations: coordination });
+  const trust = new PromotedTrust({ clock, hasManagers: config.fleet.managers.length > 0 });
+  const apiKeys = new ApiKeyMirror({
+    apiKeys: records.apiKeys,
+    clock,
+    revocations: coordination,
+    trust,
+  });
   const quotaLimits = new QuotaLimits({
     quotas: records.quotas,
     clock,
@@ -134,7 +141,7 @@ export const createDaemon = async (
   });
   const life = { replica, started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });
-  const fleet = openFleet(config, { parts, log });
+  const fleet = openFleet(config, { parts, log, apiKeys, trust, audit });
   const operations = operationsOf(config, log, {
     parts,
     tls,

@@ -56,7 +56,7 @@ import { poolEvents } from '../operations/pools/pool-events.ts';
 import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
 import { sandboxTokens } from '../operations/keys/sandbox-tokens.ts';
 import { signedLinks } from '../operations/keys/signed-links.ts';
-import { promoteApiKey } from '../operations/keys/promote-api-key.ts';
+import { promoteApiKey, toldToWorkers } from '../operations/keys/promote-api-key.ts';
 import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.ts';
 import { sandboxEvents } from '../operations/sandboxes/sandbox-events.ts';
@@ -126,6 +126,7 @@ export const operationsOf = (
     maxLifetimeMs: config.keys.maxLifetime,
     creation: config.keys.creation,
   };
+  const { promotions } = fleet;
   const tokenKeys = fleet.callers?.besides(apiKeys) ?? apiKeys;
   const tokens = sandboxTokens(keys);
   const pendingRequests = new PendingRequests();
@@ -155,10 +156,10 @@ export const operationsOf = (
     createApiKeyForTenant: createApiKeyForTenant(keys),
     listApiKeys: listApiKeys(keys),
     listAllApiKeys: listAllApiKeys(keys),
-    deleteApiKey: deleteApiKey(keys),
-    deleteApiKeyByName: deleteApiKeyByName(keys),
-    deleteApiKeysOf: deleteApiKeysOf(keys),
-    promoteApiKey: promoteApiKey(keys),
+    deleteApiKey: toldToWorkers(promotions, deleteApiKey(keys)),
+    deleteApiKeyByName: toldToWorkers(promotions, deleteApiKeyByName(keys)),
+    deleteApiKeysOf: toldToWorkers(promotions, deleteApiKeysOf(keys)),
+    promoteApiKey: promoteApiKey({ apiKeys, promotions }),
     followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
     claimSandbox: claimSandbox({
       ...common,

@@ -7,7 +7,8 @@ import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { parseApiKey, type ApiKeyText } from '../model/api-key-text.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { type ApiKeyMirror, hashOf, secretMatches } from '../operations/keys/api-keys.ts';
+import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
+import { keptOf, secretMatches } from '../operations/keys/mint-api-key.ts';
 
 /** The secrets that every replica is given: they are read once, and never written. */
 export interface SharedSecrets {
@@ -75,13 +76,12 @@ export const ensureAdminKey = async ({
       await apiKeys.renew({ ...known, expiresAt }).catch(ignoreLostRace);
     return;
   }
+  const whose = { ...tenant, keyId, role: 'admin' as const };
   const record: Omit<ApiKeyRecord, 'revision'> = {
-    ...tenant,
-    keyId,
-    role: 'admin',
+    ...whose,
     shortName: `admin-${keyId.toLowerCase()}`,
     description: 'given to the daemon as admin.key',
-    hash: hashOf(secret, pepper).toString('hex'),
+    ...keptOf(adminKey, whose, pepper),
     issuedAt: now,
     expiresAt,
   };

@@ -4,7 +4,7 @@ import { RecordExists, type Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ClusterRecord } from '../model/fleet/cluster.ts';
 import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
-import { invalidArgument, Refusal, unavailable } from '../model/refusals.ts';
+import { clusterNotFound, invalidArgument, Refusal, unavailable } from '../model/refusals.ts';
 import { joinHashOf, newJoinToken } from './fleet-keys.ts';
 
 export const JOIN_TOKEN_MS = 3_600_000;
@@ -23,6 +23,7 @@ export interface ClusterRegistryDeps {
 export class ClusterRegistry {
   readonly #deps: ClusterRegistryDeps;
   readonly #byId = new Map<string, ClusterRecord>();
+  readonly #reports: ((clusterId: string) => void)[] = [];
 
   constructor(deps: ClusterRegistryDeps) {
     this.#deps = deps;
@@ -31,8 +32,13 @@ export class ClusterRegistry {
   async start(): Promise<void> {
     await this.#deps.clusters.watch(({ kind, record }) => {
       if (kind === 'put') this.#byId.set(record.clusterId, record);
-      else this.#byId.delete(record.clusterId);
+      else this.#gone(record.clusterId);
     });
+  }
+
+  /** Reports each cluster that anybody removes. */
+  onRemoved(report: (clusterId: string) => void): void {
+    this.#reports.push(report);
   }
 
   /** By id, in order. */
@@ -71,6 +77,21 @@ export class ClusterRegistry {
   }
 
   /**
+   * Forgets a cluster, its key and its join token. Durable when it resolves. Refuses with
+   * CLUSTER_NOT_FOUND where there is none.
+   */
+  async remove(clusterId: string): Promise<void> {
+    const known = this.#byId.get(clusterId);
+    if (!known) throw clusterNotFound();
+    try {
+      await this.#deps.clusters.remove(known);
+    } catch (error) {
+      if (!(error instanceof RecordConflict)) throw error;
+      throw unavailable('somebody else changes this cluster; try again');
+    }
+  }
+
+  /**
    * Says whether who has proved to have this key is the cluster: by the key itself, or by a token,
    * which is used up. Resolves with the reason where not.
    */
@@ -92,6 +113,11 @@ export class ClusterRegistry {
       throw error;
     }
     return undefined;
+  }
+
+  #gone(clusterId: string): void {
+    this.#byId.delete(clusterId);
+    for (const report of this.#reports) report(clusterId);
   }
 }
 

@@ -42,11 +42,11 @@ export const ask = async (
 };
 
 /** Rejects with an Error where it is too long, or no JSON. */
-export const readWords = async (stream: Readable): Promise<unknown> => {
+export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promise<unknown> => {
   let text = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
     text += chunk;
-    if (text.length > MOST_WORDS) throw new Error('the other end says too much');
+    if (text.length > mostWords) throw new Error('the other end says too much');
   }
   return JSON.parse(text) as unknown;
 };

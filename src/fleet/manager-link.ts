@@ -3,11 +3,13 @@ import { connect, type ClientHttp2Session } from 'node:http2';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute } from '../contracts/fleet/cluster-links.ts';
+import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { identitySigner } from './identity.ts';
+import { KeyTeller } from './key-teller.ts';
 import { ask, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import { channelOf } from './link-channel.ts';
 import {
@@ -23,12 +25,15 @@ export interface ManagerLinkTerms {
   readonly registry: ClusterRegistry;
   readonly key: FleetKey;
   readonly clock: Clock;
+  readonly keys: PromotedKeySource;
   readonly heard: (clusterId: string) => void;
   /** Called once, however it ends; without a cluster where it was not open yet. */
   readonly over: (clusterId: string | undefined, why: string) => void;
 }
 
-/** For a link to prove whose it is. */
+const REMOVED = 'the cluster was removed';
+const DISMISSED_MS = 2_000;
+/** For a link to prove whose it is, and to learn which keys are promoted. */
 const OPEN_MS = 10_000;
 
 /** One WebSocket of a worker, at the manager: first who it is, then the way to its server. */
@@ -37,6 +42,7 @@ export class ManagerLink {
   readonly #terms: ManagerLinkTerms;
   readonly #session: ClientHttp2Session;
   #heartbeat: Heartbeat | undefined;
+  #teller: KeyTeller | undefined;
   #clusterId: string | undefined;
   #over = false;
   route: ClusterRoute | undefined;
@@ -70,16 +76,16 @@ export class ManagerLink {
       if (worker.version !== LINK_VERSION)
         return await this.#refuse(`speaks version ${worker.version} of the link`);
       const isSigned = signatureCheck(worker.clusterKey);
+      const transcript = transcriptOf('manager', manager, worker);
       const { signature, joinToken } = WorkerProof.parse(
-        await ask(this.#session, '/prove', {
-          signature: key.sign(transcriptOf('manager', manager, worker)),
-        }),
+        await ask(this.#session, '/prove', { signature: key.sign(transcript) }),
       );
       if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
         return await this.#refuse('has not the key that it names');
       const { clusterID: clusterId, clusterKey: publicKey } = worker;
       const why = await registry.admit({ clusterId, publicKey, joinToken });
-      if (why !== undefined) return await this.#refuse(why);
+      if (why !== undefined) return await this.#refuse(why, { left: true });
+      await this.#tellKeys(transcript);
       const linkId = randomUUID();
       const route = this.#routeOf({ clusterId, linkId });
       await ask(this.#session, '/welcome', { linkId });
@@ -103,13 +109,43 @@ export class ManagerLink {
     this.#over = true;
     this.route = undefined;
     this.#heartbeat?.stop();
+    this.#teller?.stop();
     this.#terms.over(this.#clusterId, why);
     this.#session.destroy();
     this.#socket.terminate();
   }
 
-  async #refuse(error: string): Promise<never> {
-    await ask(this.#session, '/refused', { error }).catch(() => undefined);
+  /** Resolves once the worker knows what changed of promoted keys before this call. */
+  async keysSettled(): Promise<void> {
+    await this.#teller?.settled();
+  }
+
+  /** Tells the worker that it was removed, within 2 s, and cuts. */
+  async dismiss(): Promise<void> {
+    const { clock } = this.#terms;
+    const callOff = clock.at(clock.now() + DISMISSED_MS, () => this.cut(REMOVED));
+    await ask(this.#session, '/refused', { error: REMOVED, left: true }).catch(() => undefined);
+    callOff();
+    this.cut(REMOVED);
+  }
+
+  /** Before requests are passed on: the worker must not know as good what was revoked meanwhile. */
+  async #tellKeys(transcript: string): Promise<void> {
+    const { key, clock, keys } = this.#terms;
+    this.#teller = new KeyTeller({
+      session: this.#session,
+      source: keys,
+      key,
+      transcript,
+      clock,
+      failed: (why) => this.cut(why),
+    });
+    if (this.#over) this.#teller.stop();
+    await this.#teller.tellAll();
+  }
+
+  async #refuse(error: string, also: { readonly left?: true } = {}): Promise<never> {
+    await ask(this.#session, '/refused', { error, ...also }).catch(() => undefined);
     throw new Error(`the cluster ${error}`);
   }
 

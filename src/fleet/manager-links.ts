@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks, LinkedCluster } from '../contracts/fleet/cluster-links.ts';
+import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import type { FleetKey } from './fleet-keys.ts';
@@ -19,6 +20,7 @@ export interface ManagerLinksDeps {
   readonly key: FleetKey;
   readonly clock: Clock;
   readonly log: Log;
+  readonly keys: PromotedKeySource;
 }
 
 /**
@@ -40,6 +42,7 @@ export class ManagerLinks implements FleetLinks {
 
   constructor(deps: ManagerLinksDeps) {
     this.#deps = deps;
+    deps.registry.onRemoved((clusterId) => void this.dismiss(clusterId));
   }
 
   takes({ url = '' }: Pick<IncomingMessage, 'url'>): boolean {
@@ -70,6 +73,17 @@ export class ManagerLinks implements FleetLinks {
     return this.#open.get(clusterId)?.route;
   }
 
+  /** Resolves once all that are linked know what changed of promoted keys before this call. */
+  async keysSettled(): Promise<void> {
+    await Promise.all([...this.#open.values()].map((link) => link.keysSettled()));
+  }
+
+  /** Ends the link of a cluster that was removed. */
+  async dismiss(clusterId: string): Promise<void> {
+    await this.#open.get(clusterId)?.dismiss();
+    this.#lastHeard.delete(clusterId);
+  }
+
   /** Cuts every link. */
   stop(): void {
     this.#stopping = true;
@@ -77,7 +91,7 @@ export class ManagerLinks implements FleetLinks {
   }
 
   async #take(socket: WebSocket): Promise<void> {
-    const { log, clock } = this.#deps;
+    const { log, clock, registry } = this.#deps;
     const link: ManagerLink = new ManagerLink(socket, {
       ...this.#deps,
       heard: (clusterId) => this.#lastHeard.set(clusterId, clock.now()),
@@ -92,6 +106,7 @@ export class ManagerLinks implements FleetLinks {
     try {
       const clusterId = await link.open();
       this.#pending.delete(link);
+      if (!registry.has(clusterId)) return await link.dismiss(); // removed meanwhile
       this.#open.get(clusterId)?.cut('another link of the cluster took its place');
       this.#open.set(clusterId, link);
       log.info({ clusterId }, 'a cluster is linked');

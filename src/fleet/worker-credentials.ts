@@ -58,6 +58,11 @@ export class WorkerCredentials {
     this.#write();
   }
 
+  /** The manager does not know the cluster any more; it needs a token there. */
+  left(managerKey: string): void {
+    if (this.#managers.delete(managerKey)) this.#write();
+  }
+
   #write(): void {
     writePrivate(
       this.#file,

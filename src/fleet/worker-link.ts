@@ -5,10 +5,12 @@ import {
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import type { z } from 'zod';
 import type { Clock } from '../contracts/clock.ts';
 import type { RoutedRequest } from '../contracts/fleet/cluster-links.ts';
+import type { PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
 import type { Caller } from '../model/tenant.ts';
-import { newNonce, signatureCheck } from './fleet-keys.ts';
+import { fingerprintOf, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { identityCheck } from './identity.ts';
 import {
@@ -29,6 +31,8 @@ import {
   Welcome,
   type WorkerHello,
 } from './link-words.ts';
+import { KeyListener } from './key-listener.ts';
+import { MOST_KEYS_WORD } from './promoted-words.ts';
 import { TunnelSocket } from './tunnel-socket.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 
@@ -39,6 +43,7 @@ export interface WorkerLinkTerms {
   readonly clusterId: string;
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
+  readonly keys: PromotedKeyCopies;
   /** The link carries requests from now on. */
   readonly opened: () => void;
   /** A connection came over the link. */
@@ -56,7 +61,7 @@ export class WorkerLink {
   readonly #terms: WorkerLinkTerms;
   readonly #session: ServerHttp2Session;
   #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
-  #isProved = false;
+  #keys: KeyListener | undefined;
   #check: IdentityCheck | undefined;
   #heartbeat: Heartbeat | undefined;
   readonly #callOff: () => void;
@@ -93,6 +98,7 @@ export class WorkerLink {
     this.#over = true;
     this.#callOff();
     this.#heartbeat?.stop();
+    this.#keys?.end();
     this.#terms.over(why, kind);
     this.#session.destroy();
     this.#socket.terminate();
@@ -113,8 +119,8 @@ export class WorkerLink {
 
   async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
     try {
-      const body = await readWords(stream);
-      const answer = this.#hear(path, body);
+      const body = await readWords(stream, path === '/keys' ? 2 * MOST_KEYS_WORD : undefined);
+      const answer = await this.#hear(path, body);
       answerWords(stream, answer ? 200 : 404, answer ?? {});
       if (path === '/welcome' && answer) this.#begin();
     } catch (error) {
@@ -123,7 +129,7 @@ export class WorkerLink {
     }
   }
 
-  #hear(path: string, body: unknown): object | undefined {
+  #hear(path: string, body: unknown): Promise<object> | object | undefined {
     const { credentials, clusterId } = this.#terms;
     if (path === '/hello' && !this.#words) {
       const manager = ManagerHello.parse(body);
@@ -138,30 +144,40 @@ export class WorkerLink {
     }
     if (!this.#words) return undefined;
     const { manager, worker } = this.#words;
-    if (path === '/prove' && !this.#isProved) {
+    if (path === '/prove' && !this.#keys) {
       const isSigned = signatureCheck(manager.managerKey);
       const { signature } = ManagerProof.parse(body);
-      if (!isSigned?.(transcriptOf('manager', manager, worker), signature))
+      const transcript = transcriptOf('manager', manager, worker);
+      if (!isSigned?.(transcript, signature))
         throw new Error('the manager has not the key that it names');
       if (!credentials.trusts(manager.managerKey))
         throw new Error('this is not the manager that the cluster joined, or has a token of');
-      this.#isProved = true;
+      const visit = this.#terms.keys.begin(fingerprintOf(manager.managerKey));
+      this.#keys = new KeyListener({ visit, isSigned, transcript });
       const joinToken = credentials.joinTokenFor(manager.managerKey);
       return {
         signature: credentials.key.sign(transcriptOf('worker', manager, worker)),
         ...(joinToken === undefined ? {} : { joinToken }),
       };
     }
-    if (path === '/refused') {
-      this.end(`the manager refuses: ${Refused.parse(body).error}`, 'refused');
-      return {};
-    }
-    if (path !== '/welcome' || !this.#isProved || this.#check) return undefined;
+    if (path === '/refused') return this.#refused(manager.managerKey, Refused.parse(body));
+    if (path === '/keys') return this.#keys?.take(body);
+    if (path !== '/welcome' || !this.#keys?.isCaughtUp || this.#check) return undefined;
     const isSigned = signatureCheck(manager.managerKey);
     const { linkId } = Welcome.parse(body);
     if (!isSigned) return undefined;
     credentials.joined(manager.managerKey);
     this.#check = identityCheck(isSigned, { clusterId, linkId, clock: this.#terms.clock });
+    return {};
+  }
+
+  async #refused(managerKey: string, { error, left }: z.infer<typeof Refused>): Promise<object> {
+    // of a manager that has proved to be ours alone
+    if (left && this.#keys) {
+      await this.#keys.left();
+      this.#terms.credentials.left(managerKey);
+    }
+    this.end(`the manager refuses: ${error}`, 'refused');
     return {};
   }
 

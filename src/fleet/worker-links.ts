@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
+import type { PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
 import { MOST_MESSAGE_BYTES } from './link-channel.ts';
 import { LINK_PATH } from './manager-links.ts';
@@ -21,6 +22,7 @@ export interface WorkerLinksDeps {
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
   readonly log: Log;
+  readonly keys: PromotedKeyCopies;
   readonly serve: (connection: Duplex, check: IdentityCheck) => void;
 }
 

@@ -2,8 +2,8 @@ import type { Revision } from './identifiers.ts';
 import type { Role } from './tenant.ts';
 
 /**
- * An API key as the store keeps it: never its secret, only the HMAC of it under the pepper. Times
- * in ms.
+ * An API key as the store keeps it: never its secret, only the HMAC of it under the pepper, and a
+ * hash for other clusters, sealed. Times in ms.
  */
 export interface ApiKeyRecord {
   readonly keyId: string;
@@ -15,10 +15,14 @@ export interface ApiKeyRecord {
   readonly user: string;
   readonly role: Role;
   readonly description: string;
-  /** HMAC-SHA-256 of the secret, hex. */
+  /** HMAC-SHA-256 of the secret, hex; of a promoted key's copy, of its verifier. */
   readonly hash: string;
+  /** A hash for other clusters, sealed; absent: an older version made the key. */
+  readonly verifier?: string;
   /** It counts on all worker clusters. */
   readonly global?: boolean;
+  /** Fingerprint of the manager whose promoted key this is a copy of. */
+  readonly promotedBy?: string;
   /** The keyId of the key that made it; absent: a daemon did, or it is older than this field. */
   readonly createdBy?: string;
   /** For rules of the policy; so is each key that it makes. */

@@ -113,6 +113,31 @@ describe('a fleet of real daemons', function () {
     reader.close();
   });
 
+  it('has a promoted key be good at the own address of a worker, until it is revoked', async () => {
+    const [w1] = workers as [DaemonUnderTest, DaemonUnderTest];
+    const { json: made } = await client.post('/api-keys', { name: 'ci' });
+    const key = String(made['apiKey']);
+    const atWorker = w1.client(key);
+    expect((await atWorker.get('/sandboxpools')).json.errorCode).to.equal('INVALID_API_KEY');
+    const admin = hub.client(hub.adminKey);
+    const promote = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
+    expect((await admin.post(promote)).json).to.deep.equal({
+      keyId: made['keyId'],
+      status: 'promoted',
+    });
+    expect((await admin.post(promote)).json.errorCode).to.equal('ALREADY_GLOBAL');
+    expect((await atWorker.get('/sandboxpools')).status).to.equal(200);
+    for (const refused of [
+      await atWorker.post('/api-keys', {}),
+      await atWorker.delete(`/api-keys/${String(made['keyId'])}`),
+    ])
+      expect(refused.json.errorCode).to.equal('CONFLICT');
+    await client.delete(`/api-keys/${String(made['keyId'])}`);
+    expect((await atWorker.get('/sandboxpools')).json.errorCode).to.equal('INVALID_API_KEY');
+    for (const daemon of [hub, ...workers])
+      expect(daemon.run.stderr()).not.to.include(key.split('_')[2]);
+  });
+
   it('says in time that a worker is gone, or silent, and serves it once it is back', async () => {
     const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
     const id = await claim(client, 'w2::default');

@@ -8,6 +8,10 @@ import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { sqliteClusters } from '../../src/embedded/store/record-store.ts';
+import type {
+  PromotedKeyCopies,
+  PromotedKeySource,
+} from '../../src/contracts/fleet/promoted-keys.ts';
 import { ClusterRegistry } from '../../src/fleet/cluster-registry.ts';
 import { newFleetKey, type FleetKey } from '../../src/fleet/fleet-keys.ts';
 import { ManagerLinks } from '../../src/fleet/manager-links.ts';
@@ -19,6 +23,20 @@ import { aDatabase } from '../embedded/store/a-database.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
+export const noCopies: PromotedKeyCopies = {
+  begin: () => ({
+    take: async () => undefined,
+    caughtUp: async () => undefined,
+    left: async () => undefined,
+    end: () => undefined,
+  }),
+};
+const noKeys: PromotedKeySource = {
+  list: async () => [],
+  find: () => undefined,
+  follow: () => () => undefined,
+};
+
 type Serve = (connection: Duplex, check: IdentityCheck) => void;
 
 export interface JoinTerms {
@@ -29,6 +47,7 @@ export interface JoinTerms {
   readonly folder?: string;
   /** In place of the manager's own address. */
   readonly manager?: string;
+  readonly keys?: PromotedKeyCopies;
 }
 
 export interface TestWorker {
@@ -44,7 +63,8 @@ export interface TestWorker {
  */
 export class FleetUnderTest {
   readonly registry: ClusterRegistry;
-  readonly links: ManagerLinks;
+  links: ManagerLinks;
+  readonly #linksWith: (keys: PromotedKeySource) => ManagerLinks;
   readonly #server: Server;
   readonly #clock: Clock;
   readonly #workers: TestWorker[] = [];
@@ -52,14 +72,20 @@ export class FleetUnderTest {
 
   private constructor(given: {
     registry: ClusterRegistry;
-    links: ManagerLinks;
+    linksWith: (keys: PromotedKeySource) => ManagerLinks;
+    keys: PromotedKeySource;
     server: Server;
     clock: Clock;
     close: () => Promise<void>;
   }) {
     this.registry = given.registry;
-    this.links = given.links;
+    this.#linksWith = given.linksWith;
+    this.links = given.linksWith(given.keys);
     this.#server = given.server;
+    this.#server.on('upgrade', (request, socket, head) => {
+      if (this.links.takes(request)) this.links.upgrade(request, socket, head);
+      else socket.destroy();
+    });
     this.#clock = given.clock;
     this.#closing = [given.close];
   }
@@ -67,7 +93,8 @@ export class FleetUnderTest {
   static async start({
     clock = systemClock(),
     key = newFleetKey(),
-  }: { clock?: Clock; key?: FleetKey } = {}): Promise<FleetUnderTest> {
+    keys = noKeys,
+  }: { clock?: Clock; key?: FleetKey; keys?: PromotedKeySource } = {}): Promise<FleetUnderTest> {
     const { database, close } = await aDatabase();
     const registry = new ClusterRegistry({
       clusters: sqliteClusters(database, quietLog),
@@ -76,14 +103,17 @@ export class FleetUnderTest {
       managerKey: key.publicKey,
     });
     await registry.start();
-    const links = new ManagerLinks({ registry, key, clock, log: quietLog });
+    const linksWith = (source: PromotedKeySource): ManagerLinks =>
+      new ManagerLinks({ registry, key, clock, log: quietLog, keys: source });
     const server = createServer((_request, response) => response.writeHead(404).end());
-    server.on('upgrade', (request, socket, head) => {
-      if (links.takes(request)) links.upgrade(request, socket, head);
-      else socket.destroy();
-    });
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    return new FleetUnderTest({ registry, links, server, clock, close });
+    return new FleetUnderTest({ registry, linksWith, keys, server, clock, close });
+  }
+
+  /** As where the manager was killed and started again: links are cut, and open anew. */
+  restart(keys: PromotedKeySource): void {
+    this.links.stop();
+    this.links = this.#linksWith(keys);
   }
 
   get port(): number {
@@ -91,7 +121,7 @@ export class FleetUnderTest {
   }
 
   /** Starts a worker, which may be refused. */
-  worker({ clusterId, serve, joinToken, folder, manager }: JoinTerms): TestWorker {
+  worker({ clusterId, serve, joinToken, folder, manager, keys = noCopies }: JoinTerms): TestWorker {
     const kept = folder ?? mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
     const told: string[] = [];
     const log: Log = {
@@ -106,6 +136,7 @@ export class FleetUnderTest {
       credentials: new WorkerCredentials(kept, joinToken),
       clock: this.#clock,
       log,
+      keys,
       serve,
     });
     const worker = { folder: kept, links, told };

@@ -10,6 +10,7 @@ import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
 import { WorkerLinks } from '../../src/fleet/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { noCopies } from './a-fleet.ts';
 
 /** One frame of HTTP/2 (RFC 9113, 4.1). */
 const frame = (type: number, flags: number, id: number, payload: Buffer): Buffer => {
@@ -56,6 +57,7 @@ describe('a worker, before a manager that means ill, or hangs', () => {
       credentials: new WorkerCredentials(folder, undefined),
       clock,
       log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
+      keys: noCopies,
       serve: () => undefined,
     });
   });

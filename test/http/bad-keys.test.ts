@@ -3,7 +3,8 @@ import { requestOperations } from '../../src/operations/requests/request-operati
 import { BadKeys } from '../../src/http/limits/bad-keys.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { authenticate } from '../../src/operations/keys/authenticate.ts';
-import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
+import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
+import { mintApiKey } from '../../src/operations/keys/mint-api-key.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

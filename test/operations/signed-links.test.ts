@@ -17,7 +17,7 @@ describe('links to files that name no sandbox', () => {
   const signerOf = (clock: TestClock) =>
     signedLinks({
       clock,
-      apiKeys: { list: () => ({ items: KEYS, total: KEYS.length }) },
+      apiKeys: { list: () => ({ items: KEYS, total: KEYS.length }), check: () => undefined },
       tokensOf: ({ keyId }: Caller, id: string) => ({ access: `${keyId} ${id}`, traffic: '' }),
       supervisor: {
         index: { list: () => ({ ids: SANDBOXES, total: SANDBOXES.length }) },

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
+import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
+import { mintApiKey } from '../../src/operations/keys/mint-api-key.ts';
 import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';

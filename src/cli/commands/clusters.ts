@@ -7,10 +7,11 @@ import { group, leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { clusterTable } from '../show/rows.ts';
 
-/** `clusters list|join-token`; without a word it lists. */
+/** `clusters list|join-token|remove`; without a word it lists. */
 export const clustersGroup = ({ action, serviceAction }: Actions): Command =>
-  group('clusters', 'Lists the clusters there are, and has others join', [
+  group('clusters', 'Lists the clusters there are, has others join, and removes them', [
     joinTokenLeaf(action),
+    removeLeaf(action),
   ]).addCommand(listLeaf(serviceAction), { isDefault: true });
 
 const listLeaf = (action: Actions['serviceAction']): Command =>
@@ -43,6 +44,24 @@ const joinTokenLeaf = (action: Actions['action']): Command =>
         const dataDir = await dataDirOf(options, context.env);
         const { token } = await commandDaemon(dataDir, '/clusters/join-token', { clusterID });
         await print(context.stdout, `${String(token)}\n`);
+        return 0;
+      }),
+    );
+
+const removeLeaf = (action: Actions['action']): Command =>
+  leaf({
+    usage: 'remove <clusterID>',
+    summary:
+      'Removes a cluster from the running local manager: its link is cut, and none of the ' +
+      "manager's promoted keys is good there any more. It goes on alone, and joins by a new token.",
+    examples: ['sandpool clusters remove west'],
+  })
+    .option('--data-dir <dir>', 'data folder of the manager [SANDPOOL_DATA_DIR]')
+    .action(
+      action(1, async (context, [clusterID], options: { readonly dataDir?: string }) => {
+        const dataDir = await dataDirOf(options, context.env);
+        await commandDaemon(dataDir, '/clusters/remove', { clusterID });
+        await print(context.stdout, `${String(clusterID)} is removed\n`);
         return 0;
       }),
     );

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Config } from '../../config/config.ts';
+import type { AuditSink } from '../../contracts/audit.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { ControlCommands } from '../../control/control-server.ts';
 import { ClusterRegistry } from '../../fleet/cluster-registry.ts';
@@ -16,16 +17,24 @@ import { Passing } from '../../http/fleet/pass-on.ts';
 import type { Gateway } from '../../http/gateway/gateway.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import type { ApiTerms } from '../../http/router/router.ts';
-import { errorAnswer } from '../../http/router/error-table.ts';
 import { writePrivate } from '../../lib/private-file.ts';
-import { Refusal } from '../../model/refusals.ts';
 import { fleetOperations, type FleetOperations } from '../../operations/fleet/fleet-operations.ts';
 import { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
+import { PromotedCopies } from '../../operations/fleet/promoted-copies.ts';
+import { PromotedKeys } from '../../operations/fleet/promoted-keys.ts';
+import type { ApiKeyMirror } from '../../operations/keys/api-keys.ts';
+import type { Promotions } from '../../operations/keys/promote-api-key.ts';
+import type { PromotedTrust } from '../../operations/keys/promoted-trust.ts';
 import type { Assembly } from '../assembly.ts';
+import { clusterCommands } from '../commands/cluster-commands.ts';
+import { namespaceOf } from '../namespaces.ts';
 
 interface Given {
-  readonly parts: Pick<Assembly, 'clock' | 'clusters'>;
+  readonly parts: Pick<Assembly, 'clock' | 'clusters' | 'pepper'>;
   readonly log: Log;
+  readonly apiKeys: ApiKeyMirror;
+  readonly trust: PromotedTrust;
+  readonly audit: AuditSink | undefined;
 }
 
 /** Makes a daemon a manager of other clusters, a worker of managers, or neither. */
@@ -51,13 +60,24 @@ interface OwnWays extends Pick<FleetGatewayDeps, 'gateway' | 'clients' | 'clock'
 export interface FleetOperationParts {
   readonly callers: LinkedCallers | undefined;
   readonly listOthers: FleetOperations['listOthers'] | undefined;
+  readonly promotions: Promotions | undefined;
 }
 
 export const openFleet = (config: Config, given: Given): FleetParts => {
   const manager = openManager(config, given);
-  const worker = openWorker(config, given);
+  const { parts, ...rest } = given;
+  const copies = new PromotedCopies({
+    ...{ ...parts, ...rest },
+    managers: config.fleet.managers.length,
+    namespaceOf: (team) => namespaceOf(config.namespacePattern, team),
+  });
+  const worker = openWorker(config, { ...given, copies });
   return {
-    operations: { callers: worker?.callers, listOthers: manager?.http.fleet.listOthers },
+    operations: {
+      callers: worker?.callers,
+      listOthers: manager?.http.fleet.listOthers,
+      promotions: manager?.promotions,
+    },
     clients: (clients) => worker?.clients(clients) ?? clients,
     terms: manager ? { fleet: manager.http } : {},
     gateway: ({ gateway, terminals, ...rest }) => {
@@ -73,8 +93,11 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
         },
       };
     },
-    commands: manager ? clusterCommands(manager.registry) : {},
-    start: async () => await manager?.registry.start(),
+    commands: manager ? clusterCommands(manager, given.audit) : {},
+    start: async () => {
+      await manager?.start();
+      await copies.start();
+    },
     link: (accept) => worker?.start(accept),
     stop: () => {
       worker?.stop();
@@ -88,11 +111,13 @@ interface ManagerParts {
   readonly http: FleetDeps;
   readonly links: ManagerLinks;
   readonly registry: ClusterRegistry;
+  readonly promotions: Promotions;
+  readonly start: () => Promise<void>;
 }
 
 const openManager = (
   { role, clusterId, dataDir }: Config,
-  { parts: { clock, clusters }, log }: Given,
+  { parts: { clock, clusters, pepper }, log, apiKeys }: Given,
 ): ManagerParts | undefined => {
   if (role !== 'manager') return undefined;
   if (!clusters) throw new Error('a manager needs assembly: embedded');
@@ -103,11 +128,21 @@ const openManager = (
     ownClusterId: clusterId,
     managerKey: key.publicKey,
   });
-  const links = new ManagerLinks({ registry, key, clock, log });
+  const keys = new PromotedKeys({ apiKeys, pepper, clock });
+  const links = new ManagerLinks({ registry, key, clock, log, keys });
   return {
     http: { fleet: fleetOperations(links, clusterId), passing: new Passing(clock) },
     links,
     registry,
+    promotions: {
+      isLinked: () => links.list().some(({ isConnected }) => isConnected),
+      promote: (record) => keys.promote(record),
+      settled: () => links.keysSettled(),
+    },
+    start: async () => {
+      await registry.start();
+      keys.start();
+    },
   };
 };
 
@@ -121,7 +156,7 @@ interface WorkerParts {
 /** Has managers pass requests on to this cluster; undefined where there are none. */
 const openWorker = (
   { fleet, clusterId, dataDir }: Config,
-  { parts: { clock }, log }: Given,
+  { parts: { clock }, log, copies }: Given & { readonly copies: PromotedCopies },
 ): WorkerParts | undefined => {
   if (fleet.managers.length === 0) return undefined;
   const { joinTokenFile } = fleet;
@@ -149,6 +184,7 @@ const openWorker = (
         credentials,
         clock,
         log,
+        keys: copies,
         serve: (connection, check) => {
           checks.set(connection, check);
           accept(connection);
@@ -159,22 +195,6 @@ const openWorker = (
     stop: () => links?.stop(),
   };
 };
-
-/** Serves what the owner of the data folder asks about clusters. */
-const clusterCommands = (registry: ClusterRegistry): ControlCommands => ({
-  '/clusters/join-token': async (body) => {
-    const { clusterID } = (body ?? {}) as { readonly clusterID?: unknown };
-    try {
-      return {
-        status: 200,
-        body: await registry.invite(typeof clusterID === 'string' ? clusterID : ''),
-      };
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      return errorAnswer(error, '');
-    }
-  },
-});
 
 const managerKey = (file: string): FleetKey => {
   if (existsSync(file)) {

@@ -291,8 +291,8 @@ to endpoints; commands and claims that wait with 401. So it is with a key that e
 in one request, else 503, and the same request goes on where it was; so it does after a crash.
 For a key with the admin role, which may have made keys for others, that takes such a key.`,
   deleteApiKeysOf:
-    'None that is left to be revoked is no fault: `revoked` is 0. With `cascade` as in ' +
-    '`DELETE /api-keys/{keyId}`.',
+    'None that is left to be revoked is no fault: `revoked` is 0. What a manager promoted ' +
+    'stays, and is revoked there. With `cascade` as in `DELETE /api-keys/{keyId}`.',
   listAllApiKeys: 'Never with the keys themselves.',
   deleteApiKeyByName:
     'The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of ' +
@@ -313,8 +313,11 @@ kept (\`history.retention\`). Counts that are kept as things happen: nothing is 
 adds up those of all clusters.`,
   deleteApiKeyByFullName: 'The same key by the same name, without an escape.',
   promoteApiKey: `
-Worker clusters are told over their links to the manager, and the key must not be global already.
-This version does not promote keys: for a key that exists the answer is 503 \`CLUSTER_UNAVAILABLE\`.
+At a manager: worker clusters are told over their links, and once it is answered the key is good
+at the own addresses of all that are connected; others learn of it when they are. At least one
+must be connected, and the key must not be global already. Revoked at the manager it is revoked
+everywhere. A worker's copy makes no keys, and can't be revoked there (409 \`CONFLICT\`); while a
+worker comes back to its manager, a promoted key is 503 there for a moment.
 The name is as in \`DELETE /admin/api-keys/{name}\`.`,
   promoteApiKeyByFullName: 'The same key by the same name, without an escape.',
 };

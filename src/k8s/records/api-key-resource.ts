@@ -20,7 +20,11 @@ export const ApiKeySpecSchema = z.object({
   role: z.enum(['user', 'admin']),
   description: z.string(),
   hash: z.string().regex(/^[0-9a-f]{64}$/),
+  /** A hash that other clusters could check it by, sealed. */
+  verifier: z.string().max(128).optional(),
   global: z.boolean().optional(),
+  /** Fingerprint of the manager whose promoted key this is a copy of. */
+  promotedBy: z.string().max(64).optional(),
   /** The keyId of the key that made it. */
   createdBy: z
     .string()
@@ -59,7 +63,9 @@ export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<
       role,
       description,
       hash,
+      verifier,
       global,
+      promotedBy,
       createdBy,
       gated,
       makers,
@@ -76,7 +82,9 @@ export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<
       role,
       description,
       hash,
+      ...(verifier === undefined ? {} : { verifier }),
       ...(global === undefined ? {} : { global }),
+      ...(promotedBy === undefined ? {} : { promotedBy }),
       ...(createdBy === undefined ? {} : { createdBy }),
       ...(gated === undefined ? {} : { gated }),
       ...(makers === undefined ? {} : { makers: [...makers] }),
@@ -130,7 +138,9 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
     bornAt: _bornAt,
     issuedAt,
     expiresAt,
+    verifier,
     global,
+    promotedBy,
     createdBy,
     gated,
     makers,
@@ -138,7 +148,9 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
   } = given as ApiKeySpec;
   return {
     ...spec,
+    ...(verifier === undefined ? {} : { verifier }),
     ...(global === undefined ? {} : { global }),
+    ...(promotedBy === undefined ? {} : { promotedBy }),
     ...(createdBy === undefined ? {} : { createdBy }),
     ...(gated === undefined ? {} : { gated }),
     ...(makers === undefined ? {} : { makers }),

@@ -6,3 +6,7 @@ export const clusterUnavailable = (clusterID: string, why: string): Refusal =>
     detail: { clusterID },
     retryAfter: 1,
   });
+
+/** Refusal at a worker, whose copy of a promoted key is the manager's to change. */
+export const apiKeyPromotedElsewhere = (what: string): Refusal =>
+  new Refusal('CONFLICT', `a manager promoted this API key: ${what}`);

@@ -1,71 +1,15 @@
-import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
-import { RecordMirror } from '../../actors/runtime/record-mirror.ts';
+import { type MirrorFollower, RecordMirror } from '../../actors/runtime/record-mirror.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Revocations } from '../../contracts/coordination/signals.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../../contracts/sandbox-driver.ts';
 import { isLasting, type ApiKeyRecord } from '../../model/api-key.ts';
-import { type ApiKeyText, formatApiKey, newApiKeyText } from '../../model/api-key-text.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey, type Role, type Tenant } from '../../model/tenant.ts';
 import { KeyEnds } from './key-ends.ts';
+import type { PromotedTrust } from './promoted-trust.ts';
 import type { Page, PageRequest } from '../views.ts';
-
-/** Describes what a new key is for. Times in milliseconds since the epoch. */
-export interface ApiKeySpec {
-  readonly tenant: Tenant;
-  readonly role: Role;
-  readonly shortName: string;
-  readonly description: string;
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-  /** The key that makes it; absent: the daemon does. */
-  readonly createdBy?: string;
-  readonly gated?: true;
-  readonly makers?: readonly string[];
-}
-
-export interface MintedApiKey {
-  /** To be stored; holds the HMAC of the secret alone. */
-  readonly record: Omit<ApiKeyRecord, 'revision'>;
-  /** To be shown once. */
-  readonly apiKey: string;
-}
-
-/** Makes a key's text from a seed, the same each time; who knows the seed alone can not tell it. */
-export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
-  let drawn = 0;
-  return newApiKeyText(
-    (count) =>
-      new Uint8Array(hkdfSync('sha256', seed, pepper, `sandpool API key ${drawn++}`, count)),
-  );
-};
-
-/** A new key of 256 random bits. Nothing is stored. */
-export const mintApiKey = (
-  spec: ApiKeySpec,
-  pepper: Buffer,
-  text = newApiKeyText(randomBytes),
-): MintedApiKey => {
-  const { tenant, ...rest } = spec;
-  return {
-    apiKey: formatApiKey(text),
-    record: {
-      ...rest,
-      ...tenant,
-      keyId: text.keyId,
-      hash: hashOf(text.secret, pepper).toString('hex'),
-    },
-  };
-};
-
-/** Whether the secret is the record's, in a time that tells nothing of either. */
-export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buffer): boolean => {
-  const expected = Buffer.from(record.hash, 'hex');
-  const actual = hashOf(secret, pepper);
-  return expected.length === actual.length && timingSafeEqual(expected, actual);
-};
 
 /** Live keys that one user may have. */
 const MAX_KEYS_PER_TENANT = 1_000;
@@ -82,6 +26,8 @@ export interface ApiKeyMirrorDeps {
   readonly apiKeys: Records<ApiKeyRecord>;
   readonly clock: Clock;
   readonly revocations: Revocations;
+  /** Says whether copies of promoted keys are good at this time; absent: there are none. */
+  readonly trust?: Pick<PromotedTrust, 'check'>;
 }
 
 /**
@@ -93,6 +39,7 @@ export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
   readonly #clock: Clock;
   readonly #revocations: Revocations;
+  readonly #trust: Pick<PromotedTrust, 'check'> | undefined;
   readonly #ends: KeyEnds;
   readonly #mirror: RecordMirror<ApiKeyRecord>;
   readonly #byName = new Map<string, ApiKeyRecord>();
@@ -104,7 +51,7 @@ export class ApiKeyMirror {
   #looksForRevoked = false;
   #looksAgain = false;
 
-  constructor({ apiKeys, clock, revocations }: ApiKeyMirrorDeps) {
+  constructor({ apiKeys, clock, revocations, trust }: ApiKeyMirrorDeps) {
     this.#store = apiKeys;
     this.#mirror = new RecordMirror({
       records: apiKeys,
@@ -120,6 +67,7 @@ export class ApiKeyMirror {
     });
     this.#clock = clock;
     this.#revocations = revocations;
+    this.#trust = trust;
     this.#ends = new KeyEnds({ clock, find: (keyId) => this.find(keyId) });
   }
 
@@ -215,10 +163,35 @@ export class ApiKeyMirror {
     return this.#ends.follow(keyId, ended);
   }
 
-  /** The key, if it is good now; read where the mirror doesn't show it. */
+  /** The key, if it is good now; read where the mirror doesn't show it. Refuses as `check` does. */
   async good(keyId: string): Promise<ApiKeyRecord | undefined> {
     const record = this.find(keyId) ?? (await this.lookUp(keyId));
-    return record && record.expiresAt > this.#clock.now() ? record : undefined;
+    if (!record || record.expiresAt <= this.#clock.now()) return undefined;
+    this.check(record);
+    return record;
+  }
+
+  /** Refuses a copy of a promoted key that is not good at this time, as PromotedTrust does. */
+  check(record: ApiKeyRecord): void {
+    if (record.promotedBy !== undefined) this.#trust?.check(record);
+  }
+
+  /** Resolves once the mirror shows all that was written before this call. */
+  async caughtUp(): Promise<void> {
+    await this.#mirror.caughtUp();
+  }
+
+  /** Reports each change from now on, and before that what the mirror shows already. */
+  follow(follower: MirrorFollower<ApiKeyRecord>): void {
+    this.#mirror.follow(follower);
+  }
+
+  /**
+   * Keeps a copy of a promoted key, which counts towards no limit. Durable when it resolves.
+   * Rejects with RecordExists where its id or name is taken.
+   */
+  async keepCopy(record: Omit<ApiKeyRecord, 'revision'>): Promise<void> {
+    this.#mirror.take(await this.#store.create(record));
   }
 
   /**
@@ -329,7 +302,3 @@ const entryOf = ({ issuedAt, keyId }: ApiKeyRecord): OrderedEntry => ({ at: issu
 
 const tooManyKeys = (limit: number): Refusal =>
   new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
-
-/** Hashes a secret under the pepper: that alone is stored of it. */
-export const hashOf = (secret: string, pepper: Buffer): Buffer =>
-  createHmac('sha256', pepper).update(secret).digest();

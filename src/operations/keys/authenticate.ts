@@ -4,7 +4,8 @@ import { isLasting, type ApiKeyRecord } from '../../model/api-key.ts';
 import { parseApiKey } from '../../model/api-key-text.ts';
 import { apiKeyRequired, invalidApiKey } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { secretMatches, type ApiKeyMirror } from './api-keys.ts';
+import type { ApiKeyMirror } from './api-keys.ts';
+import { secretMatches } from './mint-api-key.ts';
 import type { Operations } from '../operations.ts';
 
 export interface AuthenticateDeps {
@@ -33,10 +34,10 @@ export const authentication = (
 };
 
 /**
- * The caller behind a `SERVICE-API-KEY` header's value. One refusal for every key that is not good:
- * malformed, unknown, wrong or expired. A bad checksum is refused before anything is looked up.
- * Good keys are remembered by a hash that only this process can make, so that a caller of many
- * requests costs one hash each.
+ * Returns the caller behind a `SERVICE-API-KEY` header's value. One refusal for every key that is
+ * not good: malformed, unknown, wrong or expired; 503 for a copy of a promoted key that may be out
+ * of date. A bad checksum is refused before anything is looked up. Good keys are remembered by a
+ * hash that only this process can make, so that a caller of many requests costs one hash each.
  */
 export const authenticate = (deps: AuthenticateDeps) => {
   const salt = randomBytes(32).toString('hex');
@@ -49,8 +50,10 @@ export const authenticate = (deps: AuthenticateDeps) => {
       known &&
       deps.apiKeys.find(known.record.keyId) === known.record &&
       known.record.expiresAt > deps.clock.now()
-    )
+    ) {
+      deps.apiKeys.check(known.record);
       return known.caller;
+    }
     const record = check(deps, key);
     const caller = callerOf(record);
     if (good.size >= MOST_REMEMBERED) good.clear();
@@ -83,5 +86,6 @@ const check = ({ apiKeys, pepper, clock }: AuthenticateDeps, key: string): ApiKe
   const record = apiKeys.find(text.keyId);
   if (!record || !secretMatches(text.secret, record, pepper)) throw invalidApiKey();
   if (record.expiresAt <= clock.now()) throw invalidApiKey();
+  apiKeys.check(record);
   return record;
 };

@@ -4,6 +4,7 @@ import type { Quotas } from '../../contracts/coordination/quotas.ts';
 import { RecordExists } from '../../contracts/record-store.ts';
 import { type ApiKeyText, formatApiKey } from '../../model/api-key-text.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { apiKeyPromotedElsewhere } from '../../model/fleet/cluster-refusals.ts';
 import { REQUEST_KEPT_MS } from '../../model/request-fingerprint.ts';
 import {
   adminRequired,
@@ -13,7 +14,8 @@ import {
   apiKeyAlreadyExists,
 } from '../../model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../../model/tenant.ts';
-import { mintApiKey, secretMatches, seededApiKeyText, type ApiKeyMirror } from './api-keys.ts';
+import type { ApiKeyMirror } from './api-keys.ts';
+import { mintApiKey, secretMatches, seededApiKeyText } from './mint-api-key.ts';
 import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from './key-operations.ts';
 
 export interface CreateApiKeyDeps {
@@ -73,6 +75,9 @@ const issue = async (
   const issuedAt = deps.clock.now();
   const maker = await deps.apiKeys.good(caller.keyId);
   if (!maker) throw invalidApiKey();
+  // the manager could not revoke them with their maker
+  if (maker.promotedBy !== undefined)
+    throw apiKeyPromotedElsewhere('it makes keys at its manager alone');
   const expiresAt = endOf(deps, { asked: request.expiresAt, issuedAt, maker });
   const seeded = request.seed && seededApiKeyText(request.seed, deps.pepper);
   const before = seeded && (await recordOf(deps.apiKeys, seeded.keyId));

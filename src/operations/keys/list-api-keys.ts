@@ -1,4 +1,5 @@
 import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { apiKeyPromotedElsewhere } from '../../model/fleet/cluster-refusals.ts';
 import { adminRequired, apiKeyNotFound } from '../../model/refusals.ts';
 import { sameTenant, type Caller } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
@@ -57,7 +58,7 @@ export const deleteApiKeyByName =
 
 /**
  * Revokes all keys of a user and, with `cascade`, what they made (operation `DELETE
- * /admin/api-keys`). Durable when it resolves.
+ * /admin/api-keys`); copies of what a manager promoted stay. Durable when it resolves.
  */
 export const deleteApiKeysOf =
   (
@@ -66,7 +67,7 @@ export const deleteApiKeysOf =
   async (_caller, { team, user, cascade }) => {
     const tenant = { namespace: deps.namespaceOf(team), team, user };
     return await revokeApiKeys(deps.apiKeys, {
-      isMeant: (record) => sameTenant(record, tenant),
+      isMeant: (record) => sameTenant(record, tenant) && record.promotedBy === undefined,
       cascade,
     });
   };
@@ -86,6 +87,7 @@ const revoked = async (
   { apiKeys }: ApiKeysDeps,
   { caller, record, cascade }: Meant,
 ): Promise<number> => {
+  if (record.promotedBy !== undefined) throw apiKeyPromotedElsewhere('revoke it there');
   if (cascade && record.role === 'admin' && caller.role !== 'admin') throw adminRequired();
   if (cascade)
     return await revokeApiKeys(apiKeys, {

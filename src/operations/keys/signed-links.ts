@@ -10,7 +10,7 @@ import type { ApiKeyMirror } from './api-keys.ts';
 import { callerOf } from './authenticate.ts';
 
 export interface SignedLinksDeps {
-  readonly apiKeys: Pick<ApiKeyMirror, 'list'>;
+  readonly apiKeys: Pick<ApiKeyMirror, 'list' | 'check'>;
   readonly supervisor: Pick<Supervisor, 'index' | 'sandbox'>;
   readonly clock: Clock;
   readonly tokensOf: Operations['sandboxTokens'];
@@ -77,8 +77,10 @@ export const signedLinks = ({
           if ((tried += 1) > MOST_TRIED) return undefined;
           const caller = callerOf(key);
           const expected = Buffer.from(signatureOf(text(tokensOf(caller, id).access)));
-          if (given.length === expected.length && timingSafeEqual(given, expected))
+          if (given.length === expected.length && timingSafeEqual(given, expected)) {
+            apiKeys.check(key);
             return { sandboxId: id, caller, goodFor: 'access' };
+          }
         }
       }
       return undefined;

@@ -44,7 +44,8 @@ import {
 import { fileOperations } from '../../../src/operations/files/files.ts';
 import { MemoryFiles } from './memory-files.ts';
 import { RecentAuditRing } from '../../../src/audit/recent-audit-ring.ts';
-import { ApiKeyMirror, mintApiKey } from '../../../src/operations/keys/api-keys.ts';
+import { ApiKeyMirror } from '../../../src/operations/keys/api-keys.ts';
+import { mintApiKey } from '../../../src/operations/keys/mint-api-key.ts';
 import { authentication } from '../../../src/operations/keys/authenticate.ts';
 import { catalogue } from '../../../src/operations/templates/catalogue.ts';
 import {
@@ -223,7 +224,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly deleteApiKey = deleteApiKey(this.#keyDeps);
   readonly deleteApiKeyByName = deleteApiKeyByName(this.#keyDeps);
   readonly deleteApiKeysOf = deleteApiKeysOf(this.#keyDeps);
-  readonly promoteApiKey = promoteApiKey(this.#keyDeps);
+  readonly promoteApiKey = promoteApiKey({ ...this.#keyDeps, promotions: undefined });
   readonly followKey: Operations['followKey'] = (keyId, ended) =>
     this.#mirror.followEnd(keyId, ended);
 

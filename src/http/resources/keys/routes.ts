@@ -72,7 +72,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     params: ApiKeyPath,
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
-    refusals: ['ADMIN_REQUIRED', 'API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    refusals: ['ADMIN_REQUIRED', 'API_KEY_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     repeatable: true,
     onceOnly: true,
     handle: async ({ caller, params: { keyId }, query: { cascade } }) => {
@@ -123,7 +123,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     params: ApiKeyNamePath,
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
-    refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    refusals: ['API_KEY_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     repeatable: true,
     handle: async ({ caller, params: { name }, query: { cascade } }) =>
       await deletedByName(operations, caller, { name: nameOf(name, caller), cascade }),
@@ -137,7 +137,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     params: ApiKeyFullNamePath,
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
-    refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    refusals: ['API_KEY_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     repeatable: true,
     spells: { operationId: 'deleteApiKeyByName', path: '/admin/api-keys/{name}' },
     handle: async ({ caller, params, query: { cascade } }) =>
@@ -169,7 +169,13 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Have a key count on all worker clusters',
     params: ApiKeyNamePath,
     answers: { 200: ApiKeyPromotion },
-    refusals: ['API_KEY_NOT_FOUND', 'ALREADY_GLOBAL', 'CLUSTER_UNAVAILABLE', 'UNAVAILABLE'],
+    refusals: [
+      'API_KEY_NOT_FOUND',
+      'ALREADY_GLOBAL',
+      'CONFLICT',
+      'CLUSTER_UNAVAILABLE',
+      'UNAVAILABLE',
+    ],
     handle: async ({ caller, params: { name } }) =>
       ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, nameOf(name, caller)))),
   }),
@@ -181,7 +187,13 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     summary: 'The same, with the name as two segments',
     params: ApiKeyFullNamePath,
     answers: { 200: ApiKeyPromotion },
-    refusals: ['API_KEY_NOT_FOUND', 'ALREADY_GLOBAL', 'CLUSTER_UNAVAILABLE', 'UNAVAILABLE'],
+    refusals: [
+      'API_KEY_NOT_FOUND',
+      'ALREADY_GLOBAL',
+      'CONFLICT',
+      'CLUSTER_UNAVAILABLE',
+      'UNAVAILABLE',
+    ],
     spells: { operationId: 'promoteApiKey', path: '/admin/api-keys/{name}/promote' },
     handle: async ({ caller, params }) =>
       ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, params))),

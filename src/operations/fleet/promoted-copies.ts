@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../contracts/clock.ts';
+import type {
+  PromotedChange,
+  PromotedKey,
+  PromotedKeyCopies,
+  PromotedKeyVisit,
+} from '../../contracts/fleet/promoted-keys.ts';
+import type { Log } from '../../contracts/log.ts';
+import { RecordExists } from '../../contracts/record-store.ts';
+import { RecordConflict } from '../../contracts/sandbox-driver.ts';
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import type { ApiKeyMirror } from '../keys/api-keys.ts';
+import { promotedHashOf } from '../keys/mint-api-key.ts';
+import type { PromotedTrust, TrustedLink } from '../keys/promoted-trust.ts';
+
+export interface PromotedCopiesDeps {
+  readonly apiKeys: ApiKeyMirror;
+  readonly trust: PromotedTrust;
+  readonly pepper: Buffer;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How many managers this cluster is a worker of. */
+  readonly managers: number;
+  /** The namespace of a team, on this cluster. */
+  readonly namespaceOf: (team: string) => string;
+}
+
+/** Keys that are written at one time. */
+const AT_ONCE = 16;
+/** Clocks that are read on the way differ by less; those of the two ends may by any amount. */
+const SAME_MS = 5_000;
+/** After a write that failed. */
+const AGAIN_MS = 5_000;
+const NAME_ATTEMPTS = 3;
+const LONGEST_NAME = 63;
+
+/**
+ * Keeps copies of managers' promoted keys among the keys of this cluster, so that they are good
+ * here like those, also while no manager can be reached. Changes come one after the other,
+ * whichever link they come by.
+ */
+export class PromotedCopies implements PromotedKeyCopies {
+  readonly #deps: PromotedCopiesDeps;
+  readonly #copies = new Map<string, ApiKeyRecord>();
+  /** Ends the wait of those whose write failed. */
+  readonly #again = new Map<string, () => void>();
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(deps: PromotedCopiesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Once the keys are known: a cluster that has no manager any more keeps no copies. */
+  async start(): Promise<void> {
+    this.#deps.apiKeys.follow(({ kind, record }) => {
+      if (kind === 'gone') this.#copies.delete(record.keyId);
+      else if (record.promotedBy !== undefined) this.#copies.set(record.keyId, record);
+    });
+    this.#deps.trust.start();
+    if (this.#deps.managers === 0) await this.#end(() => true);
+  }
+
+  begin(manager: string): PromotedKeyVisit {
+    const { trust } = this.#deps;
+    const link = trust.begin(manager);
+    return {
+      take: (change) => this.#inTurn(() => this.#take(manager, change)),
+      caughtUp: (keyIds) => this.#inTurn(() => this.#caughtUp(link, keyIds)),
+      left: () => this.#inTurn(() => this.#end(({ promotedBy }) => promotedBy === manager)),
+      end: () => trust.end(link),
+    };
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#work.then(work);
+    this.#work = done.catch(() => undefined);
+    return done;
+  }
+
+  async #take(manager: string, { keys, gone, now }: PromotedChange): Promise<void> {
+    const isGone = new Set(gone);
+    for (const keyId of gone) this.#deps.trust.revoke(keyId);
+    await this.#end(({ keyId, promotedBy }) => promotedBy === manager && isGone.has(keyId));
+    const ahead = this.#deps.clock.now() - now;
+    await inParts(keys, (key) => this.#keep(manager, key, ahead));
+  }
+
+  async #caughtUp(link: TrustedLink, keyIds: ReadonlySet<string>): Promise<void> {
+    const { trust, managers } = this.#deps;
+    for (const [keyId, callOff] of this.#again) if (!keyIds.has(keyId)) callOff();
+    await this.#end(({ keyId, promotedBy }) => promotedBy === link.manager && !keyIds.has(keyId));
+    trust.caughtUp(link);
+    // Once all have been heard: what is left is of a manager that this cluster has no more.
+    const heard = trust.managers;
+    if (heard.length === managers)
+      await this.#end(({ promotedBy = '' }) => !heard.includes(promotedBy));
+  }
+
+  /** Ends copies: here first, and durably when it resolves. */
+  async #end(isMeant: (copy: ApiKeyRecord) => boolean): Promise<void> {
+    const { apiKeys, trust } = this.#deps;
+    const meant = [...this.#copies.values()].filter(isMeant);
+    for (const { keyId } of meant) trust.revoke(keyId);
+    await inParts(meant, (copy) => apiKeys.remove(copy));
+  }
+
+  async #keep(manager: string, key: PromotedKey, ahead: number): Promise<void> {
+    const { apiKeys, trust, log } = this.#deps;
+    if (trust.isRevoked(key.keyId)) return; // a word of another replica, which was late
+    const wanted = this.#copyOf(manager, key, ahead);
+    const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
+    try {
+      if (!known) return await this.#create(wanted);
+      if (known.promotedBy !== manager) throw new RecordExists(`the id ${key.keyId} is taken`);
+      const { shortName } = known;
+      if (!isSame(known, wanted)) await apiKeys.renew({ ...known, ...wanted, shortName });
+    } catch (error) {
+      if (error instanceof RecordConflict) return; // another replica was told of it too
+      log.warn({ keyId: key.keyId, error }, 'a promoted key can not be kept');
+      this.#keepLater(manager, key, ahead);
+    }
+  }
+
+  /** Tries again, for as long as the manager can be heard and says nothing else. */
+  #keepLater(manager: string, key: PromotedKey, ahead: number): void {
+    const { clock, trust } = this.#deps;
+    this.#again.get(key.keyId)?.();
+    const callOff = clock.at(clock.now() + AGAIN_MS, () => {
+      this.#again.delete(key.keyId);
+      if (trust.managers.includes(manager))
+        void this.#inTurn(() => this.#keep(manager, key, ahead));
+    });
+    this.#again.set(key.keyId, () => {
+      this.#again.delete(key.keyId);
+      callOff();
+    });
+  }
+
+  /** Under its own name, or where a key of this cluster has that, one that begins like it. */
+  async #create(wanted: Omit<ApiKeyRecord, 'revision'>): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const end = `-${randomBytes(4).toString('hex')}`;
+      const shortName =
+        attempt === 1
+          ? wanted.shortName
+          : `${wanted.shortName.slice(0, LONGEST_NAME - end.length)}${end}`;
+      try {
+        return await this.#deps.apiKeys.keepCopy({ ...wanted, shortName });
+      } catch (error) {
+        if (!(error instanceof RecordExists) || attempt === NAME_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** Times are those of this cluster's clock, whatever the manager's says. */
+  #copyOf(
+    manager: string,
+    { verifier, gated, makers, ...key }: PromotedKey,
+    ahead: number,
+  ): Omit<ApiKeyRecord, 'revision'> {
+    const { pepper, namespaceOf } = this.#deps;
+    return {
+      ...key,
+      namespace: namespaceOf(key.team),
+      hash: promotedHashOf(verifier, pepper),
+      global: true,
+      promotedBy: manager,
+      ...(gated ? { gated } : {}),
+      ...(makers ? { makers } : {}),
+      issuedAt: Math.round(key.issuedAt + ahead),
+      expiresAt: Math.round(key.expiresAt + ahead),
+    };
+  }
+}
+
+/** All but its name, which may be another one here. */
+const isSame = (known: ApiKeyRecord, wanted: Omit<ApiKeyRecord, 'revision'>): boolean =>
+  Math.abs(known.expiresAt - wanted.expiresAt) < SAME_MS &&
+  known.hash === wanted.hash &&
+  known.description === wanted.description;
+
+const inParts = async <T>(items: readonly T[], each: (item: T) => Promise<void>): Promise<void> => {
+  for (let next = 0; next < items.length; next += AT_ONCE)
+    await Promise.all(items.slice(next, next + AT_ONCE).map(each));
+};

@@ -1,0 +1,85 @@
+import type { Clock } from '../../contracts/clock.ts';
+import { RecentSet } from '../../lib/recent-set.ts';
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { invalidApiKey, unavailable } from '../../model/refusals.ts';
+
+/** A daemon that starts has so long to hear from its managers what was revoked meanwhile. */
+export const FIRST_WORD_MS = 3_000;
+const MOST_REVOKED = 10_000;
+
+export interface PromotedTrustDeps {
+  readonly clock: Clock;
+  /** Whether this cluster is a worker of any manager; of one that is not, no copy is good. */
+  readonly hasManagers: boolean;
+}
+
+/** One link to a manager, from when the manager has proved to be it until the link is over. */
+export interface TrustedLink {
+  readonly manager: string;
+  isCaughtUp: boolean;
+}
+
+/**
+ * Says whether copies of promoted keys are good at a worker. While a link comes back, and at first
+ * after a start, nobody knows which of them were revoked: then they are 503 until the manager has
+ * said it, or can not be reached. A cluster without a link goes on by what it has.
+ */
+export class PromotedTrust {
+  readonly #deps: PromotedTrustDeps;
+  readonly #links = new Set<TrustedLink>();
+  /** Revoked, also where the store could not be told yet. */
+  readonly #revoked = new RecentSet(MOST_REVOKED);
+  /** Managers that were heard since the start. */
+  readonly #heard = new Set<string>();
+  #alone = Infinity;
+
+  constructor(deps: PromotedTrustDeps) {
+    this.#deps = deps;
+  }
+
+  /** Links are opened from now on. */
+  start(): void {
+    this.#alone = this.#deps.clock.now() + FIRST_WORD_MS;
+  }
+
+  /** Refuses with INVALID_API_KEY what is revoked, with UNAVAILABLE what may be. */
+  check({ keyId, promotedBy = '' }: Pick<ApiKeyRecord, 'keyId' | 'promotedBy'>): void {
+    const { clock, hasManagers } = this.#deps;
+    if (!hasManagers || this.#revoked.has(keyId)) throw invalidApiKey();
+    const links = [...this.#links].filter(({ manager }) => manager === promotedBy);
+    if (links.some(({ isCaughtUp }) => isCaughtUp)) return;
+    const isFirst = !this.#heard.has(promotedBy) && clock.now() < this.#alone;
+    if (links.length > 0 || isFirst)
+      throw unavailable('the manager is about to say whether this key is still good; try again');
+  }
+
+  /** A manager proved to be there. */
+  begin(manager: string): TrustedLink {
+    const link = { manager, isCaughtUp: false };
+    this.#links.add(link);
+    return link;
+  }
+
+  /** All that the manager had to say by now is known. */
+  caughtUp(link: TrustedLink): void {
+    this.#heard.add(link.manager);
+    link.isCaughtUp = true;
+  }
+
+  end(link: TrustedLink): void {
+    this.#links.delete(link);
+  }
+
+  isRevoked(keyId: string): boolean {
+    return this.#revoked.has(keyId);
+  }
+
+  revoke(keyId: string): void {
+    this.#revoked.add(keyId);
+  }
+
+  /** The managers of links that have caught up. */
+  get managers(): readonly string[] {
+    return [...this.#links].flatMap(({ manager, isCaughtUp }) => (isCaughtUp ? [manager] : []));
+  }
+}

@@ -1,0 +1,94 @@
+import type { Clock } from '../../src/contracts/clock.ts';
+import type { ApiKeyRecord } from '../../src/model/api-key.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { PromotedCopies } from '../../src/operations/fleet/promoted-copies.ts';
+import { PromotedKeys } from '../../src/operations/fleet/promoted-keys.ts';
+import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
+import { authenticate } from '../../src/operations/keys/authenticate.ts';
+import { mintApiKey } from '../../src/operations/keys/mint-api-key.ts';
+import { PromotedTrust } from '../../src/operations/keys/promoted-trust.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+
+/** The API keys of one cluster: a store that outlives its daemon, which may be started again. */
+export class ClusterKeys {
+  readonly store = new MemoryApiKeys();
+  readonly pepper: Buffer;
+  readonly #clock: Clock;
+  apiKeys!: ApiKeyMirror;
+  keys!: PromotedKeys;
+  copies!: PromotedCopies;
+  #authenticate!: (key: string) => unknown;
+  #serial = 0;
+
+  private constructor(pepper: number, clock: Clock) {
+    this.pepper = Buffer.alloc(32, pepper);
+    this.#clock = clock;
+  }
+
+  static async start(pepper: number, clock: Clock): Promise<ClusterKeys> {
+    const cluster = new ClusterKeys(pepper, clock);
+    await cluster.restart();
+    return cluster;
+  }
+
+  /** What the daemon knew is gone, and what it stored is not. `managers`: of its configuration. */
+  async restart(managers = 1): Promise<void> {
+    const clock = this.#clock;
+    const trust = new PromotedTrust({ clock, hasManagers: managers > 0 });
+    this.apiKeys = new ApiKeyMirror({
+      apiKeys: this.store,
+      clock,
+      revocations: aCoordination(clock),
+      trust,
+    });
+    await this.apiKeys.start();
+    const deps = { apiKeys: this.apiKeys, pepper: this.pepper, clock };
+    this.keys = new PromotedKeys(deps);
+    this.keys.start();
+    this.copies = new PromotedCopies({
+      ...deps,
+      trust,
+      managers,
+      log: quietLog,
+      namespaceOf: (team) => `here-${team}`,
+    });
+    await this.copies.start();
+    this.#authenticate = authenticate(deps);
+  }
+
+  async mint({ lifetimeMs = 3_600_000, namespace = 'team-blue' } = {}): Promise<{
+    record: ApiKeyRecord;
+    apiKey: string;
+  }> {
+    const issuedAt = this.#clock.now();
+    const minted = mintApiKey(
+      {
+        tenant: { namespace, team: 'blue', user: 'ada' },
+        role: 'user',
+        shortName: `k${(this.#serial += 1)}`,
+        description: 'd',
+        issuedAt,
+        expiresAt: issuedAt + lifetimeMs,
+      },
+      this.pepper,
+    );
+    return { record: await this.apiKeys.create(minted.record), apiKey: minted.apiKey };
+  }
+
+  async promote(record: ApiKeyRecord): Promise<void> {
+    await this.keys.promote(this.apiKeys.find(record.keyId) ?? record);
+  }
+
+  /** `good`, or the code of the refusal. */
+  told(apiKey: string): string {
+    try {
+      this.#authenticate(apiKey);
+      return 'good';
+    } catch (error) {
+      if (error instanceof Refusal) return error.code;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import { expect } from 'chai';
+import type { Duplex } from 'node:stream';
+import { newFleetKey } from '../../src/fleet/fleet-keys.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
+import { ClusterKeys } from './a-promoting-fleet.ts';
+
+const PATIENCE_MS = 30_000;
+const HOUR_MS = 3_600_000;
+const serve = (connection: Duplex): void => void connection.destroy();
+
+describe('promoted keys', () => {
+  let hub: ClusterKeys;
+  let west: ClusterKeys;
+  let fleet: FleetUnderTest;
+  const key = newFleetKey();
+
+  beforeEach(async () => {
+    hub = await ClusterKeys.start(1, systemClock());
+    west = await ClusterKeys.start(2, systemClock());
+    fleet = await FleetUnderTest.start({ key, keys: hub.keys });
+  });
+  afterEach(() => fleet.stop());
+
+  const join = (): Promise<TestWorker> =>
+    fleet.join({ clusterId: 'west', serve, keys: west.copies });
+  const isTold = (apiKey: string, what: string): Promise<void> =>
+    eventually(() => west.told(apiKey) === what, `the key is ${what} at west`, PATIENCE_MS);
+
+  it('are good at a worker by its own pepper, and not once they were revoked', async () => {
+    await join();
+    const { record, apiKey } = await hub.mint();
+    const other = await hub.mint();
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    await hub.promote(record);
+    await fleet.links.keysSettled();
+    expect(west.told(apiKey)).to.equal('good');
+    expect(west.told(other.apiKey)).to.equal('INVALID_API_KEY');
+    const copy = west.apiKeys.find(record.keyId)!;
+    expect(copy).to.include({ team: 'blue', user: 'ada', namespace: 'here-blue', global: true });
+
+    await hub.apiKeys.remove(hub.apiKeys.find(record.keyId)!);
+    await fleet.links.keysSettled();
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    expect(west.store.records.size).to.equal(0);
+  });
+
+  it('go to who joins later, under another name where theirs is taken', async () => {
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    const own = await west.mint({ namespace: 'here-blue' });
+    await join();
+    expect(west.told(apiKey)).to.equal('good');
+    expect(west.apiKeys.find(record.keyId)?.shortName).to.match(/^k1-[0-9a-f]{8}$/);
+    expect(west.told(own.apiKey)).to.equal('good');
+  });
+
+  it('are neither the secret nor a hash by the pepper of the manager, in all that a worker keeps', async () => {
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    await join();
+    const kept = JSON.stringify([...west.store.records.values()]);
+    expect(kept).to.include(record.keyId);
+    expect(kept).not.to.include(record.hash);
+    expect(kept).not.to.include(hub.keys.find(record.keyId)!.verifier);
+    expect(kept).not.to.include(apiKey.split('_')[2]!.slice(0, 12));
+    expect(JSON.stringify([...hub.store.records.values()])).not.to.include(
+      hub.keys.find(record.keyId)!.verifier,
+    );
+  });
+
+  it('that were revoked while a worker was away are refused before its link is ready', async () => {
+    const worker = await join();
+    const minted = await hub.mint();
+    await hub.promote(minted.record);
+    await isTold(minted.apiKey, 'good');
+    worker.links.stop();
+    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await hub.apiKeys.remove(hub.apiKeys.find(minted.record.keyId)!);
+    expect(west.told(minted.apiKey)).to.equal('good'); // it goes on alone
+
+    let told: string | undefined;
+    const { begin } = west.copies;
+    west.copies.begin = (manager) => {
+      const visit = begin.call(west.copies, manager);
+      told = west.told(minted.apiKey);
+      return visit;
+    };
+    fleet.worker({ clusterId: 'west', serve, folder: worker.folder, keys: west.copies });
+    await fleet.linked('west');
+    expect(told).to.equal('UNAVAILABLE'); // while the manager is about to say it
+    expect(west.told(minted.apiKey)).to.equal('INVALID_API_KEY');
+  });
+
+  it('are held back after a start, until the manager was heard or can not be', async () => {
+    const clock = systemClock();
+    let later = 0;
+    west = await ClusterKeys.start(2, { ...clock, now: () => clock.now() + later });
+    const worker = await join();
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    await isTold(apiKey, 'good');
+    worker.links.stop();
+    await west.restart();
+    expect(west.told(apiKey)).to.equal('UNAVAILABLE');
+    later = 3_000;
+    expect(west.told(apiKey)).to.equal('good'); // nobody could be heard
+    await west.restart(0);
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY'); // the manager was cut off
+    expect(west.store.records.size).to.equal(0);
+  });
+
+  it('end by the time of the manager, however wrong the clock of the worker is', async () => {
+    const clock = systemClock();
+    west = await ClusterKeys.start(2, {
+      now: () => clock.now() + HOUR_MS,
+      at: (time, ring) => clock.at(time - HOUR_MS, ring),
+    });
+    await join();
+    const long = await hub.mint({ lifetimeMs: HOUR_MS / 2 });
+    const short = await hub.mint({ lifetimeMs: 1_500 });
+    for (const { record } of [long, short]) await hub.promote(record);
+    await isTold(long.apiKey, 'good');
+    await isTold(short.apiKey, 'INVALID_API_KEY');
+    await eventually(() => west.store.records.size === 1, 'its copy is gone', PATIENCE_MS);
+    expect(west.told(long.apiKey)).to.equal('good');
+  });
+
+  it('are gone from a worker that was removed, at once or once it is back', async () => {
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    const worker = await join();
+    expect(west.told(apiKey)).to.equal('good');
+    await fleet.registry.remove('west');
+    await fleet.links.dismiss('west');
+    expect(fleet.links.find('west')).to.equal(undefined);
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    expect(west.store.records.size).to.equal(0);
+    await eventually(() => worker.told.length > 0, 'it is told', PATIENCE_MS);
+    expect(worker.told[0]).to.include('was removed');
+
+    await west.restart();
+    const again = await join();
+    await isTold(apiKey, 'good');
+    again.links.stop();
+    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await fleet.registry.remove('west');
+    fleet.worker({ clusterId: 'west', serve, folder: again.folder, keys: west.copies });
+    await isTold(apiKey, 'INVALID_API_KEY');
+  });
+
+  it('that were raised in the store by hand, or are too old, are not promoted', async () => {
+    const { record } = await hub.mint();
+    const { verifier: _verifier, ...old } = record;
+    for (const each of [{ ...record, role: 'admin' as const }, old])
+      expect(await rejection(hub.keys.promote(each))).to.include({ code: 'CONFLICT' });
+  });
+});
