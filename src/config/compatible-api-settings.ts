@@ -22,6 +22,18 @@ export const compatibleApiSettings = z.strictObject({
     50_000,
     'How long the creation of a sandbox waits for an instance where none is idle.',
   ),
+  images: z
+    .array(z.string('must be text').min(1).max(512), 'must be a list of prefixes')
+    .max(256)
+    .meta({
+      description:
+        'Prefixes of the images that a creation may name (POOL//IMAGE); none: none may be named.',
+    }),
+  imageWait: duration(
+    1_000,
+    600_000,
+    'How long the creation of a sandbox with an image of its own waits for its start.',
+  ),
   templates: z
     .array(
       z

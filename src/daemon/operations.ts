@@ -164,6 +164,7 @@ export const operationsOf = (
     claimSandbox: claimSandbox({
       ...common,
       claimEnv,
+      allowedImages: rendering.terms.images,
       demand: envs.demand,
       metrics,
       pendingRequests,

@@ -90,6 +90,13 @@ export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit:
     { retryAfter: 5 },
   );
 
+export const tooManyLaunches = (limit: number): Refusal =>
+  new Refusal(
+    'TOO_MANY_WAITING',
+    `${limit} sandboxes are started for claims of yours, which is the most; try again shortly`,
+    { retryAfter: 5 },
+  );
+
 export const answersShareMet = (): Refusal =>
   new Refusal(
     'RATE_LIMITED',

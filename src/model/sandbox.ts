@@ -90,6 +90,11 @@ export interface InstanceRecord {
   /** By name; absent: none. */
   readonly endpoints?: Readonly<Record<string, InstanceEndpoint>>;
   readonly startupTimeoutMs: number;
+  /**
+   * It was launched for one claim, and is none of what its pool keeps ready: nobody else is given
+   * it, and it is retired unless it is claimed by then (ms since the epoch).
+   */
+  readonly claimBy?: number;
   readonly claim?: Claim;
   readonly end?: End;
 }

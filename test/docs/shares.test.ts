@@ -50,6 +50,10 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/k8s/streams/gathered-bytes.ts', 'MOST_OF_NAMESPACE_MIB'],
     ['src/k8s/streams/gathered-bytes.ts', 'MOST_MIB'],
   ],
+  'starts of instances for one claim': [
+    ['src/operations/claims/launched-candidate.ts', 'MOST_LAUNCHES_OF_TENANT'],
+    ['src/operations/claims/launched-candidate.ts', 'MOST_LAUNCHES'],
+  ],
   'terminal tokens': [
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_TENANT'],
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_SANDBOX'],

@@ -61,6 +61,8 @@ export const aCompatibleApi = async ({
       domain: undefined,
       templates: new Map([['base', 'default']]),
       waitMs: 0,
+      images: [],
+      imageWaitMs: 0,
       ...terms,
     },
   });

@@ -165,7 +165,16 @@ describe('requests to the compatible API', () => {
     const { operations, keys } = api;
     const before = operations.sandboxes.size;
     const create = createSandbox(
-      { operations, terms: { clusterId: 'local', templates: new Map(), waitMs: 0 } },
+      {
+        operations,
+        terms: {
+          clusterId: 'local',
+          templates: new Map(),
+          waitMs: 0,
+          images: [],
+          imageWaitMs: 0,
+        },
+      },
       operations.authenticate(keys.tenant),
       {
         body: { templateID: 'default' },

@@ -2,11 +2,13 @@ import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-errors.ts';
-import { PodCreator } from '../../src/k8s/sandboxes/pods/pod-creator.ts';
+import { PodCreator, type PodCreatorDeps } from '../../src/k8s/sandboxes/pods/pod-creator.ts';
 import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { aDefinition, ALICE, anOrder } from '../support/builders/instance-orders.ts';
 import { rejection } from '../support/harness/rejection.ts';
+
+const unsealed: PodCreatorDeps['seals'] = { sealed: (_kind, _of, { content }) => content };
 
 describe('births of Pods', () => {
   for (const failure of [new NotSent('no free connection'), new ApiUnreachable('cut')]) {
@@ -14,6 +16,7 @@ describe('births of Pods', () => {
       const creator = new PodCreator({
         api: { create: () => Promise.reject(failure), get: () => Promise.reject(failure) },
         untilIdleEnough: async () => undefined,
+        seals: unsealed,
         mirror: new InstanceMirror({
           report: () => undefined,
           missesPod: () => undefined,
@@ -56,6 +59,7 @@ describe('births of Pods', () => {
     const creator = new PodCreator({
       api: { create, get: () => Promise.reject(FORBIDDEN) },
       untilIdleEnough: async () => undefined,
+      seals: unsealed,
       mirror: new InstanceMirror({
         report: () => undefined,
         missesPod: () => undefined,
@@ -113,6 +117,7 @@ describe('births of Pods', () => {
     const creator = new PodCreator({
       api: { create, get: () => Promise.reject(new Error('nothing is read')) },
       untilIdleEnough: async () => undefined,
+      seals: unsealed,
       mirror: new InstanceMirror({
         report: () => undefined,
         missesPod: () => undefined,
@@ -155,6 +160,7 @@ describe('births of Pods', () => {
         get: () => over,
       },
       untilIdleEnough: async () => undefined,
+      seals: unsealed,
       mirror: new InstanceMirror({
         report: () => undefined,
         missesPod: () => undefined,
@@ -205,6 +211,7 @@ describe('births of Pods', () => {
     const creator = new PodCreator({
       api: { create, get: () => Promise.reject(new Error('nothing is read')) },
       untilIdleEnough: async () => undefined,
+      seals: unsealed,
       mirror: new InstanceMirror({
         report: () => undefined,
         missesPod: () => undefined,
@@ -258,6 +265,7 @@ describe('births of Pods', () => {
         },
         get: () => Promise.reject(new Error('nothing is read')),
       },
+      seals: unsealed,
       untilIdleEnough: () =>
         calls++ === 0 ? Promise.resolve() : Promise.reject(new Error('it waits for claims')),
       mirror: new InstanceMirror({

@@ -1,5 +1,7 @@
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
+import { updateRevisionOf } from '../../model/pools/update-revision.ts';
+import { withImage } from '../../model/pools/with-image.ts';
 import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 
@@ -30,6 +32,25 @@ export const launchOrderOf = (
     ...endpointsOf(definition),
   },
 });
+
+/**
+ * Makes what an instance of the pool is born from that has another image, and is launched for one
+ * claim: see `InstanceRecord.claimBy`.
+ */
+export const orderWithImage = (
+  pool: PoolRecord,
+  id: InstanceId,
+  {
+    image,
+    now,
+    claimBy,
+  }: { readonly image: string; readonly now: number; readonly claimBy: number },
+): LaunchOrder => {
+  const definition = withImage(pool.definition, image);
+  const updateRevision = updateRevisionOf(definition);
+  const order = launchOrderOf({ ...pool, definition, updateRevision }, id, now);
+  return { ...order, record: { ...order.record, claimBy } };
+};
 
 /** None where they are not published. */
 const endpointsOf = ({

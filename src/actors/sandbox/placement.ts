@@ -30,7 +30,13 @@ export interface Placement {
   readonly mark?: string | undefined;
   /** Comes from its claim. */
   readonly metadata?: TextPairs | undefined;
+  /** It was launched for one claim: until that comes its pool does not have it. */
+  readonly isApart?: boolean;
 }
+
+/** Whether an instance is one of those that its pool has. */
+export const isOfPool = ({ isApart, claimedAt }: Placement): boolean =>
+  isApart !== true || claimedAt !== undefined;
 
 export const samePlace = (a: Placement, b: Placement): boolean =>
   a.status === b.status &&
@@ -51,8 +57,9 @@ const samePairs = (a: TextPairs | undefined, b: TextPairs | undefined): boolean 
     Object.keys(a).length === Object.keys(b).length &&
     hasPairs(a, b));
 
-/** Tells how a pool counts an instance; undefined once it has completed. */
+/** Tells how a pool counts an instance; undefined once it has completed, and of what is not its. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
+  if (!isOfPool(placement)) return undefined;
   switch (placement.status) {
     case 'Starting':
       return 'starting';
@@ -75,7 +82,7 @@ const keyOf = (mark: RequestFingerprint | undefined): string | undefined =>
 export const placementOf = (
   record: Pick<
     InstanceRecord,
-    'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt' | 'updateRevision'
+    'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt' | 'updateRevision' | 'claimBy'
   > & { readonly claim?: Claim; readonly end?: End },
   status: SandboxStatus,
   {
@@ -96,6 +103,7 @@ export const placementOf = (
   metadata: record.claim?.metadata,
   availableAt,
   unreadyAt,
+  ...(record.claimBy === undefined ? {} : { isApart: true }),
 });
 
 type Marked = Pick<Placement, 'id' | 'mark'>;

@@ -194,6 +194,7 @@ export const startReport = (
 export const isLeaders = (intent: SandboxIntent): boolean => {
   switch (intent.type) {
     case 'launch':
+      return intent.launchOrder.record.claimBy === undefined;
     case 'confirm-expiry':
     case 'close':
       return true;

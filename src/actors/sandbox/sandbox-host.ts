@@ -63,6 +63,8 @@ export interface SandboxListener {
   readonly found: (poolUid: string) => void;
   /** A sandbox is no more. */
   readonly ended: (id: string) => void;
+  /** One that was launched for one claim did not start. */
+  readonly startFailed: (id: string, reason: string) => void;
 }
 
 /** The sandboxes of a supervisor: one actor for each, and what follows each of their moves. */
@@ -179,10 +181,7 @@ export class SandboxHost {
   #entry(id: string, intent: SandboxIntent): Omit<OutboxEntry, 'of'> | undefined {
     const { runtime } = this.#deps;
     if (intent.type === 'report-start') {
-      const context = this.actors.snapshot(id)?.context;
-      this.#report =
-        context &&
-        startReport(intent, recordIn(context)?.updateRevision ?? '', runtime.clock.now());
+      this.#reportStart(id, intent);
       return undefined;
     }
     const lease = isLeaders(intent) ? this.#leaseOf(id) : undefined;
@@ -190,13 +189,31 @@ export class SandboxHost {
       name: intent.type,
       lease,
       act: async () => {
-        const event = await this.#carryOut(id, intent, () => lease?.held() ?? true);
+        const event = await this.#carryOut(id, intent, () => lease?.held() ?? this.#isWanted(id));
         if (event) this.actors.send(id, event);
       },
       dropped: () => {
         this.actors.send(id, { type: 'NOT_LEADING', now: runtime.clock.now() });
       },
     };
+  }
+
+  /** How one starts that was launched for one claim says nothing of its pool. */
+  #reportStart(id: string, intent: Extract<SandboxIntent, { type: 'report-start' }>): void {
+    const { runtime, listener } = this.#deps;
+    const context = this.actors.snapshot(id)?.context;
+    const record = context && recordIn(context);
+    if (record?.claimBy === undefined)
+      this.#report =
+        context && startReport(intent, record?.updateRevision ?? '', runtime.clock.now());
+    else if (intent.outcome !== 'started') listener.startFailed(id, intent.reason);
+  }
+
+  /** Whether what no lease is needed for is still to be done. */
+  #isWanted(id: string): boolean {
+    const context = this.actors.snapshot(id)?.context;
+    const { claimBy } = (context && recordIn(context)) ?? {};
+    return claimBy === undefined || this.#deps.runtime.clock.now() < claimBy;
   }
 
   #leaseOf(id: string): Lease {
@@ -224,8 +241,11 @@ export class SandboxHost {
     // What its pool hears below may tell it to end at once.
     retirements.moved(poolUid, id, tagsOf(after));
     const report = this.#tellPool(change, places);
-    // Its record came to be known while this replica leads, and was not written by it.
-    if (after.context.unlaunched && after.hasTag('awaited') && this.#leads(poolUid))
+    // Its record came to be known while this replica leads, and was not written by it, nor by one
+    // that need not lead.
+    const { unlaunched, record } = after.context;
+    const isLeft = unlaunched && record?.claimBy === undefined;
+    if (isLeft && after.hasTag('awaited') && this.#leads(poolUid))
       runtime.outbox.put({
         name: 'lead',
         of: `s${id}`,
@@ -268,7 +288,7 @@ export class SandboxHost {
     if (report) pools.send(poolUid, report);
     const revision = (places.now ?? places.before)?.updateRevision;
     const { from, to } = countedIn(places);
-    const isOrdered = !before && event.type === 'ORDERED';
+    const isOrdered = !before && event.type === 'ORDERED' && places.now?.isApart !== true;
     if (revision !== undefined && (from !== to || isOrdered))
       pools.moved({ poolUid, revision, from, to }, isOrdered);
     return report;
@@ -283,7 +303,8 @@ export class SandboxHost {
     if (from === 'starting' && to === 'idle' && record && this.#leads(poolUid))
       runtime.measures.ready(runtime.clock.now() - record.createdAt);
     if (to === 'idle' && from !== 'idle') parts().idle.lines.turnedIdle(poolUid);
-    if (to === 'running' && from !== 'running' && this.#started)
+    const isStocked = record?.claimBy === undefined;
+    if (to === 'running' && from !== 'running' && this.#started && isStocked)
       participant?.claimed?.(poolUid, index.idleIn(poolUid) === 0);
     if (report && report.type !== 'INSTANCE_STARTED') participant?.startFailed?.(poolUid);
   }

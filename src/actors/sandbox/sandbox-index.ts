@@ -2,7 +2,7 @@ import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { ALL_BUCKETS, IdleSet, longestOf, type FoundIdle } from './idle-set.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { LiveLists, type LiveFilter } from './live-lists.ts';
-import { ClaimMarks, samePlace, type Placement } from './placement.ts';
+import { ClaimMarks, isOfPool, samePlace, type Placement } from './placement.ts';
 
 export interface LiveCounts {
   readonly byStatus: ReadonlyMap<SandboxStatus, number>;
@@ -231,6 +231,7 @@ export class SandboxIndex {
   }
 
   #addToPool(placement: Placement): void {
+    if (!isOfPool(placement)) return;
     let pool = this.#pools.get(placement.poolUid);
     if (!pool)
       this.#pools.set(
@@ -253,6 +254,7 @@ export class SandboxIndex {
   }
 
   #removeFromPool(placement: Placement): void {
+    if (!isOfPool(placement)) return;
     const pool = this.#pools.get(placement.poolUid);
     if (!pool) return;
     poolIndexOf(pool, placement)?.remove(entryOf(placement));

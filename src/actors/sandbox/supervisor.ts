@@ -7,6 +7,7 @@ import { ShardLeadership } from '../runtime/shard-leadership.ts';
 import { Takeover } from './takeover.ts';
 import { PoolHost } from '../pool/pool-host.ts';
 import { EventRecorder } from './sandbox-moves.ts';
+import { ClaimLaunches } from './claim-launches.ts';
 import { IdleInstances } from './idle-instances.ts';
 import { OwnBuckets } from './idle-set.ts';
 import {
@@ -37,6 +38,7 @@ export class Supervisor {
   readonly pools: PoolHost;
   readonly idle: IdleInstances;
   readonly pauses: SandboxPauses;
+  readonly launches: ClaimLaunches;
   readonly #deps: SupervisorParts;
   readonly #sandboxes: SandboxHost;
   readonly #waiters: Waiters;
@@ -66,6 +68,14 @@ export class Supervisor {
       sandbox: (id) => this.sandbox(id),
       send: (id, event) => this.send(id, event),
       refresh: (id, namespace) => this.refresh(id, namespace, 'never'),
+    });
+    this.launches = new ClaimLaunches({
+      ...deps,
+      launch: (input) => {
+        this.#sandboxes.launch(input);
+        this.runtime.outbox.drain();
+      },
+      supervisor: this,
     });
     this.#takeover = this.#takeoverOf(retirements);
     this.#leadership = this.#leadershipOf();
@@ -220,12 +230,9 @@ export class Supervisor {
       leads: (shard) => this.#leads(shard),
       parts: () => this,
       listener: {
-        found: (poolUid) => {
-          this.#takeover.retirePoolless(poolUid);
-        },
-        ended: (id) => {
-          this.#truth.ended(id);
-        },
+        found: (poolUid) => this.#takeover.retirePoolless(poolUid),
+        ended: (id) => this.#truth.ended(id),
+        startFailed: (id, reason) => this.launches.failed(id, reason),
       },
     });
   }
@@ -240,12 +247,8 @@ export class Supervisor {
       waiters: this.#waiters,
       revisionOf: (poolUid) => this.pools.revisionOf(poolUid),
       ownBuckets: () => own?.get(),
-      learn: (fact) => {
-        this.#truth.learn(fact);
-      },
-      freed: (poolUid) => {
-        this.pools.replan(poolUid);
-      },
+      learn: (fact) => this.#truth.learn(fact),
+      freed: (poolUid) => this.pools.replan(poolUid),
     });
   }
 
@@ -259,21 +262,15 @@ export class Supervisor {
         index: this.index,
         retirements,
         newId,
-        launch: (input) => {
-          this.#sandboxes.launch(input);
-        },
+        launch: (input) => this.#sandboxes.launch(input),
         tell: (id, event) => this.send(id, event),
       },
       listener: {
         changed: (record) => {
           participant?.poolChanged?.(record);
         },
-        ending: (uid) => {
-          this.idle.lines.end(uid);
-        },
-        orphaned: (uid) => {
-          this.#takeover.retirePoolless(uid);
-        },
+        ending: (uid) => this.idle.lines.end(uid),
+        orphaned: (uid) => this.#takeover.retirePoolless(uid),
       },
       planAt: this.#planAt,
       reconcileLater: (owner) => {

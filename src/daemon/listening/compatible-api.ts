@@ -16,11 +16,18 @@ export const openCompatibleApi = (
   { compatibleApi, clusterId }: Config,
   { given, ...deps }: Omit<CompatibleApiDeps, 'terms'> & { readonly given: boolean },
 ): CompatibleApiParts => {
-  const { listen, domain, wait, templates } = compatibleApi;
+  const { listen, domain, wait, templates, images, imageWait } = compatibleApi;
   if (listen === 'none') return NONE;
   const server = createCompatibleApi({
     ...deps,
-    terms: { clusterId, domain, waitMs: wait, templates: new Map(templates.map(pairOf)) },
+    terms: {
+      clusterId,
+      domain,
+      waitMs: wait,
+      templates: new Map(templates.map(pairOf)),
+      images,
+      imageWaitMs: imageWait,
+    },
   });
   return {
     ...server,

@@ -1,4 +1,6 @@
 import { localName } from '../../http/router/local-names.ts';
+import { MAX_REFERENCE } from '../../http/resources/common-schema.ts';
+import { isAllowed } from '../../model/pools/source-terms.ts';
 import { featureDisabled, invalidArgument, Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
@@ -11,6 +13,10 @@ export interface CreateTerms {
   /** Names of templates, and the pool or env that each stands for. */
   readonly templates: ReadonlyMap<string, string>;
   readonly waitMs: number;
+  /** Prefixes of the images that a template may name; none: none may be named. */
+  readonly images: readonly string[];
+  /** How long a sandbox with such an image may take to start. */
+  readonly imageWaitMs: number;
 }
 
 export interface CreateDeps {
@@ -29,8 +35,9 @@ export interface CreateRequest {
 
 /**
  * Claims an instance of the pool that a template stands for, or of the member of an env that has
- * one idle. Metadata and variables are part of the claim's one write. What was claimed for a client
- * that has left meanwhile is given back, unless its Idempotency-Key finds it again.
+ * one idle; of a template with an image, one that is started for it. Metadata and variables are
+ * part of the claim's one write. What was claimed for a client that has left meanwhile is given
+ * back, unless its Idempotency-Key finds it again.
  */
 export const createSandbox = async (
   { operations, terms }: CreateDeps,
@@ -39,16 +46,18 @@ export const createSandbox = async (
 ): Promise<SandboxView> => {
   refuseWhatCanNotBe(body);
   const { templateID, metadata, envVars, autoResume, timeout = lifetimeSeconds } = body;
+  const { name, image } = namedBy(templateID, terms);
   const request = {
     ...more,
-    waitMs: terms.waitMs,
+    ...(image === undefined
+      ? { waitMs: terms.waitMs }
+      : { waitMs: terms.imageWaitMs, image: { name: image, field: 'templateID' } }),
     idleTimeoutMs: 0,
     lifetimeMs: timeout * 1_000,
     ...(autoResume?.enabled ? { autoResume: true } : {}),
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
   };
-  const name = poolNameOf(templateID, terms);
   const sandbox = await operations
     .claimSandbox(caller, { ...request, poolName: name }, signal)
     .catch(async (error: unknown) => {
@@ -67,6 +76,26 @@ export const poolNameOf = (
   { templates, clusterId }: Pick<CreateTerms, 'templates' | 'clusterId'>,
 ): string =>
   localName('pool', templates.get(template) ?? template, { clusterId, field: 'templateID' });
+
+/** Stands between a pool's name and an image. */
+const BEFORE_IMAGE = '//';
+
+export const namesImage = (template: string): boolean => template.includes(BEFORE_IMAGE);
+
+/** Reads `{clusterID}::{pool}//{image}`, of which the first and the last may be absent. */
+const namedBy = (
+  template: string,
+  terms: CreateTerms,
+): { readonly name: string; readonly image?: string } => {
+  const at = template.indexOf(BEFORE_IMAGE);
+  if (at === -1) return { name: poolNameOf(template, terms) };
+  const image = template.slice(at + BEFORE_IMAGE.length);
+  if (image === '' || image.length > MAX_REFERENCE)
+    throw invalidArgument('templateID', `its image must have 1 to ${MAX_REFERENCE} characters`);
+  if (terms.images.length === 0 || !isAllowed(image, terms.images))
+    throw invalidArgument('templateID', 'its image is not one of those that may be named here');
+  return { name: poolNameOf(template.slice(0, at), terms), image };
+};
 
 /** Lets pass what old versions send unasked, and what means nothing. */
 const refuseWhatCanNotBe = (body: NewSandboxBody): void => {

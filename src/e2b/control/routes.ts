@@ -2,7 +2,7 @@ import { created, ok, route, secret, type Answer, type Route } from '../../http/
 import { featureDisabled, Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
-import { createSandbox, poolNameOf, type CreateTerms } from './create-sandbox.ts';
+import { createSandbox, namesImage, poolNameOf, type CreateTerms } from './create-sandbox.ts';
 import { listRunning } from './list-sandboxes.ts';
 import { presentDetail, presentListed, presentSandbox, type ShowTerms } from './presenter.ts';
 import { requireLive } from './require-live.ts';
@@ -56,10 +56,16 @@ const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Rou
     summary: 'Claim an idle instance of a pool',
     body: NewSandbox,
     answers: { 201: ShownSandbox },
-    refusals: ['POOL_NOT_FOUND', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
+    refusals: [
+      'POOL_NOT_FOUND',
+      'POOL_EXHAUSTED',
+      'QUOTA_EXCEEDED',
+      'TOO_MANY_WAITING',
+      'UNAVAILABLE',
+    ],
     opensItself: true,
     pendingOutcome: (mark) => deps.operations.pendingClaim(mark),
-    waits: () => deps.terms.waitMs > 0,
+    waits: ({ body }) => deps.terms.waitMs > 0 || namesImage(body.templateID),
     handle: async ({ caller, body, opening, step, signal, base }) => {
       const sandbox = await createSandbox(deps, caller, {
         body,

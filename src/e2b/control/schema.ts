@@ -15,7 +15,8 @@ const timeout = z
 
 /** Body that creates a sandbox, at both paths. Fields that are not named here are not heeded. */
 export const NewSandbox = z.object({
-  templateID: text(MAX_REFERENCE, 1),
+  /** A pool of a cluster, and an image. */
+  templateID: text(2 * MAX_REFERENCE, 1),
   timeout: maybe(timeout),
   metadata: maybe(metadata),
   envVars: maybe(

@@ -125,6 +125,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       untilIdleEnough: () => deps.api.calm('claims'),
       mirror: this.#mirror,
       pods: deps.pods,
+      seals: deps.seals,
     });
     this.#access = new InstanceAccess({
       ...deps,

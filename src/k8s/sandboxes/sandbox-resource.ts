@@ -39,9 +39,9 @@ const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
 export const FORMAT = 1;
 
 /**
- * A `Sandbox` that says more than an earlier version would keep when it writes the record: its
- * claim has metadata, variables for what is run in it, or a moment at which it ends, or was given
- * back.
+ * A `Sandbox` that says more than an earlier version would keep when it writes the record, or would
+ * heed: its claim has metadata, variables for what is run in it, or a moment at which it ends, or
+ * was given back; or it was launched for one claim.
  */
 export const DESCRIBED_FORMAT = 2;
 
@@ -79,6 +79,8 @@ export const SandboxSpecSchema = z.object({
     )
     .optional(),
   startupTimeoutMs: z.int().min(0),
+  /** It is for the one claim that it was launched for, which comes by then or never. */
+  claimBy: z.iso.datetime().optional(),
   /** The Pod that was claimed with it; from then on another is not its own. */
   podUid: word.optional(),
   /**
@@ -123,8 +125,11 @@ export const ownerLabel = (tenant: Tenant): string =>
   createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
 
 /** The object that an instance is born with. */
-export const newSandboxObject = (launchOrder: LaunchOrder['record']): object =>
-  objectOf({ ...launchOrder, revision: '', state: 'idle' }, {});
+export const newSandboxObject = (
+  launchOrder: LaunchOrder['record'],
+  seals?: Pick<Seals, 'sealed'>,
+): object =>
+  objectOf({ ...launchOrder, revision: '', state: 'idle' }, seals === undefined ? {} : { seals });
 
 export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid' | 'foreign'> {
   /** Though nothing is changed: a PUT of what is there already would leave its revision. */
@@ -177,7 +182,7 @@ const objectOf = (
     labels: {
       ...foreign?.labels,
       [POOL_LABEL]: record.poolUid,
-      [STATE_LABEL]: record.claim ? 'claimed' : 'idle',
+      [STATE_LABEL]: stateLabelOf(record),
       ...(record.claim ? { [OWNER_LABEL]: ownerLabel(record.claim.owner) } : {}),
       ...(record.claim?.mark && isKeyed(record.claim.mark)
         ? { [REQUEST_LABEL]: requestLabel(record.claim.mark.key) }
@@ -186,6 +191,10 @@ const objectOf = (
   },
   spec: sealedIfLater(record, specOf(record, podUid), { uid, seals }),
 });
+
+/** Keeps what was launched for one claim from being found among those that are idle. */
+const stateLabelOf = ({ claim, claimBy }: InstanceRecord): string =>
+  claim ? 'claimed' : claimBy === undefined ? 'idle' : 'reserved';
 
 const sealedIfLater = (
   { id, poolOwner: { namespace } }: InstanceRecord,
@@ -215,12 +224,14 @@ const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec
   containerImages: record.containerImages,
   endpoints: record.endpoints,
   startupTimeoutMs: record.startupTimeoutMs,
+  claimBy: record.claimBy === undefined ? undefined : new Date(record.claimBy).toISOString(),
   podUid,
   end: record.end && endSpec(record.end),
   claim: record.claim && claimSpec(record.claim),
 });
 
-const saysMore = ({ claim, end }: InstanceRecord): boolean =>
+const saysMore = ({ claimBy, claim, end }: InstanceRecord): boolean =>
+  claimBy !== undefined ||
   claim?.metadata !== undefined ||
   claim?.sealedEnv !== undefined ||
   claim?.endsAt !== undefined ||
@@ -301,6 +312,7 @@ export const storedSandboxOf = (
     containerImages: share(spec.containerImages),
     ...(spec.endpoints ? { endpoints: share(spec.endpoints) } : {}),
     startupTimeoutMs: spec.startupTimeoutMs,
+    ...(spec.claimBy === undefined ? {} : { claimBy: Date.parse(spec.claimBy) }),
     ...(claim
       ? {
           claim: {

@@ -60,7 +60,10 @@ export const sandboxMachine = sandboxSetup.createMachine({
       on: {
         RETIRE: { target: 'stopping', actions: 'noteEnd' },
         END: { target: 'stopping', actions: 'noteEnd' },
-        DEADLINE: { guard: 'due', actions: ['reportStarted', 'awaitNothing'] },
+        DEADLINE: [
+          { guard: 'dueUnclaimed', target: 'stopping', actions: 'noteEnd' },
+          { guard: 'due', actions: ['reportStarted', 'awaitNothing'] },
+        ],
         FACT: [
           // No record means dead, never free.
           {

@@ -67,6 +67,12 @@ export const sandboxSetup = setup({
       event.type === 'DEADLINE' &&
       context.deadline !== undefined &&
       event.now >= context.deadline,
+    /** The claim that it was launched for did not come. */
+    dueUnclaimed: ({ context, event }) =>
+      context.record?.claimBy !== undefined &&
+      event.type === 'DEADLINE' &&
+      context.deadline !== undefined &&
+      event.now >= context.deadline,
     shownAvailable: ({ event }) =>
       event.type === 'FACT' &&
       event.fact.record !== undefined &&
@@ -166,14 +172,19 @@ export const sandboxSetup = setup({
     /** Attempts to launch it take none of its time. */
     awaitStart: assign(({ context }) => {
       const record = context.record ?? context.launchOrder?.record;
-      return {
-        deadline:
-          Math.max(record?.createdAt ?? 0, context.launchedAt ?? 0) +
-          (record?.startupTimeoutMs ?? 0),
-      };
+      const startedBy =
+        Math.max(record?.createdAt ?? 0, context.launchedAt ?? 0) + (record?.startupTimeoutMs ?? 0);
+      return { deadline: Math.min(startedBy, record?.claimBy ?? startedBy) };
     }),
-    /** Waits until it is steady; what was found, and has lived for as long already, is. */
-    awaitSteady: assign(({ context: { availableAt, startedAt, activeAt } }) => {
+    /**
+     * Waits until it is steady; what was found, and has lived for as long already, is. One that was
+     * launched for one claim waits for that.
+     */
+    awaitSteady: assign(({ context: { record, availableAt, startedAt, activeAt }, event }) => {
+      if (record?.claimBy !== undefined) {
+        const now = 'now' in event ? event.now : activeAt;
+        return { deadline: Math.max(record.claimBy, now + LEADER_MS) };
+      }
       const at = (availableAt ?? startedAt ?? activeAt) + STEADY_MS;
       return { deadline: at > activeAt ? at : undefined };
     }),

@@ -51,11 +51,12 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
 };
 
 /**
+ * Whether one of the prefixes begins the image's name, or there are none.
  * A prefix ends where a part of the image's name does: `a.b/c` is one of `a.b/c:1` and `a.b/c/d`,
  * not of `a.b/cd`. What follows a colon is a tag: `a.b` is not one of `a.b:5000/c`, which is
  * another registry.
  */
-const isAllowed = (image: string, prefixes: readonly string[]): boolean =>
+export const isAllowed = (image: string, prefixes: readonly string[]): boolean =>
   prefixes.length === 0 ||
   prefixes.some((prefix) => {
     if (!image.startsWith(prefix)) return false;

@@ -13,14 +13,16 @@ import type { QuotaLimits } from '../pools/quota-limits.ts';
 import type { SandboxView } from '../views.ts';
 import type { ClaimEnv } from './claim-env.ts';
 import type { ClaimFiles } from './claim-files.ts';
-import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
+import { ClaimCandidates, type Candidate, type Candidates } from './claim-candidates.ts';
 import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
 import { findAfterAdmission } from './earlier-claim.ts';
+import { LaunchedCandidate, type LaunchedCandidateDeps } from './launched-candidate.ts';
 import type { NewRequest } from '../requests/idempotent-request.ts';
 import { requireReserved } from '../sandboxes/reservations.ts';
 import type { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
-export interface ClaimAttemptsDeps extends ClaimWriteDeps {
+export interface ClaimAttemptsDeps
+  extends ClaimWriteDeps, Pick<LaunchedCandidateDeps, 'driver' | 'launchLimit' | 'allowedImages'> {
   readonly coordination: Coordination;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly waitingLimit: WaitingClaimLimit;
@@ -46,7 +48,7 @@ export interface AttemptsOf {
 export class ClaimAttempts implements AsyncDisposable {
   readonly #deps: ClaimAttemptsDeps;
   readonly #of: AttemptsOf;
-  readonly #candidates: ClaimCandidates;
+  readonly #candidates: Candidates;
   /** See QuotaEntry. */
   readonly #attempt = randomUUID();
   readonly #mark: RequestFingerprint;
@@ -60,13 +62,10 @@ export class ClaimAttempts implements AsyncDisposable {
     this.#deps = deps;
     this.#of = of;
     this.#mark = request.opening?.mark ?? request.mark ?? unkeyedFingerprint(this.#attempt);
-    this.#candidates = new ClaimCandidates(deps, {
-      pool,
-      owner,
-      waitMs: request.waitMs ?? 0,
-      signal,
-      waits,
-    });
+    const { waitMs = 0, image } = request;
+    this.#candidates = image
+      ? new LaunchedCandidate(deps, { pool, owner, waitMs, signal, image })
+      : new ClaimCandidates(deps, { pool, owner, waitMs, signal, waits });
   }
 
   /** Returns the next instance to try; undefined: there is none, and the time is over. */

@@ -41,6 +41,15 @@ export interface Candidate {
   readonly until: number;
 }
 
+/** Offers one claim what it tries for, one after the other. To be closed. */
+export interface Candidates {
+  /** Whether the claim waits by now. */
+  readonly waits: boolean;
+  next(): Promise<Candidate | undefined>;
+  notFirstInQueue(held: HeldInstance): void;
+  close(): Promise<void>;
+}
+
 export interface CandidatesOf {
   readonly pool: WaitedPool;
   /** Who claims. */
@@ -57,7 +66,7 @@ export interface CandidatesOf {
  * Offers what one claim tries for, one after the other: what is idle, then, where it waits, what is
  * handed to it when its turn comes. To be closed.
  */
-export class ClaimCandidates {
+export class ClaimCandidates implements Candidates {
   readonly #deps: ClaimCandidatesDeps;
   readonly #of: CandidatesOf;
   readonly #began: number;

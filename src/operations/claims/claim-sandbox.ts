@@ -18,15 +18,17 @@ import {
 import { claimablePools, type ClaimablePoolsDeps } from './claimable-pools.ts';
 import { ClaimFiles, type ClaimFilesDeps } from './claim-files.ts';
 import { openAndFind } from './earlier-claim.ts';
+import { LaunchLimit } from './launched-candidate.ts';
 import { mayBeClaimedUnder } from './find-claim-by-key.ts';
 import { hindranceOf } from './start-hindrance.ts';
 import { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
 export interface ClaimSandboxDeps
   extends
-    Omit<ClaimAttemptsDeps, 'waitingLimit' | 'claimFiles'>,
+    Omit<ClaimAttemptsDeps, 'waitingLimit' | 'launchLimit' | 'claimFiles' | 'driver'>,
     ClaimFilesDeps,
     ClaimablePoolsDeps {
+  readonly driver: ClaimFilesDeps['driver'] & ClaimAttemptsDeps['driver'];
   /** Hears what claims lack; nobody where it is absent. */
   readonly demand?: ClaimDemand;
   readonly metrics: Metrics;
@@ -47,11 +49,17 @@ type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
  * Claims one idle instance of a pool of the caller's or of one shared with the caller (operation
  * `POST /sandboxes`), where it waits the first one that nobody else waits longer for. By the name
  * of an env it is one of a member with stock, with one retry on another; it waits on the member of
- * the highest priority. What it returns is durable, and has the files of the request.
+ * the highest priority. Where the request names an image it is one that is launched for it (see
+ * LaunchedCandidate). What it returns is durable, and has the files of the request.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => {
   const claimFiles = new ClaimFiles(deps);
-  const claim = claimUnderKey({ ...deps, claimFiles, waitingLimit: new WaitingClaimLimit() });
+  const claim = claimUnderKey({
+    ...deps,
+    claimFiles,
+    waitingLimit: new WaitingClaimLimit(),
+    launchLimit: new LaunchLimit(),
+  });
   return measuredClaims(async (caller, request, signal) => {
     const { files, step } = request;
     if (!files) return (await claim(caller, request, signal)).sandbox;
@@ -101,7 +109,8 @@ const claimOne =
       supervisor.reconcileLater(owner); // nobody else reconciles one without pools
       await coordination.whenKnown(owner);
     }
-    const [preferred, elsewhere] = pools;
+    const [preferred, another] = pools;
+    const elsewhere = request.image ? undefined : another;
     const of = { caller, owner, signal };
     if (elsewhere) {
       const now = { ...request, waitMs: 0 };
@@ -130,7 +139,8 @@ const claimFrom = async (
   { record }: PoolSnapshot,
   { caller, ...of }: ClaimOf,
 ): Promise<Claimed | undefined> => {
-  const demand = record.env && deps.demand; // nobody sizes others
+  // Nobody sizes others, nor for what is launched for the claim.
+  const demand = record.env && !of.request.image ? deps.demand : undefined;
   const found = await tryEach(deps, {
     ...of,
     pool: record,

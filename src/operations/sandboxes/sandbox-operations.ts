@@ -138,8 +138,16 @@ export interface ClaimRequest {
   readonly files?: readonly ClaimFile[];
   /** A call that needs the sandbox running ends its pause. */
   readonly autoResume?: boolean;
+  /** Has an instance of the pool launched with this image in the place of the pool's. */
+  readonly image?: ClaimImage;
   /** Told what each step took. */
   readonly step?: OnStep;
+}
+
+/** Names an image; `field`: the field of the request that does. */
+export interface ClaimImage {
+  readonly name: string;
+  readonly field: string;
 }
 
 export interface SandboxFilter {

@@ -65,6 +65,8 @@ export interface FakeDriverOptions {
   /** The driver's own record writes come as facts too, as a cluster's watch has it. */
   readonly reportsWrites?: boolean;
   readonly now?: () => number;
+  /** Images that there are, beside `host`. */
+  readonly images?: readonly string[];
   /** Shared by two drivers, it plays a restart. */
   readonly records?: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
 }
@@ -220,9 +222,10 @@ export class FakeSandboxDriver implements SandboxDriver {
     refuseKubernetesFields(definition);
     if (definition.containers.length !== 1)
       throw new DefinitionRefused('spec.containers: exactly one is supported');
-    if (definition.containers[0]?.image !== 'host')
+    const [container] = definition.containers;
+    if (!container || !['host', ...(this.#options.images ?? [])].includes(container.image))
       throw new DefinitionRefused('spec.containers[0].image: only host is supported');
-    const { cpuCores, memoryBytes } = definition.containers[0];
+    const { cpuCores, memoryBytes } = container;
     if (cpuCores > 256)
       throw new DefinitionRefused('spec.containers[0].resources.limits.cpu: this machine has 256');
     if (memoryBytes > 2 ** 42)

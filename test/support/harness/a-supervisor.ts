@@ -37,13 +37,15 @@ export const aSupervisor = async (
     readonly policy?: Partial<PoolPolicy>;
     readonly sandboxLimit?: number;
     readonly driver?: FakeSandboxDriver;
+    readonly images?: readonly string[];
     readonly metrics?: Metrics;
     readonly participant?: ShardParticipant;
     readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
   } = {},
 ) => {
   const clock = new TestClock();
-  const driver = options.driver ?? new FakeSandboxDriver({ now: () => clock.now() });
+  const { images = [] } = options;
+  const driver = options.driver ?? new FakeSandboxDriver({ now: () => clock.now(), images });
   const pools = new MemoryPools();
   const history = new MemoryHistory();
   const coordination = aCoordination(clock);

@@ -29,7 +29,11 @@ export type SharedReplica = Awaited<ReturnType<typeof aReplica>>;
 
 /** Stores that supervisors share, and a clock for all. */
 export const sharedStores = async (
-  options: { readonly pool?: Partial<PoolRecord>; readonly startsByItself?: boolean } = {},
+  options: {
+    readonly pool?: Partial<PoolRecord>;
+    readonly startsByItself?: boolean;
+    readonly images?: readonly string[];
+  } = {},
 ) => {
   const clock = new TestClock(Date.now());
   const pools = new MemoryPools();
@@ -38,6 +42,7 @@ export const sharedStores = async (
     reportsWrites: true,
     now: () => clock.now(),
     startsByItself: options.startsByItself ?? true,
+    ...(options.images ? { images: options.images } : {}),
   });
   return {
     clock,

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { orderWithImage } from '../../src/actors/sandbox/launch-order.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { alice, aPolicy, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import {
+  aReplica,
+  sharedStores,
+  type SharedReplica,
+} from '../support/harness/shared-supervisors.ts';
+
+const IMAGE = { name: 'registry.test/tool:1', field: 'templateID' };
+const CLAIM = { poolName: 'default', waitMs: 10_000, image: IMAGE };
+const IDLE_ONLY = aPolicy({ replicaSemantics: 'idle' });
+
+describe('a claim of an image that its pool does not have', () => {
+  const aFilledPool = async (options: Parameters<typeof aSupervisor>[0] = {}) => {
+    const world = await aSupervisor({
+      pool: { replicas: 1 },
+      policy: IDLE_ONLY,
+      images: [IMAGE.name],
+      ...options,
+    });
+    const { supervisor, pool, driver } = world;
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    driver.startsByItself = false;
+    const counts = () => supervisor.pools.get(pool.uid)?.counts;
+    const launched = async (): Promise<string> => {
+      let found: string | undefined;
+      await eventually(() => {
+        found = supervisor.ids().find((id) => supervisor.sandbox(id)?.tags.has('awaited'));
+        return found !== undefined;
+      }, 'a launch');
+      return found ?? '';
+    };
+    return { ...world, counts, launched };
+  };
+
+  it('gets an instance that is launched for it, beside what the pool keeps ready', async () => {
+    const { supervisor, driver, claim, counts, launched } = await aFilledPool();
+    const claiming = claim(alice, CLAIM);
+    const id = await launched();
+    const stocked = await claim(alice, { poolName: 'default' });
+    const second = await rejection(claim(alice, { poolName: 'default' }));
+
+    driver.becomeAvailable(id);
+    const claimed = await claiming;
+
+    expect(claimed.id).to.equal(id);
+    expect(claimed.containerImages).to.deep.equal({ main: IMAGE.name });
+    expect(stocked.containerImages).to.not.deep.equal(claimed.containerImages);
+    expect((second as { code?: string }).code).to.equal('POOL_EXHAUSTED');
+    expect(supervisor.sandbox(id)?.state).to.equal('running');
+    expect(counts()?.running).to.equal(2);
+  });
+
+  it('gives back what is launched for a client that has left', async () => {
+    const { supervisor, coordination, claim, launched, driver } = await aFilledPool();
+    const client = new AbortController();
+    const claiming = rejection(claim(alice, CLAIM, client.signal));
+    const id = await launched();
+
+    client.abort(new Error('the client left'));
+
+    expect((await claiming).message).to.equal('the client left');
+    await eventually(() => supervisor.sandbox(id) === undefined, 'retired');
+    expect(driver.calls).to.include(`retire ${id}`);
+    expect((await coordination.used(alice)).sandboxes).to.equal(0);
+  });
+
+  it('is refused where no instance starts, which says nothing of the pool', async () => {
+    const { supervisor, pool, driver, claim, launched, counts } = await aFilledPool();
+    const claiming = rejection(claim(alice, CLAIM));
+    driver.end(await launched());
+
+    expect((await claiming).message).to.match(/^templateID: no sandbox of its image starts/);
+    expect(supervisor.pools.whole(pool.uid)?.context.breaker.failures).to.equal(0);
+    expect(counts()).to.deep.include({ idle: 1, starting: 0, failed: 0 });
+  });
+
+  it('is refused where its start takes too long, and that ends', async () => {
+    const { supervisor, clock, claim, launched } = await aFilledPool();
+    const claiming = rejection(claim(alice, CLAIM));
+    const id = await launched();
+
+    clock.advance(CLAIM.waitMs);
+
+    expect(await claiming).to.include({ code: 'POOL_EXHAUSTED', retryAfter: 5 });
+    await eventually(() => supervisor.sandbox(id) === undefined, 'retired');
+  });
+
+  it('launches nothing that the quota would not let it have', async () => {
+    const { driver, claim } = await aFilledPool({ sandboxLimit: 1 });
+    await claim(alice, { poolName: 'default' });
+    const launches = (): number => driver.calls.filter((call) => call.startsWith('launch')).length;
+    const before = launches();
+
+    expect(await rejection(claim(alice, CLAIM))).to.include({ code: 'QUOTA_EXCEEDED' });
+    expect(launches() - before).to.be.at.most(1); // the pool's own replacement
+  });
+
+  it('has eight starts under way at most', async () => {
+    const { claim, supervisor } = await aFilledPool();
+    const clients = new AbortController();
+    const many = Array.from({ length: 9 }, () => rejection(claim(alice, CLAIM, clients.signal)));
+
+    expect(await Promise.race(many)).to.include({ code: 'TOO_MANY_WAITING' });
+    clients.abort(new Error('the clients left'));
+    await Promise.all(many);
+    await eventually(() => supervisor.ids().length === 1, 'all given back');
+  });
+});
+
+describe('an instance that is launched for one claim, on several replicas', () => {
+  const aPair = async (): Promise<{
+    readonly stores: Awaited<ReturnType<typeof sharedStores>>;
+    readonly leader: SharedReplica;
+    readonly other: SharedReplica;
+  }> => {
+    const stores = await sharedStores({
+      pool: { replicas: 1 },
+      startsByItself: false,
+      images: [IMAGE.name],
+    });
+    const shared = aCoordination(stores.clock);
+    const leader = await aReplica(stores, shared);
+    leader.lead();
+    return { stores, leader, other: await aReplica(stores, shared) };
+  };
+
+  it('is launched by the replica that was asked, though another leads', async () => {
+    const { stores, leader, other } = await aPair();
+    const claiming = other.claim(alice, CLAIM);
+    const launched = (): string | undefined =>
+      leader.supervisor
+        .ids()
+        .find((id) => leader.supervisor.sandbox(id)?.context.record?.claimBy !== undefined);
+    await eventually(() => launched() !== undefined, 'seen by the leader');
+    const id = launched() ?? '';
+    stores.truth.becomeAvailable(id);
+
+    expect((await claiming).id).to.equal(id);
+    await eventually(() => leader.supervisor.sandbox(id)?.state === 'running', 'seen as claimed');
+  });
+
+  it('is left alone by who leads until no claim can come any more, ready or not', async () => {
+    const { stores, leader } = await aPair();
+    const { clock, truth, pool } = stores;
+    const claimBy = clock.now() + 9_000;
+    const launch = (id: string, permitted: () => boolean): Promise<unknown> =>
+      truth.launch(
+        orderWithImage(pool, id, { image: IMAGE.name, now: clock.now(), claimBy }),
+        permitted,
+      );
+    const [ready, recordAlone] = [v7(), v7()];
+    await launch(ready, () => true);
+    truth.becomeAvailable(ready);
+    truth.betweenWrites = () => new Promise(() => undefined); // its replica died there
+    void launch(recordAlone, () => true);
+    const stateOf = (id: string) => leader.supervisor.sandbox(id)?.state;
+    await eventually(() => stateOf(ready) === 'idle', 'one is ready');
+    await eventually(() => stateOf(recordAlone) === 'starting', 'one is a record alone');
+
+    expect(await rejection(leader.claim(alice, { poolName: 'default' }))).to.include({
+      code: 'POOL_EXHAUSTED',
+    });
+    clock.advance(8_000);
+    expect([stateOf(ready), stateOf(recordAlone)]).to.deep.equal(['idle', 'starting']);
+    clock.advance(1_000);
+
+    await eventually(
+      () => stateOf(ready) === undefined && stateOf(recordAlone) === undefined,
+      'both are retired',
+    );
+  });
+});
