@@ -1,10 +1,7 @@
-import { expect } from 'chai';
-import { readPidFile } from '../../src/process/pid-file.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { SDKS, type Sdk, type SdkHandle, type SdkOptions, type SdkSandbox } from '../e2b/a-sdk.ts';
+import { SDKS, type Sdk, type SdkOptions, type SdkSandbox } from '../e2b/a-sdk.ts';
+import { SERVICE_STEPS } from '../e2b/service-steps.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
-import { eventually } from '../support/harness/eventually.ts';
-import { rejection } from '../support/harness/rejection.ts';
 
 const inOneSandbox = (Sandbox: Sdk, options: () => SdkOptions): void => {
   let sandbox: SdkSandbox;
@@ -14,125 +11,8 @@ const inOneSandbox = (Sandbox: Sdk, options: () => SdkOptions): void => {
   });
   after(() => sandbox.kill());
 
-  it('runs commands, and says how they ended', async () => {
-    const { commands } = sandbox;
-    const seen: string[] = [];
-    const envs = { OWN: 'own' };
-    const onStdout = (text: string): void => void seen.push(text);
-    const script = 'echo "$OF_CLAIM $OWN"; echo no >&2; pwd';
-    const done = await commands.run(script, { envs, cwd: '/tmp', onStdout });
-    const failed = await rejection(commands.run('exit 3'));
-    const root = await rejection(commands.run('id', { user: 'root' }));
-    const late = await rejection(commands.run('sleep 60', { timeoutMs: 500 }));
-
-    expect(done).to.include({ exitCode: 0, stdout: 'claim own\n/tmp\n', stderr: 'no\n' });
-    expect(seen.join('')).to.equal('claim own\n/tmp\n');
-    expect(failed).to.include({ name: 'CommandExitError', exitCode: 3 });
-    expect(root.message).to.contain('"root"');
-    expect(late.name).to.equal('TimeoutError');
-    const { stdout } = await commands.run('yes 世é | head -c 300000');
-    expect(stdout).to.equal('世é\n'.repeat(50_000));
-  });
-
-  it('comes back to a command that it left, gives it input, and kills it once', async () => {
-    const { commands } = sandbox;
-    const left = await commands.run('cat', { background: true, stdin: true });
-    await left.disconnect();
-    expect((await commands.list()).map(({ pid }) => pid)).to.include(left.pid);
-    const cat = await commands.connect(left.pid);
-    await commands.sendStdin(cat.pid, 'hé\n');
-    await ended(sandbox, cat);
-    const sleep = await commands.run('sleep 100', { background: true });
-    const killed = await commands.kill(sleep.pid);
-    const end = await rejection(sleep.wait());
-    const again = await commands.kill(sleep.pid);
-
-    expect([killed, again]).to.deep.equal([true, false]);
-    expect(end).to.include({ name: 'CommandExitError', message: 'signal: killed' });
-    const none = await rejection(commands.connect(4_000_000_000));
-    expect(none.name).to.equal('NotFoundError');
-  });
-
-  it('has a terminal, and changes its size', async () => {
-    let seen = '';
-    const onData = (bytes: Uint8Array): void => void (seen += Buffer.from(bytes).toString());
-    const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData });
-    await sandbox.pty.resize(terminal.pid, { cols: 101, rows: 31 });
-    await sandbox.pty.sendInput(terminal.pid, Buffer.from('stty size\nexit\n'));
-    const { exitCode } = await terminal.wait();
-
-    expect(exitCode).to.equal(0);
-    expect(seen).to.contain('31 101');
-  });
-
-  it('writes, reads, lists, moves and removes files', async () => {
-    const { files } = sandbox;
-    const written = await files.write('/tmp/new/é.txt', 'content');
-    expect(written).to.include({ name: 'é.txt', path: '/tmp/new/é.txt', type: 'file' });
-    expect(await files.read('/tmp/new/é.txt')).to.equal('content');
-    await files.write('/tmp/new/empty', '');
-    expect(await files.read('/tmp/new/empty')).to.equal('');
-    await files.write([
-      { path: '/tmp/many/1', data: 'one' },
-      { path: 'two', data: 'two' },
-    ]);
-    expect(await files.read('/home/user/two')).to.equal('two');
-    const large = 'large '.repeat(500_000);
-    await files.write('/tmp/large', new Blob([large]).stream());
-    expect(await files.read('/tmp/large', { gzip: true })).to.equal(large);
-
-    const names = (await files.list('/tmp/new')).map(({ name, type }) => `${name} ${type}`);
-    expect(names).to.deep.equal(['empty file', 'é.txt file']);
-    expect([await files.makeDir('/tmp/a/b'), await files.makeDir('/tmp/a/b')]) //
-      .to.deep.equal([true, false]);
-    expect(await files.rename('/tmp/large', '/tmp/a/c/moved')).to.include({ name: 'moved' });
-    expect(await files.getInfo('/tmp/a/c/moved')).to.include({
-      ...{ path: '/tmp/a/c/moved', type: 'file', size: large.length },
-    });
-    await files.remove('/tmp/a');
-    expect([await files.exists('/tmp/a'), await files.exists('/tmp/new')]) //
-      .to.deep.equal([false, true]);
-    expect((await rejection(files.read('/tmp/none'))).name).to.match(/NotFoundError$/);
-  });
-
-  it('is told what changes in a folder', async () => {
-    const { files, commands } = sandbox;
-    await files.makeDir('/tmp/watched');
-    const seen: string[] = [];
-    const watch = await files.watchDir('/tmp/watched', ({ type, name }) => {
-      seen.push(`${type} ${name}`);
-    });
-    await files.write('/tmp/watched/by-api', '1');
-    await commands.run('echo 1 > /tmp/watched/by-hand; rm /tmp/watched/by-hand');
-    await eventually(() => seen.includes('remove by-hand'), 'the last change is told');
-    await watch.stop();
-
-    expect(seen).to.include.members(['create by-api', 'write by-api', 'create by-hand']);
-  });
-
-  it('says that it is gone once it was killed', async () => {
-    const other = await Sandbox.create('base', options());
-    await other.kill();
-    expect(await other.isRunning()).to.equal(false);
-    const errors = [
-      await rejection(other.commands.run('true')),
-      await rejection(other.files.read('/tmp/x')),
-    ];
-    expect(errors.map(({ name }) => name).join(' ')).to.match(
-      /^(TimeoutError|(Sandbox)?NotFoundError) TimeoutError$/,
-    );
-  });
-};
-
-/** Ends a `cat`; versions before 2.24 can only kill it. */
-const ended = async ({ commands }: SdkSandbox, cat: SdkHandle): Promise<void> => {
-  if (commands.closeStdin) {
-    await commands.closeStdin(cat.pid);
-    expect(await cat.wait()).to.include({ exitCode: 0, stdout: 'hé\n' });
-  } else {
-    expect(await cat.kill()).to.equal(true);
-    await rejection(cat.wait());
-  }
+  for (const [title, step] of Object.entries(SERVICE_STEPS))
+    it(title, () => step({ Sandbox, options: options(), sandbox }));
 };
 
 describe("E2B's SDKs, unchanged, on a daemon", function () {
@@ -142,7 +22,7 @@ describe("E2B's SDKs, unchanged, on a daemon", function () {
 
   before(async () => {
     daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
-    const url = readPidFile(daemon.dataDir)?.compatibleAddress ?? '';
+    const url = daemon.compatibleUrl;
     options = { apiKey: toCompatibleForm(daemon.tenantKey), apiUrl: url, sandboxUrl: url };
   });
   after(() => daemon.dispose());

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../../src/process/pid-file.ts';
 import { eventually } from './eventually.ts';
-import { HttpClient } from './http-client.ts';
+import { compatibleClient, HttpClient } from './http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const READY_DEADLINE_MS = 60_000;
@@ -84,6 +84,20 @@ export class DaemonUnderTest {
   /** A client of the run that there is now. */
   client(key = this.tenantKey): HttpClient {
     const client = new HttpClient(this.run.port, key);
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** Where E2B's SDKs find it; for a daemon that was told to serve them. */
+  get compatibleUrl(): string {
+    const address = readPidFile(this.dataDir)?.compatibleAddress;
+    if (address === undefined) throw new Error("the daemon does not serve E2B's SDKs");
+    return address;
+  }
+
+  /** A client of that port of the run that there is now. */
+  compatibleClient(key = this.tenantKey): HttpClient {
+    const client = compatibleClient(Number(new URL(this.compatibleUrl).port), key);
     this.#clients.push(client);
     return client;
   }

@@ -46,6 +46,14 @@ export interface HttpAsk {
   readonly signal?: AbortSignal;
 }
 
+/** How a client is made that is for another port than that of the REST API. */
+export interface HttpClientTerms {
+  /** By which header the key is sent. */
+  readonly keyHeader?: string;
+  /** False: the document says nothing of this port. */
+  readonly isDocumented?: boolean;
+}
+
 /**
  * A client that sends exactly what it is told, over kept connections. An answer that the document
  * does not declare is a fault.
@@ -54,10 +62,12 @@ export class HttpClient {
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
   readonly key: string | undefined;
+  readonly #terms: HttpClientTerms;
 
-  constructor(port: number, key?: string) {
+  constructor(port: number, key?: string, terms: HttpClientTerms = {}) {
     this.#port = port;
     this.key = key;
+    this.#terms = terms;
   }
 
   get = (path: string, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('GET', path, ask);
@@ -70,8 +80,9 @@ export class HttpClient {
   send(method: string, path: string, ask: HttpAsk = {}): Promise<HttpAnswer> {
     const payload = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body));
     const key = ask.key ?? this.key;
+    const { keyHeader = 'SERVICE-API-KEY', isDocumented = true } = this.#terms;
     const headers: Record<string, string | number> = {
-      ...(key === undefined ? {} : { 'SERVICE-API-KEY': key }),
+      ...(key === undefined ? {} : { [keyHeader]: key }),
       ...(payload === undefined
         ? {}
         : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }),
@@ -107,7 +118,7 @@ export class HttpClient {
               json: parsedBody(text),
             };
             try {
-              checkDocumented(method, path, answer);
+              if (isDocumented) checkDocumented(method, path, answer);
             } catch (error) {
               reject(error as Error);
               return;
@@ -125,6 +136,10 @@ export class HttpClient {
     this.#agent.destroy();
   }
 }
+
+/** Returns a client of the port that is for E2B's SDKs. */
+export const compatibleClient = (port: number, key?: string): HttpClient =>
+  new HttpClient(port, key, { keyHeader: 'X-API-KEY', isDocumented: false });
 
 /** A bare connection, for bytes that no client library would send. */
 export interface RawConnection {
