@@ -106,6 +106,31 @@ describe('requests to the compatible API', () => {
     }
   });
 
+  it('cuts a body that goes on for ever', async () => {
+    for (const path of ['/v2/sandboxes', '/sandboxes/none/timeout']) {
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        const asked = request(
+          new URL(path, api.url),
+          {
+            method: 'POST',
+            headers: { 'X-API-KEY': api.keys.tenant, 'Content-Type': 'application/json' },
+          },
+          (answer) => {
+            resolve(answer.statusCode);
+            asked.destroy();
+          },
+        );
+        asked.on('error', reject);
+        const more = (): void => {
+          while (asked.write(' '.repeat(65_536)));
+        };
+        asked.on('drain', more);
+        more();
+      });
+      expect(status, path).to.be.oneOf([404, 413]);
+    }
+  });
+
   it('has a template named by its cluster, and knows no other one', async () => {
     await end((await created({ templateID: 'local::default' })).sandboxID);
 

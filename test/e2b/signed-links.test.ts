@@ -8,11 +8,12 @@ for (const [version, Sandbox] of SDKS)
   describe(`links to files, signed by e2b ${version}`, () => {
     let api: CompatibleApi;
     let sandbox: SdkSandbox;
+    let another: SdkSandbox;
     before(async () => {
       api = await aCompatibleApi();
       const apiKey = toCompatibleForm(api.keys.tenant);
       const own = { apiKey, apiUrl: api.url, sandboxUrl: api.url };
-      await Sandbox.create('base', own); // another one, that a link is not for
+      another = await Sandbox.create('base', own);
       sandbox = await Sandbox.create('base', own);
     });
     after(() => api.stop());
@@ -42,6 +43,17 @@ for (const [version, Sandbox] of SDKS)
         await status(read.replace(/v1_(.)/, (_, first) => `v1_${first === 'A' ? 'B' : 'A'}`)),
       ).to.equal(401);
       expect(await status(read.replace(/signature_expiration=\d/, '$&1'))).to.equal(401);
+    });
+
+    it('are for the one sandbox, though a request names another', async () => {
+      const read = await sandbox.downloadUrl('/home/user/ä +&.txt');
+      const asked = (sandboxId: string): Promise<number> =>
+        status(read, { headers: { 'E2b-Sandbox-Id': sandboxId } });
+
+      expect(await asked(sandbox.sandboxId)).to.equal(200);
+      expect(await asked(another.sandboxId)).to.equal(401);
+      expect(await asked('0'.repeat(32))).to.equal(401);
+      expect(await asked('none')).to.equal(401);
     });
 
     it('are for the file that is opened, however the query is spelled', async () => {

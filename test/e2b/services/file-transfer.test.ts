@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -133,6 +134,57 @@ describe("files that E2B's SDKs read and write", function () {
       expect((json ?? (JSON.parse(String(body)) as Json))['code'], what).to.equal(status);
     }
     expect((await read('/tmp/half')).status).to.equal(404);
+  });
+
+  it('has the name of a part lead nowhere but where it says, or nowhere', async () => {
+    const named = async (name: Buffer | string): Promise<readonly unknown[]> => {
+      const [before, after] = part('NAME', 'x').split('NAME');
+      const body = Buffer.concat(
+        [`--x\r\n${before}`, name, `${after}\r\n--x--\r\n`].map((each) => Buffer.from(each)),
+      );
+      const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+      const { status, json } = await write('', body, headers);
+      return [status, status === 200 ? (json as Json[])[0]?.['path'] : (json as Json)['code']];
+    };
+    expect(await named('../../../tmp/above')).to.deep.equal([200, '/home/sandbox/tmp/above']);
+    expect(await named('/tmp/../tmp/./dots')).to.deep.equal([200, '/tmp/dots']);
+    expect(await named('/tmp/half \ud800 surrogate')).to.deep.equal([
+      200,
+      '/tmp/half \ufffd surrogate',
+    ]);
+    for (const [what, name] of [
+      ['no folder above', '..'],
+      ['a NUL', '/tmp/a\0b'],
+      ['a long name', `/tmp/${'x'.repeat(5_000)}`],
+      ['a long path', `/tmp${'/x'.repeat(5_000)}`],
+      ['the home of another', '~root/x'],
+      ['a folder', '/tmp/'],
+    ] as const)
+      expect(await named(name), what).to.deep.equal([400, 400]);
+    expect(await named('/proc/self/mem')).to.deep.equal([403, 403]);
+    expect(await named(Buffer.of(0xed, 0xa0, 0x80))).to.have.property('0', 200);
+  });
+
+  it('refuses a form whose head never ends', async () => {
+    const endless = `--x\r\nContent-Disposition: form-data; name="${'x'.repeat(1 << 20)}`;
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+    expect(await write('', endless, headers)).to.have.property('status', 400);
+  });
+
+  it('writes to no other file than it was asked for, though links change meanwhile', async () => {
+    const { driver, sandboxId } = served();
+    const swap =
+      'cd /tmp; mkdir -p real; while [ ! -e enough ]; do ln -sfn real d; ln -sfn / d; done';
+    const swapping = driver.sh(sandboxId, swap);
+    const told = new Set<number>();
+    for (let at = 0; at < 100; at += 1)
+      told.add((await octets(`?path=/tmp/d/etc/link-${at}`, 'x')).status);
+    await driver.sh(sandboxId, 'touch /tmp/enough');
+    await swapping;
+
+    for (const status of told) expect(status).to.be.oneOf([200, 400, 403, 404, 409, 412]);
+    expect(existsSync('/etc/link-0'), 'the host has none of it').to.equal(false);
+    expect(readdirSync('/etc').filter((name) => name.startsWith('link-'))).to.deep.equal([]);
   });
 
   it('refuses ten thousand parts', async () => {

@@ -64,6 +64,46 @@ describe("hostile calls of E2B's services", function () {
     expect(await stream(frame(order), { 'connect-timeout-ms': '0' })).to.equal('deadline_exceeded');
     const { json } = await call(served().port, LIST, {}, { 'connect-timeout-ms': '5000' });
     expect(json).to.deep.equal({});
+    for (const timeout of ['-1', '1000000000000000', '9999999999', '1.5', 'x', ''])
+      expect(await call(served().port, LIST, {}, { 'connect-timeout-ms': timeout }), timeout) //
+        .to.have.property('status', 400);
+  });
+
+  it('that watch are let in up to the share of a sandbox, and the others refused', async () => {
+    const streams = await Promise.all(
+      Array.from({ length: 200 }, () =>
+        RpcStream.open(served().port, '/filesystem.Filesystem/WatchDir', { path: '/tmp' }),
+      ),
+    );
+    let refused = 0;
+    const kept: RpcStream[] = [];
+    for (const stream of streams) {
+      await stream
+        .until((message) => 'start' in message)
+        .then(
+          () => kept.push(stream),
+          () => {
+            expect(stream.last?.['error']).to.include({ code: 'resource_exhausted' });
+            refused += 1;
+          },
+        );
+    }
+    expect([kept.length > 0, kept.length < 64, refused + kept.length]) //
+      .to.deep.equal([true, true, 200]);
+    for (const stream of kept) stream.leave();
+    await eventually(async () => {
+      const again = await RpcStream.open(served().port, '/filesystem.Filesystem/WatchDir', {
+        path: '/tmp',
+      });
+      const isLetIn = await again
+        .until((message) => 'start' in message)
+        .then(
+          () => true,
+          () => false,
+        );
+      again.leave();
+      return isLetIn;
+    }, 'their places are given back');
   });
 
   it('with one answer are refused by a status that is no fault of ours', async () => {
