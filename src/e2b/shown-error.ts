@@ -13,9 +13,18 @@ export const shownError = ({ status: given, headers, body }: ErrorAnswer): Shown
   const { errorCode, error, detail } = body;
   // They take 409 for a pause that there is already.
   const status = errorCode === 'SANDBOX_NOT_RUNNING' ? 404 : given;
-  const approvalId = detail?.['approvalId'];
-  const told = typeof approvalId === 'string' ? `${error} (approval ${approvalId})` : error;
   const message =
-    errorCode === 'API_KEY_REQUIRED' ? 'an API key is required: the header X-API-KEY' : told;
+    errorCode === 'API_KEY_REQUIRED'
+      ? 'an API key is required: the header X-API-KEY'
+      : withDetail(error, detail ?? {});
   return { status, headers: rest, body: { code: status, message } };
+};
+
+/** Adds what an SDK would not show: it knows no details. */
+const withDetail = (
+  error: string,
+  { approvalId, message }: Readonly<Record<string, unknown>>,
+): string => {
+  if (typeof approvalId === 'string') return `${error} (approval ${approvalId})`;
+  return typeof message === 'string' ? `${error}: ${message}` : error;
 };

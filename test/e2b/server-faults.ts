@@ -146,7 +146,7 @@ export const CONTROL_FAULTS: readonly ServerFault<keyof typeof CONTROL_STEPS>[] 
   },
 ];
 
-/** Changes the events of a process, or has them not pass. */
+/** Changes events of a process, or leaves them out. */
 const events =
   (change: (event: Json) => Json | undefined): (() => Changes) =>
   () => ({
@@ -168,7 +168,7 @@ const lastFrame =
 const changedEnd = (change: (end: Json) => Json): (() => Changes) =>
   events((event) => ('end' in event ? { end: change(event['end'] as Json) } : event));
 
-/** Answers what it refuses as though it had done it. */
+/** Has what is refused be told as done. */
 const done =
   (path: RegExp, given: number, body: Json): (() => Changes) =>
   () => ({

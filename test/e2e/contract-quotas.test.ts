@@ -23,6 +23,8 @@ const LIMITS = [
   '12',
   '--default-pool-replicas',
   '8',
+  '--compatible-api-listen',
+  '127.0.0.1:0',
 ];
 
 describe('the contract: quotas', () => {
@@ -72,6 +74,26 @@ describe('the contract: quotas', () => {
       expect(headers['retry-after']).to.equal(String(retryAfter));
     }
     expect(await poolStatus(client)).to.include({ idleReplicas: 5, runningReplicas: 3 });
+  });
+
+  it('of 64 claims at once over both ports exactly 3 succeed, and the SDKs are told when to come again', async () => {
+    const sdk = daemon.compatibleClient();
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, at) =>
+        at % 2 === 0
+          ? client.post('/sandboxes', { poolName: 'default' })
+          : sdk.post('/v2/sandboxes', { templateID: 'base' }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(3);
+    for (const { status, text, headers } of answers.filter((_, at) => at % 2 === 1)) {
+      if (status === 201) continue;
+      expect(JSON.parse(text)).to.deep.equal({
+        code: 429,
+        message: 'scale failed: the quota of 3 sandboxes is used up; give one back first',
+      });
+      expect([status, headers['retry-after']]).to.deep.equal([429, '30']);
+    }
   });
 
   it('one given back makes room for one', async () => {

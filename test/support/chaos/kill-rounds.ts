@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { compatibleId, instanceIdOf } from '../../../src/e2b/sandbox-id.ts';
 import { nameOf } from '../../../src/embedded/spawner/protocol.ts';
 import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
 import { Dice } from '../builders/hostile-values.ts';
@@ -53,6 +54,8 @@ export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Dam
     String(POOL),
     '--log-level',
     'error',
+    '--compatible-api-listen',
+    '127.0.0.1:0',
   ]);
   try {
     for (let round = 0; round < rounds; round++) {
@@ -77,7 +80,7 @@ export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Dam
 
 /**
  * Clients that claim, leave a mark inside, and delete about half, until they are told to end or are
- * cut off.
+ * cut off. Every second one claims and deletes by the port of E2B's SDKs.
  */
 class Load {
   /** Acknowledged and, as far as is known, still held. */
@@ -97,7 +100,10 @@ class Load {
 
   begin(random: () => number): void {
     const client = this.#daemon.client();
-    this.#workers = Array.from({ length: CLIENTS }, () => this.#work(client, random));
+    const bySdk = this.#daemon.compatibleClient();
+    this.#workers = Array.from({ length: CLIENTS }, (_, at) =>
+      this.#work({ client, by: at % 2 === 0 ? overRest(client) : overSdk(bySdk) }, random),
+    );
   }
 
   async end(): Promise<void> {
@@ -105,10 +111,10 @@ class Load {
     await Promise.all(this.#workers);
   }
 
-  async #work(client: HttpClient, random: () => number): Promise<void> {
+  async #work(hands: Hands, random: () => number): Promise<void> {
     while (!this.#over) {
       try {
-        await this.#once(client, random);
+        await this.#once(hands, random);
       } catch {
         // Cut off by the kill: nothing was acknowledged.
       }
@@ -116,14 +122,9 @@ class Load {
     }
   }
 
-  async #once(client: HttpClient, random: () => number): Promise<void> {
-    const { status, json } = await client.post(
-      '/sandboxes',
-      { poolName: 'default' },
-      { signal: AbortSignal.timeout(5_000) },
-    );
-    const id = json.sandbox?.['sandboxId'];
-    if (status !== 201 || id === undefined) return;
+  async #once({ client, by }: Hands, random: () => number): Promise<void> {
+    const id = await by.claim();
+    if (id === undefined) return;
     if (this.#everClaimed.has(id)) this.ownedTwice += 1;
     this.#everClaimed.add(id);
     this.held.add(id);
@@ -135,12 +136,48 @@ class Load {
     if (ran.stdout === 'done\n') this.marked.add(id);
     if (random() < 0.5) return;
     this.held.delete(id); // from here on either outcome is right, until it is acknowledged
-    const { status: ended } = await client.delete(`/sandboxes/${id}`, {
-      signal: AbortSignal.timeout(5_000),
-    });
-    if (ended === 200) this.deleted.add(id);
+    if (await by.delete(id)) this.deleted.add(id);
   }
 }
+
+/** How a client claims and deletes; each answers for what was acknowledged. */
+interface Way {
+  readonly claim: () => Promise<string | undefined>;
+  readonly delete: (id: string) => Promise<boolean>;
+}
+
+interface Hands {
+  readonly client: HttpClient;
+  readonly by: Way;
+}
+
+const ANSWER_MS = 5_000;
+
+const overRest = (client: HttpClient): Way => ({
+  claim: async () => {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const { status, json } = await client.post('/sandboxes', { poolName: 'default' }, { signal });
+    return status === 201 ? json.sandbox?.['sandboxId'] : undefined;
+  },
+  delete: async (id) => {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    return (await client.delete(`/sandboxes/${id}`, { signal })).status === 200;
+  },
+});
+
+const overSdk = (client: HttpClient): Way => ({
+  claim: async () => {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const body = { templateID: 'base', timeout: 3_600 };
+    const { status, text } = await client.post('/v2/sandboxes', body, { signal });
+    if (status !== 201) return undefined;
+    return instanceIdOf((JSON.parse(text) as { readonly sandboxID: string }).sandboxID);
+  },
+  delete: async (id) => {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    return (await client.delete(`/sandboxes/${compatibleId(id)}`, { signal })).status === 204;
+  },
+});
 
 const judge = async (
   daemon: DaemonUnderTest,
