@@ -189,17 +189,22 @@ export class SandpoolClient extends AccountCalls {
 
   /**
    * Yields what happens to the caller's sandboxes and pools from now on, or after `lastEventId`;
-   * with `all`, for admins, to everybody's. `open` comes first: nothing is missed after it.
+   * with `all`, for admins, to everybody's. `open` comes first: nothing is missed after it. Of a
+   * manager `cluster` says that a cluster is not heard, or is again.
    */
   async *followEvents(
-    filter: { readonly all?: boolean } = {},
+    filter: { readonly all?: boolean; readonly clusterID?: string } = {},
     options: FollowOptions = {},
   ): AsyncGenerator<FollowedEvent, void, undefined> {
-    const events = await this.#opened('followEvents', { query: filter }, options);
+    const query = { ...filter, begin: true };
+    const events = await this.#opened('followEvents', { query }, options);
     yield { type: 'open' };
     for await (const { event, id = '', data } of events) {
       if (event === 'message') yield { type: 'event', id, event: data as Event };
-      else if (event === 'reset') yield { type: 'reset' };
+      else if (event === 'begin') yield { type: event, id };
+      else if (event === 'reset') yield { type: event, ...(data as { clusterID?: string }) };
+      else if (event === 'cluster')
+        yield { type: event, ...(data as { clusterID: string; incomplete: boolean }) };
     }
   }
 

@@ -113,13 +113,16 @@ export type LogEvent =
   | { readonly type: 'end' };
 
 /**
- * `open`: nothing that happens from now on is missed. `reset`: events before the next one are no
- * longer known; look at the lists anew.
+ * `open`: nothing that happens from now on is missed. `begin`: where the stream begins. `reset`:
+ * events before the next one, of that cluster where one is named, are no longer known; look at the
+ * lists anew. `cluster`: a manager does not hear of what happens there, or does again.
  */
 export type FollowedEvent =
   | { readonly type: 'open' }
+  | { readonly type: 'begin'; readonly id: string }
   | { readonly type: 'event'; readonly id: string; readonly event: api.Event }
-  | { readonly type: 'reset' };
+  | { readonly type: 'cluster'; readonly clusterID: string; readonly incomplete: boolean }
+  | { readonly type: 'reset'; readonly clusterID?: string };
 
 /**
  * `open`: nothing that the actor does from now on is missed. `seen-by`: whose view follows.

@@ -56,8 +56,18 @@ export class EventRing {
     after: string | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<EventBatch, void, undefined> {
-    const asked = after === undefined ? this.#last : /^\d{1,16}$/.test(after) ? Number(after) : 0;
+    if (after === undefined) return this.#followFrom(this.#last, owner, signal);
+    const asked = /^\d{1,16}$/.test(after) ? Number(after) : 0;
     return this.#follow(owner, asked > this.#last ? 0 : asked, signal);
+  }
+
+  async *#followFrom(
+    begins: number,
+    owner: Tenant | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<EventBatch, void, undefined> {
+    yield { events: [], missed: false, begins };
+    yield* this.#follow(owner, begins, signal);
   }
 
   async *#follow(

@@ -73,6 +73,8 @@ export interface EventBatch {
   readonly events: readonly NumberedEvent[];
   /** Some before these are not known any more. */
   readonly missed: boolean;
+  /** In the first of those who follow from now on: what has a higher number is still to come. */
+  readonly begins?: number;
 }
 
 export type EventType = 'Normal' | 'Warning';

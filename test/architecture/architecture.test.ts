@@ -263,7 +263,7 @@ describe('the source tree', () => {
       'node-pty': ['embedded'],
       '@photostructure/sqlite': ['embedded'],
       commander: ['cli'],
-      'eventsource-parser': ['client'],
+      'eventsource-parser': ['client', 'http'],
       ioredis: ['redis'],
       redlock: ['redis'],
       'prom-client': ['metrics'],

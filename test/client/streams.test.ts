@@ -50,14 +50,20 @@ describe('streams of the client', () => {
 
   it('gives each event', async () => {
     answer(
-      'id: 3\ndata: {"reason":"Claimed"}\n\nevent: reset\ndata: {}\n\nevent: of-a-later-version\ndata: {}\n\n',
+      [
+        'event: begin\nid: 2\ndata: {}\n\nid: 3\ndata: {"reason":"Claimed"}\n\n',
+        'event: reset\ndata: {}\n\nevent: of-a-later-version\ndata: {}\n\n',
+        'event: cluster\ndata: {"clusterID":"west","incomplete":true}\n\n',
+      ].join(''),
     );
     expect(await collected(client.followEvents({ all: true }))).to.deep.equal([
       { type: 'open' },
+      { type: 'begin', id: '2' },
       { type: 'event', id: '3', event: { reason: 'Claimed' } },
       { type: 'reset' },
+      { type: 'cluster', clusterID: 'west', incomplete: true },
     ]);
-    expect(server.seen[0]?.url).to.equal('/events?all=true');
+    expect(server.seen[0]?.url).to.equal('/events?all=true&begin=true');
   });
 
   it('rejects where the service says no, or nothing', async () => {

@@ -667,7 +667,11 @@ export const coordinationSuite = (
 
       it('are followed until the abort', async () => {
         const controller = new AbortController();
-        const next = coordination.followEvents(ALICE, undefined, controller.signal).next();
+        const following = coordination.followEvents(ALICE, undefined, controller.signal);
+        expect(await following.next())
+          .to.have.nested.property('value.begins')
+          .that.is.a('number');
+        const next = following.next();
         controller.abort();
 
         expect(await next).to.deep.equal({ done: true, value: undefined });

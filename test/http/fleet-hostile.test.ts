@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 describe('a manager, before a worker that means ill', () => {
@@ -112,6 +114,55 @@ describe('a manager, before a worker that means ill', () => {
     expect(list).to.have.property('incomplete', true);
     expect(written).to.be.lessThan(64 << 20);
   });
+
+  it('reads no more than so much of an event, and of its stream what its client takes', async () => {
+    const stream =
+      (text: string): RequestListener =>
+      (_request, response) => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        const flood = (): void => {
+          while (!response.destroyed) {
+            written += text.length;
+            if (!response.write(text)) break;
+          }
+          if (!response.destroyed) response.once('drain', flood);
+        };
+        flood();
+      };
+    let written = 0;
+    for (const endless of [`data: ${'a'.repeat(4_000)}`, 'data: 7\n\n', 'data: {\n\n']) {
+      answer = stream(endless);
+      const reader = await follow();
+      const events = await reader.read().until((all) => all.length > 0, 'it is left', 30_000);
+      expect(events[0]).to.deep.equal({
+        event: 'cluster',
+        data: { clusterID: 'evil', incomplete: true },
+      });
+      reader.close();
+    }
+    written = 0;
+    answer = stream(`id: 1\r\nid: x y\ndata: {"poolName":"${'p'.repeat(4_000)}"}\n\n`);
+    const unread = await follow();
+    let seen = 0;
+    const hasStopped = (): boolean => {
+      const before = seen;
+      seen = written;
+      return before > 0 && before === written;
+    };
+    await eventually(hasStopped, 'it waits for its client', 30_000);
+    expect(written).to.be.lessThan(64 << 20);
+    const other = await follow(); // has its turn meanwhile
+    const [first] = await other.read().until((all) => all.length > 0, 'an event', 30_000);
+    expect(first?.data).to.include({ clusterID: 'evil' });
+    expect(first?.data['poolName']).to.match(/^evil::p/);
+    other.close();
+    unread.close();
+  });
+
+  const follow = (): Promise<EventReader> =>
+    EventReader.open(servers.manager.port, '/events', {
+      'SERVICE-API-KEY': servers.manager.tenant.key ?? '',
+    });
 
   it('shows what it says under its own name alone', async () => {
     answer = json({

@@ -4,7 +4,7 @@ import { linkedClients, type CheckIdentity } from '../../src/http/fleet/linked-c
 import { Passing } from '../../src/http/fleet/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { FleetUnderTest } from '../fleet/a-fleet.ts';
+import { FleetUnderTest, type JoinTerms, type TestWorker } from '../fleet/a-fleet.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -14,6 +14,8 @@ export interface FleetOfServers {
   readonly fleet: FleetUnderTest;
   readonly workers: Readonly<Record<string, TestServer>>;
   readonly cut: (clusterId: string) => void;
+  /** Links a cluster that was cut; resolves once it is linked. */
+  readonly mend: (clusterId: string) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -23,7 +25,8 @@ export const aFleetOfServers = async (
 ): Promise<FleetOfServers> => {
   const fleet = await FleetUnderTest.start();
   const workers: Record<string, TestServer> = {};
-  const links = new Map<string, { readonly stop: () => void }>();
+  const joined = new Map<string, TestWorker>();
+  const serves = new Map<string, JoinTerms['serve']>();
   for (const clusterId of clusterIds) {
     const checks = new WeakMap<Duplex, CheckIdentity>();
     const operations = new FakeOperations();
@@ -34,14 +37,12 @@ export const aFleetOfServers = async (
     });
     const server = await aServer({ clusterId, operations, clients });
     workers[clusterId] = server;
-    const joined = await fleet.join({
-      clusterId,
-      serve: (connection, check) => {
-        checks.set(connection, check);
-        server.accept(connection);
-      },
-    });
-    links.set(clusterId, joined.links);
+    const serve: JoinTerms['serve'] = (connection, check) => {
+      checks.set(connection, check);
+      server.accept(connection);
+    };
+    serves.set(clusterId, serve);
+    joined.set(clusterId, await fleet.join({ clusterId, serve }));
   }
   const passing = new Passing(systemClock());
   const manager = await aServer({
@@ -52,7 +53,12 @@ export const aFleetOfServers = async (
     manager,
     fleet,
     workers,
-    cut: (clusterId) => links.get(clusterId)?.stop(),
+    cut: (clusterId) => joined.get(clusterId)?.links.stop(),
+    mend: async (clusterId) => {
+      const { folder } = joined.get(clusterId)!;
+      joined.set(clusterId, fleet.worker({ clusterId, serve: serves.get(clusterId)!, folder }));
+      await fleet.linked(clusterId);
+    },
     stop: async () => {
       passing.stop();
       await fleet.stop();

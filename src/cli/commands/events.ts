@@ -3,6 +3,7 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { Event, EventList } from '../../client/wire.ts';
 import type { Action } from '../action.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { type CliContext, print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
@@ -12,7 +13,7 @@ import { leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { eventLine, eventTable } from '../show/rows.ts';
 
-interface EventsOptions extends ConnectionOptions, OutputOptions {
+interface EventsOptions extends ConnectionOptions, OutputOptions, ClusterOption {
   readonly follow?: boolean;
   readonly all?: boolean;
 }
@@ -41,12 +42,14 @@ export const eventsLeaf = (action: Action): Command =>
           'sandpool events pool default',
           'sandpool events -f',
           'sandpool events -f --all --admin -o json',
+          'sandpool events -f --cluster west',
         ],
       }).usage('[options] [SANDBOX | pool NAME]'),
     ),
   )
     .option('-f, --follow', 'go on with what happens from now on; with -o json a line each')
     .option('--all', 'of all tenants, for an admin; with -f')
+    .option(...CLUSTER_OPTION)
     .action(
       action(1, async (context, [first, second], options: EventsOptions) => {
         const subject = subjectOf(first, second);
@@ -97,10 +100,9 @@ const subjectOf = (first: unknown, second: unknown): Subject | undefined => {
 const listOf = async (api: SandpoolClient, subject: Subject): Promise<EventList> =>
   subject.kind === 'pool' ? await api.poolEvents(subject.name) : await api.events(subject.id);
 
-const isOf = ({ sandboxId, poolName }: Event, subject: Subject): boolean =>
-  subject.kind === 'pool'
-    ? sandboxId === undefined && poolName === subject.name
-    : sandboxId === subject.id;
+/** The name that an event has of the subject, which a manager shows with its cluster. */
+const nameIn = ({ sandboxId, poolName }: Event, { kind }: Subject): string | undefined =>
+  kind === 'sandbox' ? sandboxId : sandboxId === undefined ? poolName : undefined;
 
 const showPast = async (
   api: SandpoolClient,
@@ -127,6 +129,9 @@ const follow = async (
   { subject, options, signal }: Followed,
 ): Promise<void> => {
   const shown = new Set<string>();
+  const names = new Set<string | undefined>(
+    subject && [subject.kind === 'pool' ? subject.name : subject.id],
+  );
   const showOnce = async (event: Event): Promise<void> => {
     const text = JSON.stringify(event);
     if (shown.has(text)) return;
@@ -136,22 +141,27 @@ const follow = async (
   /** Whether it is over. */
   const showListed = async (of: Subject): Promise<boolean> => {
     const { items } = await listOf(api, of);
-    for (const event of items) await showOnce(event);
+    for (const event of items) {
+      names.add(nameIn(event, of));
+      await showOnce(event);
+    }
     return of.kind === 'sandbox' && items.some(isLast);
   };
   const open = (lastEventId: string | undefined) =>
-    api.followEvents(omitUndefined({ all: options.all }), {
+    api.followEvents(omitUndefined({ all: options.all, clusterID: options.cluster }), {
       signal,
       ...omitUndefined({ lastEventId }),
     });
   for await (const item of followed({ open, signal })) {
     if (context.stdout.destroyed) return;
-    if (item.type === 'reset') await say(context, 'older events are no longer known');
-    else if (!subject) {
-      if (item.type === 'event') await showOnce(item.event);
-    } else if (item.type === 'open') {
-      if (await showListed(subject)) return;
-    } else if (isOf(item.event, subject)) {
+    if (item.type === 'reset')
+      await say(context, `older events ${ofCluster(item)}are no longer known`);
+    else if (item.type === 'cluster') await say(context, heardText(item));
+    else if (item.type === 'open') {
+      if (subject && (await showListed(subject))) return;
+    } else if (item.type === 'begin') continue;
+    else if (!subject) await showOnce(item.event);
+    else if (names.has(nameIn(item.event, subject) ?? '')) {
       const last = isLast(item.event);
       if (last && (await showListed(subject))) return;
       await showOnce(item.event);
@@ -159,6 +169,20 @@ const follow = async (
     }
   }
 };
+
+const ofCluster = ({ clusterID }: { readonly clusterID?: string }): string =>
+  clusterID === undefined ? '' : `of cluster ${clusterID} `;
+
+const heardText = ({
+  clusterID,
+  incomplete,
+}: {
+  readonly clusterID: string;
+  readonly incomplete: boolean;
+}): string =>
+  incomplete
+    ? `what happens on cluster ${clusterID} is not shown: it does not answer`
+    : `what happens on cluster ${clusterID} is shown again`;
 
 const isLast = ({ reason }: Event): boolean => reason === 'Completed';
 

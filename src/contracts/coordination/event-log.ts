@@ -10,10 +10,10 @@ export interface EventLog {
    */
   publishEvent(event: EventRecord, key: string, told?: (id: number) => void): void;
   /**
-   * A tenant's events, or everybody's, after the one with the number `after`, or from now on; ends
-   * at an abort. Reads no faster than it is asked. Of the last 8,192 of all tenants none lacks;
-   * where some do they are `missed`, said once. While the place that keeps them is out of reach
-   * there are none.
+   * A tenant's events, or everybody's, after the one with the number `after`, or from now on, where
+   * the first batch is empty and says where that `begins`, if it is known; ends at an abort. Reads
+   * no faster than it is asked. Of the last 8,192 of all tenants none lacks; where some do they are
+   * `missed`, said once. While the place that keeps them is out of reach there are none.
    */
   followEvents(
     owner: Tenant | undefined,

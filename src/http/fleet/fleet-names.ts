@@ -26,6 +26,7 @@ const MERGED_ROWS = [
   'getSandboxStatistics',
   'listAudit',
   'listActors',
+  'followEvents',
 ] as const;
 
 export type MergedRow = (typeof MERGED_ROWS)[number];

@@ -15,7 +15,7 @@ export interface MergedTerms {
   readonly context: Context;
   readonly request: AnyRequest;
   /** Answers for the manager's own cluster. */
-  readonly own: (query: object) => Promise<Answer> | Answer;
+  readonly own: (changed: Partial<AnyRequest>) => Promise<Answer> | Answer;
 }
 
 /** Parameters that are asked for in place of the client's; undefined: not at all. */
@@ -129,7 +129,7 @@ export const readerOf = (
 const askOwn =
   ({ request, own }: MergedTerms): ClusterReader['ask'] =>
   async (changed) =>
-    (await own({ ...(request.query as object), ...changed })).body;
+    (await own({ query: { ...(request.query as object), ...changed } })).body;
 
 const askAway =
   (
@@ -158,7 +158,11 @@ const askAway =
     return await readObject(answer, MOST_PART_BYTES);
   };
 
-const targetOf = ({ querystring, path }: Context, changed: Asked): string => {
+/** Names what a cluster is asked in place of what the client asks. */
+export const targetOf = (
+  { querystring, path }: Pick<Context, 'querystring' | 'path'>,
+  changed: Asked,
+): string => {
   const query = new URLSearchParams(querystring);
   query.delete('clusterID');
   for (const [name, value] of Object.entries(changed))

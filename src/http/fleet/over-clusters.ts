@@ -6,6 +6,7 @@ import type { FleetDeps } from './fleet-router.ts';
 import { namedByQuery, type MergedTerms } from './gathered.ts';
 import { mergedActors } from './merged-actors.ts';
 import { mergedAudit } from './merged-audit.ts';
+import { mergedEvents } from './merged-events.ts';
 import { mergedList } from './merged-list.ts';
 import { mergedStatistics } from './merged-statistics.ts';
 
@@ -17,6 +18,7 @@ const MERGES: Readonly<Record<MergedRow, Merge>> = {
   getSandboxStatistics: mergedStatistics,
   listAudit: mergedAudit,
   listActors: mergedActors,
+  followEvents: mergedEvents,
 };
 
 /** Finds how a manager answers from all clusters; undefined of a request that is for one. */

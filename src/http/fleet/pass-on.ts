@@ -29,6 +29,8 @@ export interface PassedRequest {
   readonly signal: AbortSignal;
   /** Names what is asked with GET, in place of what the request itself asks. */
   readonly target?: string;
+  /** The Last-Event-ID in place of the request's own; undefined: none. */
+  readonly after?: { readonly id: string | undefined };
   /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
   readonly withinMs?: number;
 }
@@ -39,13 +41,13 @@ export interface PassedRequest {
  */
 export class Passing {
   readonly #agent = new FleetAgent();
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #ofLink = new KeyedSemaphore(MOST_OF_LINK);
   readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
   readonly tokens: TokenOwners;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.clock = clock;
     this.tokens = new TokenOwners(clock);
   }
 
@@ -107,6 +109,7 @@ export class Passing {
         }),
         requestId,
         body,
+        after: given.after,
       }),
     };
     return httpRequest(options);
@@ -119,14 +122,14 @@ export class Passing {
     over: () => void,
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const callOff = this.#clock.at(this.#clock.now() + SILENT_MS, () => way.probe());
+      const callOff = this.clock.at(this.clock.now() + SILENT_MS, () => way.probe());
       const leave = (): void => {
         asked.destroy();
       };
       const callOffWhole =
         withinMs === undefined
           ? () => undefined
-          : this.#clock.at(this.#clock.now() + withinMs, leave);
+          : this.clock.at(this.clock.now() + withinMs, leave);
       asked.setTimeout(MOST_SILENT_MS, leave);
       signal.addEventListener('abort', leave, { once: true });
       asked.once('close', () => {

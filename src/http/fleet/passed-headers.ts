@@ -28,6 +28,8 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
   IDENTITY_HEADER,
 ]);
 
+export const LAST_EVENT_ID = 'last-event-id';
+
 const NOT_ANSWERED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'x-request-id',
@@ -39,18 +41,23 @@ interface PassedTerms {
   readonly identity: string | undefined;
   readonly requestId: string;
   readonly body: Readable | Buffer | undefined;
+  /** The Last-Event-ID in place of the request's own. */
+  readonly after?: { readonly id: string | undefined } | undefined;
 }
 
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
 export const passedHeaders = (
   { rawHeaders, headers }: IncomingMessage,
-  { identity, requestId, body }: PassedTerms,
+  { identity, requestId, body, after }: PassedTerms,
 ): string[] => {
   const kept: string[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
-    if (!NOT_PASSED.has(name.toLowerCase())) kept.push(name, rawHeaders[at + 1] ?? '');
+    const lower = name.toLowerCase();
+    if (!NOT_PASSED.has(lower) && !(after && lower === LAST_EVENT_ID))
+      kept.push(name, rawHeaders[at + 1] ?? '');
   }
+  if (after?.id !== undefined) kept.push(LAST_EVENT_ID, after.id);
   if (headers.host === undefined) kept.push('Host', 'worker');
   kept.push('X-Request-Id', requestId);
   if (identity !== undefined) kept.push(IDENTITY_HEADER, identity);

@@ -157,7 +157,11 @@ each message's \`data\` is one event as below. A client that comes again with \`
 gets what it missed. Where that is no longer known (the last 8,192 are kept, over a restart where
 several daemons share them) it first gets one event \`reset\`: then look at the lists anew. Every
 15 s without an event comes a comment. A client that takes nothing for 30 s is cut. At most 16
-streams of one tenant.`,
+streams of one tenant.
+
+A manager tells of all clusters in one stream, each cluster's in their order. Its ids hold a place
+in each. An event \`cluster\` with \`{"clusterID", "incomplete"}\` says that one is not heard, or is
+again: then it goes on where it was. \`reset\` has a \`clusterID\` where it is about one.`,
   createExecToken:
     'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The ' +
     'answer is not to be cached (`Cache-Control: no-store`).',

@@ -206,7 +206,7 @@ const carryOutInFleet = (
   const { fleet } = deps.terms;
   const merge = fleet && mergeOf(row, request);
   if (!fleet || !merge || !request.caller) return carryOut(row, deps, request);
-  const own = (query: object) => carryOut(row, deps, { ...request, query });
+  const own = (changed: Partial<AnyRequest>) => carryOut(row, deps, { ...request, ...changed });
   return merge(fleet, { caller: request.caller, context, request, own });
 };
 

@@ -27,11 +27,16 @@ export const presentEvent = (event: EventRecord): EventWire => ({
     : {}),
 });
 
-/** One message each; `reset` where some before them were missed. */
+/**
+ * One message each; `reset` where some before them were missed. `begin`, where that is asked for,
+ * says by its id where the stream begins.
+ */
 export async function* presentEvents(
   batches: AsyncIterable<EventBatch>,
+  { begin }: { readonly begin: boolean },
 ): AsyncGenerator<ServerEvent, void, undefined> {
-  for await (const { events, missed } of batches) {
+  for await (const { events, missed, begins } of batches) {
+    if (begin && begins !== undefined) yield { event: 'begin', id: String(begins), data: {} };
     if (missed) yield { event: 'reset', data: {} };
     for (const { id, event } of events) yield { id: String(id), data: presentEvent(event) };
   }

@@ -53,7 +53,8 @@ export const eventRoutes = (operations: Operations): readonly Route[] => [
         all: query.all ?? false,
         ...(after === undefined ? {} : { after }),
       });
-      return ok(new EventStream((signal) => presentEvents(batches(signal)), close));
+      const { begin = false } = query;
+      return ok(new EventStream((signal) => presentEvents(batches(signal), { begin }), close));
     },
   }),
 ];

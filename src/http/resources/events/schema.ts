@@ -1,8 +1,13 @@
 import { z } from 'zod';
-import { flag, maybe, timestamp } from '../common-schema.ts';
+import { clusterID, flag, maybe, timestamp } from '../common-schema.ts';
 
 export const EventsQuery = z.object({
   all: maybe(flag).describe('Of every tenant. Admins alone.'),
+  begin: maybe(flag).describe(
+    'Also send an event `begin` first, whose id is where the stream begins: who comes again with ' +
+      'it misses nothing. Of a fleet there is one for each cluster.',
+  ),
+  clusterID,
 });
 
 export const Event = z
@@ -24,6 +29,7 @@ export const Event = z
     sandboxId: z.string().optional().describe('Left out where it happened to a pool.'),
     poolName: z.string().optional().describe('Left out where it happened to an approval.'),
     approvalId: z.string().optional().describe('Where it happened to an approval.'),
+    clusterID: z.string().optional().describe('Where a manager tells it: on which cluster.'),
     namespace: z.string(),
     team: z.string(),
     user: z.string(),
