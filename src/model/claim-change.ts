@@ -21,11 +21,16 @@ export const changedClaim = (claim: Claim, change: ClaimChange): Claim => {
   };
 };
 
+/** Least time that one has that is paused at its end, once it goes on: else it would be at once. */
+export const LEAST_AWAKE_MS = 300_000;
+
 /**
  * Returns what ends the pause of a claim: the time that it had left until its end is what it has
  * left again.
  */
-export const resumption = ({ pausedAt, endsAt }: Claim, now: number): ClaimChange => ({
+export const resumption = ({ pausedAt, endsAt, autoPause }: Claim, now: number): ClaimChange => ({
   pausedAt: null,
-  ...(endsAt === undefined || pausedAt === undefined ? {} : { endsAt: endsAt + now - pausedAt }),
+  ...(endsAt === undefined || pausedAt === undefined
+    ? {}
+    : { endsAt: Math.max(endsAt + now - pausedAt, autoPause ? now + LEAST_AWAKE_MS : 0) }),
 });

@@ -59,6 +59,8 @@ export interface Claim {
   readonly sealedEnv?: string;
   /** A call that needs it running ends its pause; else such a call is refused. */
   readonly autoResume?: true;
+  /** It is paused at the moment that `endsAt` says, and does not end. */
+  readonly autoPause?: true;
   /** Since when it is paused; absent: it runs. While it is, its idle timeout stands still. */
   readonly pausedAt?: number;
 }

@@ -39,6 +39,10 @@ export interface SandboxView {
   readonly metadata?: TextPairs;
   /** It is Running, and stands still. */
   readonly paused?: true;
+  /** It is paused at the moment that `endsAt` says. */
+  readonly autoPause?: true;
+  /** A call that needs it running ends its pause. */
+  readonly autoResume?: true;
 }
 
 /** `direct`: shown by its own address on this machine, and not by a URL under the daemon. */

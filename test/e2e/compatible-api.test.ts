@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Sandbox as LatestSandbox } from 'e2b-2-51-0';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { SDKS, type SdkOptions } from '../e2b/a-sdk.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
@@ -73,5 +74,25 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     expect(after.endAt.getTime()).to.equal(before.endAt.getTime());
     expect(await Sandbox.kill(short.sandboxId, again)).to.equal(false);
     expect(await Sandbox.kill(kept.sandboxId, again)).to.equal(true);
+  });
+
+  it('pauses a sandbox in place of its end, and a connection or a command wakes it', async () => {
+    const lifecycle = { onTimeout: 'pause', autoResume: true } as const;
+    const sandbox = await LatestSandbox.create('base', {
+      ...optionsWith(options.apiKey),
+      timeoutMs: 3_000,
+      lifecycle,
+    });
+    const isPaused = async (): Promise<boolean> => (await sandbox.getInfo()).state === 'paused';
+    expect((await sandbox.getInfo()).lifecycle).to.deep.equal(lifecycle);
+    await sandbox.files.write('/tmp/kept', 'kept');
+    await eventually(isPaused, 'paused at its moment', 30_000);
+
+    await sandbox.connect({ timeoutMs: 3_000 });
+    expect(await isPaused()).to.equal(false);
+    await eventually(isPaused, 'paused again', 30_000);
+    expect(await sandbox.files.read('/tmp/kept')).to.equal('kept');
+    expect(await isPaused()).to.equal(false);
+    await sandbox.kill();
   });
 });

@@ -2,6 +2,7 @@ import { RESERVATION_MS } from '../../contracts/coordination/quotas.ts';
 import { type Coordination } from '../../contracts/coordination.ts';
 import type { History } from '../../contracts/history.ts';
 import {
+  DefinitionRefused,
   LeaseLost,
   NoPlace,
   OutcomeUnknown,
@@ -9,6 +10,7 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { PoolEvent } from '../../machines/pool/events.ts';
+import { isPausedAtEnd } from '../../model/pools/claim-rules.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { SandboxEvent, SandboxIntent } from '../../machines/sandbox/events.ts';
 
@@ -104,15 +106,28 @@ const release = async (
   cancel();
 };
 
+/** How long a pause in place of the end is tried for, before it ends after all. */
+const PAUSE_MS = 30_000;
+
 /**
- * The longest life is a matter of the clock; whether it idles is decided where all replicas'
- * activity is known.
+ * The longest life is a matter of the clock, and so is the moment that a claim names, at which it
+ * may be paused in place of its end; whether it idles is decided where all replicas' activity is
+ * known.
  */
 const confirmExpiry = async (
-  { coordination, clock }: SandboxEffectsDeps,
+  { driver, coordination, clock }: SandboxEffectsDeps,
   id: InstanceId,
-  { reason, claim }: Extract<DriverIntent, { type: 'confirm-expiry' }>,
+  { reason, claim, seen }: Extract<DriverIntent, { type: 'confirm-expiry' }>,
 ): Promise<SandboxEvent> => {
+  const now = clock.now();
+  if (reason !== 'idle-timeout' && isPausedAtEnd(claim, now))
+    try {
+      const record = await driver.amend(id, { pausedAt: now }, seen);
+      return { type: 'AMENDED', record, now: clock.now() };
+    } catch (error) {
+      const isTried = error instanceof DefinitionRefused || now >= (claim.endsAt ?? 0) + PAUSE_MS;
+      if (!isTried) throw error;
+    }
   if (reason !== 'idle-timeout') return { type: 'EXPIRED', reason, now: clock.now() };
   const expiry = await coordination.expire(id, claim);
   return expiry.expired

@@ -45,7 +45,7 @@ export const createSandbox = async (
   { body, lifetimeSeconds, more, signal }: CreateRequest,
 ): Promise<SandboxView> => {
   refuseWhatCanNotBe(body);
-  const { templateID, metadata, envVars, autoResume, timeout = lifetimeSeconds } = body;
+  const { templateID, metadata, envVars, timeout = lifetimeSeconds } = body;
   const { name, image } = namedBy(templateID, terms);
   const request = {
     ...more,
@@ -54,7 +54,8 @@ export const createSandbox = async (
       : { waitMs: terms.imageWaitMs, image: { name: image, field: 'templateID' } }),
     idleTimeoutMs: 0,
     lifetimeMs: timeout * 1_000,
-    ...(autoResume?.enabled ? { autoResume: true } : {}),
+    ...(body.autoResume?.enabled ? { autoResume: true } : {}),
+    ...(body.autoPause ? { autoPause: true } : {}),
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
   };
@@ -101,7 +102,8 @@ const namedBy = (
 const refuseWhatCanNotBe = (body: NewSandboxBody): void => {
   for (const field of ['network', 'volumeMounts', 'mcp', 'iam'] as const)
     if (!isNothing(body[field])) throw invalidArgument(field, 'is not possible here');
-  if (body.autoPause) throw featureDisabled('autoPause', 'pause in place of an end');
+  if (body.autoPause && body.autoPauseMemory === false)
+    throw featureDisabled('autoPauseMemory', 'pause that keeps files alone');
 };
 
 const isNothing = (value: unknown): boolean =>

@@ -52,6 +52,10 @@ export const presentListed = (view: SandboxView) => ({
 export const presentDetail = (view: SandboxView, terms: ShowTerms) => ({
   ...presentSandbox(view, terms),
   ...presentListed(view),
+  lifecycle: {
+    autoResume: view.autoResume ?? false,
+    onTimeout: view.autoPause ? ('pause' as const) : ('kill' as const),
+  },
 });
 
 const endOf = ({ endsAt, idleExpiresAt }: SandboxView): string => {

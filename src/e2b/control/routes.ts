@@ -218,11 +218,11 @@ const connection = (deps: ControlDeps, path: string): Route =>
     handle: async ({ caller, params: { sandboxId }, body, base }) => {
       const { operations } = deps;
       refuseWithoutMemory(body);
-      const { paused } = await requireLive(operations, caller, sandboxId);
+      const { paused, autoPause } = await requireLive(operations, caller, sandboxId);
       if (paused) await operations.setSandboxState(caller, sandboxId, 'running');
       const view = await operations.setSandboxEnd(caller, sandboxId, {
         lifetimeMs: (body.timeout ?? CONNECTED_SECONDS) * 1_000,
-        extend: true,
+        extend: !(paused && autoPause),
       });
       const shown = presentSandbox(view, showTerms(deps, caller, base()));
       return secret(paused ? created(shown) : ok(shown));

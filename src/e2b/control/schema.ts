@@ -26,6 +26,7 @@ export const NewSandbox = z.object({
     ),
   ),
   autoPause: maybe(z.boolean()),
+  autoPauseMemory: maybe(z.boolean()),
   autoResume: maybe(z.object({ enabled: z.boolean() })),
   secure: maybe(z.boolean()),
   allow_internet_access: maybe(z.boolean()),
@@ -121,4 +122,7 @@ export const ListedSandbox = z.object({
   metadata: z.record(z.string(), z.string()),
 });
 
-export const SandboxDetail = ShownSandbox.extend(ListedSandbox.shape);
+export const SandboxDetail = ShownSandbox.extend({
+  ...ListedSandbox.shape,
+  lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(['kill', 'pause']) }),
+});

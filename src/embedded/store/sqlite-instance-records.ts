@@ -117,11 +117,11 @@ const storedOf = ([seq, ...columns]: Row): {
 });
 
 /** Describes what few claims have, as their column keeps it. */
-type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv' | 'autoResume'>;
+type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv' | 'autoResume' | 'autoPause'>;
 
-const termsText = ({ metadata, sealedEnv, autoResume }: ClaimTerms): string | null =>
-  metadata || sealedEnv !== undefined || autoResume
-    ? JSON.stringify({ metadata, sealedEnv, autoResume })
+const termsText = ({ metadata, sealedEnv, autoResume, autoPause }: ClaimTerms): string | null =>
+  metadata || sealedEnv !== undefined || autoResume || autoPause
+    ? JSON.stringify({ metadata, sealedEnv, autoResume, autoPause })
     : null;
 
 /** Describes what the record was born with, as its column keeps it. */

@@ -67,8 +67,13 @@ export type SandboxIntent =
       readonly asked: boolean;
     }
   | { readonly type: 'release'; readonly end: End; readonly asked: boolean }
-  /** Answered by EXPIRED or STILL_ACTIVE. */
-  | { readonly type: 'confirm-expiry'; readonly reason: EndReason; readonly claim: Claim }
+  /** Answered by EXPIRED or STILL_ACTIVE, or by AMENDED where it was paused in place of its end. */
+  | {
+      readonly type: 'confirm-expiry';
+      readonly reason: EndReason;
+      readonly claim: Claim;
+      readonly seen: Revision;
+    }
   /**
    * An uncached look; answered by FACT. `patient`: nothing waits for it, so that it is the leader's
    * to carry out.

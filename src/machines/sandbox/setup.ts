@@ -240,10 +240,12 @@ export const sandboxSetup = setup({
       asked: context.asked,
     })),
     confirmExpiry: emit(({ context }): SandboxIntent => {
-      const claim = proven(context.record?.claim);
+      const { claim: made, revision } = proven(context.record);
+      const claim = proven(made);
       return {
         type: 'confirm-expiry',
         claim,
+        seen: revision,
         reason: proven(expiryOf(claim, context.activeAt, context.working)).reason,
       };
     }),

@@ -20,6 +20,13 @@ export const expiryOf = (
   return { at, reason: lifeAt <= idleAt ? 'max-lifetime' : 'idle-timeout' };
 };
 
+/** Whether the claim is paused now, at the moment that it names, and does not end. */
+export const isPausedAtEnd = (claim: Claim, now: number): boolean => {
+  const { autoPause, endsAt, claimedAt, maxLifetimeMs } = claim;
+  if (!autoPause || endsAt === undefined || now < endsAt) return false;
+  return maxLifetimeMs === 0 || now < claimedAt + maxLifetimeMs;
+};
+
 /**
  * When the claim ends whatever the sandbox does: by its longest lifetime, or before, at the moment
  * that it names and that a pause puts off.

@@ -121,6 +121,7 @@ export class ClaimAttempts implements AsyncDisposable {
       ...(request.lifetimeMs === undefined ? {} : { endsAt: askedAt + request.lifetimeMs }),
       mark: this.#mark,
       ...(request.autoResume ? { autoResume: true as const } : {}),
+      ...(request.autoPause ? { autoPause: true as const } : {}),
       ...(request.metadata ? { metadata: request.metadata } : {}),
       ...(request.env
         ? { sealedEnv: this.#deps.claimEnv.seal(instance.id, owner, request.env) }

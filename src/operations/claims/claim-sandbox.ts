@@ -4,8 +4,9 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { RequestNotNew } from '../requests/idempotent-request.ts';
 import type { METRICS } from '../../contracts/metric-catalogue.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
+import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
-import { Refusal } from '../../model/refusals.ts';
+import { featureDisabled, Refusal } from '../../model/refusals.ts';
 import { sameTenant, type Tenant, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import type { SandboxView } from '../views.ts';
@@ -28,7 +29,9 @@ export interface ClaimSandboxDeps
     Omit<ClaimAttemptsDeps, 'waitingLimit' | 'launchLimit' | 'claimFiles' | 'driver'>,
     ClaimFilesDeps,
     ClaimablePoolsDeps {
-  readonly driver: ClaimFilesDeps['driver'] & ClaimAttemptsDeps['driver'];
+  readonly driver: ClaimFilesDeps['driver'] &
+    ClaimAttemptsDeps['driver'] &
+    Pick<SandboxDriver, 'describe'>;
   /** Hears what claims lack; nobody where it is absent. */
   readonly demand?: ClaimDemand;
   readonly metrics: Metrics;
@@ -61,7 +64,9 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
     launchLimit: new LaunchLimit(),
   });
   return measuredClaims(async (caller, request, signal) => {
-    const { files, step } = request;
+    const { files, step, autoPause } = request;
+    if (autoPause && !deps.driver.describe().pauses)
+      throw featureDisabled('autoPause', 'pause in place of an end');
     if (!files) return (await claim(caller, request, signal)).sandbox;
     using _ = claimFiles.hold(caller, files);
     const { of, sandbox } = await claim(caller, request, signal);

@@ -138,6 +138,8 @@ export interface ClaimRequest {
   readonly files?: readonly ClaimFile[];
   /** A call that needs the sandbox running ends its pause. */
   readonly autoResume?: boolean;
+  /** It is paused when `lifetimeMs` is over, and does not end; refused where nothing is paused. */
+  readonly autoPause?: boolean;
   /** Has an instance of the pool launched with this image in the place of the pool's. */
   readonly image?: ClaimImage;
   /** Told what each step took. */

@@ -34,6 +34,8 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
     idleExpiresAt: expiry?.at,
     endsAt: claim && expiryOf({ ...claim, idleTimeoutMs: 0 }, 0, 0)?.at,
     ...(claim?.metadata ? { metadata: claim.metadata } : {}),
+    ...(claim?.autoPause ? { autoPause: true as const } : {}),
+    ...(claim?.autoResume ? { autoResume: true as const } : {}),
     ...(claim?.pausedAt !== undefined && status === 'Running' ? { paused: true as const } : {}),
   };
 };

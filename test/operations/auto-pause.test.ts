@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { DefinitionRefused, NotJoinable } from '../../src/contracts/sandbox-driver.ts';
+import { LEAST_AWAKE_MS } from '../../src/model/claim-change.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+
+const MINUTE = 60_000;
+
+describe('a sandbox that is paused in place of its end', () => {
+  const aClaimed = async (options: Parameters<typeof aSupervisor>[0] = {}) => {
+    const world = await aSupervisor({ pool: { replicas: 1 }, ...options });
+    const { supervisor, pool, claim } = world;
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const { id } = await claim(alice, {
+      poolName: 'default',
+      idleTimeoutMs: 0,
+      lifetimeMs: MINUTE,
+      autoPause: true,
+      autoResume: true,
+    });
+    const claimOf = () => supervisor.sandbox(id)?.context.record?.claim;
+    return { ...world, id, claimOf, stateOf: () => supervisor.sandbox(id)?.state };
+  };
+
+  it('is paused at its moment, and has some minutes once a call wakes it', async () => {
+    const { supervisor, clock, id, claimOf, stateOf } = await aClaimed();
+
+    clock.advance(MINUTE - 1);
+    expect(claimOf()?.pausedAt).to.equal(undefined);
+    clock.advance(1);
+    await eventually(() => claimOf()?.pausedAt === clock.now(), 'paused');
+    clock.advance(1_000 * MINUTE);
+    expect(stateOf()).to.equal('running');
+
+    const paused = supervisor.sandbox(id)!; // it was paused just now
+    await supervisor.pauses.awake(paused);
+    expect(claimOf()).to.include({ endsAt: clock.now() + LEAST_AWAKE_MS, autoPause: true });
+    clock.advance(LEAST_AWAKE_MS);
+    await eventually(() => claimOf()?.pausedAt !== undefined, 'paused again');
+  });
+
+  it('ends where its longest lifetime is over', async () => {
+    const { pool } = await aSupervisor();
+    const definition = { ...pool.definition, maxLifetimeMs: 2 * MINUTE };
+    const { clock, claimOf, stateOf } = await aClaimed({ pool: { replicas: 1, definition } });
+
+    clock.advance(MINUTE);
+    await eventually(() => claimOf()?.pausedAt !== undefined, 'paused');
+    clock.advance(MINUTE);
+    await eventually(() => stateOf() === undefined, 'ended');
+  });
+
+  it('ends where it can not be paused after all, and is tried again for half a minute', async () => {
+    const refused = await aClaimed();
+    refused.driver.failNext('amend', new DefinitionRefused('no freezer'));
+    refused.clock.advance(MINUTE);
+    await eventually(() => refused.stateOf() === undefined, 'ended');
+
+    const late = await aClaimed();
+    late.driver.failNext('amend', new NotJoinable('not now'));
+    late.clock.advance(MINUTE);
+    await eventually(() => late.driver.calls.includes(`amend ${late.id}`), 'tried');
+    expect(late.stateOf()).to.equal('running');
+    await eventually(() => {
+      late.clock.advance(1_000);
+      return late.claimOf()?.pausedAt !== undefined;
+    }, 'paused');
+  });
+
+  it('is refused where nothing can be paused', async () => {
+    const driver = new FakeSandboxDriver();
+    driver.description = { ...driver.description, pauses: false };
+    const { claim } = await aSupervisor({ driver });
+
+    expect(
+      await rejection(claim(alice, { poolName: 'default', lifetimeMs: 1, autoPause: true })),
+    ).to.include({ code: 'FEATURE_DISABLED' });
+  });
+});
