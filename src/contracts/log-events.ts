@@ -95,6 +95,7 @@ export const LOG_EVENTS = {
     "the machine's clock was set: the daemon's goes on as it was; to take over the " +
     "machine's, stop the daemon and remove this file",
   'manager-linked': 'linked to a manager',
+  'env-copies-not-seen': 'a look at envs of a cluster failed',
   'manager-not-linked': 'no link to a manager',
   'member-moved': 'member moved',
   'member-not-served': 'a member could not be served',

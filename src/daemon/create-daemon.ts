@@ -120,6 +120,7 @@ export const createDaemon = async (
     quotaLimits,
     ...rendering,
   });
+  const fleet = openFleet(config, { parts, log, apiKeys, trust, audit });
   const envs: EnvParts = openEnvs(new EnvMirror({ envs: records.envs, clock, log }), {
     parts,
     log,
@@ -128,6 +129,7 @@ export const createDaemon = async (
     quotaLimits,
     ...rendering,
     clusterId: config.clusterId,
+    copies: fleet.copies,
     newUid: () => idAt(clock.now()),
   });
   const { runtime } = supervisor;
@@ -141,7 +143,6 @@ export const createDaemon = async (
   });
   const life = { replica, started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });
-  const fleet = openFleet(config, { parts, log, apiKeys, trust, audit });
   const operations = operationsOf(config, log, {
     parts,
     tls,

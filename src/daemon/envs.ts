@@ -1,4 +1,5 @@
 import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
+import { CopyMirror } from '../actors/env/copy-mirror.ts';
 import { EnvConditions } from '../actors/env/env-conditions.ts';
 import type { EnvMirror } from '../actors/env/env-mirror.ts';
 import { GroupHost, type GroupHostDeps } from '../actors/env/group-host.ts';
@@ -6,6 +7,7 @@ import { MemberHost } from '../actors/env/member-host.ts';
 import { PoolDemand } from '../actors/pool/pool-demand.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { Assembly } from './assembly.ts';
+import type { EnvCopies } from '../contracts/fleet/env-copies.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { ScalingDecision } from '../model/envs/scaling-decision.ts';
@@ -33,7 +35,8 @@ import {
   patchEnv,
   replaceEnv,
 } from '../operations/envs/envs.ts';
-import { groupMembers } from '../operations/envs/group-members.ts';
+import { awayEffects, type AwayDeps } from '../operations/envs/away/away-effects.ts';
+import { groupMembers, type GroupMembersDeps } from '../operations/envs/group-members.ts';
 import { memberEffects } from '../operations/envs/member-effects.ts';
 import type { EnvOperations } from '../operations/envs/env-operations.ts';
 import { syncEnv } from '../operations/envs/sync-env.ts';
@@ -50,6 +53,8 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly supervisor: Supervisor;
   readonly quotaLimits: QuotaLimits;
   readonly clusterId: string;
+  /** Envs of other clusters; absent: there are none. */
+  readonly copies?: EnvCopies | undefined;
   readonly newUid: () => string;
 }
 
@@ -74,10 +79,15 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     clusterId,
   } = deps;
   const writing = { ...deps, clock, coordination, pools: records.pools, envs: mirror };
+  const away = deps.copies && openAway(mirror, deps.copies, deps);
   const members: MemberHost = new MemberHost({
     runtime: supervisor.runtime,
     envs: mirror,
     clusterId,
+    away: away && {
+      factOf: (...which) => away.mirror.factOf(...which),
+      carryOut: awayEffects(away),
+    },
     changed: (uid) => {
       conditions.consider(uid);
     },
@@ -103,6 +113,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     log,
   });
   const { demand, groups, wake } = sizingOf(mirror, deps, {
+    away: away && { ...away, clusterId, clock },
     saturated: (...call) => {
       members.saturate(...call);
     },
@@ -121,6 +132,8 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     clock,
     clusterId,
     quotaLimits,
+    away,
+    copies: away?.mirror,
   };
   const all: EnvMembersDeps = {
     ...writing,
@@ -180,6 +193,14 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
         members.pool(change);
       });
       members.start();
+      away?.mirror.start({
+        changed: (uid) => {
+          members.lookAgain(uid);
+        },
+        counted: (uid) => {
+          for (const { name } of mirror.get(uid)?.members ?? []) groups.stir(uid, name);
+        },
+      });
       demand.start();
       groups.start();
     },
@@ -188,9 +209,20 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       groups.actors.stop();
       demand.stop();
       conditions.stop();
+      away?.mirror.stop();
     },
   };
 };
+
+const openAway = (
+  envs: EnvMirror,
+  copies: EnvCopies,
+  { parts: { clock }, log, clusterId }: EnvPartsDeps,
+): AwayDeps => ({
+  copies,
+  envs,
+  mirror: new CopyMirror({ copies, envs, clusterId, clock, log }),
+});
 
 /**
  * Makes the groups that size the members' pools, and the demand that hears of claims. `wake` has a
@@ -199,7 +231,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
 const sizingOf = (
   mirror: EnvMirror,
   { parts: { clock, coordination, history }, log, metrics, supervisor, quotaLimits }: EnvPartsDeps,
-  heard: Pick<GroupHostDeps, 'saturated' | 'limited'>,
+  { away, ...heard }: Pick<GroupHostDeps, 'saturated' | 'limited'> & Pick<GroupMembersDeps, 'away'>,
 ) => {
   const wake = (poolUid: string): void => {
     const record = supervisor.pools.get(poolUid)?.record;
@@ -209,7 +241,7 @@ const sizingOf = (
   const groups: GroupHost = new GroupHost({
     runtime: supervisor.runtime,
     envs: mirror,
-    members: groupMembers({ supervisor, demand, coordination, quotaLimits, clock }),
+    members: groupMembers({ supervisor, demand, coordination, quotaLimits, clock, away }),
     ...heard,
     decided: (env, group, decision, outcomes) => {
       metrics.count('sandpool_autoscaling_decisions_total', {

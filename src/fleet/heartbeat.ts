@@ -23,6 +23,7 @@ export class Heartbeat {
   readonly #session: Http2Session;
   readonly #terms: HeartbeatTerms;
   #lastHeard: number;
+  #latencyMs = 0;
   #callOff: () => void = () => {};
   #callOffProbe: (() => void) | undefined;
 
@@ -32,8 +33,14 @@ export class Heartbeat {
     this.#lastHeard = terms.clock.now();
   }
 
+  /** How long the last one took there and back. */
+  get latencyMs(): number {
+    return this.#latencyMs;
+  }
+
   start(): void {
     this.#terms.heard();
+    this.#ping();
     this.#arm();
   }
 
@@ -64,8 +71,9 @@ export class Heartbeat {
 
   #ping(): void {
     if (this.#session.destroyed || this.#session.closed) return;
-    this.#session.ping((error) => {
+    this.#session.ping((error, tookMs) => {
       if (error) return;
+      this.#latencyMs = tookMs;
       this.#lastHeard = this.#terms.clock.now();
       this.#terms.heard();
     });

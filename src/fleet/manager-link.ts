@@ -153,6 +153,7 @@ export class ManagerLink {
     return {
       clusterId,
       linkId,
+      latencyMs: () => this.#heartbeat?.latencyMs ?? 0,
       dial: () => {
         if (this.#session.closed || this.#session.destroyed)
           throw clusterUnavailable(clusterId, 'is not connected; try again');

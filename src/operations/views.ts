@@ -164,6 +164,8 @@ export interface EnvView {
   readonly at: number;
   /** The local one. */
   readonly clusterId: string;
+  /** By other cluster: when it last showed its members; one that never did is not there. */
+  readonly snapshots: ReadonlyMap<string, number>;
   /** As it is now. */
   readonly template?: TemplateRecord;
 }
@@ -171,5 +173,12 @@ export interface EnvView {
 export interface MemberView {
   readonly env: EnvRecord;
   readonly member: EnvMember;
-  readonly pool: PoolView;
+  readonly pool: PoolView | AwayPoolView;
+}
+
+/** A pool of another cluster, as that one shows it. */
+export interface AwayPoolView {
+  readonly clusterId: string;
+  /** The API's `Pool`. */
+  readonly shown: Readonly<Record<string, unknown>>;
 }

@@ -204,6 +204,7 @@ describe('members of an env', () => {
       config: { minReplicas: 1, maxReplicas: 9, labels: { a: 'b' } },
     });
 
+    if (!('record' in pool)) throw new Error('it is of this cluster');
     expect(pool.record).to.deep.include({
       name: 'm',
       replicas: 2,

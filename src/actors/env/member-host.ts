@@ -6,7 +6,6 @@ import type {
   MemberFact,
   MemberInput,
   MemberIntent,
-  MemberTrouble,
 } from '../../machines/env/member-events.ts';
 import { memberStateOf } from '../../machines/env/member-decisions.ts';
 import { envMemberMachine } from '../../machines/env/member-machine.ts';
@@ -19,33 +18,13 @@ import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
 import type { EnvMirror } from './env-mirror.ts';
+import { MemberFailure, type AwayMembers, type MemberEffects } from './member-effects.ts';
 import { pathOf } from '../runtime/state-path.ts';
 import { keyOf, ledWithEnv, partsOf } from './member-key.ts';
 
-/** Could not be done, and for what reason; the message is for people. */
-export class MemberFailure extends Error {
-  override readonly name = 'MemberFailure';
-  readonly reason: MemberTrouble;
-
-  constructor(reason: MemberTrouble, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
-/**
- * Carries out what members ask for. Resolves once it is durable, or is not to be done any more,
- * with the pool as it stands then. Rejects with MemberFailure for what a person should hear of.
- */
-export interface MemberEffects {
-  readonly 'make-pool': (env: EnvRecord, member: string) => Promise<PoolRecord | undefined>;
-  readonly 'settle-pool': (env: EnvRecord, member: string) => Promise<PoolRecord | undefined>;
-  readonly forget: (env: EnvRecord, member: string) => Promise<undefined>;
-  readonly 'end-pool': (pool: PoolRecord, force: boolean) => Promise<PoolRecord | undefined>;
-  readonly 'remove-env': (env: EnvRecord) => Promise<void>;
-}
-
 export interface MemberHostDeps {
+  /** Absent: there are no other clusters. */
+  readonly away?: AwayMembers | undefined;
   readonly runtime: ActorRuntime;
   readonly envs: EnvMirror;
   readonly effects: MemberEffects;
@@ -101,10 +80,15 @@ export class MemberHost {
    */
   start(): void {
     this.#deps.envs.follow(({ kind, record }) => {
-      for (const name of this.#namesOf(record.uid, record)) this.#look(record.uid, name);
+      this.lookAgain(record.uid, record);
       if (kind === 'put') this.#endEnv(record.uid);
       this.#deps.changed(record.uid);
     });
+  }
+
+  /** Has its members' actors take in what is known of them now. */
+  lookAgain(envUid: string, env = this.#deps.envs.get(envUid)): void {
+    for (const name of this.#namesOf(envUid, env)) this.#look(envUid, name);
   }
 
   /** A pool was made, changed or removed. */
@@ -231,11 +215,14 @@ export class MemberHost {
 
   #factOf(envUid: string, name: string): MemberFact {
     const env = this.#deps.envs.get(envUid);
+    const member = env?.members.find((each) => each.name === name);
+    const away = this.#deps.away?.factOf(env, member);
     return {
       env,
-      member: env?.members.find((member) => member.name === name),
+      member,
       pool: this.#pools.get(envUid)?.get(name),
       saturatedUntil: this.#saturated.get(keyOf(envUid, name)) ?? 0,
+      ...(away ? { away } : {}),
     };
   }
 
@@ -289,11 +276,13 @@ export class MemberHost {
 
   /** Carries out what the member asked for; returns what its actor is to hear of it. */
   async #carryOut(envUid: string, name: string, intent: MemberIntent): Promise<MemberEvent> {
-    const { effects, runtime } = this.#deps;
-    const { env, pool } = this.#factOf(envUid, name);
+    const { effects, runtime, away, clusterId } = this.#deps;
+    const { env, member, pool } = this.#factOf(envUid, name);
     try {
-      const record =
-        intent.type === 'end-pool'
+      const isAway = !pool && member !== undefined && member.clusterId !== clusterId;
+      const record = isAway
+        ? await (env && away?.carryOut(env, name, intent))
+        : intent.type === 'end-pool'
           ? await (pool && effects['end-pool'](pool, intent.force))
           : await (env && effects[intent.type](env, name));
       if (record) this.#answered(record);

@@ -24,7 +24,7 @@ export const explainEnv = ({ env, decisions }: EnvStory): string => {
   const members = membersOf(env);
   const now = Math.max(
     0,
-    ...status.clusters.map(({ lastSnapshotTime }) => Date.parse(lastSnapshotTime)),
+    ...status.clusters.map(({ lastSnapshotTime = '' }) => Date.parse(lastSnapshotTime) || 0),
   );
   const alone = members.filter(({ scalingGroup }) => scalingGroup === undefined);
   const lines = [

@@ -25,6 +25,8 @@ export interface ClusterRoute {
   readonly clusterId: string;
   /** Tells this link from the one before it and after it. */
   readonly linkId: string;
+  /** How long a heartbeat takes there and back, in ms, as it last did; 0: none came back yet. */
+  readonly latencyMs: () => number;
   /**
    * Opens a connection to the worker's HTTP server. It passes no more than is read at its other
    * end, and ends with the link. Where the worker takes none, it is destroyed. Refuses with

@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Config } from '../../config/config.ts';
 import type { AuditSink } from '../../contracts/audit.ts';
+import type { EnvCopies } from '../../contracts/fleet/env-copies.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { ControlCommands } from '../../control/control-server.ts';
+import { ClusterClient } from '../../fleet/cluster-client.ts';
 import { ClusterRegistry } from '../../fleet/cluster-registry.ts';
 import { fleetKeyOf, newFleetKey, type FleetKey } from '../../fleet/fleet-keys.ts';
+import { envCopies } from '../../fleet/env-copies.ts';
 import { ManagerLinks } from '../../fleet/manager-links.ts';
 import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
 import { WorkerLinks } from '../../fleet/worker-links.ts';
@@ -39,6 +42,8 @@ interface Given {
 
 /** Makes a daemon a manager of other clusters, a worker of managers, or neither. */
 export interface FleetParts {
+  /** Envs of other clusters; undefined where there are none. */
+  readonly copies: EnvCopies | undefined;
   readonly operations: FleetOperationParts;
   readonly clients: (clients: Clients) => Clients;
   /** For the HTTP server; without `fleet` where there are no other clusters. */
@@ -78,6 +83,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       listOthers: manager?.http.fleet.listOthers,
       promotions: manager?.promotions,
     },
+    copies: manager?.copies,
     clients: (clients) => worker?.clients(clients) ?? clients,
     terms: manager ? { fleet: manager.http } : {},
     gateway: ({ gateway, terminals, ...rest }) => {
@@ -102,6 +108,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
     stop: () => {
       worker?.stop();
       manager?.http.passing.stop();
+      manager?.client.stop();
       manager?.links.stop();
     },
   };
@@ -113,6 +120,8 @@ interface ManagerParts {
   readonly registry: ClusterRegistry;
   readonly promotions: Promotions;
   readonly start: () => Promise<void>;
+  readonly client: ClusterClient;
+  readonly copies: EnvCopies;
 }
 
 const openManager = (
@@ -130,7 +139,10 @@ const openManager = (
   });
   const keys = new PromotedKeys({ apiKeys, pepper, clock });
   const links = new ManagerLinks({ registry, key, clock, log, keys });
+  const client = new ClusterClient({ links, clock });
   return {
+    client,
+    copies: envCopies({ links, client }),
     http: { fleet: fleetOperations(links, clusterId), passing: new Passing(clock) },
     links,
     registry,

@@ -22,9 +22,10 @@ export interface FleetDeps {
  */
 export const wayByPath = (
   { fleet }: FleetDeps,
-  row: Pick<Route, 'params'>,
+  row: Pick<Route, 'params' | 'path'>,
   params: Readonly<Record<string, string>>,
 ): WayToCluster | undefined => {
+  if (row.path.startsWith('/envs/')) return undefined; // it is the env's to say where a member is
   const { names = {} } = row.params ?? {};
   for (const name in names) {
     const cluster = namedCluster(nameKindOf(names[name], params), params[name] ?? '');

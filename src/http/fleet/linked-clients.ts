@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { invalidApiKey, Refusal } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Clients } from '../limits/clients.ts';
-import { IDENTITY_HEADER } from './passed-headers.ts';
 
 /** Checks the identity that a manager signed for one request. */
 export type CheckIdentity = (

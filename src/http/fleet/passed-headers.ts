@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-
-/** Carries who asks from a manager to a worker; worth nothing but on a link. */
-export const IDENTITY_HEADER = 'sandpool-fleet-identity';
+import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 
 /** Between two neighbours alone (RFC 9110, 7.6.1), or said anew. */
 const HOP_BY_HOP = [

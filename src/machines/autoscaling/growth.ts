@@ -146,10 +146,7 @@ const boundsLeft = (
   { group, memory, now }: Moment,
 ): readonly Bound[] => {
   const { most } = boundsOf(slots, group);
-  // One owner's: each member tells of the same quota.
-  const quota =
-    Math.min(...slots.map(({ seen: { quota: left } }) => left ?? Number.MAX_SAFE_INTEGER)) -
-    sumOf(slots, ({ to, seen: { desired } }) => Math.max(0, to - desired));
+  const quota = quotaOf(slots);
   const refusals = slots
     .map((slot) => refusalOf(slot, memory, now))
     .filter((one) => one !== undefined);
@@ -169,6 +166,21 @@ const boundsLeft = (
       limits: refusals.map(({ limit }) => limit),
     },
   ];
+};
+
+/**
+ * How many more the owner's quota leaves, over all clusters. On one cluster each member tells of
+ * the same quota.
+ */
+const quotaOf = (slots: readonly Slot[]): number => {
+  const reachable = slots.filter(({ seen }) => seen.reachable);
+  const clusters = new Set(reachable.map(({ seen: { cluster } }) => cluster));
+  const left = [...clusters].map((cluster) => {
+    const own = reachable.filter(({ seen }) => seen.cluster === cluster);
+    const least = Math.min(...own.map(({ seen: { quota } }) => quota ?? Number.MAX_SAFE_INTEGER));
+    return least - sumOf(own, ({ to, seen: { desired } }) => Math.max(0, to - desired));
+  });
+  return left.length === 0 ? Number.MAX_SAFE_INTEGER : left.reduce((sum, each) => sum + each, 0);
 };
 
 const NO_QUOTA: GrowthLimit = { reason: 'QuotaReached', message: 'the quota allows no more' };

@@ -16,6 +16,8 @@ export interface Trouble {
 /** How a member stands, as one replica sees it now. */
 export interface MemberObservation {
   readonly name: string;
+  /** Whose quota it has; absent: this one's. */
+  readonly cluster?: string;
   /** Its pool's `replicas`. */
   readonly desired: number;
   readonly running: number;
@@ -32,6 +34,7 @@ export interface MemberObservation {
   readonly claimedAt: number;
   /** How many more the owner's quota allows; absent: no limit. */
   readonly quota?: number;
+  /** Where it is not, the rest is what was seen last, and its size stays. */
   readonly reachable: boolean;
   readonly trouble?: Trouble;
   /** The last decision that was carried out on its pool; 0: none. */

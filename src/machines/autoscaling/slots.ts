@@ -30,13 +30,17 @@ export const slotsOf = (
   rules.flatMap((rule) => {
     const seen = members.find(({ name }) => name === rule.name);
     if (!seen) return [];
-    const ceiling = Math.max(rule.minReplicas, rule.maxReplicas);
+    // nobody can size what is out of reach
+    const { minReplicas, maxReplicas } = seen.reachable
+      ? rule
+      : { minReplicas: seen.desired, maxReplicas: seen.desired };
+    const ceiling = Math.max(minReplicas, maxReplicas);
     return [
       {
         name: rule.name,
         seen,
         rules: rule,
-        floor: rule.minReplicas,
+        floor: minReplicas,
         ceiling,
         stuck: 0,
         to: seen.desired,

@@ -15,23 +15,31 @@ export const isLeaving = ({ env, member }: MemberFact): boolean =>
 export const isGone = ({ env, member, pool }: MemberFact): boolean =>
   pool === undefined && (env === undefined || member === undefined);
 
-export const isRemote = ({ fact: { member }, localCluster }: MemberContext): boolean =>
+export const isRemote = ({
+  fact: { member },
+  localCluster,
+}: Pick<MemberContext, 'fact' | 'localCluster'>): boolean =>
   member !== undefined && member.clusterId !== localCluster;
 
+/** Its cluster does not answer: nothing is known of it now, and nothing can be done for it. */
+export const isUnreachable = (context: Pick<MemberContext, 'fact' | 'localCluster'>): boolean =>
+  isRemote(context) && context.fact.away?.reachable !== true;
+
 /** Whether its pool is there as its env asks. */
-export const isSynced = ({ env, member, pool }: MemberFact): boolean =>
-  env !== undefined &&
-  member !== undefined &&
-  pool !== undefined &&
-  matchesSpec(pool, memberPoolPart(env, member));
+export const isSynced = ({ env, member, pool, away }: MemberFact): boolean =>
+  away?.pool?.synced === true ||
+  (env !== undefined &&
+    member !== undefined &&
+    pool !== undefined &&
+    matchesSpec(pool, memberPoolPart(env, member)));
 
 /** Tells what a member is for its owner. */
 export const memberStateOf = (context: MemberContext): MemberState => {
   const { fact, trouble, now } = context;
   if (isLeaving(fact)) return 'Draining';
-  if (isRemote(context)) return 'Unreachable';
+  if (isUnreachable(context)) return 'Unreachable';
   if (trouble) return 'Error';
-  if (!fact.pool) return 'Pending';
+  if (!fact.pool && !fact.away?.pool) return 'Pending';
   return fact.saturatedUntil > now ? 'Saturated' : 'Active';
 };
 
@@ -49,7 +57,8 @@ export interface MemberDecision {
 export const decisionOf = (context: MemberContext, now: number): MemberDecision => {
   const { fact } = context;
   const saturatedUntil = fact.saturatedUntil > now ? fact.saturatedUntil : undefined;
-  const intent = isRemote(context) ? undefined : intentOf(fact);
+  const mayAct = !isUnreachable(context) || (fact.away?.removed === true && isLeaving(fact));
+  const intent = mayAct ? intentOf(fact) : undefined;
   if (!intent) return { postponed: false, deadline: saturatedUntil };
   const notBefore = Math.max(
     intent.type === 'make-pool' ? (fact.member?.createdAt ?? 0) + MAKING_MS : 0,
@@ -78,15 +87,19 @@ const pausedUntil = (
   );
 
 const intentOf = (fact: MemberFact): MemberIntent | undefined => {
-  const { env, member, pool } = fact;
+  const { env, member, pool, away } = fact;
+  const standing = pool ?? away?.pool;
   if (isLeaving(fact)) {
     const force = env?.deleting === 'force' || member?.deleting === 'force';
-    if (pool)
-      return pool.deleting === false || (force && pool.deleting !== 'force')
+    if (standing)
+      return !isEnding(fact) || (force && pool?.deleting !== 'force')
         ? { type: 'end-pool', force }
         : undefined;
     return env && member ? { type: 'forget' } : undefined;
   }
-  if (!pool) return { type: 'make-pool' };
-  return pool.deleting === false && !isSynced(fact) ? { type: 'settle-pool' } : undefined;
+  if (!standing) return { type: 'make-pool' };
+  return !isEnding(fact) && !isSynced(fact) ? { type: 'settle-pool' } : undefined;
 };
+
+const isEnding = ({ pool, away }: MemberFact): boolean =>
+  pool ? pool.deleting !== false : away?.pool?.leaving === true;

@@ -1,4 +1,5 @@
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
+import type { AwayPool } from '../../model/envs/env-copy.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
 /**
@@ -14,9 +15,20 @@ export interface MemberFact {
   readonly pool: PoolRecord | undefined;
   /** Until when it can't grow; 0: it can. */
   readonly saturatedUntil: number;
+  /** How its pool on another cluster stands; absent: it is of this one, or not known yet. */
+  readonly away?: AwayFact;
 }
 
-/** `localCluster`: the one whose pools can be reached from here. */
+export interface AwayFact {
+  /** The cluster answered a moment ago. Where it did not, `pool` is what it said last. */
+  readonly reachable: boolean;
+  /** Undefined: there is none. */
+  readonly pool: AwayPool | undefined;
+  /** The cluster was removed from the fleet, and what it has with it. */
+  readonly removed?: true;
+}
+
+/** `localCluster`: the one whose pools are records of this daemon. */
 export interface MemberInput {
   readonly fact: MemberFact;
   readonly localCluster: string;

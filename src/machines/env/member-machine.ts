@@ -143,6 +143,9 @@ export const envMemberMachine = setup({
 });
 
 const asksOtherwise = (
-  { fact: { env, member, pool } }: MemberContext,
+  { fact: { env, member, pool, away } }: MemberContext,
   next: MemberContext['fact'],
-): boolean => next.pool?.uid !== pool?.uid || !saysTheSame({ env, member }, next);
+): boolean =>
+  next.pool?.uid !== pool?.uid ||
+  next.away?.reachable !== away?.reachable ||
+  !saysTheSame({ env, member }, next);

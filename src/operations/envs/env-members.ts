@@ -10,7 +10,6 @@ import {
 import { memberSourceOf } from '../../model/envs/env-rendering.ts';
 import { requireMatch } from '../../model/if-match.ts';
 import {
-  clusterNotFound,
   envBeingDeleted,
   idempotencyKeyReused,
   invalidArgument,
@@ -33,8 +32,18 @@ import {
 import { poolViewOf } from '../pools/find-pool.ts';
 import { makePool, type MakePoolDeps } from '../pools/make-pool.ts';
 import { requireRoom } from '../sandboxes/reservations.ts';
+import {
+  listAwayPools,
+  changeAwayPool,
+  makeAwayPool,
+  requireAway,
+  requireLink,
+  shownPool,
+} from './away/away-members.ts';
+import type { MemberChange } from './env-operations.ts';
 import { memberDraft, memberPool, reconcileMemberPool, withoutMember } from './member-pool.ts';
 import type { Operations } from '../operations.ts';
+import type { AwayPoolView, PoolView } from '../views.ts';
 import { renderSource } from '../pools/pool-rendering.ts';
 import type { WriteRenewedDeps } from '../pools/pool-renewal.ts';
 import { scaleOf } from '../pools/pool-scale.ts';
@@ -65,45 +74,65 @@ export const addMember =
   async (caller, envName, request) => {
     const env = await findEnv(deps.envs, caller, envName);
     if (env.deleting !== false) throw envBeingDeleted();
-    if (request.clusterId !== undefined && request.clusterId !== deps.clusterId)
-      throw clusterNotFound();
+    const { clusterId = deps.clusterId } = request;
+    const isAway = clusterId !== deps.clusterId;
     const { replicas } = scaleOf({
       ...request.config,
       ...(request.replicas === undefined ? {} : { replicas: request.replicas }),
     });
     requireGroup(env, request.config);
-    const rendered = await renderSource(
-      { ...deps, fieldOf: envFieldOf },
-      memberSourceOf(env, request.config),
-      env.owner.namespace,
-    );
     const { name = generatedName(env, deps.newUid()) } = request;
-    await deps.supervisor.pools.lookUp(env.owner.namespace, name);
-    if (deps.supervisor.pools.index.uidOf(env.owner.namespace, name) !== undefined)
-      throw poolAlreadyExists();
-    await deps.coordination.whenKnown(env.owner);
     const member: EnvMember = {
       name,
-      clusterId: deps.clusterId,
+      clusterId,
       createdAt: deps.clock.now(),
       ...(request.mark ? { mark: request.mark } : {}),
       replicas,
       config: { ...request.config, scalingGroup: request.config.scalingGroup ?? name },
       deleting: false,
     };
-    const pool = await makePool(deps, memberDraft(deps, env, member, rendered), {
-      prepare: async () => {
-        await changeEnv(deps.envs, env, (current) => withAdded(current, member));
-      },
-      undo: async () => {
-        await deps.envs
-          .change(env.uid, (current) => withoutMember(current, member))
-          .catch(() => undefined);
-      },
-    });
-    deps.members.pool({ kind: 'put', record: pool });
-    return { env: deps.envs.get(env.uid) ?? env, member, pool: poolViewOf(deps.supervisor, pool) };
+    const pool = isAway ? await addAway(deps, env, member) : await addHere(deps, env, member);
+    return { env: deps.envs.get(env.uid) ?? env, member, pool };
   };
+
+const addHere = async (
+  deps: EnvMembersDeps,
+  env: EnvRecord,
+  member: EnvMember,
+): Promise<PoolView> => {
+  const { namespace } = env.owner;
+  const rendered = await renderSource(
+    { ...deps, fieldOf: envFieldOf },
+    memberSourceOf(env, member.config),
+    namespace,
+  );
+  await deps.supervisor.pools.lookUp(namespace, member.name);
+  if (deps.supervisor.pools.index.uidOf(namespace, member.name) !== undefined)
+    throw poolAlreadyExists();
+  await deps.coordination.whenKnown(env.owner);
+  const pool = await makePool(deps, memberDraft(deps, env, member, rendered), {
+    prepare: async () => {
+      await changeEnv(deps.envs, env, (current) => withAdded(current, member));
+    },
+    undo: async () => {
+      await deps.envs
+        .change(env.uid, (current) => withoutMember(current, member))
+        .catch(() => undefined);
+    },
+  });
+  deps.members.pool({ kind: 'put', record: pool });
+  return poolViewOf(deps.supervisor, pool);
+};
+
+const addAway = async (
+  deps: EnvMembersDeps,
+  env: EnvRecord,
+  member: EnvMember,
+): Promise<AwayPoolView> => {
+  const away = requireAway(deps.away, env, member.clusterId);
+  const added = await changeEnv(deps.envs, env, (current) => withAdded(current, member));
+  return await makeAwayPool(away, added, member);
+};
 
 /** See Operations. */
 export const findMemberByKey =
@@ -114,7 +143,10 @@ export const findMemberByKey =
     const member = env?.members.find((each) => each.mark?.key === mark.key);
     if (!env || !member || !sameTenant(env.owner, caller)) return undefined;
     if (member.mark?.body !== mark.body) throw idempotencyKeyReused();
-    const pool = await memberPool(deps, env, member.name);
+    const pool =
+      member.clusterId === deps.clusterId
+        ? await memberPool(deps, env, member.name)
+        : await awayPool(deps, env, member);
     if (!pool) throw unavailable('the pool of the member is not made yet; try again');
     return { env, member, pool };
   };
@@ -125,8 +157,21 @@ export const listMembers =
   async (caller, envName) => {
     const env = await findUsableEnv(deps.envs, caller, envName);
     const pools = await Promise.all(env.members.map(({ name }) => memberPool(deps, env, name)));
-    return pools.flatMap((pool) => (pool ? [viewOfPool(deps.supervisor, pool)] : []));
+    return [
+      ...pools.flatMap((pool) => (pool ? [viewOfPool(deps.supervisor, pool)] : [])),
+      ...(await listAwayPools(deps.away, env, deps.clusterId)),
+    ];
   };
+
+const awayPool = async (
+  { away }: EnvMembersDeps,
+  env: EnvRecord,
+  member: EnvMember,
+): Promise<AwayPoolView | undefined> => {
+  const { clusterId } = member;
+  const shown = await shownPool(requireLink(away, clusterId), env, member);
+  return shown && { clusterId, shown };
+};
 
 /**
  * Changes a member; what is not named stays (operation `PUT /envs/{name}/sandboxpools/{pool}`). Its
@@ -134,7 +179,8 @@ export const listMembers =
  */
 export const updateMember =
   (deps: EnvMembersDeps): Operations['updateMember'] =>
-  async (caller, envName, name, { replicas, config: change, ifMatch }) => {
+  async (caller, envName, name, wanted) => {
+    const { replicas, config: change, ifMatch } = wanted;
     const before = await findEnv(deps.envs, caller, envName);
     const standing = memberIn(before, name);
     requireMatch(ifMatch, wordRevisionOf(before));
@@ -142,6 +188,17 @@ export const updateMember =
     const config = { ...standing.config, ...change };
     scaleOf({ ...config, ...(replicas === undefined ? {} : { replicas }) });
     requireGroup(before, change);
+    if (standing.clusterId !== deps.clusterId) {
+      // first where it may be refused
+      const pool = await changeAwayPool(
+        requireLink(deps.away, standing.clusterId),
+        before,
+        { ...standing, config },
+        replicas,
+      );
+      const env = await changedMember(deps, before, name, wanted);
+      return { env, member: memberIn(env, name), pool };
+    }
     const { definition } = await renderSource(
       { ...deps, fieldOf: envFieldOf },
       memberSourceOf(before, config),
@@ -152,15 +209,7 @@ export const updateMember =
     // shows on the pool.
     if (current?.updateStrategy.autoUpdate)
       await requireRoom(deps, current, { ...current, definition });
-    const env = await changeEnv(deps.envs, before, (current) => {
-      requireMatch(ifMatch, wordRevisionOf(current));
-      memberIn(current, name);
-      return withMember(current, name, (member) => ({
-        ...member,
-        config: { ...member.config, ...change },
-        ...(replicas === undefined ? {} : { replicas }),
-      }));
-    });
+    const env = await changedMember(deps, before, name, wanted);
     const pool = await memberPool(deps, env, name);
     if (!pool) throw poolNotFound();
     if (replicas !== undefined) await changePool(deps, pool.record, { replicas });
@@ -172,6 +221,22 @@ export const updateMember =
       pool: poolViewOf(deps.supervisor, record ?? pool.record),
     };
   };
+
+const changedMember = async (
+  { envs }: EnvMembersDeps,
+  before: EnvRecord,
+  name: string,
+  { replicas, config, ifMatch }: MemberChange,
+): Promise<EnvRecord> =>
+  await changeEnv(envs, before, (current) => {
+    requireMatch(ifMatch, wordRevisionOf(current));
+    memberIn(current, name);
+    return withMember(current, name, (member) => ({
+      ...member,
+      config: { ...member.config, ...config },
+      ...(replicas === undefined ? {} : { replicas }),
+    }));
+  });
 
 /**
  * Has a member go: its pool is emptied first, then member and pool go, and its group where nobody

@@ -12,7 +12,7 @@ import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { CompletedDecision } from '../../model/envs/scaling-decision.ts';
 import type { Access, Caller } from '../../model/tenant.ts';
-import type { EnvView, MemberView, Page, PageRequest, PoolView } from '../views.ts';
+import type { EnvView, MemberView, Page, PageRequest } from '../views.ts';
 
 /** The use cases of envs, their members and groups. */
 export interface EnvOperations {
@@ -54,7 +54,7 @@ export interface EnvOperations {
     envName: string,
     mark: RequestFingerprint,
   ) => Promise<MemberView | undefined>;
-  readonly listMembers: (caller: Caller, envName: string) => Promise<readonly PoolView[]>;
+  readonly listMembers: (caller: Caller, envName: string) => Promise<readonly MemberView['pool'][]>;
   readonly updateMember: (
     caller: Caller,
     envName: string,

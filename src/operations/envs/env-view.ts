@@ -1,10 +1,16 @@
+import type { CopyMirror } from '../../actors/env/copy-mirror.ts';
 import type { EnvMirror } from '../../actors/env/env-mirror.ts';
 import type { EnvConditions } from '../../actors/env/env-conditions.ts';
 import type { MemberHost } from '../../actors/env/member-host.ts';
 import type { PoolDemand } from '../../actors/pool/pool-demand.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import { askingMs, DEFAULT_SCALE_UP_POLICY } from '../../model/envs/autoscaling-group.ts';
+import {
+  askingMs,
+  DEFAULT_SCALE_UP_POLICY,
+  type AutoscalingGroup,
+} from '../../model/envs/autoscaling-group.ts';
+import { copiedIn, type CopiedMember } from '../../model/envs/env-copy.ts';
 import { NO_INSTANCES } from '../../model/pools/pool.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import {
@@ -29,6 +35,8 @@ export interface EnvViewDeps {
   readonly clusterId: string;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly conditions: Pick<EnvConditions, 'now'>;
+  /** Absent: there are no other clusters. */
+  readonly copies?: Pick<CopyMirror, 'seen'> | undefined;
 }
 
 /** Shows an env as it stands, with the claims that wait for its members on any replica. */
@@ -54,6 +62,8 @@ export const envViewOf = (
     record,
     record.members.map(({ name }) => observedOf(deps, record, name)),
     (name) => {
+      const copied = copiedOf(deps, record, name);
+      if (copied) return copied.headroom;
       const definition = memberPoolOf(deps.supervisor, record, name)?.record.definition;
       return definition ? roomFor(definition, left) : left.replicas;
     },
@@ -64,20 +74,34 @@ export const envViewOf = (
     conditions: deps.conditions.now(record),
     at: deps.clock.now(),
     clusterId: deps.clusterId,
+    snapshots: new Map(
+      record.members.flatMap(({ clusterId }) => {
+        const seen = deps.copies?.seen(record.uid, clusterId);
+        return seen ? [[clusterId, seen.at] as const] : [];
+      }),
+    ),
     ...(template ? { template } : {}),
   };
 };
 
+const copiedOf = (
+  { copies }: Pick<EnvViewDeps, 'copies'>,
+  env: EnvRecord,
+  name: string,
+): CopiedMember | undefined => {
+  const clusterId = env.members.find((each) => each.name === name)?.clusterId ?? '';
+  const copy = copies?.seen(env.uid, clusterId)?.copy;
+  return copy && copiedIn(copy, name);
+};
+
 const observedOf = (
-  { supervisor, members, demand }: EnvViewDeps,
+  deps: EnvViewDeps,
   env: EnvRecord,
   name: string,
 ): Omit<ObservedMember, 'headroom'> => {
-  const snapshot = members.member(env.uid, name);
+  const snapshot = deps.members.member(env.uid, name);
   const member = env.members.find((each) => each.name === name);
-  const pool = snapshot?.fact.pool && supervisor.pools.get(snapshot.fact.pool.uid);
   const config = member?.config ?? {};
-  const counts = pool?.counts ?? NO_INSTANCES;
   const group = env.groups.find((each) => each.name === config.scalingGroup);
   const saturatedUntil = snapshot?.fact.saturatedUntil ?? 0;
   return {
@@ -85,15 +109,47 @@ const observedOf = (
     clusterId: member?.clusterId ?? '',
     state: snapshot?.state ?? 'Pending',
     config,
+    saturatedUntil: snapshot?.state === 'Saturated' ? saturatedUntil : undefined,
+    autoscaling: group?.enabled === true,
+    ...(copiedCounts(copiedOf(deps, env, name)) ??
+      poolCounts(deps, snapshot?.fact.pool?.uid, { group, replicas: member?.replicas ?? 0 })),
+  };
+};
+
+type Counts = Pick<
+  ObservedMember,
+  | 'idle'
+  | 'running'
+  | 'desired'
+  | 'current'
+  | 'pending'
+  | 'updateRevision'
+  | 'updated'
+  | 'templateVersion'
+>;
+
+const copiedCounts = (copied: CopiedMember | undefined): Counts | undefined => {
+  if (!copied) return undefined;
+  const { idle, running, desired, current, pending, updateRevision, updated, templateVersion } =
+    copied;
+  return { idle, running, desired, current, pending, updateRevision, updated, templateVersion };
+};
+
+const poolCounts = (
+  { supervisor, demand }: EnvViewDeps,
+  poolUid: string | undefined,
+  { group, replicas }: { readonly group: AutoscalingGroup | undefined; readonly replicas: number },
+): Counts => {
+  const pool = poolUid === undefined ? undefined : supervisor.pools.get(poolUid);
+  const counts = pool?.counts ?? NO_INSTANCES;
+  return {
     idle: counts.idle,
     running: counts.running,
-    desired: pool?.record.replicas ?? member?.replicas ?? 0,
+    desired: pool?.record.replicas ?? replicas,
     current: counts.starting + counts.idle + counts.unavailable + counts.running,
     pending: pool
       ? demand.pending(pool.record.uid, askingMs(group?.scaleUpPolicy ?? DEFAULT_SCALE_UP_POLICY))
       : 0,
-    saturatedUntil: snapshot?.state === 'Saturated' ? saturatedUntil : undefined,
-    autoscaling: group?.enabled === true,
     updateRevision: pool?.record.updateRevision,
     templateVersion: pool?.record.templateVersion,
     updated: pool

@@ -19,6 +19,8 @@ import {
 import { tooManyEnvs } from '../../model/limit-refusals.ts';
 import { accessField, sameTenant, type Caller, type Tenant } from '../../model/tenant.ts';
 import { envViewOf, lookedAt, OwnersRoom, type EnvViewDeps } from './env-view.ts';
+import type { AwayDeps } from './away/away-effects.ts';
+import { lookAway } from './away/away-members.ts';
 import { changeEnv, findEnv, findUsableEnv } from './find-env.ts';
 import { memberPool } from './member-pool.ts';
 import type { Operations } from '../operations.ts';
@@ -38,6 +40,8 @@ export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly supervisor: Pick<Supervisor, 'pools' | 'reconcileLater'>;
   readonly background: (name: string, work: Promise<void>) => void;
   readonly driver: Pick<SandboxDriver, 'check' | 'caughtUp'>;
+  /** Absent: there are no other clusters. */
+  readonly away?: AwayDeps | undefined;
 }
 
 /** Makes an env without members (operation `POST /envs`). */
@@ -246,6 +250,7 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
   try {
     await Promise.all([
       deps.driver.caughtUp(),
+      lookAway(deps.away, env, deps.clusterId),
       ...env.members.map(({ name }) => memberPool(deps, env, name)),
     ]);
   } catch (error) {
@@ -292,6 +297,12 @@ const written = async (
   { ifMatch, registries, change }: Write,
 ) => {
   requireMatch(ifMatch, wordRevisionOf(before));
+  const here = before.members.filter(({ clusterId }) => clusterId === deps.clusterId);
+  if (registries && registries.length > 0 && here.length < before.members.length)
+    throw invalidArgument(
+      'overrides.imagePullSecret',
+      'must not be given while members are on other clusters: passwords are not sent there',
+    );
   const wanted = change(before);
   if (
     !isDeepStrictEqual(
@@ -299,7 +310,7 @@ const written = async (
       [before.templateRef, before.overrides],
     )
   )
-    await requireRenderable(deps, wanted, before.owner.namespace, before.members);
+    await requireRenderable(deps, wanted, before.owner.namespace, here);
   const record = await changeEnv(deps.envs, before, async (env) => {
     requireMatch(ifMatch, wordRevisionOf(env));
     const changed = change(env);

@@ -15,6 +15,7 @@ import type {
   ScalingDecision,
 } from '../../model/envs/scaling-decision.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
+import { observeAway, resizeAway, type AwayGroupDeps } from './away/away-group.ts';
 import { memberPoolOf } from './member-pool.ts';
 import type { QuotaLimits } from '../pools/quota-limits.ts';
 import { Resizing } from '../sandboxes/reservations.ts';
@@ -25,6 +26,8 @@ export interface GroupMembersDeps {
   readonly coordination: Coordination;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly clock: Clock;
+  /** Absent: there are no other clusters. */
+  readonly away?: AwayGroupDeps | undefined;
 }
 
 /**
@@ -39,11 +42,17 @@ export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
       if (deps.supervisor.pools.semantics === 'idle') return [];
       await deps.demand.look(poolsOf(deps, env, group).map(({ record }) => record));
       const left = await room.left(env.owner);
-      return poolsOf(deps, env, group).map((pool) =>
-        observed(deps, pool, group, left && roomFor(pool.record.definition, left)),
-      );
+      return [
+        ...poolsOf(deps, env, group).map((pool) =>
+          observed(deps, pool, group, left && roomFor(pool.record.definition, left)),
+        ),
+        ...(deps.away ? observeAway(deps.away, env, group) : []),
+      ];
     },
     resize: async (env, decision, change) => {
+      const member = env.members.find(({ name }) => name === change.member);
+      if (deps.away && member && member.clusterId !== deps.away.clusterId)
+        return await resizeAway(deps.away, env, member, { ...decision, ...change });
       const pool = memberPoolOf(deps.supervisor, env, change.member)?.record;
       if (!pool) return { kind: 'overtaken' };
       try {

@@ -1,5 +1,5 @@
 import type { EnvMirror } from '../../actors/env/env-mirror.ts';
-import { MemberFailure, type MemberEffects } from '../../actors/env/member-host.ts';
+import { MemberFailure, type MemberEffects } from '../../actors/env/member-effects.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import { memberSourceOf } from '../../model/envs/env-rendering.ts';

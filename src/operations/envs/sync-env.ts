@@ -7,6 +7,8 @@ import {
   Refusal,
   type FailedMember,
 } from '../../model/refusals.ts';
+import type { AwayDeps } from './away/away-effects.ts';
+import { syncAway } from './away/away-members.ts';
 import { findEnv } from './find-env.ts';
 import { envFieldOf } from './envs.ts';
 import { envViewOf, type EnvViewDeps } from './env-view.ts';
@@ -17,6 +19,8 @@ import { refreshTemplate, syncedPool, type SyncPoolDeps } from '../pools/sync-po
 export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
   readonly templates: SyncPoolDeps['templates'];
   readonly supervisor: SyncPoolDeps['supervisor'];
+  /** Absent: there are no other clusters. */
+  readonly away?: AwayDeps | undefined;
 }
 
 /** Members whose pools are rendered at a time. */
@@ -35,16 +39,14 @@ export const syncEnv =
     if (env.deleting !== false) throw envBeingDeleted();
     await refreshTemplate(deps, { source: { templateName: env.templateRef.name } });
     const names = env.members
-      .filter(({ deleting }) => deleting === false)
+      .filter(({ deleting, clusterId }) => deleting === false && clusterId === deps.clusterId)
       .map((member) => member.name);
-    const synced: string[] = [];
     const failed: FailedMember[] = [];
     for (let at = 0; at < names.length; at += AT_ONCE) {
       await Promise.all(
         names.slice(at, at + AT_ONCE).map(async (member) => {
           try {
             await syncMember(deps, env, member);
-            synced.push(member);
           } catch (error) {
             failed.push({
               member,
@@ -56,11 +58,14 @@ export const syncEnv =
         }),
       );
     }
-    if (failed.length > 0)
+    failed.push(...(await syncAway(deps.away, env, deps.clusterId)));
+    if (failed.length > 0) {
+      const all = env.members.flatMap(({ name: each, deleting }) => (deleting ? [] : [each]));
       throw envSyncPartial(
-        inOrder(names, synced),
-        failed.sort((a, b) => names.indexOf(a.member) - names.indexOf(b.member)),
+        all.filter((each) => failed.every(({ member }) => member !== each)),
+        failed.sort((a, b) => all.indexOf(a.member) - all.indexOf(b.member)),
       );
+    }
     return envViewOf(deps, deps.envs.get(env.uid) ?? env);
   };
 
@@ -79,6 +84,3 @@ const syncMember = async (deps: SyncEnvDeps, env: EnvRecord, name: string): Prom
   if (!record) throw poolNotFound();
   members.pool({ kind: 'put', record });
 };
-
-const inOrder = (names: readonly string[], some: readonly string[]): readonly string[] =>
-  names.filter((name) => some.includes(name));

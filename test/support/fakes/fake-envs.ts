@@ -63,6 +63,7 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
     conditions: record.conditions,
     at: now(),
     clusterId: 'local',
+    snapshots: new Map(),
   });
   const find = (caller: Caller, name: string): EnvRecord => {
     const record = records.get(`${caller.namespace}/${name}`);

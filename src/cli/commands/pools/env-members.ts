@@ -35,6 +35,7 @@ export const membersGroup = (action: ServiceAction): Command =>
 
 interface MemberOptions extends SizedOptions {
   readonly name?: string;
+  readonly cluster?: string;
   readonly group?: string;
   readonly priority?: number;
   readonly scaleUpPriority?: number;
@@ -79,12 +80,17 @@ const addLeaf = (action: ServiceAction): Command =>
     ),
   )
     .option('--name <name>', 'of the member and its pool; made up unless told')
+    .option('--cluster <clusterID>', 'where it is; on the cluster that is asked unless told')
     .option('--replicas <n>', 'instances to begin with; 1 unless told', replicaCount)
     .action(
       action(async (api, context, [env], options: OutputOptions & MemberOptions) => {
         const spec = {
           ...(await memberFieldsOf(context, options)),
-          ...omitUndefined({ name: options.name, replicas: options.replicas }),
+          ...omitUndefined({
+            name: options.name,
+            clusterID: options.cluster,
+            replicas: options.replicas,
+          }),
         };
         const { template } = await api.envs.addMember(env as string, spec as AddMemberRequest);
         await show(context, options, { value: template, text: () => poolFields(template) });

@@ -5,6 +5,7 @@ import {
   presentGroup,
   presentGroupEnvelope,
   presentMemberEnvelope,
+  presentMemberPool,
 } from './presenter.ts';
 import { presentListedPool } from '../pools/presenter.ts';
 import { created, ok, route, versioned, type Route } from '../../router/route.ts';
@@ -41,6 +42,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       'FORBIDDEN',
       'ENV_NOT_FOUND',
       'CLUSTER_NOT_FOUND',
+      'CLUSTER_UNAVAILABLE',
       'SANDBOX_TEMPLATE_NOT_FOUND',
       'ALREADY_EXISTS',
       'CONFLICT',
@@ -76,7 +78,10 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['ENV_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => {
       const pools = await operations.listMembers(caller, params.name);
-      return ok({ items: pools.map(presentListedPool), total: pools.length });
+      return ok({
+        items: pools.map((pool) => presentMemberPool(pool, presentListedPool)),
+        total: pools.length,
+      });
     },
   }),
   route({
@@ -93,6 +98,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       'FORBIDDEN',
       'ENV_NOT_FOUND',
       'ENV_MEMBER_NOT_FOUND',
+      'CLUSTER_UNAVAILABLE',
       'SANDBOX_TEMPLATE_NOT_FOUND',
       'CONFLICT',
       'PRECONDITION_FAILED',

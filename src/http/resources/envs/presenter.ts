@@ -4,10 +4,11 @@ import { getOwn } from '../../../lib/get-own.ts';
 import type { CompletedDecision } from '../../../model/envs/scaling-decision.ts';
 import { accessField } from '../../../model/tenant.ts';
 import type { TemplateSpec } from '../../../model/templates/template.ts';
-import type { EnvView, MemberView, ObservedMember } from '../../../operations/views.ts';
+import type { EnvView, MemberView, ObservedMember, PoolView } from '../../../operations/views.ts';
 import type { AutoscalingGroupWire, ScalingDecisionWire } from './group-schema.ts';
 import type { EnvEditableWire, EnvWire, MemberEnvelopeWire, NarrowEnvWire } from './schema.ts';
 import { presentPool } from '../pools/presenter.ts';
+import type { PoolWire } from '../pools/schema.ts';
 import { presentCondition } from '../present-condition.ts';
 import { timestampOf } from '../common-schema.ts';
 
@@ -73,14 +74,30 @@ export const presentEditable = ({
 });
 
 export const presentMemberEnvelope = ({ member, pool }: MemberView): MemberEnvelopeWire => ({
-  template: presentPool(pool),
+  template: presentMemberPool(pool, presentPool),
   editable: {
     name: member.name,
     clusterID: member.clusterId,
-    replicas: pool.record.replicas,
+    replicas: replicasOf(pool, member),
     ...member.config,
   },
 });
+
+/** A member's pool; one of another cluster as that one shows it, with its cluster in its name. */
+export const presentMemberPool = (
+  pool: MemberView['pool'],
+  present: (view: PoolView) => PoolWire,
+): PoolWire =>
+  'shown' in pool
+    ? // of a later version it may have more
+      ({ ...pool.shown, name: `${pool.clusterId}::${String(pool.shown['name'])}` } as PoolWire)
+    : present(pool);
+
+const replicasOf = (pool: MemberView['pool'], { replicas }: MemberView['member']): number => {
+  if (!('shown' in pool)) return pool.record.replicas;
+  const { spec } = pool.shown as { readonly spec?: { readonly replicas?: unknown } };
+  return typeof spec?.replicas === 'number' ? spec.replicas : replicas;
+};
 
 export const presentGroup = ({
   name,
@@ -170,11 +187,15 @@ const clustersOf = ({
     members: members.filter(({ clusterId }) => clusterId === clusterID),
   }));
 
-const clusterOf = ({ clusterId, at }: EnvView, clusterID: string) => ({
-  clusterID,
-  isLocal: clusterID === clusterId,
-  lastSnapshotTime: timestampOf(at),
-});
+const clusterOf = ({ clusterId, at, snapshots }: EnvView, clusterID: string) => {
+  const isLocal = clusterID === clusterId;
+  const seenAt = isLocal ? at : snapshots.get(clusterID);
+  return {
+    clusterID,
+    isLocal,
+    ...(seenAt === undefined ? {} : { lastSnapshotTime: timestampOf(seenAt) }),
+  };
+};
 
 const observedIn = ({ observed }: EnvView, clusterID: string): readonly ObservedMember[] =>
   observed.filter(({ clusterId }) => clusterId === clusterID);

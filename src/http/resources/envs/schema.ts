@@ -174,7 +174,9 @@ const cluster = <T extends z.ZodType>(member: T) =>
   z.object({
     clusterID: z.string(),
     isLocal: z.boolean(),
-    lastSnapshotTime: timestamp.describe('When it was so.'),
+    lastSnapshotTime: maybe(timestamp).describe(
+      'When it was so. Left out of a cluster that did not answer since the manager started.',
+    ),
     observedMembers: z.array(member),
   });
 

@@ -1,0 +1,209 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../contracts/clock.ts';
+import type { CopyPlace, EnvCopies } from '../../contracts/fleet/env-copies.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { AwayFact } from '../../machines/env/member-events.ts';
+import { awayPoolOf, copiedIn, isCopyOf, type EnvCopy } from '../../model/envs/env-copy.ts';
+import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
+import type { EnvMirror } from './env-mirror.ts';
+import { MemberWatch } from './member-watch.ts';
+
+export interface CopyMirrorDeps {
+  readonly copies: Pick<EnvCopies, 'knows' | 'latencyOf' | 'read'>;
+  readonly envs: Pick<EnvMirror, 'follow' | 'get'>;
+  readonly clusterId: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A copy as it was seen last. */
+export interface SeenCopy {
+  /** When its cluster last answered. */
+  readonly at: number;
+  /** It does so now, as far as is known. */
+  readonly reachable: boolean;
+  /** Undefined: there was none. */
+  readonly copy: EnvCopy | undefined;
+}
+
+export interface CopyFollowers {
+  /** How pools of the env's members stand is not what it was. */
+  readonly changed: (envUid: string) => void;
+  /** Told that what they have is not what it was. */
+  readonly counted: (envUid: string) => void;
+}
+
+interface Watched {
+  at: number;
+  answers: boolean;
+  copy: EnvCopy | undefined;
+  /** Keeps what its members' actors were last told. */
+  told: readonly (AwayFact | undefined)[];
+  readonly members: Map<string, MemberWatch>;
+  /** Looks that began; of two that overlap the later one counts. */
+  looks: number;
+}
+
+/** Time between two looks at one cluster, and how much longer than a look it is at least. */
+const EVERY_MS = 2_000;
+const REST = 4;
+/** Looks at one cluster at a time. */
+const AT_ONCE = 8;
+
+/**
+ * Mirrors the copies of envs on other clusters: looks at those of each cluster by turns, every 2 s,
+ * and less often where there are more than it can see in a fifth of the time. What was seen last
+ * stays while the cluster is cut off.
+ */
+export class CopyMirror {
+  readonly #deps: CopyMirrorDeps;
+  /** By cluster, then by env. */
+  readonly #watched = new Map<string, Map<string, Watched>>();
+  readonly #callOffs = new Map<string, () => void>();
+  #followers: CopyFollowers = { changed: () => {}, counted: () => {} };
+  #stopped = false;
+
+  constructor(deps: CopyMirrorDeps) {
+    this.#deps = deps;
+  }
+
+  /** Envs are known. */
+  start(followers: CopyFollowers): void {
+    this.#followers = followers;
+    this.#deps.envs.follow(({ kind, record }) => {
+      this.#learn(record.uid, kind === 'put' ? record.members : []);
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const callOff of this.#callOffs.values()) callOff();
+    this.#callOffs.clear();
+  }
+
+  /** Undefined: it was never seen, since this daemon began. */
+  seen(envUid: string, clusterId: string): SeenCopy | undefined {
+    const watched = this.#watched.get(clusterId)?.get(envUid);
+    if (!watched || watched.at === 0) return undefined;
+    const { at, answers, copy } = watched;
+    return { at, copy, reachable: answers && this.#deps.copies.latencyOf(clusterId) !== undefined };
+  }
+
+  /** Undefined of a member of this cluster, and of one that was never seen. */
+  factOf(env: EnvRecord | undefined, member: EnvMember | undefined): AwayFact | undefined {
+    if (!env || !member || member.clusterId === this.#deps.clusterId) return undefined;
+    if (!this.#deps.copies.knows(member.clusterId))
+      return { reachable: false, pool: undefined, removed: true };
+    const seen = this.seen(env.uid, member.clusterId);
+    return seen && { reachable: seen.reachable, pool: awayPoolOf(seen.copy, env, member) };
+  }
+
+  watch(envUid: string, { clusterId, name }: EnvMember): MemberWatch | undefined {
+    return this.#watched.get(clusterId)?.get(envUid)?.members.get(name);
+  }
+
+  /** Looks at one copy now. Rejects where its cluster does not answer. */
+  async look(envUid: string, clusterId: string): Promise<EnvCopy | undefined> {
+    const env = this.#deps.envs.get(envUid);
+    const watched = this.#watched.get(clusterId)?.get(envUid);
+    if (!env || !watched) return undefined;
+    watched.looks += 1;
+    const turn = watched.looks;
+    try {
+      const found = await this.#deps.copies.read(placeOf(env, clusterId));
+      const copy = found && isCopyOf(found, env) ? found : undefined;
+      if (turn === watched.looks) this.#saw(envUid, watched, copy);
+      return copy;
+    } catch (error) {
+      if (turn === watched.looks) watched.answers = false;
+      throw error;
+    } finally {
+      this.#tell(envUid, clusterId, watched);
+    }
+  }
+
+  #saw(envUid: string, watched: Watched, copy: EnvCopy | undefined): void {
+    const now = this.#deps.clock.now();
+    const before = watched.copy?.members;
+    Object.assign(watched, { at: now, answers: true, copy });
+    for (const name of [...watched.members.keys()])
+      if (!copy || !copiedIn(copy, name)) watched.members.delete(name);
+    for (const member of copy?.members ?? []) {
+      const watch = watched.members.get(member.name) ?? new MemberWatch();
+      watched.members.set(member.name, watch);
+      watch.saw(member, now);
+    }
+    if (!isDeepStrictEqual(before, copy?.members)) this.#followers.counted(envUid);
+  }
+
+  #tell(envUid: string, clusterId: string, watched: Watched): void {
+    const env = this.#deps.envs.get(envUid);
+    if (!env || this.#stopped) return;
+    const facts = env.members
+      .filter((member) => member.clusterId === clusterId)
+      .map((member) => this.factOf(env, member));
+    if (isDeepStrictEqual(facts, watched.told)) return;
+    watched.told = facts;
+    this.#followers.changed(envUid);
+  }
+
+  #learn(envUid: string, members: readonly EnvMember[]): void {
+    const clusters = new Set(members.map(({ clusterId }) => clusterId));
+    clusters.delete(this.#deps.clusterId);
+    for (const [clusterId, envs] of this.#watched) {
+      if (clusters.has(clusterId) || !envs.delete(envUid) || envs.size > 0) continue;
+      this.#watched.delete(clusterId);
+      this.#callOffs.get(clusterId)?.();
+      this.#callOffs.delete(clusterId);
+    }
+    for (const clusterId of clusters) {
+      const envs = this.#watched.get(clusterId) ?? new Map<string, Watched>();
+      this.#watched.set(clusterId, envs);
+      if (!envs.has(envUid))
+        envs.set(envUid, {
+          at: 0,
+          answers: false,
+          copy: undefined,
+          told: [],
+          members: new Map(),
+          looks: 0,
+        });
+      if (!this.#callOffs.has(clusterId)) this.#arm(clusterId, 0);
+    }
+  }
+
+  #arm(clusterId: string, inMs: number): void {
+    const { clock, log } = this.#deps;
+    if (this.#stopped || !this.#watched.has(clusterId)) return;
+    this.#callOffs.set(
+      clusterId,
+      clock.at(clock.now() + inMs, () => {
+        const began = clock.now();
+        this.#round(clusterId)
+          .catch((error: unknown) =>
+            log.error({ clusterId, error }, 'a look at envs of a cluster failed'),
+          )
+          .finally(() => {
+            if (this.#callOffs.has(clusterId))
+              this.#arm(clusterId, Math.max(EVERY_MS, REST * (clock.now() - began)));
+          });
+      }),
+    );
+  }
+
+  async #round(clusterId: string): Promise<void> {
+    const waiting = [...(this.#watched.get(clusterId)?.keys() ?? [])];
+    const next = async (): Promise<void> => {
+      for (let uid = waiting.pop(); uid !== undefined && !this.#stopped; uid = waiting.pop())
+        // that it did not answer shows in what is seen
+        await this.look(uid, clusterId).catch(() => undefined);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, next));
+  }
+}
+
+export const placeOf = ({ owner, name }: EnvRecord, clusterId: string): CopyPlace => ({
+  clusterId,
+  owner,
+  name,
+});

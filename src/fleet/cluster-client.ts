@@ -1,0 +1,194 @@
+import {
+  Agent,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
+import type { Clock } from '../contracts/clock.ts';
+import type { ClusterRoute, FleetLinks } from '../contracts/fleet/cluster-links.ts';
+import { KeyedSemaphore } from '../lib/keyed-semaphore.ts';
+import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
+import { IDENTITY_HEADER } from '../model/fleet/identity-header.ts';
+import { Refusal, type RefusalCode } from '../model/refusals.ts';
+import type { Caller } from '../model/tenant.ts';
+
+/** A request of the manager's own to a cluster, in a caller's name. */
+export interface ClusterRequest {
+  readonly clusterId: string;
+  readonly caller: Caller;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: object;
+  readonly ifMatch?: string;
+}
+
+export interface ClusterAnswer {
+  readonly body: unknown;
+  /** Its entity tag. */
+  readonly tag: string | undefined;
+}
+
+export interface ClusterClientDeps {
+  readonly links: Pick<FleetLinks, 'find'>;
+  readonly clock: Clock;
+}
+
+/** For the whole answer. */
+const ANSWER_MS = 10_000;
+/** A link that gives no answer for so long is looked at. */
+const SILENT_MS = 1_000;
+const MOST_ANSWER_BYTES = 4 << 20;
+/** Requests of the manager's own under way at one cluster; beyond them there is no answer. */
+const MOST_OF_CLUSTER = 64;
+const KEPT_MS = 30_000;
+
+interface DialledOptions extends RequestOptions {
+  readonly route: ClusterRoute;
+}
+
+/** Keeps connections over links, each for its own. */
+class LinkAgent extends Agent {
+  constructor() {
+    super({ keepAlive: true, maxFreeSockets: 16, timeout: KEPT_MS });
+  }
+
+  override getName(options?: DialledOptions): string {
+    if (!options) throw new Error('a connection is over a link');
+    return options.route.linkId;
+  }
+
+  override createConnection(options: DialledOptions): ReturnType<ClusterRoute['dial']> {
+    return options.route.dial();
+  }
+}
+
+/** Asks other clusters by their own HTTP API, over their links. */
+export class ClusterClient {
+  readonly #deps: ClusterClientDeps;
+  readonly #agent = new LinkAgent();
+  readonly #underWay = new KeyedSemaphore(MOST_OF_CLUSTER);
+
+  constructor(deps: ClusterClientDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lets go of connections that are kept. */
+  stop(): void {
+    this.#agent.destroy();
+  }
+
+  /**
+   * Sends a request once. Rejects with the Refusal of the cluster, and with CLUSTER_UNAVAILABLE
+   * where no link to it stands, or no whole answer comes in 10 s: whether it took effect is not
+   * known then.
+   */
+  async ask(request: ClusterRequest): Promise<ClusterAnswer> {
+    const { clusterId } = request;
+    const route = this.#deps.links.find(clusterId);
+    if (!route) throw clusterUnavailable(clusterId, 'is not connected; try again');
+    if (!this.#underWay.acquire(clusterId))
+      throw clusterUnavailable(clusterId, 'is asked too much at this time; try again');
+    try {
+      const { answer, text } = await this.#exchange(route, request);
+      const { statusCode = 0, headers } = answer;
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
+      if (statusCode >= 400) throw refusalIn(clusterId, body);
+      if (statusCode < 200 || statusCode > 299)
+        throw clusterUnavailable(clusterId, `answered ${statusCode}`);
+      return { body, tag: headers.etag };
+    } catch (error) {
+      throw error instanceof Refusal
+        ? error
+        : clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+    } finally {
+      this.#underWay.release(clusterId);
+    }
+  }
+
+  async #exchange(
+    route: ClusterRoute,
+    { caller, method, path, body, ifMatch }: ClusterRequest,
+  ): Promise<{ readonly answer: IncomingMessage; readonly text: string }> {
+    const { clock } = this.#deps;
+    const bytes = body && Buffer.from(JSON.stringify(body));
+    const options: DialledOptions = {
+      route,
+      agent: this.#agent,
+      method,
+      path,
+      headers: {
+        Host: 'worker',
+        [IDENTITY_HEADER]: route.identify(caller, {
+          method,
+          target: path,
+          idempotencyKey: undefined,
+        }),
+        ...(bytes ? { 'Content-Type': 'application/json', 'Content-Length': bytes.length } : {}),
+        ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
+      },
+    };
+    const asked = httpRequest(options);
+    const callOffs = [
+      clock.at(clock.now() + SILENT_MS, () => route.probe()),
+      clock.at(clock.now() + ANSWER_MS, () => void asked.destroy(new Error('no answer in time'))),
+    ];
+    try {
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        asked.once('response', resolve);
+        asked.on('error', reject);
+        asked.once('close', () => reject(new Error('no answer')));
+        asked.end(bytes);
+      });
+      return { answer, text: await textOf(answer) };
+    } finally {
+      for (const callOff of callOffs) callOff();
+    }
+  }
+}
+
+const textOf = async (answer: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_ANSWER_BYTES) throw new Error('the cluster sent too much');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+};
+
+const MOST_WORDS = 1_024;
+
+/** Lists the refusals that are shown as the cluster's own. */
+const TOLD: ReadonlySet<unknown> = new Set<RefusalCode>([
+  'INVALID_ARGUMENT',
+  'FORBIDDEN',
+  'APPROVAL_REQUIRED',
+  'APPROVAL_DENIED',
+  'ENV_NOT_FOUND',
+  'ENV_MEMBER_NOT_FOUND',
+  'AUTOSCALING_GROUP_NOT_FOUND',
+  'SANDBOX_TEMPLATE_NOT_FOUND',
+  'ALREADY_EXISTS',
+  'CONFLICT',
+  'ENV_HAS_RUNNING_SANDBOXES',
+  'ENV_SYNC_PARTIAL',
+  'PRECONDITION_FAILED',
+  'PAYLOAD_TOO_LARGE',
+  'QUOTA_EXCEEDED',
+  'UNAVAILABLE',
+  'FEATURE_DISABLED',
+]);
+
+const isTold = (code: unknown): code is RefusalCode => TOLD.has(code);
+
+/** The refusal that a cluster answered with, with what it says of it for people. */
+const refusalIn = (clusterId: string, body: unknown): Refusal => {
+  const { error, errorCode, detail } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';
+  if (!isTold(errorCode)) return clusterUnavailable(clusterId, `could not do it: ${words}`);
+  const field = (detail as { readonly field?: unknown } | null | undefined)?.field;
+  return new Refusal(errorCode, `${clusterId}: ${words}`, {
+    ...(typeof field === 'string' ? { detail: { field: field.slice(0, 128) } } : {}),
+  });
+};

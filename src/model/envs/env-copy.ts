@@ -1,0 +1,111 @@
+import { isDeepStrictEqual } from 'node:util';
+import { accessField } from '../tenant.ts';
+import type { EnvMember, EnvOverrides, EnvRecord, MemberConfig, MemberState } from './env.ts';
+
+/**
+ * Names in the annotations of a copy the env whose copy it is, by its uid at the manager. An env
+ * without it is somebody's own, and is left alone.
+ */
+const COPY_ANNOTATION = 'sandpool.dev/fleet-env';
+
+/** Describes an env as its copies have it. */
+export interface CopyWord {
+  readonly access?: 'team';
+  readonly templateRef: EnvRecord['templateRef'];
+  readonly overrides: EnvOverrides;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** A member as the cluster of its pool shows it. */
+export interface CopiedMember {
+  readonly name: string;
+  readonly config: MemberConfig;
+  readonly state: MemberState;
+  readonly idle: number;
+  readonly running: number;
+  readonly desired: number;
+  readonly current: number;
+  readonly pending: number;
+  readonly headroom: number;
+  readonly updateRevision?: string;
+  readonly updated: number;
+  readonly templateVersion?: string;
+}
+
+/** An env on another cluster that has the members of that cluster, and no groups that size them. */
+export interface EnvCopy {
+  /** Moves with what it says of itself and of its members; for conditional changes. */
+  readonly tag: string;
+  readonly word: CopyWord;
+  readonly members: readonly CopiedMember[];
+}
+
+/** Makes what the copies of an env say of themselves. */
+export const copyWordOf = ({
+  uid,
+  access,
+  templateRef,
+  overrides: { imagePullSecretConfigured: _notCopied, ...overrides },
+  labels,
+  annotations,
+}: Pick<
+  EnvRecord,
+  'uid' | 'access' | 'templateRef' | 'overrides' | 'labels' | 'annotations'
+>): CopyWord => ({
+  ...accessField(access),
+  templateRef,
+  overrides,
+  labels,
+  annotations: { ...annotations, [COPY_ANNOTATION]: uid },
+});
+
+/** Whether it is a copy of the env, and not somebody's own of its name. */
+export const isCopyOf = ({ word }: Pick<EnvCopy, 'word'>, { uid }: { readonly uid: string }) =>
+  word.annotations[COPY_ANNOTATION] === uid;
+
+/** Whether it says what the env says. */
+export const isWordOf = ({ word }: Pick<EnvCopy, 'word'>, env: EnvRecord): boolean =>
+  isDeepStrictEqual(word, plain(copyWordOf(env)));
+
+/** Makes what a copy says of a member: all but how it is sized, which its env decides. */
+export const copiedConfigOf = ({
+  config: {
+    scalingGroup: _group,
+    minReplicas: _least,
+    maxReplicas: _most,
+    priority: _priority,
+    scaleUpPriority: _up,
+    scaleDownPriority: _down,
+    ...config
+  },
+}: Pick<EnvMember, 'config'>): MemberConfig => config;
+
+/** How a member's pool on another cluster stands. */
+export interface AwayPool {
+  /** It is as its env asks. */
+  readonly synced: boolean;
+  readonly leaving: boolean;
+}
+
+/** Undefined: it has none there. */
+export const awayPoolOf = (
+  copy: EnvCopy | undefined,
+  env: EnvRecord,
+  member: EnvMember,
+): AwayPool | undefined => {
+  const copied = copy && copiedIn(copy, member.name);
+  if (!copied) return undefined;
+  return {
+    leaving: copied.state === 'Draining',
+    synced: isWordOf(copy, env) && isDeepStrictEqual(copied.config, plain(copiedConfigOf(member))),
+  };
+};
+
+export const copiedIn = (
+  { members }: Pick<EnvCopy, 'members'>,
+  name: string,
+): CopiedMember | undefined => members.find((each) => each.name === name);
+
+/** As it comes back from where it was sent as JSON. */
+const plain = (value: object): unknown => JSON.parse(JSON.stringify(value));

@@ -1,0 +1,119 @@
+import { placeOf, type CopyMirror } from '../../../actors/env/copy-mirror.ts';
+import type { EnvMirror } from '../../../actors/env/env-mirror.ts';
+import { MemberFailure, type AwayMembers } from '../../../actors/env/member-effects.ts';
+import type { CopyPlace, EnvCopies, ShownPool } from '../../../contracts/fleet/env-copies.ts';
+import {
+  copiedConfigOf,
+  copiedIn,
+  copyWordOf,
+  isCopyOf,
+  isWordOf,
+} from '../../../model/envs/env-copy.ts';
+import type { EnvMember, EnvRecord } from '../../../model/envs/env.ts';
+import { Refusal } from '../../../model/refusals.ts';
+import { withoutMember } from '../member-pool.ts';
+
+export interface AwayDeps {
+  readonly copies: EnvCopies;
+  readonly mirror: CopyMirror;
+  readonly envs: EnvMirror;
+}
+
+/**
+ * Carries out what members on other clusters ask for, on the env's copy there: whatever is done is
+ * by name and may be done again, so that a cut link leaves nothing twice.
+ */
+export const awayEffects = (deps: AwayDeps): AwayMembers['carryOut'] => {
+  const { copies, mirror, envs } = deps;
+  return async (seen, name, intent) => {
+    await envs.refresh(`${seen.owner.namespace}/${seen.name}`);
+    const env = envs.get(seen.uid);
+    const member = env?.members.find((each) => each.name === name);
+    if (!env || !member) return;
+    const place = placeOf(env, member.clusterId);
+    try {
+      if (intent.type === 'forget') await forget(deps, env, member);
+      else if (intent.type === 'end-pool') await copies.endMember(place, name, intent.force);
+      else await bringAbout(deps, env, member);
+    } catch (error) {
+      throw asFailure(error);
+    } finally {
+      await mirror.look(env.uid, member.clusterId).catch(() => undefined);
+    }
+  };
+};
+
+/**
+ * Has the member's pool be there as the env asks; returns the pool where it was made. Refuses with
+ * ALREADY_EXISTS where the cluster has an env or a pool of the name that is not the env's.
+ */
+export const bringAbout = async (
+  { copies }: Pick<AwayDeps, 'copies'>,
+  env: EnvRecord,
+  member: EnvMember,
+): Promise<ShownPool | undefined> => {
+  const place = placeOf(env, member.clusterId);
+  const { name, replicas } = member;
+  const config = copiedConfigOf(member);
+  const copy = await theCopy(copies, place, env);
+  if (!isWordOf(copy, env)) await copies.replace(place, copyWordOf(env));
+  const copied = copiedIn(copy, name);
+  const pool = copied ? undefined : await copies.addMember(place, { name, replicas, config });
+  if (copied) await copies.changeMember(place, name, { config });
+  const group = copied ? copied.config.scalingGroup : name;
+  if (group !== undefined) await copies.endGroup(place, group);
+  return pool;
+};
+
+/** The env's copy, made where there is none. */
+const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
+  const before = await copies.read(place);
+  if (!before) await copies.create(place, copyWordOf(env));
+  const copy = before ?? (await copies.read(place));
+  if (copy && isCopyOf(copy, env)) return copy;
+  throw new Refusal(
+    'ALREADY_EXISTS',
+    `the cluster ${place.clusterId} has an env of this name that is not of this one`,
+  );
+};
+
+/** The env lists it no more; with the last one on its cluster the copy there goes. */
+const forget = async (
+  { copies, envs }: AwayDeps,
+  env: EnvRecord,
+  member: EnvMember,
+): Promise<void> => {
+  const place = placeOf(env, member.clusterId);
+  const copy = copies.knows(member.clusterId) ? await copies.read(place) : undefined;
+  if (copy && isCopyOf(copy, env)) {
+    if (copiedIn(copy, member.name)) return; // its pool is still there
+    const isLast = env.members.every(
+      (each) => each === member || each.clusterId !== member.clusterId,
+    );
+    // What others put there stays.
+    if (isLast && copy.members.length === 0) await copies.end(place);
+  }
+  await envs.change(env.uid, (current) =>
+    current.deleting !== false ||
+    current.members.some(({ name, deleting }) => name === member.name && deleting !== false)
+      ? withoutMember(current, member)
+      : current,
+  );
+};
+
+const asFailure = (error: unknown): unknown => {
+  if (!(error instanceof Refusal)) return error;
+  switch (error.code) {
+    case 'QUOTA_EXCEEDED':
+      return new MemberFailure('QuotaExceeded', error.message);
+    case 'ALREADY_EXISTS':
+      return new MemberFailure('NameTaken', error.message);
+    case 'UNAVAILABLE':
+    case 'CLUSTER_UNAVAILABLE':
+    case 'CONFLICT':
+    case 'PRECONDITION_FAILED':
+      return error;
+    default:
+      return new MemberFailure('NotRendered', error.message);
+  }
+};

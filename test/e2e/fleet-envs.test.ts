@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import { writeFileSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { bodyOf, claim, run } from '../support/harness/on-a-daemon.ts';
+
+const PATIENCE_MS = 60_000;
+
+/** A way to the manager that can be cut. */
+class CuttableWay {
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+  #isCut = false;
+
+  private constructor(port: number) {
+    this.#server = createServer((client) => {
+      if (this.#isCut) return void client.destroy();
+      const way = connect(port, '127.0.0.1');
+      for (const [one, other] of [
+        [client, way],
+        [way, client],
+      ] as const) {
+        this.#sockets.add(one);
+        one.on('error', () => other.destroy());
+        one.once('close', () => {
+          this.#sockets.delete(one);
+          other.destroy();
+        });
+        one.pipe(other);
+      }
+    });
+  }
+
+  static async to(address: string): Promise<CuttableWay> {
+    const way = new CuttableWay(Number(new URL(address).port));
+    await new Promise<void>((resolve) => void way.#server.listen(0, '127.0.0.1', resolve));
+    return way;
+  }
+
+  get url(): string {
+    return `ws://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  heal(): void {
+    this.#isCut = false;
+  }
+
+  stop(): void {
+    this.cut();
+    this.#server.close();
+  }
+}
+
+interface ShownMember {
+  readonly name: string;
+  readonly state: string;
+  readonly idleCount: number;
+  readonly runningCount: number;
+  readonly desiredReplicas: number;
+}
+
+describe('an env over the clusters of a fleet', function () {
+  this.timeout(240_000);
+  let hub: DaemonUnderTest;
+  let way: CuttableWay;
+  const workers: DaemonUnderTest[] = [];
+  let client: HttpClient;
+
+  before(async () => {
+    const none = ['--default-pool-replicas', '0'];
+    hub = await DaemonUnderTest.start(['--role', 'manager', '--cluster-id', 'hub', ...none]);
+    way = await CuttableWay.to(hub.run.address);
+    for (const [clusterId, manager] of [
+      ['w1', way.url],
+      ['w2', hub.run.address.replace('http', 'ws')],
+    ] as const) {
+      const file = join(hub.dataDir, `${clusterId}.token`);
+      const { stdout } = await hub.cli(['clusters', 'join-token', clusterId]);
+      writeFileSync(file, stdout, { mode: 0o600 });
+      const more = ['--fleet-managers', manager, '--fleet-join-token-file', file, ...none];
+      workers.push(await DaemonUnderTest.start(['--cluster-id', clusterId, ...more]));
+    }
+    client = hub.client();
+    await eventually(
+      async () =>
+        (await client.get('/clusters')).json.items?.every(
+          (each) => each['status'] === 'Connected',
+        ) === true,
+      'both are connected',
+      PATIENCE_MS,
+    );
+  });
+
+  after(async () => {
+    for (const daemon of [...workers, hub]) await daemon?.dispose();
+    way?.stop();
+  });
+
+  const shown = async (
+    clusterID: string,
+  ): Promise<{ readonly lastSnapshotTime: string; readonly members: readonly ShownMember[] }> => {
+    const { env } = bodyOf(await client.get('/envs/e')) as {
+      readonly env: {
+        readonly status: {
+          readonly clusters: readonly {
+            readonly clusterID: string;
+            readonly lastSnapshotTime: string;
+            readonly observedMembers: readonly ShownMember[];
+          }[];
+        };
+      };
+    };
+    const found = env.status.clusters.find((each) => each.clusterID === clusterID);
+    return {
+      lastSnapshotTime: found?.lastSnapshotTime ?? '',
+      members: found?.observedMembers ?? [],
+    };
+  };
+  const shows = (clusterID: string, wanted: Partial<ShownMember>): Promise<void> =>
+    eventually(
+      async () => {
+        const { members } = await shown(clusterID);
+        return Object.entries(wanted).every(
+          ([field, value]) => members[0]?.[field as keyof ShownMember] === value,
+        );
+      },
+      `${clusterID} shows ${JSON.stringify(wanted)}`,
+      PATIENCE_MS,
+    );
+
+  it('has members on workers, which agree again after a cut', async () => {
+    const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
+    const made = await client.post('/envs', { name: 'e', templateRef: { name: 'default' } });
+    expect(made.status, made.text).to.equal(201);
+    for (const [name, clusterID, priority] of [
+      ['a', 'w1', 10],
+      ['b', 'w2', 1],
+    ] as const) {
+      const added = await client.post('/envs/e/sandboxpools', {
+        name,
+        clusterID,
+        replicas: 2,
+        priority,
+        maxReplicas: 4,
+      });
+      expect(added.status, added.text).to.equal(201);
+      expect(added.json.template).to.include({ name: `${clusterID}::${name}` });
+    }
+    await shows('w1', { name: 'a', state: 'Active', idleCount: 2 });
+    await shows('w2', { name: 'b', state: 'Active', idleCount: 2 });
+
+    const id = await claim(client, 'w1::a');
+    const before = (await w1.client().get('/sandboxpools/a')).json.template;
+    way.cut();
+    await shows('w1', { state: 'Unreachable' });
+    expect((await shown('w1')).lastSnapshotTime).to.match(/^\d{4}-/);
+    // What the cluster has goes on by itself, and what the manager is told is done later.
+    const own = await claim(w1.client(), 'a');
+    const patch = { overrides: { defaultIdleTimeout: '7m' } };
+    expect((await client.send('PATCH', '/envs/e', { body: patch })).status).to.equal(200);
+    expect((await client.delete('/envs/e/sandboxpools/b')).status).to.equal(200);
+    await eventually(
+      async () => (await w2.client().get('/envs/e')).status === 404,
+      'the copy on w2 has gone with its last member',
+      PATIENCE_MS,
+    );
+    expect((await w1.client().get('/sandboxpools/a')).json.template).to.deep.include({
+      createdAt: before?.['createdAt'],
+      spec: before?.['spec'],
+    });
+
+    way.heal();
+    await shows('w1', { state: 'Active', runningCount: 2 });
+    await eventually(
+      async () => (await w1.client().get('/envs/e')).text.includes('"defaultIdleTimeout":"7m"'),
+      'w1 has what was changed meanwhile',
+      PATIENCE_MS,
+    );
+    const after = (await w1.client().get('/sandboxpools/a')).json.template;
+    expect(after?.['createdAt']).to.equal(before?.['createdAt']);
+    for (const each of [id, `w1.${own}`])
+      expect((await run(client, each, 'echo on')).stdout).to.equal('on\n');
+  });
+});
