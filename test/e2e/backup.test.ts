@@ -22,7 +22,9 @@ describe('a backup of the running daemon', function () {
   let folder: string;
   let file: string;
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2']);
+    daemon = await DaemonUnderTest.start([
+      ...['--default-pool-replicas', '2', '--role', 'manager', '--cluster-id', 'hub'],
+    ]);
   });
   after(() => daemon.dispose());
   beforeEach(() => {
@@ -46,10 +48,10 @@ describe('a backup of the running daemon', function () {
     expect(readdirSync(folder)).to.deep.equal(['backup.tar.gz']);
     const found = unpacked();
     expect([readdirSync(found).sort(), readdirSync(join(found, 'keys')).sort()]).to.deep.equal([
-      ['keys', 'sandpool.db'],
+      ['fleet', 'keys', 'sandpool.db'],
       ['admin.key', 'pepper', 'tenant.key'],
     ]);
-    for (const name of ['sandpool.db', 'keys/pepper', 'keys/admin.key'])
+    for (const name of ['sandpool.db', 'keys/pepper', 'keys/admin.key', 'fleet/manager.json'])
       expect(statSync(join(found, name)).mode & 0o777).to.equal(0o600);
     expect(existsSync(join(daemon.dataDir, 'backup'))).to.equal(false);
   });
@@ -94,6 +96,7 @@ describe('a backup of the running daemon', function () {
     const running = await claim(tenant, 'kept');
     const { json: key } = await tenant.post('/api-keys', { name: 'mine' });
     const { tenantKey } = daemon;
+    const { stdout: joinToken } = await daemon.cli(['clusters', 'join-token', 'west']);
     expect((await daemon.cli(['backup', file])).code).to.equal(0);
 
     await daemon.cli(['stop', '--all']);
@@ -103,6 +106,9 @@ describe('a backup of the running daemon', function () {
     await daemon.start();
 
     expect(daemon.tenantKey).to.equal(tenantKey);
+    const { stdout: another } = await daemon.cli(['clusters', 'join-token', 'west']);
+    expect(another.split('.')[1]).to.equal(joinToken.split('.')[1]); // the same manager
+    expect((await daemon.cli(['clusters'])).stdout).to.match(/^west +/m);
     const restored = daemon.client(key.apiKey ?? '');
     await stocked(restored, 1, 'kept');
     const [lost] = (await restored.get('/sandboxes?phase=Completed')).json.items ?? [];

@@ -88,7 +88,20 @@ describe('promoted keys', () => {
       told = west.told(minted.apiKey);
       return visit;
     };
+    const { remove } = west.store;
+    let goOn: () => void = () => undefined;
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    let isHeld = false;
+    west.store.remove = async (record) => {
+      isHeld = true;
+      await mayGoOn;
+      await remove.call(west.store, record);
+    };
     fleet.worker({ clusterId: 'west', serve, folder: worker.folder, keys: west.copies });
+    await eventually(() => isHeld, 'it heard what is revoked', PATIENCE_MS);
+    await fleet.join({ clusterId: 'east', serve }); // what takes as long as another link
+    expect(fleet.links.find('west')).to.equal(undefined);
+    goOn();
     await fleet.linked('west');
     expect(told).to.equal('UNAVAILABLE'); // while the manager is about to say it
     expect(west.told(minted.apiKey)).to.equal('INVALID_API_KEY');

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { chmod, lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -20,12 +20,15 @@ export interface BackupDeps {
 /** A database of gigabytes on a slow disk. */
 const COPY_DEADLINE_MS = 10 * 60_000;
 const FAST = 1;
+/** By what a daemon, its keys, and a cluster of a fleet are known. */
+const SECRET_FOLDERS = ['keys', 'fleet'];
 
 /**
- * A backup of the data folder as it is now, as a gzipped tar: `sandpool.db` whole, and `keys/`.
- * Unpacked into an empty folder it is a data folder. Requests go on meanwhile: another process
- * copies the file while it stands still, and the copy is what is sent, however slow its reader. The
- * copy goes with the stream. Rejects where a backup is under way already.
+ * Makes a backup of the data folder as it is now, as a gzipped tar: `sandpool.db` whole, `keys/`,
+ * and `fleet/` where there is one. Unpacked into an empty folder it is a data folder. Requests go
+ * on meanwhile: another process copies the file while it stands still, and the copy is what is
+ * sent, however slow its reader. The copy goes with the stream. Rejects where a backup is under way
+ * already.
  */
 export const embeddedBackup =
   ({ database, dataDir, clock }: BackupDeps) =>
@@ -52,11 +55,9 @@ export const embeddedBackup =
     }
     const archive = pack();
     const stream = archive.pipe(createGzip({ level: FAST }));
-    fill(archive, { copy, keys: join(dataDir, 'keys'), now: new Date(clock.now()) }).catch(
-      (error: Error) => {
-        stream.destroy(error);
-      },
-    );
+    fill(archive, { copy, dataDir, now: new Date(clock.now()) }).catch((error: Error) => {
+      stream.destroy(error);
+    });
     signal.addEventListener(
       'abort',
       () => {
@@ -76,13 +77,15 @@ export const embeddedBackup =
 
 const fill = async (
   archive: Pack,
-  { copy, keys, now }: { readonly copy: string; readonly keys: string; readonly now: Date },
+  { copy, dataDir, now }: { readonly copy: string; readonly dataDir: string; readonly now: Date },
 ): Promise<void> => {
-  archive.entry({ name: 'keys/', type: 'directory', mode: 0o700, mtime: now });
-  for (const name of (await readdir(keys)).sort()) {
-    const file = join(keys, name);
-    if ((await lstat(file)).isFile())
-      archive.entry({ name: `keys/${name}`, mode: 0o600, mtime: now }, await readFile(file));
+  for (const folder of SECRET_FOLDERS.filter((each) => existsSync(join(dataDir, each)))) {
+    archive.entry({ name: `${folder}/`, type: 'directory', mode: 0o700, mtime: now });
+    for (const name of (await readdir(join(dataDir, folder))).sort()) {
+      const file = join(dataDir, folder, name);
+      if ((await lstat(file)).isFile())
+        archive.entry({ name: `${folder}/${name}`, mode: 0o600, mtime: now }, await readFile(file));
+    }
   }
   const { size } = await lstat(copy);
   await pipeline(

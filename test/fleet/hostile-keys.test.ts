@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import {
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Duplex } from 'node:stream';
+import { WebSocket } from 'ws';
+import { MOST_PROMOTED, type PromotedChange } from '../../src/contracts/fleet/promoted-keys.ts';
+import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
+import { KeyListener } from '../../src/fleet/key-listener.ts';
+import { answerWords, readWords } from '../../src/fleet/link-calls.ts';
+import { channelOf } from '../../src/fleet/link-channel.ts';
+import { ManagerHello, transcriptOf } from '../../src/fleet/link-words.ts';
+import { MOST_KEYS_WORD, signedKeys } from '../../src/fleet/promoted-words.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { FleetUnderTest } from './a-fleet.ts';
+import { ClusterKeys } from './a-promoting-fleet.ts';
+
+const PATIENCE_MS = 30_000;
+const serve = (connection: Duplex): void => void connection.destroy();
+const promoted = (keyId: string) => ({
+  ...{ keyId, shortName: 'ci', team: 'blue', user: 'ada', role: 'admin', description: '' },
+  ...{ verifier: 'f'.repeat(64), issuedAt: 0, expiresAt: 9e12 },
+});
+const FIRST = { number: 1, now: 0, whole: 'end', keys: [promoted('keykeykeykey')], gone: [] };
+
+describe('what a worker hears of promoted keys', () => {
+  const key = newFleetKey();
+  let heard: PromotedChange[];
+  const listener = (transcript = 'this link'): KeyListener => {
+    heard = [];
+    return new KeyListener({
+      transcript,
+      isSigned: signatureCheck(key.publicKey)!,
+      visit: {
+        take: async (change) => void heard.push(change),
+        caughtUp: async () => undefined,
+        left: async () => undefined,
+        end: () => undefined,
+      },
+    });
+  };
+  const word = (words: object, { by = key, link = 'this link' } = {}) => {
+    const text = JSON.stringify(words);
+    return { text, signature: by.sign(signedKeys(link, text)) };
+  };
+
+  it('is not taken a second time, on this link or another', async () => {
+    const keys = listener();
+    const first = word(FIRST);
+    expect(await keys.take(first)).to.deep.equal({ number: 1 });
+    expect(await rejection(keys.take(first))).to.match(/said before/);
+    expect(await rejection(listener('the next link').take(first))).to.match(/another link/);
+    expect(heard).to.have.length(0);
+  });
+
+  it('is not taken from anybody else, nor in another order, nor malformed, nor without bound', async () => {
+    const many = Array.from({ length: MOST_PROMOTED + 1 }, (_, n) => promoted(`keykeykeykey${n}`));
+    for (const wrong of [
+      word(FIRST, { by: newFleetKey() }),
+      { ...word(FIRST), signature: '' },
+      { ...word(FIRST), text: word(FIRST).text.replace('user', 'admin') },
+      word({ ...FIRST, number: 2 }),
+      word({ ...FIRST, number: 1_000_000 }), // from the future
+      word({ ...FIRST, number: 0.5 }),
+      word({ ...FIRST, whole: undefined }), // a change, before all is known
+      word({ ...FIRST, keys: [{ ...promoted('keykeykeykey'), role: 'root' }] }),
+      word({ ...FIRST, keys: [{ ...promoted('keykeykeykey'), verifier: '../../x' }] }),
+      word({ ...FIRST, keys: [promoted('../../../keys')] }),
+      word({ ...FIRST, keys: many }),
+      word([]),
+      { text: 'no JSON', signature: key.sign(signedKeys('this link', 'no JSON')) },
+      { text: 'x'.repeat(MOST_KEYS_WORD + 1), signature: 'x' },
+      null,
+    ]) {
+      const keys = listener();
+      expect(await rejection(keys.take(wrong)), JSON.stringify(wrong)).to.be.instanceOf(Error);
+      expect([heard.length, keys.isCaughtUp]).to.deep.equal([0, false]);
+    }
+    const inParts = listener();
+    await inParts.take(word({ ...FIRST, whole: 'more', keys: many.slice(1) }));
+    const last = word({ ...FIRST, number: 2, keys: many.slice(0, 1) });
+    expect(await rejection(inParts.take(last))).to.match(/too many/);
+  });
+
+  it('is nothing from a manager that has not proved to be its own', async () => {
+    const hub = await ClusterKeys.start(1, systemClock());
+    const west = await ClusterKeys.start(2, systemClock());
+    const fleet = await FleetUnderTest.start({ keys: hub.keys });
+    const foreign = await FleetUnderTest.start({ keys: hub.keys });
+    try {
+      const { token } = await fleet.registry.invite('west');
+      const { record, apiKey } = await hub.mint();
+      await hub.promote(record);
+      let begun = false;
+      const { begin } = west.copies;
+      west.copies.begin = (manager) => {
+        begun = true;
+        return begin.call(west.copies, manager);
+      };
+      const worker = foreign.worker({
+        ...{ clusterId: 'west', serve, joinToken: token, keys: west.copies },
+      });
+      await eventually(() => worker.told.length > 0, 'it refuses', PATIENCE_MS);
+      expect([begun, west.told(apiKey)]).to.deep.equal([false, 'INVALID_API_KEY']);
+    } finally {
+      await Promise.all([fleet.stop(), foreign.stop()]);
+    }
+  });
+});
+
+describe('a worker that lies about promoted keys', () => {
+  let hub: ClusterKeys;
+  let fleet: FleetUnderTest;
+  let clock: TestClock;
+  let socket: WebSocket | undefined;
+
+  beforeEach(async () => {
+    clock = new TestClock();
+    hub = await ClusterKeys.start(1, clock);
+    fleet = await FleetUnderTest.start({ clock, keys: hub.keys });
+  });
+  afterEach(async () => {
+    socket?.terminate();
+    await fleet.stop();
+  });
+
+  /** Links in order, and answers what it is told of keys by `answer`. */
+  const liar = async (answer: (number: number) => object | undefined): Promise<void> => {
+    const own = newFleetKey();
+    const { token: joinToken } = await fleet.registry.invite('west');
+    const opened = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
+    socket = opened;
+    opened.on('error', () => undefined);
+    const hello = { version: 1, clusterID: 'west', clusterKey: own.publicKey, nonce: 'n' };
+    let manager: ManagerHello;
+    const hear = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void => {
+      stream.on('error', () => undefined);
+      void (async () => {
+        const body = (await readWords(stream, 2 * MOST_KEYS_WORD)) as Record<string, string>;
+        const path = headers[':path'];
+        if (path === '/hello') manager = ManagerHello.parse(body);
+        const said =
+          path === '/hello'
+            ? hello
+            : path === '/prove'
+              ? { signature: own.sign(transcriptOf('worker', manager, hello)), joinToken }
+              : path === '/keys'
+                ? answer((JSON.parse(body['text']!) as { number: number }).number)
+                : {};
+        if (said) answerWords(stream, 200, said);
+      })().catch(() => undefined);
+    };
+    opened.once('open', () => {
+      const session = performServerHandshake(channelOf(opened));
+      session.on('error', () => undefined);
+      session.on('stream', hear);
+    });
+  };
+
+  it('is not linked where it claims words that are yet to come', async () => {
+    await liar((number) => ({ number: number + 1_000 }));
+    await eventually(() => socket!.readyState === WebSocket.CLOSED, 'it is cut', PATIENCE_MS);
+    expect(fleet.links.find('west')).to.equal(undefined);
+  });
+
+  it('is cut where it does not say in time that it knows of a revoked key, which is revoked', async () => {
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    await liar((number) => (number === 1 ? { number } : undefined));
+    await fleet.linked('west');
+    await hub.apiKeys.remove(hub.apiKeys.find(record.keyId)!);
+    const settled = fleet.links.keysSettled();
+    clock.advance(5_000);
+    await settled;
+    expect(fleet.links.find('west')).to.equal(undefined);
+    expect(hub.told(apiKey)).to.equal('INVALID_API_KEY');
+  });
+});

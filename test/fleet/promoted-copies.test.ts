@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { ClusterKeys } from './a-promoting-fleet.ts';
+
+const PATIENCE_MS = 30_000;
+
+describe('copies of promoted keys', () => {
+  let clock: TestClock;
+  let hub: ClusterKeys;
+  let west: ClusterKeys;
+
+  beforeEach(async () => {
+    clock = new TestClock();
+    hub = await ClusterKeys.start(1, clock);
+    west = await ClusterKeys.start(2, clock);
+  });
+
+  /** A promoted key, and a link that told of it. */
+  const told = async (manager = 'm') => {
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    const key = hub.keys.find(record.keyId)!;
+    const visit = west.copies.begin(manager);
+    await visit.take({ keys: [key], gone: [], now: clock.now() });
+    await visit.caughtUp(new Set([key.keyId]));
+    return { key, apiKey, visit };
+  };
+  const failing = async <T>(operation: 'create' | 'remove', work: () => Promise<T>): Promise<T> => {
+    const fails = (): Promise<never> => Promise.reject(new Error('the disk is full'));
+    const { create, remove } = west.store;
+    Object.assign(west.store, { [operation]: fails });
+    try {
+      return await work();
+    } finally {
+      Object.assign(west.store, { create, remove });
+    }
+  };
+
+  it('that the store did not take are kept as soon as it does', async () => {
+    const { apiKey } = await failing('create', () => told());
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    clock.advance(5_000);
+    await eventually(() => west.told(apiKey) === 'good', 'it is kept', PATIENCE_MS);
+  });
+
+  it('are refused once they are known to be revoked, also where the store can not forget them', async () => {
+    const { key, apiKey, visit } = await told();
+    const word = { keys: [], gone: [key.keyId], now: clock.now() };
+    expect(await failing('remove', () => rejection(visit.take(word)))).to.match(/disk is full/);
+    visit.end(); // the link, which failed
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    await visit.take({ keys: [key], gone: [], now: clock.now() }); // late, of another replica
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+  });
+
+  it('of a manager that the cluster left for another are gone once that one was heard', async () => {
+    const { apiKey, visit } = await told('old');
+    visit.end();
+    await west.restart();
+    expect(west.told(apiKey)).to.equal('UNAVAILABLE');
+    const other = await told('new');
+    expect([west.told(apiKey), west.told(other.apiKey)]).to.deep.equal(['INVALID_API_KEY', 'good']);
+    expect(west.store.records.size).to.equal(1);
+  });
+
+  it('end what goes on under them, and never the keys of the cluster itself', async () => {
+    const { key, visit } = await told();
+    const own = await west.mint();
+    let ended = false;
+    west.apiKeys.followEnd(key.keyId, () => (ended = true));
+    await visit.take({ keys: [], gone: [key.keyId, own.record.keyId], now: clock.now() });
+    expect([ended, west.told(own.apiKey)]).to.deep.equal([true, 'good']);
+  });
+
+  it('are not taken in place of a key of the cluster that has their id', async () => {
+    const own = await west.mint();
+    const { record } = await hub.mint();
+    await hub.promote(record);
+    const key = { ...hub.keys.find(record.keyId)!, keyId: own.record.keyId };
+    await west.copies.begin('m').take({ keys: [key], gone: [], now: clock.now() });
+    expect(west.told(own.apiKey)).to.equal('good');
+  });
+
+  it('are told of by two replicas at once without harm', async () => {
+    const { key, apiKey, visit } = await told();
+    const { store } = west;
+    const { update } = store;
+    store.update = async () => {
+      throw new RecordConflict('another replica did');
+    };
+    await visit.take({ keys: [{ ...key, description: 'x' }], gone: [], now: clock.now() });
+    store.update = update;
+    expect(west.told(apiKey)).to.equal('good');
+  });
+});
