@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, listenerOrNone } from './fields.ts';
+import { choice, duration, listenerOrNone } from './fields.ts';
 
 export const compatibleApiSettings = z.strictObject({
   listen: listenerOrNone(
@@ -17,6 +17,10 @@ export const compatibleApiSettings = z.strictObject({
         'Domain whose names {port}-{id}.DOMAIN lead here, for links to ports. Unset: the host ' +
         'that a request names, without api. before it.',
     }),
+  openPorts: choice(
+    ['off', 'on'],
+    'Whether ports of sandboxes are for whoever knows an id, without E2B-Traffic-Access-Token.',
+  ),
   wait: duration(
     0,
     50_000,

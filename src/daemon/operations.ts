@@ -54,6 +54,7 @@ import { endpointOperations } from '../operations/sandboxes/open-endpoint.ts';
 import type { Operations } from '../operations/operations.ts';
 import { poolEvents } from '../operations/pools/pool-events.ts';
 import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
+import { guests } from '../operations/keys/guests.ts';
 import { sandboxTokens } from '../operations/keys/sandbox-tokens.ts';
 import { signedLinks } from '../operations/keys/signed-links.ts';
 import { promoteApiKey, toldToWorkers } from '../operations/keys/promote-api-key.ts';
@@ -150,6 +151,7 @@ export const operationsOf = (
     ...approvals.operations,
     ...authentication(keys),
     ...tokens,
+    ...guests(common),
     signerOf: signedLinks({ ...common, apiKeys, tokensOf: tokens.sandboxTokens }),
     keyIdOf: keyIdOf(keys),
     createApiKey: createApiKey(keys),

@@ -24,7 +24,10 @@ export interface CompatibleApiDeps extends Pick<
   HttpServerDeps,
   'operations' | 'clock' | 'watchers' | 'tls'
 > {
-  readonly terms: ControlDeps['terms'];
+  readonly terms: ControlDeps['terms'] & {
+    /** Ports of sandboxes are for whoever knows an id, without a token. */
+    readonly openPorts: boolean;
+  };
   readonly clients: Clients;
   /** Shared with the REST API: a key has one allowance, whichever port it comes to. */
   readonly limits: HttpServerDeps['limits'] & { readonly keyRates: KeyRates };
@@ -53,6 +56,7 @@ export const createCompatibleApi = ({
   const traffic = sandboxTraffic({
     ...{ operations, services, clients, clock, log, metrics, audit },
     keyRates: deps.limits.keyRates,
+    openPorts: terms.openPorts,
   });
   const server = createHttpServer({
     ...deps,

@@ -62,6 +62,7 @@ export const aCompatibleApi = async ({
       templates: new Map([['base', 'default']]),
       waitMs: 0,
       images: [],
+      openPorts: false,
       imageWaitMs: 0,
       ...terms,
     },

@@ -16,7 +16,7 @@ export const openCompatibleApi = (
   { compatibleApi, clusterId }: Config,
   { given, ...deps }: Omit<CompatibleApiDeps, 'terms'> & { readonly given: boolean },
 ): CompatibleApiParts => {
-  const { listen, domain, wait, templates, images, imageWait } = compatibleApi;
+  const { listen, domain, wait, templates, images, imageWait, openPorts } = compatibleApi;
   if (listen === 'none') return NONE;
   const server = createCompatibleApi({
     ...deps,
@@ -26,6 +26,7 @@ export const openCompatibleApi = (
       waitMs: wait,
       templates: new Map(templates.map(pairOf)),
       images,
+      openPorts: openPorts === 'on',
       imageWaitMs: imageWait,
     },
   });

@@ -3,7 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import { invalidArgument, invalidToken } from '../../model/refusals.ts';
+import { invalidArgument, invalidToken, sandboxNotFound } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxTokens } from '../../operations/keys/key-operations.ts';
@@ -13,10 +13,12 @@ import { signedLinkOf, type FileLink } from './signed-link.ts';
 import { addressOf, SERVICES_PORT } from './address.ts';
 
 export interface AdmissionDeps {
-  readonly operations: Pick<Operations, 'bearerOf' | 'signerOf'>;
+  readonly operations: Pick<Operations, 'bearerOf' | 'signerOf' | 'guestOf'>;
   readonly clients: Pick<Clients, 'lookUp'>;
   readonly clock: Clock;
   readonly keyRates: KeyRates;
+  /** Ports are for whoever knows the sandbox's id, without a token. */
+  readonly openPorts: boolean;
 }
 
 /** A request whose token is good for what it asks. */
@@ -24,8 +26,13 @@ export interface Admitted {
   readonly sandboxId: InstanceId;
   readonly caller: Caller;
   readonly port: number;
-  readonly by: AddressedSandbox['by'];
+  readonly by: AddressedSandbox['by'] | 'nothing';
 }
+
+/** Listens at that port: the server of src/e2b/interpreter, which runs what it is sent. */
+export const INTERPRETER_PORT = 49_999;
+
+const isOpen = (port: number): boolean => port !== SERVICES_PORT && port !== INTERPRETER_PORT;
 
 /**
  * Finds out for which sandbox a request is, and who sends it. An id counts only beside a token of
@@ -43,12 +50,27 @@ export const admitted = async (
   if (link) return await bySignature(deps, request, { link, sandbox });
   if (given === undefined && sandbox === undefined)
     throw invalidArgument('E2b-Sandbox-Id', 'is required');
+  if (deps.openPorts && isOpen(port) && given === undefined && sandbox !== undefined)
+    return asGuest(deps, request, { sandbox, port });
   const bearer = given === undefined ? undefined : await operations.bearerOf(given.token);
   if (!bearer || !given?.kinds.includes(bearer.goodFor)) throw invalidToken();
   const { sandboxId, caller } = bearer;
   if (sandbox !== undefined && instanceIdOf(sandbox) !== sandboxId) throw invalidToken();
   keyRates.count(caller, request);
   return { sandboxId, caller, port, by: 'token' };
+};
+
+/** Refuses with SANDBOX_NOT_FOUND where there is none. */
+const asGuest = (
+  { operations, keyRates }: AdmissionDeps,
+  request: IncomingMessage,
+  { sandbox, port }: { readonly sandbox: string; readonly port: number },
+): Admitted => {
+  const sandboxId = instanceIdOf(sandbox);
+  const caller = sandboxId === undefined ? undefined : operations.guestOf(sandboxId);
+  if (sandboxId === undefined || !caller) throw sandboxNotFound();
+  keyRates.count(caller, request);
+  return { sandboxId, caller, port, by: 'nothing' };
 };
 
 const bySignature = async (

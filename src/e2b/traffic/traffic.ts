@@ -17,17 +17,17 @@ import { requestIdFrom } from '../../http/server/request-head.ts';
 import { unhurried } from '../../http/server/unhurried.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import type { TextPairs } from '../../model/claim-terms.ts';
-import { Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
-import type { Caller } from '../../model/tenant.ts';
+import { invalidToken, Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
 import { requireLive } from '../control/require-live.ts';
 import { shownError, type ShownError } from '../shown-error.ts';
 import { isForSandbox, SERVICES_PORT } from './address.ts';
-import { admitted, type Admitted } from './admission.ts';
+import { admitted, INTERPRETER_PORT, type Admitted, type AdmissionDeps } from './admission.ts';
 
 export interface TrafficDeps {
-  readonly operations: Pick<Operations, 'bearerOf' | 'signerOf' | 'getSandbox' | 'openPort'>;
+  readonly operations: AdmissionDeps['operations'] & Pick<Operations, 'getSandbox' | 'openPort'>;
+  readonly openPorts: boolean;
   readonly services: SandboxServices;
   readonly clients: Clients;
   readonly keyRates: KeyRates;
@@ -55,7 +55,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
       if (stopping) throw unavailable('the daemon is stopping');
       const sandbox = await admitted(deps, request);
       if (request.socket.destroyed) throw new ClientGone('the client left');
-      await whileKeyIsGood(deps, sandbox.caller, response, (signal) =>
+      await whileKeyIsGood(deps, sandbox, response, (signal) =>
         sandbox.port === SERVICES_PORT
           ? serve(deps, { request, response, sandbox, signal, requestId: seen.requestId })
           : throughPort(deps, sandbox, request, (terms) =>
@@ -81,7 +81,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     const relayed = async (): Promise<void> => {
       if (!isForSandbox(request)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
       const sandbox = await admitted(deps, request);
-      await whileKeyIsGood(deps, sandbox.caller, response, () =>
+      await whileKeyIsGood(deps, sandbox, response, () =>
         throughPort(deps, sandbox, request, async (terms) => {
           note(deps, seen, await upgradeEndpoint({ request, response, head }, { ...terms, agent }));
         }),
@@ -129,6 +129,7 @@ const serve = async (
   { request, response, sandbox, signal, requestId }: Served,
 ): Promise<void> => {
   const { sandboxId, caller, by } = sandbox;
+  if (by === 'nothing') throw invalidToken();
   if (!/^\/health(?:[?]|$)/.test(request.url ?? ''))
     return await services(request, response, { sandboxId, caller, by, requestId, signal });
   const { paused = false } = await requireLive(operations, caller, sandboxId);
@@ -139,21 +140,22 @@ const serve = async (
 /** Has the exchange end with the client's key; `signal` says so, and that the client has left. */
 const whileKeyIsGood = async (
   { clients }: TrafficDeps,
-  caller: Caller,
+  { caller, by }: Admitted,
   response: ServerResponse,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> => {
   const gone = new AbortController();
   const leave = (): void => gone.abort(new ClientGone('the client left'));
   response.once('close', leave);
-  const forgetKey = clients.followKey(caller, () => {
+  const end = (): void => {
     leave();
     response.socket?.destroy();
-  });
+  };
+  const forgetKey = by === 'nothing' ? undefined : clients.followKey(caller, end);
   try {
     await work(gone.signal);
   } finally {
-    forgetKey();
+    forgetKey?.();
   }
 };
 
@@ -191,8 +193,6 @@ const throughPort = async (
   }
 };
 
-/** Where the server of src/e2b/interpreter listens. */
-const INTERPRETER_PORT = 49_999;
 /** Says the variables of the claim, which was not made yet when that server started. */
 const VARIABLES = 'Sandpool-Claim-Env';
 /** Bounds one header of them; that server takes 64 KiB. */

@@ -60,6 +60,11 @@ export interface KeyOperations {
    * now. Refuses with RATE_LIMITED.
    */
   readonly signerOf: (link: SignedLink) => Promise<TokenBearer | undefined>;
+  /**
+   * Returns whoever comes to a running sandbox without a token as its owner's guest, who has no
+   * key; undefined where none runs, as far as is known here.
+   */
+  readonly guestOf: (sandboxId: InstanceId) => Caller | undefined;
 }
 
 export interface SignedLink {

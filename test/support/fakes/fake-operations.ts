@@ -216,6 +216,10 @@ export class FakeOperations extends FakeDebug implements Operations {
       },
     } as unknown as SignedLinksDeps['supervisor'],
   });
+  readonly guestOf: Operations['guestOf'] = (id) => {
+    const view = this.sandboxes.get(id);
+    return view?.status === 'Running' ? { ...view.owner, role: 'user', keyId: 'guest' } : undefined;
+  };
   readonly createApiKey = createApiKey(this.#keyDeps);
   readonly createApiKeyForTenant = createApiKeyForTenant(this.#keyDeps);
   readonly keyIdOf = keyIdOf(this.#keyDeps);

@@ -1,0 +1,19 @@
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import type { Operations } from '../operations.ts';
+
+/**
+ * Says as whom a request comes to a port that is open to everyone (ports of the compatible API):
+ * guests of one tenant share one allowance, and that tenant's connections.
+ */
+export const guests = ({
+  supervisor,
+}: {
+  readonly supervisor: Pick<Supervisor, 'sandbox'>;
+}): Pick<Operations, 'guestOf'> => ({
+  guestOf: (sandboxId) => {
+    const found = supervisor.sandbox(sandboxId);
+    const owner = found?.status === 'Running' ? found.context.record?.claim?.owner : undefined;
+    return owner && { ...owner, role: 'user', keyId: `guest of ${tenantKey(owner)}` };
+  },
+});
