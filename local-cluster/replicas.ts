@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatApiKey, newApiKeyText } from '../src/model/api-key-text.ts';
 import { SandpoolClient } from '../src/client/sandpool-client.ts';
+import { newFleetKey } from '../src/fleet/fleet-keys.ts';
 import { readPidFile } from '../src/process/pid-file.ts';
 import type { RedisSettings } from '../src/redis/settings.ts';
 import type { Cluster } from './control-plane/cluster.ts';
@@ -195,6 +196,9 @@ export class Replicas {
     this.pepper = randomBytes(32);
     writeFileSync(join(this.#secretsDir, 'pepper'), this.pepper.toString('hex'), { mode: 0o600 });
     writeFileSync(join(this.#secretsDir, 'admin.key'), `${this.adminKey}\n`, { mode: 0o600 });
+    writeFileSync(join(this.#secretsDir, 'fleet.key'), newFleetKey().privateKeyPem, {
+      mode: 0o600,
+    });
     const settings = {
       SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'),
       SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s',
@@ -263,6 +267,7 @@ export class Replicas {
         '-n',
         namespace,
       );
+    await this.#cluster.kubectl('delete', 'workerclusters', '--all', '--wait=false');
     for (const replica of this.list) replica.remove();
     rmSync(this.#secretsDir, { recursive: true, force: true });
   }

@@ -21,6 +21,7 @@ import { ResolvedEnvSchema } from '../src/k8s/records/env-resource.ts';
 import { ResolvedPoolSchema } from '../src/k8s/records/resolved-pool.ts';
 import { SandboxSpecSchema } from '../src/k8s/sandboxes/sandbox-resource.ts';
 import { UserQuotaSpecSchema } from '../src/k8s/records/user-quota-resource.ts';
+import { WorkerClusterSpecSchema } from '../src/k8s/records/worker-cluster-resource.ts';
 import { ResolvedTemplateSchema } from '../src/k8s/records/template-resource.ts';
 import { DNS_LABEL_PATTERN } from '../src/model/identifiers.ts';
 import { DEFAULT_UPDATE_STRATEGY } from '../src/model/pools/pool.ts';
@@ -253,6 +254,11 @@ const userQuotaSpec = (): Structural => {
   return structuralOf(z.object({ ...UserQuotaSpecSchema.shape, team, user }));
 };
 
+const workerClusterSpec = (): Structural => ({
+  ...structuralOf(WorkerClusterSpecSchema),
+  ...validations(KEEPS_OWN_SEAL),
+});
+
 const kinds = (): readonly Kind[] => [
   {
     kind: 'SandboxTemplate',
@@ -388,6 +394,18 @@ const kinds = (): readonly Kind[] => [
       { name: 'Memory', type: 'string', jsonPath: '.spec.memory' },
       AGE,
     ],
+  },
+  {
+    kind: 'WorkerCluster',
+    plural: 'workerclusters',
+    shortNames: ['sbw'],
+    scope: 'Cluster',
+    description:
+      'A cluster that may link to this manager. Deleting it shuts the cluster out; one that no daemon sealed may not link.',
+    spec: workerClusterSpec(),
+    conditions: false,
+    rules: [IS_LABEL],
+    columns: [{ name: 'Joined', type: 'date', jsonPath: '.spec.joinedAt' }, AGE],
   },
 ];
 

@@ -38,5 +38,11 @@ let known: readonly Manifest[] | undefined;
 const rendered = (): readonly Manifest[] =>
   (known ??= renderChart({
     release: RELEASE,
-    values: { namespacePattern: 'the-{team}', teams: ['default', 'tenant'] },
+    // with all rights that there may be
+    values: {
+      namespacePattern: 'the-{team}',
+      teams: ['default', 'tenant'],
+      role: 'manager',
+      clusterId: 'local',
+    },
   }).filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name === TENANT));

@@ -55,8 +55,8 @@ export const ConfigSchema = z
     tracing: tracingSettings,
     dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
     secretsDir: path(
-      'Folder with the files pepper and admin.key, the same for every replica; read at ' +
-        'the start, never written.',
+      'Folder with the files pepper and admin.key, and in a fleet fleet.key, the same for ' +
+        'every replica; read at the start, never written.',
     ).optional(),
     shutdownDelay: duration(
       0,
@@ -102,7 +102,7 @@ export const ConfigSchema = z
     role: choice(
       ['worker', 'manager'],
       'A worker answers for itself, and for the managers that it names, if any; a manager for ' +
-        'other clusters too. A manager needs assembly: embedded.',
+        'other clusters too.',
     ),
     fleet: fleetSettings,
     namespacePattern: z
@@ -288,14 +288,14 @@ export const ConfigSchema = z
       template: label('Its template.'),
     }),
   })
-  .superRefine(({ assembly, secretsDir, redis, role }, context) => {
-    if (assembly === 'embedded') return;
-    if (role === 'manager')
+  .superRefine(({ assembly, secretsDir, redis, role, fleet }, context) => {
+    if (role === 'manager' && fleet.managers.length > 0)
       context.addIssue({
         code: 'custom',
-        path: ['role'],
-        message: 'must be worker where assembly is kubernetes',
+        path: ['fleet', 'managers'],
+        message: 'must be empty where role is manager: a manager is no worker of another one',
       });
+    if (assembly === 'embedded') return;
     const needed = `must be set where assembly is ${assembly}`;
     if (secretsDir === undefined)
       context.addIssue({ code: 'custom', path: ['secretsDir'], message: needed });

@@ -1,6 +1,7 @@
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import type { ApprovalRecord } from '../model/approvals/approval.ts';
 import type { EnvRecord } from '../model/envs/env.ts';
+import type { ClusterRecord } from '../model/fleet/cluster.ts';
 import type { Revision } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 import type { UserQuota } from '../model/quota.ts';
@@ -57,8 +58,8 @@ export interface Records<T extends { readonly revision: Revision }> {
 /**
  * Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId,
  * and its `namespace/shortName`, of which `get` takes either; an
- * approval's `namespace/id`; a user's tenantKey. An approval that was created and not changed since
- * may be lost with the machine's power: who asks for it asks anew.
+ * approval's `namespace/id`; a user's tenantKey; a worker cluster's id. An approval that was
+ * created and not changed since may be lost with the machine's power: who asks for it asks anew.
  */
 export interface RecordStore {
   readonly templates: Records<TemplateRecord>;
@@ -67,4 +68,6 @@ export interface RecordStore {
   readonly apiKeys: Records<ApiKeyRecord>;
   readonly approvals: Records<ApprovalRecord>;
   readonly quotas: Records<UserQuota>;
+  /** The worker clusters of a manager; a daemon that manages none leaves them alone. */
+  readonly clusters: Records<ClusterRecord>;
 }

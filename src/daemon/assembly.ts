@@ -10,12 +10,11 @@ import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { MirrorReport } from '../contracts/mirror-report.ts';
 import type { PullSecrets } from '../contracts/pull-secrets.ts';
-import type { Records, RecordStore } from '../contracts/record-store.ts';
+import type { RecordStore } from '../contracts/record-store.ts';
 import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { TemplateSource } from '../contracts/template-source.ts';
 import type { TraceScope } from '../contracts/tracing.ts';
 import type { Volumes } from '../contracts/volumes.ts';
-import type { ClusterRecord } from '../model/fleet/cluster.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
 
@@ -36,8 +35,6 @@ export interface Assembly {
   readonly clock: Clock;
   readonly driver: SandboxDriver;
   readonly records: RecordStore;
-  /** The worker clusters of a manager; absent: this assembly manages none. */
-  readonly clusters?: Records<ClusterRecord>;
   readonly history: History;
   readonly coordination: Coordination;
   /** Says to what asks other services which request it asks for; absent where none is asked. */

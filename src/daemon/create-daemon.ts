@@ -12,7 +12,7 @@ import { webhookCommands } from './commands/webhook-commands.ts';
 import { openConsole } from './console.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
-import { openFleet } from './fleet/fleet.ts';
+import { openFleet, type FleetParts } from './fleet/fleet.ts';
 import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
 import { participantsOf } from './participants.ts';
 import { policyOf } from './policy.ts';
@@ -120,7 +120,7 @@ export const createDaemon = async (
     quotaLimits,
     ...rendering,
   });
-  const fleet = openFleet(config, { parts, log, apiKeys, trust, audit });
+  const fleet = openFleet(config, { parts, log, replica, apiKeys, trust, audit });
   const envs: EnvParts = openEnvs(new EnvMirror({ envs: records.envs, clock, log }), {
     parts,
     log,
@@ -249,7 +249,7 @@ export const createDaemon = async (
     stop: async () => {
       life.stopping = true;
       tls?.stop();
-      fleet.stop();
+      fleet.leave();
       renewal.stop();
       envs.stop();
       approvals.stop();
@@ -264,6 +264,7 @@ export const createDaemon = async (
         supervisor,
         events,
         listeners,
+        fleet,
         control,
         measuring,
         audit,
@@ -276,6 +277,7 @@ export const createDaemon = async (
 
 interface Served extends Pick<OperationParts, 'parts' | 'supervisor' | 'events'> {
   readonly listeners: Listeners;
+  readonly fleet: Pick<FleetParts, 'stop'>;
   readonly control: ControlServer;
   readonly measuring: MetricsParts;
   readonly audit: AuditTrail | undefined;
@@ -286,12 +288,14 @@ const stopAll = async ({
   supervisor,
   events,
   listeners,
+  fleet,
   control,
   measuring,
   audit,
 }: Served) => {
   const sandboxesLeft = supervisor.actors.size;
   await Promise.all([listeners.stop(STOP_GRACE_MS), control.stop()]);
+  fleet.stop();
   await supervisor.stop(STOP_GRACE_MS);
   await events.flush();
   await audit?.stop();

@@ -11,7 +11,7 @@ import { keptClock } from '../embedded/store/clock-file.ts';
 import { lockDataDir } from '../embedded/store/data-lock.ts';
 import { openDatabase } from '../embedded/store/database.ts';
 import { sqliteHistory } from '../embedded/store/history.ts';
-import { sqliteClusters, sqliteRecordStore } from '../embedded/store/record-store.ts';
+import { sqliteRecordStore } from '../embedded/store/record-store.ts';
 import { sqliteDeadLetters } from '../embedded/store/dead-letters.ts';
 import { KeptAnswers } from '../embedded/store/kept-answers.ts';
 import { sqlitePullSecrets } from '../embedded/pull-secrets.ts';
@@ -104,7 +104,6 @@ export const openEmbedded = async (
       onOutdated: () => undefined,
       grantBy: () => undefined, // nobody but the daemon writes here
       records: sqliteRecordStore(database, log),
-      clusters: sqliteClusters(database, log),
       coordination: inProcessCoordination(clock, answers, replica),
       templates: templateFolder(config.templatesDir),
       volumes,

@@ -128,9 +128,12 @@ export class ClusterClient {
       },
     };
     const asked = httpRequest(options);
+    const leave = (): void => void asked.destroy(new Error('no answer in time'));
+    let callOffProbe = (): void => undefined;
     const callOffs = [
-      clock.at(clock.now() + SILENT_MS, () => route.probe()),
-      clock.at(clock.now() + ANSWER_MS, () => void asked.destroy(new Error('no answer in time'))),
+      clock.at(clock.now() + SILENT_MS, () => (callOffProbe = route.probe(leave))),
+      clock.at(clock.now() + ANSWER_MS, leave),
+      () => callOffProbe(),
     ];
     try {
       const answer = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -19,11 +19,17 @@ export interface ClusterRegistryDeps {
   readonly managerKey: string;
 }
 
+/** Reads of the store at one time for who is not known: anybody may ask. */
+const MOST_READS = 4;
+/** Attempts to join, where the record moves meanwhile. */
+const ATTEMPTS = 3;
+
 /** Who may link: each worker cluster with the key that it joined with. */
 export class ClusterRegistry {
   readonly #deps: ClusterRegistryDeps;
   readonly #byId = new Map<string, ClusterRecord>();
-  readonly #reports: ((clusterId: string) => void)[] = [];
+  readonly #followers = new Set<(clusterId: string, publicKey: string | undefined) => void>();
+  #reads = 0;
 
   constructor(deps: ClusterRegistryDeps) {
     this.#deps = deps;
@@ -31,14 +37,17 @@ export class ClusterRegistry {
 
   async start(): Promise<void> {
     await this.#deps.clusters.watch(({ kind, record }) => {
-      if (kind === 'put') this.#byId.set(record.clusterId, record);
-      else this.#gone(record.clusterId);
+      const { clusterId } = record;
+      if (kind === 'put') this.#byId.set(clusterId, record);
+      else this.#byId.delete(clusterId);
+      const { publicKey } = this.#byId.get(clusterId) ?? {};
+      for (const follower of this.#followers) follower(clusterId, publicKey);
     });
   }
 
-  /** Reports each cluster that anybody removes. */
-  onRemoved(report: (clusterId: string) => void): void {
-    this.#reports.push(report);
+  /** Tells, after each change, by which key a cluster may link; none: by no key any more. */
+  follow(follower: (clusterId: string, publicKey: string | undefined) => void): void {
+    this.#followers.add(follower);
   }
 
   /** By id, in order. */
@@ -46,8 +55,8 @@ export class ClusterRegistry {
     return [...this.#byId.values()].sort((a, b) => (a.clusterId < b.clusterId ? -1 : 1));
   }
 
-  has(clusterId: string): boolean {
-    return this.#byId.has(clusterId);
+  find(clusterId: string): ClusterRecord | undefined {
+    return this.#byId.get(clusterId);
   }
 
   /**
@@ -63,7 +72,7 @@ export class ClusterRegistry {
     const { text: token } = newJoinToken(managerKey);
     const endsAt = clock.now() + JOIN_TOKEN_MS;
     const terms = { joinHash: joinHashOf(token), joinEndsAt: endsAt };
-    const known = this.#byId.get(clusterId);
+    const known = await clusters.get(clusterId);
     if (!known && this.#byId.size >= MOST_CLUSTERS)
       throw new Refusal('CONFLICT', `there are ${MOST_CLUSTERS} clusters, which is the most`);
     try {
@@ -81,7 +90,7 @@ export class ClusterRegistry {
    * CLUSTER_NOT_FOUND where there is none.
    */
   async remove(clusterId: string): Promise<void> {
-    const known = this.#byId.get(clusterId);
+    const known = isDnsLabel(clusterId) ? await this.#deps.clusters.get(clusterId) : undefined;
     if (!known) throw clusterNotFound();
     try {
       await this.#deps.clusters.remove(known);
@@ -93,31 +102,46 @@ export class ClusterRegistry {
 
   /**
    * Says whether who has proved to have this key is the cluster: by the key itself, or by a token,
-   * which is used up. Resolves with the reason where not.
+   * which is used up, whichever replica it is brought to. Resolves with the reason where not.
+   * Rejects where that can not be known at this time.
    */
-  async admit({ clusterId, publicKey, joinToken }: Candidate): Promise<string | undefined> {
-    const record = this.#byId.get(clusterId);
+  async admit(candidate: Candidate): Promise<string | undefined> {
+    const { clusterId, publicKey } = candidate;
+    if (this.#byId.get(clusterId)?.publicKey === publicKey) return undefined;
+    // another replica may have made the token, or taken the cluster in, a moment ago
+    if (this.#reads >= MOST_READS) throw new Error('too many who are not known come at this time');
+    this.#reads += 1;
+    try {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        const outcome = await this.#join(candidate);
+        if (outcome !== 'moved') return outcome;
+      }
+      throw new Error('somebody else changes this cluster');
+    } finally {
+      this.#reads -= 1;
+    }
+  }
+
+  /** Resolves with `moved` where somebody else was faster, and all is to be looked at anew. */
+  async #join({ clusterId, publicKey, joinToken }: Candidate): Promise<string | undefined> {
+    const { clusters, clock } = this.#deps;
+    const record = isDnsLabel(clusterId) ? await clusters.get(clusterId) : undefined;
     if (!record) return UNKNOWN;
     if (record.publicKey === publicKey) return undefined;
     if (joinToken === undefined) return UNKNOWN;
     const { joinHash, joinEndsAt = 0, ...rest } = record;
     if (joinHash === undefined || !sameHash(joinHash, joinHashOf(joinToken)))
       return 'the join token is not good for this cluster, or was used already';
-    const now = this.#deps.clock.now();
+    const now = clock.now();
     if (joinEndsAt <= now) return 'the join token has ended; make another one';
     try {
       // conditional: of two who bring one token, the first joins
-      await this.#deps.clusters.update({ ...rest, publicKey, joinedAt: now });
+      await clusters.update({ ...rest, publicKey, joinedAt: now });
     } catch (error) {
-      if (error instanceof RecordConflict) return 'the join token was used already';
+      if (error instanceof RecordConflict) return 'moved';
       throw error;
     }
     return undefined;
-  }
-
-  #gone(clusterId: string): void {
-    this.#byId.delete(clusterId);
-    for (const report of this.#reports) report(clusterId);
   }
 }
 

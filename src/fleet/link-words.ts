@@ -5,22 +5,47 @@ import { z } from 'zod';
  * worker answers. `POST /hello` gives each the other's key and a number used once; `POST /prove`
  * has the manager sign both, and then the worker, which gives its join token to nobody that has not
  * proved to be its manager; `POST /keys` tells of promoted keys; `POST /welcome` takes the worker
- * in, `POST /refused` says why not.
+ * in, `POST /refused` says why not. From then on `POST /replicas` says how many replicas the
+ * manager has, each time that it changes, and `POST /leave` is answered when the worker takes
+ * nothing new any more.
  */
 export const LINK_VERSION = 1;
 
 const text = z.string().min(1).max(512);
 
-export const ManagerHello = z.object({ version: z.int(), managerKey: text, nonce: text });
+export const ManagerHello = z.object({
+  version: z.int(),
+  managerKey: text,
+  nonce: text,
+  /** Which of the manager's replicas it is. */
+  replica: text,
+  /** Says which TLS connection it came by; empty where TLS ends before the manager. */
+  channel: z.string().max(512),
+});
 export const WorkerHello = z.object({
   version: z.int(),
   clusterID: text,
   clusterKey: text,
   nonce: text,
+  /** Which of the cluster's replicas it is. */
+  replica: text,
+  /** The origin of the URL that it dialled. */
+  address: text,
 });
 export const ManagerProof = z.object({ signature: text });
-export const WorkerProof = z.object({ signature: text, joinToken: text.optional() });
-export const Welcome = z.object({ linkId: text });
+/** `held`: another link leads to this replica already, and this one is to end. */
+export const WorkerProof = z.union([
+  z.object({ held: z.literal(true) }),
+  z.object({ signature: text, joinToken: text.optional() }),
+]);
+/**
+ * Bounds the links of a worker's replica to one manager, and those of a cluster at one replica of a
+ * manager.
+ */
+export const MOST_REPLICAS = 64;
+const replicas = z.int().min(1).max(1_000_000);
+export const Welcome = z.object({ linkId: text, replicas });
+export const ReplicaCount = z.object({ replicas });
 /** `left`: the manager knows no such cluster, and none of its promoted keys is good there. */
 export const Refused = z.object({ error: text, left: z.literal(true).optional() });
 
@@ -42,7 +67,11 @@ export const transcriptOf = (
     LINK_VERSION,
     manager.managerKey,
     manager.nonce,
+    manager.replica,
+    manager.channel,
     worker.clusterID,
     worker.clusterKey,
     worker.nonce,
+    worker.replica,
+    worker.address,
   ]);

@@ -26,9 +26,25 @@ export interface ManagerLinkTerms {
   readonly key: FleetKey;
   readonly clock: Clock;
   readonly keys: PromotedKeySource;
+  /** This replica of the manager. */
+  readonly replica: string;
+  /** How many replicas the manager has. */
+  readonly replicas: () => number;
+  /** URLs that workers may have dialled; none: any. */
+  readonly addresses: readonly string[];
+  /** Names the TLS connection that it came by; empty where there is none. */
+  readonly channel: string;
   readonly heard: (clusterId: string) => void;
-  /** Called once, however it ends; without a cluster where it was not open yet. */
-  readonly over: (clusterId: string | undefined, why: string) => void;
+  /** Called once, however it ends; without a worker where it was not open yet. */
+  readonly over: (worker: LinkedWorker | undefined, why: string) => void;
+}
+
+/** Says whose a link is. */
+export interface LinkedWorker {
+  readonly clusterId: string;
+  readonly publicKey: string;
+  /** Which of the cluster's replicas. */
+  readonly replica: string;
 }
 
 const REMOVED = 'the cluster was removed';
@@ -43,9 +59,9 @@ export class ManagerLink {
   readonly #session: ClientHttp2Session;
   #heartbeat: Heartbeat | undefined;
   #teller: KeyTeller | undefined;
-  #clusterId: string | undefined;
+  #worker: LinkedWorker | undefined;
+  #route: ClusterRoute | undefined;
   #over = false;
-  route: ClusterRoute | undefined;
 
   constructor(socket: WebSocket, terms: ManagerLinkTerms) {
     this.#socket = socket;
@@ -59,58 +75,61 @@ export class ManagerLink {
     this.#session.once('connect', () => this.#session.setLocalWindowSize(WINDOW_BYTES));
     this.#session.on('error', (error) => this.cut(error.message));
     this.#session.once('close', () => this.cut('the connection ended'));
+    socket.on('message', () => this.#heartbeat?.heard());
     socket.once('close', () => this.cut('the connection ended'));
   }
 
-  /** Resolves with the cluster whose link it is, once that is proved. Rejects where it is not. */
-  async open(): Promise<string> {
-    const { key, registry, clock } = this.#terms;
+  get worker(): LinkedWorker | undefined {
+    return this.#worker;
+  }
+
+  /** The way to the worker; undefined where it takes nothing, or says nothing, at this time. */
+  get route(): ClusterRoute | undefined {
+    return this.#heartbeat?.isSilent ? undefined : this.#route;
+  }
+
+  /**
+   * Resolves with whose link it is, once that is proved; undefined where the worker has another one
+   * to this replica. Rejects where it is not proved.
+   */
+  async open(): Promise<LinkedWorker | undefined> {
+    const { clock } = this.#terms;
     const callOff = clock.at(clock.now() + OPEN_MS, () => this.cut('it took too long to open'));
     try {
-      const manager: ManagerHello = {
-        version: LINK_VERSION,
-        managerKey: key.publicKey,
-        nonce: newNonce(),
-      };
-      const worker = WorkerHello.parse(await ask(this.#session, '/hello', manager));
-      if (worker.version !== LINK_VERSION)
-        return await this.#refuse(`speaks version ${worker.version} of the link`);
-      const isSigned = signatureCheck(worker.clusterKey);
-      const transcript = transcriptOf('manager', manager, worker);
-      const { signature, joinToken } = WorkerProof.parse(
-        await ask(this.#session, '/prove', { signature: key.sign(transcript) }),
-      );
-      if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
-        return await this.#refuse('has not the key that it names');
-      const { clusterID: clusterId, clusterKey: publicKey } = worker;
-      const why = await registry.admit({ clusterId, publicKey, joinToken });
-      if (why !== undefined) return await this.#refuse(why, { left: true });
-      await this.#tellKeys(transcript);
+      const worker = await this.#proved();
+      if (!worker) return undefined;
       const linkId = randomUUID();
-      const route = this.#routeOf({ clusterId, linkId });
-      await ask(this.#session, '/welcome', { linkId });
-      this.#clusterId = clusterId;
-      this.route = route;
+      const route = this.#routeOf({ clusterId: worker.clusterId, linkId });
+      await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
+      this.#worker = worker;
+      this.#route = route;
       this.#heartbeat = new Heartbeat(this.#session, {
         clock,
-        heard: () => this.#terms.heard(clusterId),
+        heard: () => this.#terms.heard(worker.clusterId),
         dead: (because) => this.cut(because),
       });
       if (!this.#over) this.#heartbeat.start();
-      return clusterId;
+      void this.#untilItLeaves();
+      return worker;
     } finally {
       callOff();
     }
+  }
+
+  /** Says how many replicas the manager has by now. */
+  tellReplicas(): void {
+    if (this.#session.closed || this.#session.destroyed) return;
+    ask(this.#session, '/replicas', { replicas: this.#terms.replicas() }).catch(() => undefined);
   }
 
   /** May be repeated. */
   cut(why: string): void {
     if (this.#over) return;
     this.#over = true;
-    this.route = undefined;
+    this.#route = undefined;
     this.#heartbeat?.stop();
     this.#teller?.stop();
-    this.#terms.over(this.#clusterId, why);
+    this.#terms.over(this.#worker, why);
     this.#session.destroy();
     this.#socket.terminate();
   }
@@ -144,6 +163,44 @@ export class ManagerLink {
     await this.#teller.tellAll();
   }
 
+  async #proved(): Promise<LinkedWorker | undefined> {
+    const { key, registry, replica, addresses, channel } = this.#terms;
+    const manager: ManagerHello = {
+      version: LINK_VERSION,
+      managerKey: key.publicKey,
+      nonce: newNonce(),
+      replica,
+      channel,
+    };
+    const worker = WorkerHello.parse(await ask(this.#session, '/hello', manager));
+    if (worker.version !== LINK_VERSION)
+      return await this.#refuse(`speaks version ${worker.version} of the link`);
+    const isSigned = signatureCheck(worker.clusterKey);
+    const transcript = transcriptOf('manager', manager, worker);
+    const proof = WorkerProof.parse(
+      await ask(this.#session, '/prove', { signature: key.sign(transcript) }),
+    );
+    if ('held' in proof) return undefined;
+    const { signature, joinToken } = proof;
+    if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
+      return await this.#refuse('has not the key that it names');
+    if (addresses.length > 0 && !addresses.some((each) => new URL(each).origin === worker.address))
+      return await this.#refuse('dialled an address that is none of fleet.addresses');
+    const { clusterID: clusterId, clusterKey: publicKey } = worker;
+    const why = await registry.admit({ clusterId, publicKey, joinToken });
+    if (why !== undefined) return await this.#refuse(why, { left: true });
+    await this.#tellKeys(transcript);
+    return { clusterId, publicKey, replica: worker.replica };
+  }
+
+  /** No GOAWAY of HTTP/2 says so: Node never ends a stream that was begun when one comes. */
+  async #untilItLeaves(): Promise<void> {
+    await ask(this.#session, '/leave', {}).then(
+      () => (this.#route = undefined),
+      () => undefined, // with the link
+    );
+  }
+
   async #refuse(error: string, also: { readonly left?: true } = {}): Promise<never> {
     await ask(this.#session, '/refused', { error, ...also }).catch(() => undefined);
     throw new Error(`the cluster ${error}`);
@@ -166,7 +223,7 @@ export class ManagerLink {
         return connection;
       },
       identify: identitySigner(this.#terms.key, { clusterId, linkId, clock: this.#terms.clock }),
-      probe: () => this.#heartbeat?.probe(),
+      probe: (silent: () => void) => this.#heartbeat?.probe(silent) ?? (() => undefined),
     };
   }
 }

@@ -7,13 +7,15 @@ import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import type { FleetKey } from './fleet-keys.ts';
-import { MOST_MESSAGE_BYTES } from './link-channel.ts';
-import { ManagerLink } from './manager-link.ts';
+import { channelName, MOST_MESSAGE_BYTES } from './link-channel.ts';
+import { MOST_REPLICAS } from './link-words.ts';
+import { ManagerLink, type LinkedWorker } from './manager-link.ts';
+import { PendingLinks } from './pending-links.ts';
 
 /** Where workers come to: an upgrade to WebSocket. */
 export const LINK_PATH = '/fleet/link';
-/** Links that have not proved yet whose they are. */
-const MOST_PENDING = 32;
+/** How often it is looked whether the manager's replicas are as many as before. */
+const LOOK_MS = 1_000;
 
 export interface ManagerLinksDeps {
   readonly registry: ClusterRegistry;
@@ -21,11 +23,19 @@ export interface ManagerLinksDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly keys: PromotedKeySource;
+  /** This replica, and the live ones, this one among them, as last seen. */
+  readonly replica: string;
+  readonly replicas: () => readonly string[];
+  /** URLs that workers may have dialled; none: any. */
+  readonly addresses: readonly string[];
+  /** The address of who asks, behind trusted proxies too. */
+  readonly addressOf: (request: IncomingMessage) => string;
 }
 
 /**
- * The links that worker clusters opened to this manager. One stands of each cluster: a new one
- * takes the place of the one before it, which may be half open.
+ * The links that worker clusters opened to this replica of the manager. One stands of each replica
+ * of a cluster: a new one takes the place of the one before it, which may be half open. What is
+ * asked of a cluster goes over its links in turn.
  */
 export class ManagerLinks implements FleetLinks {
   readonly #deps: ManagerLinksDeps;
@@ -35,14 +45,24 @@ export class ManagerLinks implements FleetLinks {
     perMessageDeflate: false,
     maxPayload: MOST_MESSAGE_BYTES,
   });
-  readonly #pending = new Set<ManagerLink>();
-  readonly #open = new Map<string, ManagerLink>();
+  readonly #pending = new PendingLinks();
+  /** By cluster, by its replica; the first one is the next to be asked. */
+  readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
-  #stopping = false;
+  #told = 1;
+  #callOff: () => void = () => {};
+  #leaving = false;
 
   constructor(deps: ManagerLinksDeps) {
     this.#deps = deps;
-    deps.registry.onRemoved((clusterId) => void this.dismiss(clusterId));
+  }
+
+  start(): void {
+    this.#deps.registry.follow((clusterId, publicKey) => {
+      if (publicKey === undefined) void this.dismiss(clusterId);
+      else this.#cutOthers(clusterId, publicKey);
+    });
+    this.#look();
   }
 
   takes({ url = '' }: Pick<IncomingMessage, 'url'>): boolean {
@@ -52,68 +72,128 @@ export class ManagerLinks implements FleetLinks {
   /** For the server's `upgrade` event. Never throws. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
-    if (this.#stopping || this.#pending.size >= MOST_PENDING) {
+    if (this.#leaving) {
       socket.end('HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\r\n');
       return;
     }
+    const came = { address: this.#deps.addressOf(request), channel: channelName(socket) };
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      void this.#take(ws);
+      void this.#take(ws, came);
     });
   }
 
   list(): readonly LinkedCluster[] {
     return this.#deps.registry.list().map(({ clusterId }) => ({
       clusterId,
-      isConnected: this.#open.has(clusterId),
+      isConnected: this.#linksOf(clusterId).some(({ route }) => route !== undefined),
       lastHeartbeat: this.#lastHeard.get(clusterId),
     }));
   }
 
   find(clusterId: string): ClusterRoute | undefined {
-    return this.#open.get(clusterId)?.route;
+    const links = this.#open.get(clusterId);
+    for (const [replica, link] of links ?? []) {
+      const { route } = link;
+      if (!route) continue;
+      links?.delete(replica); // to the end: the next call goes over another one
+      links?.set(replica, link);
+      return route;
+    }
+    return undefined;
   }
 
   /** Resolves once all that are linked know what changed of promoted keys before this call. */
   async keysSettled(): Promise<void> {
-    await Promise.all([...this.#open.values()].map((link) => link.keysSettled()));
+    const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
+    await Promise.all(links.map((link) => link.keysSettled()));
   }
 
-  /** Ends the link of a cluster that was removed. */
+  /** Ends the links of a cluster that was removed. */
   async dismiss(clusterId: string): Promise<void> {
-    await this.#open.get(clusterId)?.dismiss();
+    await Promise.all(this.#linksOf(clusterId).map((link) => link.dismiss()));
     this.#lastHeard.delete(clusterId);
+  }
+
+  /** Takes no more links; those that stand are as before. */
+  leave(): void {
+    this.#leaving = true;
+    this.#pending.cutAll('the manager stops');
   }
 
   /** Cuts every link. */
   stop(): void {
-    this.#stopping = true;
-    for (const link of [...this.#pending, ...this.#open.values()]) link.cut('the manager stops');
+    this.leave();
+    this.#callOff();
+    for (const clusterId of [...this.#open.keys()])
+      for (const link of this.#linksOf(clusterId)) link.cut('the manager stops');
   }
 
-  async #take(socket: WebSocket): Promise<void> {
-    const { log, clock, registry } = this.#deps;
+  #linksOf(clusterId: string): readonly ManagerLink[] {
+    return [...(this.#open.get(clusterId)?.values() ?? [])];
+  }
+
+  /** Cuts links that were opened with a key that the cluster has no more. */
+  #cutOthers(clusterId: string, publicKey: string): void {
+    for (const link of this.#linksOf(clusterId))
+      if (link.worker?.publicKey !== publicKey) link.cut('the cluster joined anew');
+  }
+
+  #replicas = (): number => Math.max(1, this.#deps.replicas().length);
+
+  #look(): void {
+    const { clock } = this.#deps;
+    this.#callOff = clock.at(clock.now() + LOOK_MS, () => this.#look());
+    if (this.#replicas() === this.#told) return;
+    this.#told = this.#replicas();
+    for (const links of this.#open.values()) for (const link of links.values()) link.tellReplicas();
+  }
+
+  async #take(
+    socket: WebSocket,
+    { address, channel }: { readonly address: string; readonly channel: string },
+  ): Promise<void> {
+    const { log, clock } = this.#deps;
     const link: ManagerLink = new ManagerLink(socket, {
       ...this.#deps,
+      channel,
+      replicas: this.#replicas,
       heard: (clusterId) => this.#lastHeard.set(clusterId, clock.now()),
-      over: (clusterId, why) => {
+      over: (worker, why) => {
         this.#pending.delete(link);
-        if (clusterId === undefined || this.#open.get(clusterId) !== link) return;
-        this.#open.delete(clusterId);
-        log.warn({ clusterId, why }, 'the link to a cluster is cut');
+        if (worker) this.#forget(link, worker, why);
       },
     });
-    this.#pending.add(link);
+    this.#pending.add(link, address);
     try {
-      const clusterId = await link.open();
+      const worker = await link.open();
       this.#pending.delete(link);
-      if (!registry.has(clusterId)) return await link.dismiss(); // removed meanwhile
-      this.#open.get(clusterId)?.cut('another link of the cluster took its place');
-      this.#open.set(clusterId, link);
-      log.info({ clusterId }, 'a cluster is linked');
+      if (!worker) return link.cut('the worker has another one');
+      const { publicKey } = this.#deps.registry.find(worker.clusterId) ?? {};
+      if (publicKey === undefined) return await link.dismiss(); // removed meanwhile
+      this.#enter(link, worker);
+      this.#cutOthers(worker.clusterId, publicKey);
     } catch (error) {
       this.#pending.delete(link);
       log.warn({ error }, 'a link was refused');
       link.cut('refused');
     }
+  }
+
+  #enter(link: ManagerLink, { clusterId, replica }: LinkedWorker): void {
+    const links = this.#open.get(clusterId) ?? new Map<string, ManagerLink>();
+    links.get(replica)?.cut('another link of the replica took its place');
+    if (links.size >= MOST_REPLICAS) return link.cut('the cluster has as many links as it may');
+    links.set(replica, link);
+    this.#open.set(clusterId, links);
+    if (this.#replicas() !== this.#told) link.tellReplicas();
+    this.#deps.log.info({ clusterId, replica }, 'a cluster is linked');
+  }
+
+  #forget(link: ManagerLink, { clusterId, replica }: LinkedWorker, why: string): void {
+    const links = this.#open.get(clusterId);
+    if (links?.get(replica) !== link) return;
+    links.delete(replica);
+    if (links.size === 0) this.#open.delete(clusterId);
+    this.#deps.log.warn({ clusterId, replica, why }, 'the link to a cluster is cut');
   }
 }

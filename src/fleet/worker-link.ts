@@ -27,6 +27,7 @@ import {
   ManagerHello,
   ManagerProof,
   Refused,
+  ReplicaCount,
   transcriptOf,
   Welcome,
   type WorkerHello,
@@ -44,12 +45,34 @@ export interface WorkerLinkTerms {
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
   readonly keys: PromotedKeyCopies;
-  /** The link carries requests from now on. */
-  readonly opened: () => void;
+  /** This replica of the cluster. */
+  readonly replica: string;
+  /** The origin of the URL that was dialled. */
+  readonly address: string;
+  /** Names the TLS connection that was made; empty where there is none. */
+  readonly channel: string;
+  /** The manager has proved to be this; says whether there is a link to it already. */
+  readonly proved: (manager: ManagerReplica) => 'new' | 'held';
+  /** The link carries requests from now on; `replicas`: how many the manager has. */
+  readonly opened: (manager: ManagerReplica, replicas: number) => void;
+  /** The manager has another number of replicas by now. */
+  readonly told: (manager: ManagerReplica, replicas: number) => void;
   /** A connection came over the link. */
   readonly serve: (connection: Duplex, check: IdentityCheck) => void;
-  /** Called once; `refused` where the manager, or this side, wants nothing of the other. */
-  readonly over: (why: string, kind: 'cut' | 'refused') => void;
+  /** Called once. */
+  readonly over: (why: string, kind: LinkEnd) => void;
+}
+
+/**
+ * `refused` where the manager, or this side, wants nothing of the other; `held` where another link
+ * leads to the same replica.
+ */
+export type LinkEnd = 'cut' | 'refused' | 'held';
+
+/** Names one replica of one manager. */
+export interface ManagerReplica {
+  readonly managerKey: string;
+  readonly replica: string;
 }
 
 /** For the manager to take the cluster in: longer than it takes itself to refuse one. */
@@ -62,9 +85,12 @@ export class WorkerLink {
   readonly #session: ServerHttp2Session;
   #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
   #keys: KeyListener | undefined;
+  #isHeld = false;
   #check: IdentityCheck | undefined;
   #heartbeat: Heartbeat | undefined;
   readonly #callOff: () => void;
+  /** On which the manager waits for the word that this end leaves. */
+  #leaveAsked: ServerHttp2Stream | undefined;
   #tunnels = 0;
   #over = false;
 
@@ -89,17 +115,24 @@ export class WorkerLink {
     });
     this.#session.on('error', (error) => this.end(error.message, 'cut'));
     this.#session.once('close', () => this.end('the connection ended', 'cut'));
+    socket.on('message', () => this.#heartbeat?.heard());
     socket.once('close', () => this.end('the connection ended', 'cut'));
   }
 
+  /** Has the manager begin nothing more over the link; what is under way goes on. */
+  leave(): void {
+    if (this.#leaveAsked) answerWords(this.#leaveAsked, 200, {});
+    this.#leaveAsked = undefined;
+  }
+
   /** May be repeated. */
-  end(why: string, kind: 'cut' | 'refused'): void {
+  end(why: string, kind: LinkEnd): void {
     if (this.#over) return;
     this.#over = true;
     this.#callOff();
     this.#heartbeat?.stop();
     this.#keys?.end();
-    this.#terms.over(why, kind);
+    this.#terms.over(why, this.#isHeld ? 'held' : kind);
     this.#session.destroy();
     this.#socket.terminate();
   }
@@ -120,9 +153,13 @@ export class WorkerLink {
   async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
     try {
       const body = await readWords(stream, path === '/keys' ? 2 * MOST_KEYS_WORD : undefined);
+      if (path === '/leave' && this.#check) {
+        this.#leaveAsked = stream;
+        return;
+      }
       const answer = await this.#hear(path, body);
       answerWords(stream, answer ? 200 : 404, answer ?? {});
-      if (path === '/welcome' && answer) this.#begin();
+      if (path === '/welcome' && answer) this.#begin(Welcome.parse(body).replicas);
     } catch (error) {
       answerWords(stream, 400, {});
       this.end(error instanceof Error ? error.message : String(error), 'refused');
@@ -138,20 +175,28 @@ export class WorkerLink {
         clusterID: clusterId,
         clusterKey: credentials.key.publicKey,
         nonce: newNonce(),
+        replica: this.#terms.replica,
+        address: this.#terms.address,
       };
       this.#words = { manager, worker };
       return worker;
     }
     if (!this.#words) return undefined;
     const { manager, worker } = this.#words;
-    if (path === '/prove' && !this.#keys) {
+    if (path === '/prove' && !this.#keys && !this.#isHeld) {
       const isSigned = signatureCheck(manager.managerKey);
       const { signature } = ManagerProof.parse(body);
       const transcript = transcriptOf('manager', manager, worker);
       if (!isSigned?.(transcript, signature))
         throw new Error('the manager has not the key that it names');
+      if (manager.channel !== '' && manager.channel !== this.#terms.channel)
+        throw new Error('somebody between the manager and this cluster passes the link on');
       if (!credentials.trusts(manager.managerKey))
         throw new Error('this is not the manager that the cluster joined, or has a token of');
+      if (this.#terms.proved(manager) === 'held') {
+        this.#isHeld = true; // the manager ends it
+        return { held: true };
+      }
       const visit = this.#terms.keys.begin(fingerprintOf(manager.managerKey));
       this.#keys = new KeyListener({ visit, isSigned, transcript });
       const joinToken = credentials.joinTokenFor(manager.managerKey);
@@ -162,6 +207,10 @@ export class WorkerLink {
     }
     if (path === '/refused') return this.#refused(manager.managerKey, Refused.parse(body));
     if (path === '/keys') return this.#keys?.take(body);
+    if (path === '/replicas' && this.#check) {
+      this.#terms.told(manager, ReplicaCount.parse(body).replicas);
+      return {};
+    }
     if (path !== '/welcome' || !this.#keys?.isCaughtUp || this.#check) return undefined;
     const isSigned = signatureCheck(manager.managerKey);
     const { linkId } = Welcome.parse(body);
@@ -181,8 +230,8 @@ export class WorkerLink {
     return {};
   }
 
-  #begin(): void {
-    if (this.#over) return;
+  #begin(replicas: number): void {
+    if (this.#over || !this.#words) return;
     this.#callOff();
     this.#heartbeat = new Heartbeat(this.#session, {
       clock: this.#terms.clock,
@@ -190,6 +239,6 @@ export class WorkerLink {
       dead: (why) => this.end(why, 'cut'),
     });
     this.#heartbeat.start();
-    this.#terms.opened();
+    this.#terms.opened(this.#words.manager, replicas);
   }
 }

@@ -1,110 +1,81 @@
-import type { Duplex } from 'node:stream';
-import { WebSocket } from 'ws';
-import type { Clock } from '../contracts/clock.ts';
-import type { PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
-import { MOST_MESSAGE_BYTES } from './link-channel.ts';
-import { LINK_PATH } from './manager-links.ts';
-import type { WorkerCredentials } from './worker-credentials.ts';
-import { WorkerLink, type IdentityCheck } from './worker-link.ts';
+import { Dialler, type DialTerms, type KnownLinks } from './dialler.ts';
+import { MOST_REPLICAS } from './link-words.ts';
+import type { ManagerReplica, WorkerLink } from './worker-link.ts';
 
-const DIAL_MS = 5_000;
-/** The first wait after a cut; each further one is twice as long. */
-const FIRST_WAIT_MS = 100;
-const MOST_WAIT_MS = 1_000;
-/** The wait after a refusal, which haste does not help. */
-const REFUSED_WAIT_MS = 10_000;
-
-export interface WorkerLinksDeps {
-  readonly clusterId: string;
+export interface WorkerLinksDeps extends DialTerms {
   /** Addresses of the managers, `ws://` or `wss://`. */
   readonly managers: readonly string[];
-  readonly credentials: WorkerCredentials;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly keys: PromotedKeyCopies;
-  readonly serve: (connection: Duplex, check: IdentityCheck) => void;
 }
 
-/** Keeps a link open to each manager, and opens it anew where it was cut, within a second or so. */
-export class WorkerLinks {
-  readonly #links: readonly KeptLink[];
+/**
+ * Keeps a link open to each replica of each manager, and opens it anew where it was cut, within a
+ * second or so. One address may lead to any replica: it is dialled until each that the manager says
+ * it has is linked.
+ */
+export class WorkerLinks implements KnownLinks {
+  readonly #log: Log;
+  readonly #diallers: readonly Dialler[];
+  /** By the manager's key, by its replica. */
+  readonly #open = new Map<string, Map<string, WorkerLink>>();
+  /** How many replicas each manager says it has. */
+  readonly #wanted = new Map<string, number>();
 
   constructor(deps: WorkerLinksDeps) {
-    this.#links = deps.managers.map((manager) => new KeptLink(manager, deps));
+    this.#log = deps.log;
+    this.#diallers = deps.managers.map((address) => new Dialler(address, deps, this));
   }
 
   start(): void {
-    for (const link of this.#links) link.start();
+    this.#dial();
+  }
+
+  /** Has managers send nothing more over the links; what is under way goes on. */
+  leave(): void {
+    for (const dialler of this.#diallers) dialler.stop();
+    for (const links of this.#open.values()) for (const link of links.values()) link.leave();
   }
 
   stop(): void {
-    for (const link of this.#links) link.stop();
-  }
-}
-
-class KeptLink {
-  readonly #manager: string;
-  readonly #deps: WorkerLinksDeps;
-  #link: WorkerLink | undefined;
-  #socket: WebSocket | undefined;
-  #waitMs = FIRST_WAIT_MS;
-  #callOff: () => void = () => {};
-  #stopped = false;
-  #told: string | undefined;
-
-  constructor(manager: string, deps: WorkerLinksDeps) {
-    this.#manager = manager;
-    this.#deps = deps;
+    for (const dialler of this.#diallers) dialler.stop();
+    for (const links of [...this.#open.values()])
+      for (const link of [...links.values()]) link.end('the daemon stops', 'cut');
   }
 
-  start(): void {
-    const socket = new WebSocket(new URL(LINK_PATH, this.#manager), {
-      perMessageDeflate: false,
-      maxPayload: MOST_MESSAGE_BYTES,
-      handshakeTimeout: DIAL_MS,
-      followRedirects: false,
-    });
-    this.#socket = socket;
-    let failure = 'the connection ended';
-    socket.on('error', ({ message }) => {
-      failure = message;
-    });
-    const closed = (): void => this.#over(failure, 'cut');
-    socket.once('close', closed);
-    socket.once('open', () => {
-      socket.off('close', closed);
-      this.#link = new WorkerLink(socket, {
-        ...this.#deps,
-        opened: () => this.#opened(),
-        over: (why, kind) => this.#over(why, kind),
-      });
-    });
+  holds({ managerKey, replica }: ManagerReplica): boolean {
+    return this.#open.get(managerKey)?.has(replica) === true;
   }
 
-  stop(): void {
-    this.#stopped = true;
-    this.#callOff();
-    this.#link?.end('the daemon stops', 'cut');
-    this.#socket?.terminate();
+  missing(managerKey: string): number {
+    const wanted = Math.min(this.#wanted.get(managerKey) ?? 1, MOST_REPLICAS);
+    return wanted - (this.#open.get(managerKey)?.size ?? 0);
   }
 
-  #opened(): void {
-    this.#waitMs = FIRST_WAIT_MS;
-    this.#told = undefined;
-    this.#deps.log.info({ manager: this.#manager }, 'linked to a manager');
+  opened(manager: string, link: WorkerLink, to: ManagerReplica): void {
+    const links = this.#open.get(to.managerKey) ?? new Map<string, WorkerLink>();
+    links.get(to.replica)?.end('another link took its place', 'cut');
+    links.set(to.replica, link);
+    this.#open.set(to.managerKey, links);
+    this.#log.info({ manager, replica: to.replica }, 'linked to a manager');
   }
 
-  #over(why: string, kind: 'cut' | 'refused'): void {
-    this.#link = undefined;
-    this.#socket = undefined;
-    if (this.#stopped) return;
-    const { clock, log } = this.#deps;
-    // the same cause again and again is one line
-    if (this.#told !== why) log.warn({ manager: this.#manager, why }, 'no link to a manager');
-    this.#told = why;
-    const waitMs = kind === 'refused' ? REFUSED_WAIT_MS : this.#waitMs;
-    this.#waitMs = Math.min(this.#waitMs * 2, MOST_WAIT_MS);
-    this.#callOff = clock.at(clock.now() + waitMs, () => this.start());
+  ended(link: WorkerLink, { managerKey, replica }: ManagerReplica): void {
+    const links = this.#open.get(managerKey);
+    if (links?.get(replica) !== link) return;
+    links.delete(replica);
+    if (links.size === 0) {
+      this.#open.delete(managerKey);
+      this.#wanted.delete(managerKey);
+    }
+    this.#dial();
+  }
+
+  told({ managerKey }: ManagerReplica, replicas: number): void {
+    this.#wanted.set(managerKey, replicas);
+    this.#dial();
+  }
+
+  #dial(): void {
+    for (const dialler of this.#diallers) dialler.consider();
   }
 }

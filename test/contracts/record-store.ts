@@ -11,6 +11,7 @@ import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
+import type { ClusterRecord } from '../../src/model/fleet/cluster.ts';
 import type { UserQuota } from '../../src/model/quota.ts';
 import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
@@ -166,6 +167,13 @@ const anApproval = (part: Partial<ApprovalRecord> = {}): Draft<ApprovalRecord> =
   ...part,
 });
 
+const aCluster = (part: Partial<ClusterRecord> = {}): Draft<ClusterRecord> => ({
+  clusterId: `c-${v7()}`,
+  joinHash: 'ab'.repeat(32),
+  joinEndsAt: 1_700_000_000_000,
+  ...part,
+});
+
 /** What every store of records promises. `make` gives an empty one. */
 export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUnderTest>): void => {
   describe(`RecordStore: ${name}`, () => {
@@ -271,6 +279,19 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
         'a user of the same name of another team': ({ user }) => aUserQuota({ user, team: 'beta' }),
         'one in another namespace': ({ user }) => aUserQuota({ user, namespace: 'beta' }),
       },
+    });
+    recordsSuite<ClusterRecord>('clusters', {
+      records: () => under.store.clusters,
+      draft: aCluster,
+      keyOf: ({ clusterId }) => clusterId,
+      changed: ({ clusterId, revision }) => ({
+        clusterId,
+        revision,
+        publicKey: 'MCowBQYDK2VwAyEA',
+        joinedAt: 1_700_000_000_001,
+      }),
+      clashes: { id: ({ clusterId }) => aCluster({ clusterId }) },
+      neighbours: {},
     });
 
     it('reads an API key by its name too', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { sqliteClusters } from '../../src/embedded/store/record-store.ts';
+import { sqliteRecordStore } from '../../src/embedded/store/record-store.ts';
 import type {
   PromotedKeyCopies,
   PromotedKeySource,
@@ -31,10 +31,17 @@ export const noCopies: PromotedKeyCopies = {
     end: () => undefined,
   }),
 };
-const noKeys: PromotedKeySource = {
+export const noKeys: PromotedKeySource = {
   list: async () => [],
   find: () => undefined,
   follow: () => () => undefined,
+};
+
+/** What a worker with this data folder is known by; with a token that it may join with. */
+export const credentialsIn = (dataDir: string, joinToken?: string): WorkerCredentials => {
+  const joinTokenFile = joinToken === undefined ? undefined : join(dataDir, 'join.token');
+  if (joinTokenFile !== undefined) writeFileSync(joinTokenFile, `${joinToken}\n`);
+  return new WorkerCredentials({ dataDir, joinTokenFile });
 };
 
 type Serve = (connection: Duplex, check: IdentityCheck) => void;
@@ -97,14 +104,27 @@ export class FleetUnderTest {
   }: { clock?: Clock; key?: FleetKey; keys?: PromotedKeySource } = {}): Promise<FleetUnderTest> {
     const { database, close } = await aDatabase();
     const registry = new ClusterRegistry({
-      clusters: sqliteClusters(database, quietLog),
+      clusters: sqliteRecordStore(database, quietLog).clusters,
       clock,
       ownClusterId: 'hub',
       managerKey: key.publicKey,
     });
     await registry.start();
-    const linksWith = (source: PromotedKeySource): ManagerLinks =>
-      new ManagerLinks({ registry, key, clock, log: quietLog, keys: source });
+    const linksWith = (source: PromotedKeySource): ManagerLinks => {
+      const links = new ManagerLinks({
+        registry,
+        key,
+        clock,
+        log: quietLog,
+        keys: source,
+        replica: 'hub-0',
+        replicas: () => ['hub-0'],
+        addresses: [],
+        addressOf: ({ socket }) => socket.remoteAddress ?? '',
+      });
+      links.start();
+      return links;
+    };
     const server = createServer((_request, response) => response.writeHead(404).end());
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
     return new FleetUnderTest({ registry, linksWith, keys, server, clock, close });
@@ -132,8 +152,9 @@ export class FleetUnderTest {
     };
     const links = new WorkerLinks({
       clusterId,
+      replica: `${clusterId}-0`,
       managers: [manager ?? `ws://127.0.0.1:${this.port}`],
-      credentials: new WorkerCredentials(kept, joinToken),
+      credentials: credentialsIn(kept, joinToken),
       clock: this.#clock,
       log,
       keys,

@@ -136,7 +136,10 @@ describe('a worker that lies about promoted keys', () => {
     const opened = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
     socket = opened;
     opened.on('error', () => undefined);
-    const hello = { version: 1, clusterID: 'west', clusterKey: own.publicKey, nonce: 'n' };
+    const hello = {
+      ...{ version: 1, clusterID: 'west', clusterKey: own.publicKey, nonce: 'n' },
+      ...{ replica: 'west-0', address: 'ws://hub' },
+    };
     let manager: ManagerHello;
     const hear = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void => {
       stream.on('error', () => undefined);
@@ -151,7 +154,9 @@ describe('a worker that lies about promoted keys', () => {
               ? { signature: own.sign(transcriptOf('worker', manager, hello)), joinToken }
               : path === '/keys'
                 ? answer((JSON.parse(body['text']!) as { number: number }).number)
-                : {};
+                : path === '/leave'
+                  ? undefined
+                  : {};
         if (said) answerWords(stream, 200, said);
       })().catch(() => undefined);
     };

@@ -6,11 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { silentLog } from '../../src/contracts/log.ts';
-import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
 import { WorkerLinks } from '../../src/fleet/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { noCopies } from './a-fleet.ts';
+import { credentialsIn, noCopies } from './a-fleet.ts';
 
 /** One frame of HTTP/2 (RFC 9113, 4.1). */
 const frame = (type: number, flags: number, id: number, payload: Buffer): Buffer => {
@@ -53,8 +52,9 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     told = [];
     links = new WorkerLinks({
       clusterId: 'w1',
+      replica: 'w1-0',
       managers: [`ws://127.0.0.1:${(manager.address() as AddressInfo).port}`],
-      credentials: new WorkerCredentials(folder, undefined),
+      credentials: credentialsIn(folder),
       clock,
       log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
       keys: noCopies,
@@ -79,7 +79,9 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     const socket = await dialled();
     let heard = Buffer.alloc(0);
     socket.on('message', (bytes: Buffer) => (heard = Buffer.concat([heard, bytes])));
-    const body = Buffer.from('{"version":1,"managerKey":"k","nonce":"n"}');
+    const body = Buffer.from(
+      '{"version":1,"managerKey":"k","nonce":"n","replica":"r","channel":""}',
+    );
     socket.send(
       Buffer.concat([
         PREFACE,

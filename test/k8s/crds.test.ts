@@ -18,6 +18,7 @@ describe('the manifests of the custom resources', () => {
       'apikeys.yaml',
       'approvals.yaml',
       'userquotas.yaml',
+      'workerclusters.yaml',
     ]);
   });
 

@@ -22,6 +22,7 @@ const PLURALS = [
   'apikeys',
   'approvals',
   'userquotas',
+  'workerclusters',
 ];
 
 export const anApiOf = async (

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { readInstanceTypes } from '../../src/config/instance-types.ts';
+import { fleetKeyOf, signatureCheck } from '../../src/fleet/fleet-keys.ts';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { CHART, helm, type Manifest, manifestOf, renderChart } from '../../local-cluster/chart.ts';
 import { CHART_CASES, chartResult, keptResult } from '../../local-cluster/chart-results.ts';
@@ -80,6 +81,8 @@ const LEAST = {
   sandboxTemplates: { default: null, web: null },
 };
 
+const MANAGER = { role: 'manager', clusterId: 'hub' };
+
 describe('the chart', () => {
   it('passes helm lint', () => {
     expect(helm(['lint', '--strict', CHART, '--set', 'image.repository=sandpool'])).to.include(
@@ -148,12 +151,15 @@ describe('the chart', () => {
     const kinds = readdirSync(join(CHART, 'crds'))
       .map((file) => file.replace('.yaml', ''))
       .sort();
-    const [first] = manifestOf(renderChart(), 'ClusterRole', 'sandpool')[
-      'rules'
-    ] as readonly Rule[];
+    const readBy = (values: Readonly<Record<string, unknown>>): readonly string[] => {
+      const role = manifestOf(renderChart({ values }), 'ClusterRole', 'sandpool');
+      const [first] = role['rules'] as readonly Rule[];
+      expect(first?.verbs).to.deep.equal(READING);
+      return first?.resources.toSorted() ?? [];
+    };
 
-    expect(first?.resources.toSorted()).to.deep.equal(kinds);
-    expect(first?.verbs).to.deep.equal(READING);
+    expect(readBy(MANAGER)).to.deep.equal(kinds);
+    expect(readBy({})).to.deep.equal(kinds.filter((kind) => kind !== 'workerclusters'));
   });
 
   it('makes a pepper and an admin key that the daemon takes', () => {
@@ -288,8 +294,15 @@ describe('the chart', () => {
     });
   }
 
-  it('is compared with twelve kept results', () => {
-    expect(CHART_CASES).to.have.length(12);
+  it('makes a key by which the cluster is known in a fleet', () => {
+    const { data } = manifestOf(renderChart({ values: MANAGER }), 'Secret', 'sandpool');
+    const pem = (data as Readonly<Record<string, string>>)['fleet.key'] ?? '';
+    const { publicKey } = fleetKeyOf(Buffer.from(pem, 'base64').toString());
+    expect(signatureCheck(publicKey)).not.to.equal(undefined);
+  });
+
+  it('is compared with fourteen kept results', () => {
+    expect(CHART_CASES).to.have.length(14);
   });
 
   it("has a template with a web server that a kubelet's probe reaches at the Pod's address", () => {
@@ -324,6 +337,10 @@ describe('the chart', () => {
     [{ replicas: 0 }, '/replicas'],
     [{ replica: 1 }, "'replica' not allowed"],
     [{ teams: ['red'] }, '/teams'],
+    [{ role: 'manager' }, 'clusterId must name'],
+    [{ ...MANAGER, fleet: { managers: ['wss://h'] } }, 'fleet.managers must be empty'],
+    [{ clusterId: 'w', fleet: { managers: ['wss://h'] } }, 'fleet.joinTokenSecret must name'],
+    [{ fleet: { managers: ['ws://h'] } }, '/fleet/managers/0'],
     [{ namespacePattern: 'teams' }, '/namespacePattern'],
     [{ config: { assembly: 'embedded' } }, "'assembly'"],
     [{ redis: { urls: ['redis://u:secret@h:1'] } }, '/redis/urls/0'],

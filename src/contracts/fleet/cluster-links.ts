@@ -36,16 +36,19 @@ export interface ClusterRoute {
   /** Signs who asks; good once, for this request, on this link, for some seconds. */
   readonly identify: (caller: Caller, request: RoutedRequest) => string;
   /**
-   * Finds out whether the other end still answers, within 2 s; where it does not, the link is cut
-   * and all that goes over it fails. May be called for each request: one look at a time is taken.
+   * Looks whether anything still comes from the other end, and calls `silent` where nothing does
+   * within 2 s: nothing is sent over the link then, until something does. May be called for each
+   * request: one look at a time is taken. Returns the way to call it off.
    */
-  readonly probe: () => void;
+  readonly probe: (silent: () => void) => () => void;
 }
 
 /** The worker clusters of a manager. */
 export interface FleetLinks {
   /** Every cluster that has joined or was invited, by its id in order. */
   list(): readonly LinkedCluster[];
-  /** Undefined where no link to it stands. */
+  /**
+   * A way over one of the links to it, in turn; undefined where none stands, or takes anything now.
+   */
   find(clusterId: string): ClusterRoute | undefined;
 }

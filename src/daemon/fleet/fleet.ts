@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Config } from '../../config/config.ts';
 import type { AuditSink } from '../../contracts/audit.ts';
@@ -8,7 +6,6 @@ import type { Log } from '../../contracts/log.ts';
 import type { ControlCommands } from '../../control/control-server.ts';
 import { ClusterClient } from '../../fleet/cluster-client.ts';
 import { ClusterRegistry } from '../../fleet/cluster-registry.ts';
-import { fleetKeyOf, newFleetKey, type FleetKey } from '../../fleet/fleet-keys.ts';
 import { envCopies } from '../../fleet/env-copies.ts';
 import { ManagerLinks } from '../../fleet/manager-links.ts';
 import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
@@ -18,9 +15,9 @@ import type { FleetDeps } from '../../http/fleet/fleet-router.ts';
 import { linkedClients, type CheckIdentity } from '../../http/fleet/linked-clients.ts';
 import { Passing } from '../../http/fleet/pass-on.ts';
 import type { Gateway } from '../../http/gateway/gateway.ts';
+import { clientAddresses } from '../../http/limits/client-address.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import type { ApiTerms } from '../../http/router/router.ts';
-import { writePrivate } from '../../lib/private-file.ts';
 import { fleetOperations, type FleetOperations } from '../../operations/fleet/fleet-operations.ts';
 import { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
 import { PromotedCopies } from '../../operations/fleet/promoted-copies.ts';
@@ -31,10 +28,12 @@ import type { PromotedTrust } from '../../operations/keys/promoted-trust.ts';
 import type { Assembly } from '../assembly.ts';
 import { clusterCommands } from '../commands/cluster-commands.ts';
 import { namespaceOf } from '../namespaces.ts';
+import { ownManagerKey, sharedClusterKey } from './cluster-key.ts';
 
 interface Given {
-  readonly parts: Pick<Assembly, 'clock' | 'clusters' | 'pepper'>;
+  readonly parts: Pick<Assembly, 'clock' | 'records' | 'coordination' | 'pepper'>;
   readonly log: Log;
+  readonly replica: string;
   readonly apiKeys: ApiKeyMirror;
   readonly trust: PromotedTrust;
   readonly audit: AuditSink | undefined;
@@ -54,6 +53,8 @@ export interface FleetParts {
   readonly start: () => Promise<void>;
   /** Once requests are answered: what comes over a link is given to `accept`. */
   readonly link: (accept: (connection: Duplex) => void) => void;
+  /** No more comes over links, nor are any opened; what is under way goes on. */
+  readonly leave: () => void;
   readonly stop: () => void;
 }
 
@@ -105,6 +106,10 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       await copies.start();
     },
     link: (accept) => worker?.start(accept),
+    leave: () => {
+      worker?.leave();
+      manager?.links.leave();
+    },
     stop: () => {
       worker?.stop();
       manager?.http.passing.stop();
@@ -125,20 +130,30 @@ interface ManagerParts {
 }
 
 const openManager = (
-  { role, clusterId, dataDir }: Config,
-  { parts: { clock, clusters, pepper }, log, apiKeys }: Given,
+  config: Config,
+  { parts: { clock, records, coordination, pepper }, log, apiKeys, replica }: Given,
 ): ManagerParts | undefined => {
+  const { role, clusterId, dataDir, fleet } = config;
   if (role !== 'manager') return undefined;
-  if (!clusters) throw new Error('a manager needs assembly: embedded');
-  const key = managerKey(join(dataDir, 'fleet', 'manager.json'));
+  const key = sharedClusterKey(config) ?? ownManagerKey(dataDir);
   const registry = new ClusterRegistry({
-    clusters,
+    clusters: records.clusters,
     clock,
     ownClusterId: clusterId,
     managerKey: key.publicKey,
   });
   const keys = new PromotedKeys({ apiKeys, pepper, clock });
-  const links = new ManagerLinks({ registry, key, clock, log, keys });
+  const links = new ManagerLinks({
+    registry,
+    key,
+    clock,
+    log,
+    keys,
+    replica,
+    replicas: () => coordination.replicas(),
+    addresses: fleet.addresses,
+    addressOf: clientAddresses(config.trustedProxies).of,
+  });
   const client = new ClusterClient({ links, clock });
   return {
     client,
@@ -154,6 +169,7 @@ const openManager = (
     start: async () => {
       await registry.start();
       keys.start();
+      links.start();
     },
   };
 };
@@ -162,20 +178,22 @@ interface WorkerParts {
   readonly callers: LinkedCallers;
   readonly clients: (clients: Clients) => Clients;
   readonly start: (accept: (connection: Duplex) => void) => void;
+  readonly leave: () => void;
   readonly stop: () => void;
 }
 
 /** Has managers pass requests on to this cluster; undefined where there are none. */
 const openWorker = (
-  { fleet, clusterId, dataDir }: Config,
-  { parts: { clock }, log, copies }: Given & { readonly copies: PromotedCopies },
+  config: Config,
+  { parts: { clock }, log, replica, copies }: Given & { readonly copies: PromotedCopies },
 ): WorkerParts | undefined => {
+  const { fleet, clusterId, dataDir } = config;
   if (fleet.managers.length === 0) return undefined;
-  const { joinTokenFile } = fleet;
-  const credentials = new WorkerCredentials(
+  const credentials = new WorkerCredentials({
     dataDir,
-    joinTokenFile === undefined ? undefined : readFileSync(joinTokenFile, 'utf8').trim(),
-  );
+    joinTokenFile: fleet.joinTokenFile,
+    key: sharedClusterKey(config),
+  });
   const callers = new LinkedCallers();
   const checks = new WeakMap<Duplex, CheckIdentity>();
   let links: WorkerLinks | undefined;
@@ -192,6 +210,7 @@ const openWorker = (
     start: (accept) => {
       links = new WorkerLinks({
         clusterId,
+        replica,
         managers: fleet.managers,
         credentials,
         clock,
@@ -204,16 +223,7 @@ const openWorker = (
       });
       links.start();
     },
+    leave: () => links?.leave(),
     stop: () => links?.stop(),
   };
-};
-
-const managerKey = (file: string): FleetKey => {
-  if (existsSync(file)) {
-    const kept = JSON.parse(readFileSync(file, 'utf8')) as { readonly privateKey: string };
-    return fleetKeyOf(kept.privateKey);
-  }
-  const key = newFleetKey();
-  writePrivate(file, `${JSON.stringify({ privateKey: key.privateKeyPem })}\n`);
-  return key;
 };

@@ -7,14 +7,13 @@ import {
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Revision } from '../../model/identifiers.ts';
-import type { ClusterRecord } from '../../model/fleet/cluster.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Database } from './database.ts';
 import { revisionNumber } from './sqlite-instance-records.ts';
 
 /**
- * Templates, pools, envs, API keys, approvals and users' quotas in SQLite. A revision is a whole
- * number that no other record of the file ever had.
+ * Templates, pools, envs, API keys, approvals, users' quotas and worker clusters in SQLite. A
+ * revision is a whole number that no other record of the file ever had.
  */
 export const sqliteRecordStore = (database: Database, log: Log): RecordStore => ({
   templates: recordsOf({
@@ -65,18 +64,15 @@ export const sqliteRecordStore = (database: Database, log: Log): RecordStore => 
     uniqueOf: () => [],
     namedBy: (key) => [key],
   }),
-});
-
-/** The worker clusters that a manager knows, in SQLite. */
-export const sqliteClusters = (database: Database, log: Log): Records<ClusterRecord> =>
-  recordsOf({
+  clusters: recordsOf({
     database,
     log,
     kind: 'clusters',
     keyOf: ({ clusterId }) => clusterId,
     uniqueOf: () => [],
     namedBy: (key) => [key],
-  });
+  }),
+});
 
 const namespaceAndName = (key: string): readonly string[] => [
   key.slice(0, key.indexOf('/')),
@@ -87,7 +83,7 @@ interface Kind<T extends { readonly revision: Revision }> {
   readonly database: Database;
   readonly log: Log;
   /** Its table, by the name that its statements have. */
-  readonly kind: 'templates' | 'pools' | 'envs' | 'apiKeys' | 'approvals' | 'quotas' | 'clusters';
+  readonly kind: keyof RecordStore;
   /** The key by which a record is found to be changed. */
   readonly keyOf: (record: Omit<T, 'revision'>) => string;
   /** The parts of a record that together must be unique too. */

@@ -91,6 +91,18 @@ export class Passing {
     };
   }
 
+  /** Has the link looked at after a while; calls `silent` where nothing comes of it any more. */
+  lookAt(way: WayToCluster, silent: () => void): () => void {
+    let callOffProbe = (): void => undefined;
+    const callOff = this.clock.at(this.clock.now() + SILENT_MS, () => {
+      callOffProbe = way.probe(silent);
+    });
+    return () => {
+      callOff();
+      callOffProbe();
+    };
+  }
+
   #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {
     const method = (given.target === undefined && request.method) || 'GET';
     const { target = request.url ?? '/' } = given;
@@ -122,10 +134,10 @@ export class Passing {
     over: () => void,
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const callOff = this.clock.at(this.clock.now() + SILENT_MS, () => way.probe());
       const leave = (): void => {
         asked.destroy();
       };
+      const callOff = this.lookAt(way, leave);
       const callOffWhole =
         withinMs === undefined
           ? () => undefined

@@ -7,6 +7,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import type { InstanceType } from '../../model/templates/instance-type.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
+import type { ClusterRecord } from '../../model/fleet/cluster.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { UserQuota } from '../../model/quota.ts';
 import type { SourceTerms } from '../../model/pools/source-terms.ts';
@@ -20,6 +21,7 @@ import { type OutdatedReport, ResourceRecords } from './resource-records.ts';
 import type { Seals } from './seals.ts';
 import { templateResource } from './template-resource.ts';
 import { userQuotaResource } from './user-quota-resource.ts';
+import { workerClusterResource } from './worker-cluster-resource.ts';
 
 export interface KubernetesRecordStoreDeps {
   readonly api: ApiServer;
@@ -50,10 +52,10 @@ export interface RecordLookups {
 }
 
 /**
- * Templates, pools, envs, API keys, approvals and users' quotas as custom resources. What is made
- * by kubectl is taken in like what is made over REST, once a replica has filled in what only a
- * daemon knows; a pool waits for its template. Writes reject with a Refusal where the API server is
- * out of reach or the namespace is missing.
+ * Templates, pools, envs, API keys, approvals, users' quotas and worker clusters as custom
+ * resources. What is made by kubectl is taken in like what is made over REST, once a replica has
+ * filled in what only a daemon knows; a pool waits for its template. Writes
+ * reject with a Refusal where the API server is out of reach or the namespace is missing.
  */
 export class KubernetesRecordStore implements RecordStore {
   readonly templates: ResourceRecords<TemplateRecord>;
@@ -62,6 +64,7 @@ export class KubernetesRecordStore implements RecordStore {
   readonly apiKeys: ResourceRecords<ApiKeyRecord>;
   readonly approvals: ResourceRecords<ApprovalRecord>;
   readonly quotas: ResourceRecords<UserQuota>;
+  readonly clusters: ResourceRecords<ClusterRecord>;
 
   constructor({
     lookups: { check, teamOf, instanceType, terms, clusterId },
@@ -97,6 +100,7 @@ export class KubernetesRecordStore implements RecordStore {
       resource: approvalResource({ seals, teamOf }),
     });
     this.quotas = new ResourceRecords({ ...deps, resource: userQuotaResource({ teamOf }) });
+    this.clusters = new ResourceRecords({ ...deps, resource: workerClusterResource({ seals }) });
   }
 
   /** Resolves once templates and quotas are known; pools made by hand need them. */
@@ -113,30 +117,24 @@ export class KubernetesRecordStore implements RecordStore {
 
   /** Why this replica must not be relied on, for readiness. */
   get problems(): readonly string[] {
-    return [
-      ...this.templates.problems,
-      ...this.pools.problems,
-      ...this.envs.problems,
-      ...this.apiKeys.problems,
-      ...this.approvals.problems,
-      ...this.quotas.problems,
-    ];
+    return this.#followed().flatMap(({ problems }) => problems);
   }
 
   reflectors(): readonly MirrorReport[] {
-    return [this.templates, this.pools, this.envs, this.apiKeys, this.approvals, this.quotas].map(
-      (records) => records.report(),
-    );
+    return this.#followed().map((records) => records.report());
   }
 
   async stop(): Promise<void> {
-    await Promise.all([
-      this.templates.stop(),
-      this.pools.stop(),
-      this.envs.stop(),
-      this.apiKeys.stop(),
-      this.approvals.stop(),
-      this.quotas.stop(),
-    ]);
+    await Promise.all([...this.#always(), this.clusters].map((records) => records.stop()));
+  }
+
+  /** Every kind that this replica mirrors; clusters where it is a manager's. */
+  #followed() {
+    return this.clusters.isFollowed ? [...this.#always(), this.clusters] : this.#always();
+  }
+
+  #always() {
+    const { templates, pools, envs, apiKeys, approvals, quotas } = this;
+    return [templates, pools, envs, apiKeys, approvals, quotas];
   }
 }

@@ -65,6 +65,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
   readonly #tooNew = new Set<string>();
   readonly #outdated: OutdatedReport;
+  #isFollowed = false;
 
   readonly #now: () => number;
 
@@ -203,6 +204,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   async watch(report: (change: RecordChange<T>) => void): Promise<void> {
+    this.#isFollowed = true;
     this.#reflector.start();
     await this.#reflector.synced();
     const follower = (change: RecordChange<T>): void => {
@@ -221,6 +223,11 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
 
   caughtUp(): Promise<void> {
     return this.#reflector.caughtUp(CATCH_UP_MS);
+  }
+
+  /** Whether anybody has asked to be told of changes. */
+  get isFollowed(): boolean {
+    return this.#isFollowed;
   }
 
   /** All records as they were last reported. */

@@ -80,6 +80,7 @@ export class PromotedTrust {
 
   /** The managers of links that have caught up. */
   get managers(): readonly string[] {
-    return [...this.#links].flatMap(({ manager, isCaughtUp }) => (isCaughtUp ? [manager] : []));
+    const caughtUp = [...this.#links].filter(({ isCaughtUp }) => isCaughtUp);
+    return [...new Set(caughtUp.map(({ manager }) => manager))]; // each has a link to every replica
   }
 }

@@ -31,6 +31,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .Values.secrets.existing | default (include "sandpool.name" .) }}
 {{- end }}
 
+{{- /* Not empty where the cluster is a manager's, or a manager itself. */}}
+{{- define "sandpool.inFleet" -}}
+{{- if or (eq .Values.role "manager") .Values.fleet.managers }}yes{{ end }}
+{{- end }}
+
 {{- define "sandpool.redisName" -}}
 {{ include "sandpool.name" . }}-redis
 {{- end }}
@@ -70,6 +75,16 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- if .Values.redis.withCa }}{{ $_ := set $redis "caFile" "/etc/sandpool/redis/ca.crt" }}{{ end }}
 {{- $own := dict "assembly" "kubernetes" "dataDir" "/var/lib/sandpool" "secretsDir" "/etc/sandpool/secrets" "namespacePattern" .Values.namespacePattern "redis" $redis }}
 {{- if .Values.tls.existingSecret }}{{ $_ := set $own "tls" (dict "certFile" "/etc/sandpool/tls/tls.crt" "keyFile" "/etc/sandpool/tls/tls.key") }}{{ end }}
+{{- if .Values.clusterId }}{{ $_ := set $own "clusterId" .Values.clusterId }}{{ end }}
+{{- if include "sandpool.inFleet" . }}
+{{- if not .Values.clusterId }}{{ fail "clusterId must name this cluster where it is in a fleet" }}{{ end }}
+{{- if and (eq .Values.role "manager") .Values.fleet.managers }}{{ fail "fleet.managers must be empty where role is manager: a manager is no worker of another one" }}{{ end }}
+{{- if and .Values.fleet.managers (not .Values.fleet.joinTokenSecret) }}{{ fail "fleet.joinTokenSecret must name a Secret with the key token, which sandpool clusters join-token prints at the manager" }}{{ end }}
+{{- $_ := set $own "role" .Values.role }}
+{{- $fleet := dict "managers" .Values.fleet.managers "addresses" .Values.fleet.addresses }}
+{{- if .Values.fleet.managers }}{{ $_ := set $fleet "joinTokenFile" "/etc/sandpool/fleet/token" }}{{ end }}
+{{- $_ := set $own "fleet" $fleet }}
+{{- end }}
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
 {{- with include "sandpool.sealedSince" . }}{{ $_ := set $own "kubernetes" (dict "sealedSince" .) }}{{ end }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") }}

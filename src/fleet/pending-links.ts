@@ -1,0 +1,42 @@
+import type { ManagerLink } from './manager-link.ts';
+
+/** Links that have not proved yet whose they are; and those of one address. */
+const MOST_PENDING = 32;
+const MOST_OF_ADDRESS = 8;
+
+/**
+ * Holds the links that have yet to prove whose they are. Anybody may open some: where there are too
+ * many, of all or of one address, the oldest one goes, so that who proves it at once is not kept
+ * out by who never will.
+ */
+export class PendingLinks {
+  /** In the order in which they came. */
+  readonly #links = new Map<ManagerLink, string>();
+
+  add(link: ManagerLink, address: string): void {
+    this.#links.set(link, address);
+    const count = (of: string): number =>
+      [...this.#links.values()].filter((each) => each === of).length;
+    if (count(address) > MOST_OF_ADDRESS) this.#cutOldest((each) => each === address);
+    if (this.#links.size <= MOST_PENDING) return;
+    const most = Math.max(...[...this.#links.values()].map(count));
+    this.#cutOldest((each) => count(each) === most);
+  }
+
+  delete(link: ManagerLink): void {
+    this.#links.delete(link);
+  }
+
+  cutAll(why: string): void {
+    for (const link of [...this.#links.keys()]) link.cut(why);
+  }
+
+  #cutOldest(isOne: (address: string) => boolean): void {
+    for (const [link, address] of this.#links) {
+      if (!isOne(address)) continue;
+      this.#links.delete(link);
+      link.cut('too many links have yet to prove whose they are');
+      return;
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { ClusterRecord } from '../../model/fleet/cluster.ts';
+import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+import { laterFormat, type Resource, type ResourceObject } from './resource.ts';
+import type { Seals } from './seals.ts';
+
+const moment = z.iso.datetime();
+
+/**
+ * The spec of a `WorkerCluster`, named by the cluster's id: who may link to this manager. All of it
+ * is the daemons'; it has no secret, of a join token its hash alone.
+ */
+export const WorkerClusterSpecSchema = z.object({
+  format: z.int().min(1).max(FORMAT),
+  joinHash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
+  joinEndsAt: moment.optional(),
+  publicKey: z.string().max(512).optional(),
+  joinedAt: moment.optional(),
+  /** See Seals: without it nobody may link by what stands here. */
+  seal: z.string().max(64).optional(),
+});
+type WorkerClusterSpec = z.infer<typeof WorkerClusterSpecSchema>;
+
+const KIND = 'WorkerCluster';
+
+/** The worker clusters of a manager as custom resources, in no namespace. A key is the id. */
+export const workerClusterResource = ({
+  seals,
+}: {
+  readonly seals: Seals;
+}): Resource<ClusterRecord> => ({
+  kind: KIND,
+  plural: 'workerclusters',
+  place: ({ clusterId }) => ({ name: clusterId }),
+  find: (name) => ({ name }),
+  write: ({ clusterId, ...record }, before) => ({
+    spec: seals.sealed(
+      KIND,
+      { name: clusterId },
+      { uid: before?.metadata.uid, content: specOf(record) },
+    ),
+  }),
+  read: (object) => {
+    const spec = object.spec as WorkerClusterSpec;
+    const verdict = seals.judge(object, spec);
+    const isOurs = verdict === 'bound' || verdict === 'unbound';
+    if (spec.format > FORMAT)
+      return isOurs ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
+    // Before it has a uid nobody has joined: a key to link by is bound to the object.
+    if (verdict === 'bound' || (verdict === 'unbound' && spec.publicKey === undefined))
+      return { kind: 'record', record: recordOf(object) };
+    return { kind: 'ignored' };
+  },
+});
+
+const specOf = ({
+  joinHash,
+  joinEndsAt,
+  publicKey,
+  joinedAt,
+}: Omit<ClusterRecord, 'clusterId' | 'revision'>): WorkerClusterSpec => ({
+  format: FORMAT,
+  ...(joinHash === undefined ? {} : { joinHash }),
+  ...(joinEndsAt === undefined ? {} : { joinEndsAt: timestamp(joinEndsAt) }),
+  ...(publicKey === undefined ? {} : { publicKey }),
+  ...(joinedAt === undefined ? {} : { joinedAt: timestamp(joinedAt) }),
+});
+
+const recordOf = ({ metadata, spec }: ResourceObject): ClusterRecord => {
+  const { joinHash, joinEndsAt, publicKey, joinedAt } = spec as WorkerClusterSpec;
+  return {
+    clusterId: metadata.name,
+    revision: metadata.resourceVersion,
+    ...(joinHash === undefined ? {} : { joinHash }),
+    ...(joinEndsAt === undefined ? {} : { joinEndsAt: Date.parse(joinEndsAt) }),
+    ...(publicKey === undefined ? {} : { publicKey }),
+    ...(joinedAt === undefined ? {} : { joinedAt: Date.parse(joinedAt) }),
+  };
+};
+
+const timestamp = (at: number): string => new Date(at).toISOString();

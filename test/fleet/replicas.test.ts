@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { eventually } from '../support/harness/eventually.ts';
+import { ManagerReplicas, type ManagerReplica } from './manager-replicas.ts';
+
+/** The server of a worker's replica, which answers with its name. */
+const named = (name: string) => {
+  const server = createServer((_request, response) => response.end(name));
+  return (connection: Duplex): void => void server.emit('connection', connection);
+};
+
+const ask = async (replica: ManagerReplica, clusterId: string): Promise<string> => {
+  const way = replica.links.find(clusterId);
+  if (!way) throw new Error(`${replica.name} has no link to ${clusterId}`);
+  const asked = httpRequest({
+    agent: Object.assign(new Agent(), { createConnection: () => way.dial() }),
+    host: 'worker',
+  }).end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of answer) text += String(chunk);
+  return text;
+};
+
+describe('a manager of several replicas', () => {
+  let manager: ManagerReplicas;
+
+  beforeEach(async () => {
+    manager = await ManagerReplicas.start(3);
+  });
+  afterEach(() => manager.stop());
+
+  it('is linked at each of them, by a worker that knows one address', async () => {
+    const { token } = await manager.first.registry.invite('w1');
+    const { told } = manager.worker({ clusterId: 'w1', joinToken: token, serve: named('w1') });
+    await manager.linkedEverywhere('w1');
+    for (const replica of manager.list) expect(await ask(replica, 'w1')).to.equal('w1');
+    expect(told).to.deep.equal([]);
+  });
+
+  it('is followed by its workers from replica to replica', async () => {
+    const { token } = await manager.first.registry.invite('w1');
+    manager.worker({ clusterId: 'w1', joinToken: token, serve: named('w1') });
+    await manager.linkedEverywhere('w1');
+    for (let n = 0; n < 3; n += 1) {
+      await manager.add(`new-${n}`);
+      await manager.linkedEverywhere('w1');
+      await manager.remove(manager.first);
+    }
+    await manager.linkedEverywhere('w1');
+    expect(manager.list.map(({ name }) => name)).to.deep.equal(['new-0', 'new-1', 'new-2']);
+    for (const replica of manager.list) expect(await ask(replica, 'w1')).to.equal('w1');
+  });
+
+  it('takes a join token once, at whichever of them it is brought', async () => {
+    const { token } = await manager.first.registry.invite('w1');
+    const thieves = Array.from({ length: 4 }, (_, n) =>
+      manager.worker({ clusterId: 'w1', replica: `thief-${n}`, joinToken: token }),
+    );
+    await manager.linkedEverywhere('w1');
+    await eventually(
+      () => thieves.filter(({ told }) => told.length > 0).length === 3,
+      'all but one are refused',
+      30_000,
+    );
+    const refusals = thieves.flatMap(({ told }) => told.slice(0, 1));
+    for (const why of refusals) expect(why).to.include('was used already');
+  });
+
+  it('spreads calls over the replicas of a worker, over those alone that take them', async () => {
+    const { token } = await manager.first.registry.invite('w1');
+    const one = { clusterId: 'w1', replica: 'a', joinToken: token, serve: named('a') };
+    const { links, folder } = manager.worker(one);
+    await manager.linkedEverywhere('w1');
+    manager.worker({ clusterId: 'w1', replica: 'b', folder, serve: named('b') });
+    const answersOf = async (replica: ManagerReplica): Promise<string> =>
+      [await ask(replica, 'w1'), await ask(replica, 'w1')].sort().join();
+    for (const replica of manager.list)
+      await eventually(async () => (await answersOf(replica)) === 'a,b', 'both answer', 30_000);
+    links.leave();
+    for (const replica of manager.list)
+      await eventually(async () => (await answersOf(replica)) === 'b,b', 'one does', 30_000);
+  });
+
+  it('shuts out a cluster whose record is removed, at each of them', async () => {
+    const { token } = await manager.first.registry.invite('w1');
+    const { told } = manager.worker({ clusterId: 'w1', joinToken: token });
+    await manager.linkedEverywhere('w1');
+    const record = await manager.clusters.get('w1');
+    await manager.clusters.remove(record ?? expect.fail());
+    await eventually(
+      () => told.some((why) => why.includes('a join token is needed')),
+      'it is refused',
+      30_000,
+    );
+    for (const { links } of manager.list) expect(links.find('w1')).to.equal(undefined);
+  });
+});
