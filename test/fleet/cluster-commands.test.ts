@@ -27,9 +27,8 @@ describe('commands about clusters', () => {
 
   it('are told to the audit, without the token', async () => {
     const { status, body } = await run('/clusters/join-token', { clusterID: 'west' });
-    expect([status, body['token']]).to.satisfy(([code, token]: [number, string]) =>
-      /^200 spj_/.test(`${code} ${token}`),
-    );
+    expect(status).to.equal(200);
+    expect(body['token']).to.match(/^spj_/);
     expect((await run('/clusters/remove', { clusterID: 'west' })).status).to.equal(200);
     expect(lines()).to.deep.equal([
       ['makeJoinToken', 200, { clusterID: 'west' }],
