@@ -1,8 +1,20 @@
 import { expect } from 'chai';
 import { interpreterIsFresh } from '../../script/code-interpreter.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { pythonWithPackages, resultChecksOf } from './python/packages.ts';
 
 describe('the code interpreter', () => {
   it('is in its template as its sources are (npx tsx script/code-interpreter.ts)', () => {
     expect(interpreterIsFresh()).to.equal(true);
+  });
+
+  it('shows what matplotlib, IPython and values themselves make', async function () {
+    this.timeout(150_000);
+    const python = pythonWithPackages();
+    if ('why' in python) return skipBecause(this, python.why);
+    const checks = await resultChecksOf(python.path);
+
+    expect(checks.filter(({ why }) => why !== null)).to.deep.equal([]);
+    expect(checks).to.have.lengthOf(11);
   });
 });

@@ -101,13 +101,14 @@ def boxes(axes):
     lines, found = list(axes.lines), []
     names = tick_names(axes.xaxis)
     for at, line in enumerate(lines):
-        xs, ys = [list(map(float, part)) for part in (line.get_xdata(), line.get_ydata())]
         rest = lines[at + 1 : at + 7]
-        if len(xs) != BOX_CORNERS or (xs[0], ys[0]) != (xs[-1], ys[-1]) or len(rest) < 5:
+        shape = [len(one.get_xdata()) for one in (line, *rest[:5])]
+        if shape != [BOX_CORNERS, 2, 2, 2, 2, 2]:
+            continue
+        xs, ys = [list(map(value_at, part)) for part in (line.get_xdata(), line.get_ydata())]
+        if (xs[0], ys[0]) != (xs[-1], ys[-1]) or not isinstance(xs[0], float):
             continue
         ends = [[float(y) for y in other.get_ydata()] for other in rest]
-        if any(len(end) != 2 for end in ends[:5]):
-            continue
         outliers = ends[5] if len(rest) > 5 and rest[5].get_linestyle() == "None" else []
         middle = (min(xs) + max(xs)) / 2
         found.append(

@@ -68,7 +68,7 @@ class Context:
         if process:
             process.end()
 
-    def execute(self, order, lasting, gone):
+    def execute(self, order, lasting, gone, silent_s):
         """Yields what code says, as lines for its client. A client that leaves interrupts it."""
         self._turns.take(gone)
         try:
@@ -77,7 +77,7 @@ class Context:
             execution = Execution()
             process.execute(execution, {**order, "lasting": lasting if first else {}})
             try:
-                yield from execution.pieces(gone)
+                yield from execution.pieces(gone, silent_s)
             finally:
                 execution.leave()
                 self._interrupt(process, execution)

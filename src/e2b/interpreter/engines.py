@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import linecache
 import sys
+import warnings
 
 from .formats import data_of, fields_of, fields_of_bundle, figure_fields
 
@@ -91,6 +92,7 @@ class IPythonEngine:
             def enable_gui(self, *_):
                 """Has no windows."""
 
+        warnings.filterwarnings("ignore", message="To exit: use")
         config = Config()
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "NoColor"

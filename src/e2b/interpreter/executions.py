@@ -7,8 +7,6 @@ import threading
 import time
 
 LOOK_S = 1
-# Clients give up on a stream that is silent for 300 s.
-SILENT_S = 50
 KEEPALIVE = b'{"type": "keepalive"}\n'
 
 
@@ -41,8 +39,8 @@ class Execution:
         """Has nobody wait for a reader any more."""
         self._left = True
 
-    def pieces(self, gone):
-        """Yields what is said until the end, and in long silences that there is nothing; raises Left."""
+    def pieces(self, gone, silent_s):
+        """Yields what is said until the end, and after so long a silence that there is nothing; raises Left."""
         silent_since = time.monotonic()
         while True:
             try:
@@ -50,7 +48,7 @@ class Execution:
             except queue.Empty:
                 if gone():
                     raise Left from None
-                if time.monotonic() - silent_since < SILENT_S:
+                if time.monotonic() - silent_since < silent_s:
                     continue
                 piece = KEEPALIVE
             if piece is None:

@@ -19,8 +19,15 @@ from .executions import Left
 PORT = 49999
 MOST_CONNECTIONS = 128
 MOST_BODY = 8 << 20
+# Of a body that is refused so much is read, and left: a connection that is closed before takes the answer with it.
+MOST_LEFT = 64 << 20
+PIECE = 64 << 10
+MOST_TRAILERS = 100
 # For a request to come, and for a piece of an answer to be taken.
 STALL_S = 60
+# Clients give up on a stream that is silent for 300 s; they, or what stands between, may ask for more signs of life.
+SILENT_S = 50
+PING = "Keepalive-Ping-Interval"
 # Variables of the claim, which are not known when the sandbox starts.
 LASTING = "Sandpool-Claim-Env"
 END = b'{"type": "end_of_execution"}\n'
@@ -147,7 +154,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self._head_sent = True
         try:
-            with contextlib.closing(context.execute(order, self._lasting(), self._gone)) as pieces:
+            pieces = context.execute(order, self._lasting(), self._gone, self._silence())
+            with contextlib.closing(pieces):
                 for piece in pieces:
                     self._chunk(piece)
         except Refused as refused:
@@ -172,6 +180,10 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             return True
 
+    def _silence(self):
+        asked = self.headers.get(PING, "")
+        return min(max(int(asked), 1), SILENT_S) if asked.isdecimal() and len(asked) < 6 else SILENT_S
+
     def _lasting(self):
         """Returns the variables that the daemon says were given with the sandbox."""
         try:
@@ -182,15 +194,33 @@ class Handler(BaseHTTPRequestHandler):
 
     def _body(self):
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            return self._chunked_body()
+            return self._body_of(self._chunks())
         length = self.headers.get("Content-Length", "0")
-        if not length.isdigit():
+        if not (length.isascii() and length.isdecimal() and len(length) < 16):
             self.close_connection = True
             raise Refused(400, "Content-Length: must be a whole number")
-        return self._read(int(length), 0)
+        return self._body_of([int(length)])
 
-    def _chunked_body(self):
-        body = bytearray()
+    def _body_of(self, lengths):
+        body, total = bytearray(), 0
+        for length in lengths:
+            total += length
+            if total > MOST_LEFT:
+                break
+            while length > 0:
+                read = self.rfile.read(min(length, PIECE))
+                if not read:
+                    raise Left
+                length -= len(read)
+                if total <= MOST_BODY:
+                    body += read
+        if total > MOST_BODY:
+            self.close_connection = True
+            raise Refused(413, f"the body may have {MOST_BODY} bytes")
+        return bytes(body)
+
+    def _chunks(self):
+        """Yields how long each chunk is, which is to be read before the next is asked for."""
         while True:
             size = self.rfile.readline(1_024).split(b";")[0].strip()
             try:
@@ -200,21 +230,13 @@ class Handler(BaseHTTPRequestHandler):
             if length < 0:
                 self.close_connection = True
                 raise Refused(400, "the body is not chunked as it says")
-            body += self._read(length, len(body))
             if length == 0:
-                while self.rfile.readline(65_536).strip():
-                    pass
-                return bytes(body)
+                for _ in range(MOST_TRAILERS):
+                    if not self.rfile.readline(65_536).strip():
+                        return
+                raise Left
+            yield length
             self.rfile.readline(3)
-
-    def _read(self, length, before):
-        if before + length > MOST_BODY:
-            self.close_connection = True
-            raise Refused(413, f"the body may have {MOST_BODY} bytes")
-        read = self.rfile.read(length)
-        if len(read) < length:
-            raise Left
-        return read
 
     def _json(self, status, value):
         self._send(status, json.dumps(value).encode())

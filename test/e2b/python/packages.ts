@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const PINNED = fileURLToPath(new URL('requirements.txt', import.meta.url));
+const SUITE = fileURLToPath(new URL('sdk_suite.py', import.meta.url));
+const RESULTS = fileURLToPath(new URL('shown_results.py', import.meta.url));
+const SOURCES = fileURLToPath(new URL('../../../src/e2b/interpreter', import.meta.url));
+
+/** The Python that has the packages; or why there is none: `script/bootstrap --tests` installs it. */
+export const pythonWithPackages = (): { readonly path: string } | { readonly why: string } => {
+  const hash = createHash('sha256').update(readFileSync(PINNED)).digest('hex').slice(0, 16);
+  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+  const folder = join(cache, 'sandpool/python', hash);
+  const path = join(folder, 'bin/python');
+  if (existsSync(path)) return { path };
+  const why = existsSync(`${folder}.why`) ? readFileSync(`${folder}.why`, 'utf8') : '';
+  return {
+    why:
+      'script/bootstrap --tests has not installed the packages of Python: ' +
+      (why.trim().split('\n').at(-1) ?? ''),
+  };
+};
+
+export interface Check {
+  readonly check: string;
+  readonly why: string | null;
+}
+
+/** Runs the suite with those variables, and nothing else of this process's own. */
+export const checksOf = async (
+  python: string,
+  mode: 'sync' | 'async',
+  { env, silentS }: { readonly env: Readonly<Record<string, string>>; readonly silentS: number },
+): Promise<readonly Check[]> =>
+  toldBy(await printedBy(python, [SUITE, mode, String(silentS)], env));
+
+/** Has the engines of the code interpreter show things of matplotlib and IPython. */
+export const resultChecksOf = async (python: string): Promise<readonly Check[]> =>
+  toldBy(await printedBy(python, [RESULTS, SOURCES]));
+
+/** Resolves with what a program printed that ended well. */
+export const printedBy = async (
+  python: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> => {
+  const { stdout } = await promisify(execFile)(python, args, {
+    timeout: 150_000,
+    maxBuffer: 16 << 20,
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      PYTHONUTF8: '1',
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...env,
+    },
+  });
+  return stdout;
+};
+
+const toldBy = (printed: string): readonly Check[] =>
+  printed
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Check);
