@@ -31,6 +31,11 @@ import type {
   VolumeList,
 } from './wire.ts';
 
+/** Names one cluster of a fleet; left out, all of it is meant. */
+export interface OfCluster {
+  readonly clusterID?: string;
+}
+
 /** Calls the operations on keys, quotas, the audit, the log, and on what a deployment offers. */
 export abstract class AccountCalls {
   protected abstract call<K extends OperationId>(
@@ -113,23 +118,32 @@ export abstract class AccountCalls {
   }
 
   /** Lists the caller's quotas: what the caller may have, and has. */
-  async getQuotas(options?: CallOptions): Promise<QuotaList> {
-    return await this.call('getQuotas', {}, options);
+  async getQuotas(query: OfCluster = {}, options?: CallOptions): Promise<QuotaList> {
+    return await this.call('getQuotas', { query }, options);
   }
 
   /** Gets the quotas of any user. Needs a key with the admin role, as `setQuotasOf` does. */
-  async getQuotasOf(team: string, user: string, options?: CallOptions): Promise<QuotaList> {
-    return await this.call('getQuotasOf', { params: { team, user } }, options);
+  async getQuotasOf(
+    team: string,
+    user: string,
+    query: OfCluster = {},
+    options?: CallOptions,
+  ): Promise<QuotaList> {
+    return await this.call('getQuotasOf', { params: { team, user }, query }, options);
   }
 
-  /** Changes the quotas of any user; those that are left out stay as they are. */
+  /**
+   * Changes the quotas of any user, at a manager on the cluster that is named, or its own; those
+   * that are left out stay as they are.
+   */
   async setQuotasOf(
     team: string,
     user: string,
-    change: QuotaChange,
+    { clusterID, ...body }: QuotaChange & OfCluster,
     options?: CallOptions,
   ): Promise<QuotaList> {
-    return await this.call('setQuotasOf', { params: { team, user }, body: change }, options);
+    const query = clusterID === undefined ? {} : { clusterID };
+    return await this.call('setQuotasOf', { params: { team, user }, query, body }, options);
   }
 
   async listInstanceTypes(options?: CallOptions): Promise<InstanceTypeList> {
@@ -151,7 +165,7 @@ export abstract class AccountCalls {
 
   /** Needs a key with the admin role. */
   async getSandboxStatistics(
-    query: { readonly clusterID?: string } = {},
+    query: OfCluster = {},
     options?: CallOptions,
   ): Promise<SandboxStatistics['statistics'] & Pick<SandboxStatistics, 'incomplete'>> {
     const { statistics, ...rest } = await this.call('getSandboxStatistics', { query }, options);

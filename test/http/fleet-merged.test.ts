@@ -3,6 +3,8 @@ import { chainLine, CHAIN_START } from '../../src/audit/audit-chain.ts';
 import type { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { eachResource } from '../../src/model/quota.ts';
+import type { Caller } from '../../src/model/tenant.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 describe('what a manager shows of all clusters', () => {
@@ -27,6 +29,61 @@ describe('what a manager shows of all clusters', () => {
     const { status, headers, text } = await servers.manager.admin.get(path);
     return { status, warning: headers['warning'], json: JSON.parse(text) as T };
   };
+
+  describe('quotas', () => {
+    interface Quotas {
+      readonly items: readonly {
+        readonly resource: string;
+        readonly limit: number;
+        readonly used: number;
+        readonly remaining: number;
+      }[];
+      readonly incomplete?: true;
+    }
+    const path = '/admin/quotas/blue/ada';
+    const limits = async (query = '') =>
+      Object.fromEntries(
+        (await ask<Quotas>(`${path}${query}`)).json.items.map(({ resource, limit }) => [
+          resource,
+          limit,
+        ]),
+      );
+    const set = (query: string, change: object) =>
+      servers.manager.admin.put(`${path}${query}`, change);
+
+    it('are each cluster’s own, where they are set and shown, and shown as sums', async () => {
+      await set('', { sandboxes: 1, pools: 1, cpu: '2' });
+      await set('?clusterID=w1', { sandboxes: 20, pools: 2, cpu: '3' });
+      await set('?clusterID=w2', { sandboxes: 300, pools: 3 });
+      expect(await limits('?clusterID=hub')).to.include({ sandboxes: 1, pools: 1, cpu: 2 });
+      expect(await limits('?clusterID=w1')).to.include({ sandboxes: 20, pools: 2, cpu: 3 });
+      const sums = await limits();
+      expect(sums).to.include({ sandboxes: 321, pools: 6 });
+      expect(sums).not.to.have.property('cpu'); // of which w2 gives any amount
+      expect((await set('?clusterID=none', { pools: 1 })).json.errorCode).to.equal(
+        'CLUSTER_NOT_FOUND',
+      );
+    });
+
+    it('count what was used, and say which cluster they lack', async () => {
+      for (const [at, { operations }] of Object.values(servers.workers).entries()) {
+        const { getQuotas } = operations;
+        const used = eachResource(() => 1 + at);
+        Object.assign(operations, {
+          getQuotas: async (caller: Caller) => ({ ...(await getQuotas(caller)), used }),
+        });
+      }
+      const { text } = await servers.manager.tenant.get('/quotas');
+      const used = (JSON.parse(text) as Quotas).items.find(({ resource }) => resource === 'pools');
+      expect(used).to.include({ used: 3, remaining: (used?.limit ?? 0) - 3 });
+      await cut('w2');
+      const { json, warning } = await ask<Quotas>('/quotas');
+      expect([json.incomplete, warning?.includes('w2')]).to.deep.equal([true, true]);
+      expect((await set('?clusterID=w2', { pools: 1 })).json.errorCode).to.equal(
+        'CLUSTER_UNAVAILABLE',
+      );
+    });
+  });
 
   describe('statistics', () => {
     interface Statistics {

@@ -3,6 +3,7 @@ import type { QuotaList } from '../../client/wire.ts';
 import { HIGHEST_LIMIT } from '../../model/quota.ts';
 import type { ServiceAction } from '../action.ts';
 import { wholeNumber } from '../arguments.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
 import { addConnectionOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
 import { CliFailure } from '../failure.ts';
@@ -22,22 +23,32 @@ const getLeaf = (action: ServiceAction): Command =>
     addConnectionOptions(
       leaf({
         usage: 'get [team] [user]',
-        summary: 'Shows how much you may have and have; of anyone for an admin.',
+        summary:
+          'Shows how much you may have and have, of anyone for an admin; at a manager the sums ' +
+          'over all clusters.',
         examples: ['sandpool quotas', 'sandpool quotas get blue ada --admin'],
       }),
     ),
-  ).action(
-    action(async (api, context, [team, user], options: OutputOptions) => {
-      if (team === undefined) return await showQuotas(context, options, await api.getQuotas());
-      if (user === undefined)
-        throw new CliFailure('a user needs a name beside the team’s', [
-          'name both, as in: sandpool quotas get TEAM USER --admin',
-        ]);
-      await showQuotas(context, options, await api.getQuotasOf(team as string, user as string));
-    }),
-  );
+  )
+    .option(...CLUSTER_OPTION)
+    .action(
+      action(async (api, context, [team, user], options: OutputOptions & ClusterOption) => {
+        const query = omitUndefined({ clusterID: options.cluster });
+        if (team === undefined)
+          return await showQuotas(context, options, await api.getQuotas(query));
+        if (user === undefined)
+          throw new CliFailure('a user needs a name beside the team’s', [
+            'name both, as in: sandpool quotas get TEAM USER --admin',
+          ]);
+        await showQuotas(
+          context,
+          options,
+          await api.getQuotasOf(team as string, user as string, query),
+        );
+      }),
+    );
 
-interface SetOptions extends OutputOptions {
+interface SetOptions extends OutputOptions, ClusterOption {
   readonly sandboxes?: number;
   readonly pools?: number;
   readonly replicas?: number;
@@ -57,6 +68,7 @@ const setLeaf = (action: ServiceAction): Command =>
           'sandpool quotas set blue ada --sandboxes 20 --admin',
           'sandpool quotas set blue ada --pools 5 --replicas 100 --admin',
           'sandpool quotas set blue ada --cpu 16 --memory 64Gi --admin',
+          'sandpool quotas set blue ada --sandboxes 20 --cluster west --admin',
         ],
       }),
     ),
@@ -69,6 +81,7 @@ const setLeaf = (action: ServiceAction): Command =>
       'cores of all instances that their pools ask for, such as 16; none: as configured',
     )
     .option('--memory <quantity>', 'memory of the same, such as 64Gi; none: as configured')
+    .option('--cluster <clusterID>', 'on this cluster of a fleet; else on the one that is asked')
     .action(
       action(async (api, context, [team, user], options: SetOptions) => {
         const { sandboxes, pools, replicas, cpu, memory } = options;
@@ -80,7 +93,10 @@ const setLeaf = (action: ServiceAction): Command =>
         await showQuotas(
           context,
           options,
-          await api.setQuotasOf(team as string, user as string, change),
+          await api.setQuotasOf(team as string, user as string, {
+            ...change,
+            ...omitUndefined({ clusterID: options.cluster }),
+          }),
         );
       }),
     );

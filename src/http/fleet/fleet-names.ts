@@ -24,6 +24,8 @@ const MERGED_ROWS = [
   'listSandboxes',
   'listPools',
   'getSandboxStatistics',
+  'getQuotas',
+  'getQuotasOf',
   'listAudit',
   'listActors',
   'followEvents',

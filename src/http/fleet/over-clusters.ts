@@ -8,6 +8,7 @@ import { mergedActors } from './merged-actors.ts';
 import { mergedAudit } from './merged-audit.ts';
 import { mergedEvents } from './merged-events.ts';
 import { mergedList } from './merged-list.ts';
+import { mergedQuotas } from './merged-quotas.ts';
 import { mergedStatistics } from './merged-statistics.ts';
 
 type Merge = (deps: FleetDeps, terms: MergedTerms) => Promise<Answer>;
@@ -16,6 +17,8 @@ const MERGES: Readonly<Record<MergedRow, Merge>> = {
   listSandboxes: mergedList,
   listPools: mergedList,
   getSandboxStatistics: mergedStatistics,
+  getQuotas: mergedQuotas,
+  getQuotasOf: mergedQuotas,
   listAudit: mergedAudit,
   listActors: mergedActors,
   followEvents: mergedEvents,

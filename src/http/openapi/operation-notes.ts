@@ -248,9 +248,10 @@ should decides nothing. They are kept for as long as their env, or through reten
   updateGroup: 'Within the policies too what is not named stays. An empty body changes nothing.',
   deleteGroup: "Nothing sizes its members any more: their pools' `replicas` are their owner's.",
   getQuotas: `
-Of all the caller's keys together, and over all their pools. What is used is exact, and 503 where
-it can't be told for a moment: the counting is then begun anew. A limit that is reached is 429
-\`QUOTA_EXCEEDED\` for what would pass it. \`cpu\` and \`memory\` are what each instance may
+Of all the caller's keys together, and over all their pools; at a manager the sums over all
+clusters, each of which keeps its own, and of one by \`clusterID\`. What is used is exact, and 503
+where it can't be told for a moment: the counting is then begun anew. A limit that is reached is
+429 \`QUOTA_EXCEEDED\` for what would pass it. \`cpu\` and \`memory\` are what each instance may
 have, times the replicas that its pool asks for; they are told where there is a limit of them.`,
   getQuotasOf:
     'A user without limits of their own has the configured ones (`quotas.*`), whether or ' +

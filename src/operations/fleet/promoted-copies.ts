@@ -30,8 +30,9 @@ export interface PromotedCopiesDeps {
 const AT_ONCE = 16;
 /** Clocks that are read on the way differ by less; those of the two ends may by any amount. */
 const SAME_MS = 5_000;
-/** After a write that failed. */
+/** After a write that failed, and twice as long each time. */
 const AGAIN_MS = 5_000;
+const MOST_AGAIN_MS = 300_000;
 const NAME_ATTEMPTS = 3;
 const LONGEST_NAME = 63;
 
@@ -43,8 +44,8 @@ const LONGEST_NAME = 63;
 export class PromotedCopies implements PromotedKeyCopies {
   readonly #deps: PromotedCopiesDeps;
   readonly #copies = new Map<string, ApiKeyRecord>();
-  /** Ends the wait of those whose write failed. */
-  readonly #again = new Map<string, () => void>();
+  /** Those whose write failed, and is tried again. */
+  readonly #again = new Map<string, { readonly waitMs: number; readonly callOff: () => void }>();
   #work: Promise<void> = Promise.resolve();
 
   constructor(deps: PromotedCopiesDeps) {
@@ -80,7 +81,10 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   async #take(manager: string, { keys, gone, now }: PromotedChange): Promise<void> {
     const isGone = new Set(gone);
-    for (const keyId of gone) this.#deps.trust.revoke(keyId);
+    for (const keyId of gone) {
+      this.#deps.trust.revoke(keyId);
+      this.#givenUp(keyId);
+    }
     await this.#end(({ keyId, promotedBy }) => promotedBy === manager && isGone.has(keyId));
     const ahead = this.#deps.clock.now() - now;
     await inParts(keys, (key) => this.#keep(manager, key, ahead));
@@ -88,7 +92,7 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   async #caughtUp(link: TrustedLink, keyIds: ReadonlySet<string>): Promise<void> {
     const { trust, managers } = this.#deps;
-    for (const [keyId, callOff] of this.#again) if (!keyIds.has(keyId)) callOff();
+    for (const keyId of this.#again.keys()) if (!keyIds.has(keyId)) this.#givenUp(keyId);
     await this.#end(({ keyId, promotedBy }) => promotedBy === link.manager && !keyIds.has(keyId));
     trust.caughtUp(link);
     // Once all have been heard: what is left is of a manager that this cluster has no more.
@@ -109,15 +113,19 @@ export class PromotedCopies implements PromotedKeyCopies {
     const { apiKeys, trust, log } = this.#deps;
     if (trust.isRevoked(key.keyId)) return; // a word of another replica, which was late
     const wanted = this.#copyOf(manager, key, ahead);
-    const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
     try {
-      if (!known) return await this.#create(wanted);
+      const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
+      if (!known) {
+        await this.#create(wanted);
+        return this.#givenUp(key.keyId);
+      }
       if (known.promotedBy !== manager) throw new RecordExists(`the id ${key.keyId} is taken`);
       const { shortName } = known;
       if (!isSame(known, wanted)) await apiKeys.renew({ ...known, ...wanted, shortName });
     } catch (error) {
       if (error instanceof RecordConflict) return; // another replica was told of it too
-      log.warn({ keyId: key.keyId, error }, 'a promoted key can not be kept');
+      if (!this.#again.has(key.keyId))
+        log.warn({ keyId: key.keyId, error }, 'a promoted key can not be kept');
       this.#keepLater(manager, key, ahead);
     }
   }
@@ -125,16 +133,19 @@ export class PromotedCopies implements PromotedKeyCopies {
   /** Tries again, for as long as the manager can be heard and says nothing else. */
   #keepLater(manager: string, key: PromotedKey, ahead: number): void {
     const { clock, trust } = this.#deps;
-    this.#again.get(key.keyId)?.();
-    const callOff = clock.at(clock.now() + AGAIN_MS, () => {
-      this.#again.delete(key.keyId);
-      if (trust.managers.includes(manager))
-        void this.#inTurn(() => this.#keep(manager, key, ahead));
+    const { waitMs = AGAIN_MS / 2, callOff: callOffOther } = this.#again.get(key.keyId) ?? {};
+    callOffOther?.();
+    const wait = Math.min(2 * waitMs, MOST_AGAIN_MS);
+    const callOff = clock.at(clock.now() + wait, () => {
+      if (!trust.managers.includes(manager)) return this.#givenUp(key.keyId);
+      void this.#inTurn(() => this.#keep(manager, key, ahead));
     });
-    this.#again.set(key.keyId, () => {
-      this.#again.delete(key.keyId);
-      callOff();
-    });
+    this.#again.set(key.keyId, { waitMs: wait, callOff });
+  }
+
+  #givenUp(keyId: string): void {
+    this.#again.get(keyId)?.callOff();
+    this.#again.delete(keyId);
   }
 
   /** Under its own name, or where a key of this cluster has that, one that begins like it. */

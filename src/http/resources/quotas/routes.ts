@@ -1,7 +1,14 @@
 import type { Operations } from '../../../operations/operations.ts';
 import { presentQuotas } from './presenter.ts';
 import { ok, route, type Route } from '../../router/route.ts';
-import { quotaChangeOf, QuotaList, SetQuotasBody, UserPath } from './schema.ts';
+import {
+  quotaChangeOf,
+  QuotaList,
+  QuotasQuery,
+  SetQuotasBody,
+  SetQuotasQuery,
+  UserPath,
+} from './schema.ts';
 
 export const quotaRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -10,6 +17,7 @@ export const quotaRoutes = (operations: Operations): readonly Route[] => [
     path: '/quotas',
     access: 'tenant',
     summary: 'What the caller may have, and has',
+    query: QuotasQuery,
     answers: { 200: QuotaList },
     refusals: ['UNAVAILABLE'],
     handle: async ({ caller }) => ok(presentQuotas(await operations.getQuotas(caller))),
@@ -21,6 +29,7 @@ export const quotaRoutes = (operations: Operations): readonly Route[] => [
     access: 'admin',
     summary: 'What a user may have, and has',
     params: UserPath,
+    query: QuotasQuery,
     answers: { 200: QuotaList },
     refusals: ['NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) =>
@@ -33,6 +42,7 @@ export const quotaRoutes = (operations: Operations): readonly Route[] => [
     access: 'admin',
     summary: 'Change what a user may have; what is not named stays',
     params: UserPath,
+    query: SetQuotasQuery,
     body: SetQuotasBody,
     answers: { 200: QuotaList },
     refusals: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],

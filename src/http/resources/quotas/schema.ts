@@ -5,7 +5,7 @@ import { HIGHEST_LIMIT, QUOTA_RESOURCES, sizeLimitOf } from '../../../model/quot
 import { Refusal } from '../../../model/refusals.ts';
 import type { QuotaChange } from '../../../operations/pools/quota-limits.ts';
 import type { PathParams } from '../../router/route.ts';
-import { maybe } from '../common-schema.ts';
+import { clusterID, incomplete, maybe } from '../common-schema.ts';
 
 const limit = (most: number) => maybe(z.int().min(0).max(most));
 
@@ -51,6 +51,11 @@ export const UserPath: PathParams<{ team: string; user: string }> = {
   }),
   otherwise: () => new Refusal('NOT_FOUND', 'there is no such user: team and user are DNS labels'),
 };
+
+export const QuotasQuery = z.object({ clusterID });
+export const SetQuotasQuery = z.object({
+  clusterID: clusterID.describe("Of this cluster of a fleet; left out, of the manager's own."),
+});
 
 export const SetQuotasBody = z.object({
   sandboxes: limit(HIGHEST_LIMIT.sandboxes).describe('How many they may have claimed at one time.'),
@@ -105,7 +110,7 @@ const Quota = z
   .meta({ id: 'Quota' });
 
 export const QuotaList = z
-  .object({ items: z.array(Quota), total: z.int() })
+  .object({ items: z.array(Quota), total: z.int(), incomplete })
   .meta({ id: 'QuotaList' });
 
 export type QuotaListWire = z.infer<typeof QuotaList>;
