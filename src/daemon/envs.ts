@@ -11,6 +11,7 @@ import type { EnvCopies } from '../contracts/fleet/env-copies.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { ScalingDecision } from '../model/envs/scaling-decision.ts';
+import { claimPlaces } from '../operations/claims/claim-places.ts';
 import {
   deleteGroup,
   getGroup,
@@ -169,6 +170,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       if (env) groups.stir(env.uid, name);
     },
     operations: {
+      claimPlaces: claimPlaces(all),
       createEnv: createEnv(all),
       findEnvByKey: findEnvByKey(all),
       getEnv: getEnv(all),

@@ -158,13 +158,17 @@ describe('an env over the clusters of a fleet', function () {
     await shows('w1', { name: 'a', state: 'Active', idleCount: 2 });
     await shows('w2', { name: 'b', state: 'Active', idleCount: 2 });
 
-    const id = await claim(client, 'w1::a');
+    const id = await claim(client, 'e');
+    expect(id).to.match(/^w1\./);
     const before = (await w1.client().get('/sandboxpools/a')).json.template;
     way.cut();
     await shows('w1', { state: 'Unreachable' });
     expect((await shown('w1')).lastSnapshotTime).to.match(/^\d{4}-/);
     // What the cluster has goes on by itself, and what the manager is told is done later.
     const own = await claim(w1.client(), 'a');
+    const elsewhere = await claim(client, 'e');
+    expect(elsewhere).to.match(/^w2\./);
+    expect((await client.delete(`/sandboxes/${elsewhere}`)).status).to.equal(200);
     const patch = { overrides: { defaultIdleTimeout: '7m' } };
     expect((await client.send('PATCH', '/envs/e', { body: patch })).status).to.equal(200);
     expect((await client.delete('/envs/e/sandboxpools/b')).status).to.equal(200);

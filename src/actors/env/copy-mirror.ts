@@ -40,6 +40,8 @@ interface Watched {
   /** Keeps what its members' actors were last told. */
   told: readonly (AwayFact | undefined)[];
   readonly members: Map<string, MemberWatch>;
+  /** By member: idle instances that were claimed since it was seen. */
+  taken: Map<string, number>;
   /** Looks that began; of two that overlap the later one counts. */
   looks: number;
 }
@@ -102,6 +104,20 @@ export class CopyMirror {
     return this.#watched.get(clusterId)?.get(envUid)?.members.get(name);
   }
 
+  /** Notes that so many idle ones of a member are there no more, until it is looked at again. */
+  took(
+    envUid: string,
+    clusterId: string,
+    { name, count }: { readonly name: string; readonly count: number },
+  ): void {
+    const taken = this.#watched.get(clusterId)?.get(envUid)?.taken;
+    taken?.set(name, (taken.get(name) ?? 0) + count);
+  }
+
+  taken(envUid: string, clusterId: string, name: string): number {
+    return this.#watched.get(clusterId)?.get(envUid)?.taken.get(name) ?? 0;
+  }
+
   /** Looks at one copy now. Rejects where its cluster does not answer. */
   async look(envUid: string, clusterId: string): Promise<EnvCopy | undefined> {
     const env = this.#deps.envs.get(envUid);
@@ -125,7 +141,7 @@ export class CopyMirror {
   #saw(envUid: string, watched: Watched, copy: EnvCopy | undefined): void {
     const now = this.#deps.clock.now();
     const before = watched.copy?.members;
-    Object.assign(watched, { at: now, answers: true, copy });
+    Object.assign(watched, { at: now, answers: true, copy, taken: new Map() });
     for (const name of [...watched.members.keys()])
       if (!copy || !copiedIn(copy, name)) watched.members.delete(name);
     for (const member of copy?.members ?? []) {
@@ -166,6 +182,7 @@ export class CopyMirror {
           copy: undefined,
           told: [],
           members: new Map(),
+          taken: new Map(),
           looks: 0,
         });
       if (!this.#callOffs.has(clusterId)) this.#arm(clusterId, 0);

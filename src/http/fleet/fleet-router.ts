@@ -58,6 +58,17 @@ export const shownOwn = (
     ? shownInFleet(row, body, { clusterId: deps.fleet.clusterId, base: request.base })
     : body;
 
+/** The text of such an answer. A kept one is kept without a cluster, as other replicas answer. */
+export const shownOwnText = (
+  deps: FleetDeps | undefined,
+  row: Pick<Route, 'path' | 'operationId'>,
+  request: Pick<AnyRequest, 'base' | 'query'>,
+  { status, text }: { readonly status: number; readonly text: string },
+): string =>
+  deps && status < 400
+    ? JSON.stringify(shownOwn(deps, row, request, JSON.parse(text) as object))
+    : text;
+
 export interface Away {
   readonly way: WayToCluster;
   readonly caller: Caller;

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import { invalidApiKey } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
+import type { Operations } from '../../operations/operations.ts';
 import type { ApiSurface } from './api-surface.ts';
 import { roomOf, tagView, give, givePieces, givePlainly } from './answer-writing.ts';
 import { askedBase, BASES } from './bases.ts';
@@ -10,7 +11,6 @@ import { entityTag, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
 import { mayBeHeld, passOf, type GatingDeps } from './approval-gating.ts';
 import { answerMarked, carryOut, type CarryOutDeps } from './marked-answer.ts';
-import type { WrittenAnswer } from './idempotency.ts';
 import { FREE } from './pass.ts';
 import { localName, nameKindOf } from './local-names.ts';
 import { LongAnswer } from '../server/long-answer.ts';
@@ -22,11 +22,13 @@ import { mapParametersOf, readQuery } from './query.ts';
 import {
   answerAway,
   shownOwn,
+  shownOwnText,
   wayByPath,
   wayByPool,
   type FleetDeps,
 } from '../fleet/fleet-router.ts';
 import { mergeOf, wayByCluster } from '../fleet/over-clusters.ts';
+import { claimInFleet } from '../fleet/claim-in-fleet.ts';
 import { givePassed, PassedBody } from '../fleet/passed-answer.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
@@ -38,6 +40,7 @@ import type { RequestLimits } from '../limits/request-limits.ts';
 import { check } from './validation.ts';
 
 export interface RouterDeps extends CarryOutDeps {
+  readonly operations: Pick<Operations, 'idempotentRequest' | 'claimPlaces'>;
   readonly clients: Clients;
   /** Absent: no request waits for a person. */
   readonly gating?: GatingDeps | undefined;
@@ -171,11 +174,18 @@ const answerRow = async (
     row.method === 'POST' && row.idempotencyKey !== 'ignored'
       ? context.req.headers['idempotency-key']
       : undefined;
+  const inFleet =
+    fleet && caller && claimInFleet(row, deps, { fleet, caller, context, request, bytes });
+  if (inFleet) return giveAway(context, await pass.use(inFleet), request);
   const key = given ?? pass.key;
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });
     context.state.answered = marked.text;
-    return give(context, { ...marked, text: shownText(row, deps, request, marked) }, request.room);
+    return give(
+      context,
+      { ...marked, text: shownOwnText(fleet, row, request, marked) },
+      request.room,
+    );
   }
   const answer = row.bodyAs
     ? await thenLinger(context, () => pass.use(() => carryOut(row, deps, request)))
@@ -209,17 +219,6 @@ const carryOutInFleet = (
   const own = (changed: Partial<AnyRequest>) => carryOut(row, deps, { ...request, ...changed });
   return merge(fleet, { caller: request.caller, context, request, own });
 };
-
-/** A kept answer is kept without a cluster, as what other replicas answer. */
-const shownText = (
-  row: ServedRoute,
-  { terms: { fleet } }: RouterDeps,
-  request: AnyRequest,
-  { status, text }: WrittenAnswer,
-): string =>
-  fleet && status < 400
-    ? JSON.stringify(shownOwn(fleet, row, request, JSON.parse(text) as object))
-    : text;
 
 /** Gives what another cluster answered. */
 const giveAway = (context: Context, answer: Answer, { room }: AnyRequest): void => {

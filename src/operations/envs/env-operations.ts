@@ -12,10 +12,13 @@ import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { CompletedDecision } from '../../model/envs/scaling-decision.ts';
 import type { Access, Caller } from '../../model/tenant.ts';
+import type { ClaimPlace } from '../claims/claim-places.ts';
 import type { EnvView, MemberView, Page, PageRequest } from '../views.ts';
 
 /** The use cases of envs, their members and groups. */
 export interface EnvOperations {
+  /** See operations/claims/claim-places.ts. */
+  readonly claimPlaces: (caller: Caller, name: string) => readonly ClaimPlace[];
   readonly createEnv: (caller: Caller, request: CreateEnvRequest) => Promise<EnvView>;
   /**
    * The caller's env of that name, where an earlier request of this mark made it. Refuses with

@@ -90,6 +90,7 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
     pool,
   });
   const operations: EnvOperations = {
+    claimPlaces: () => [],
     createEnv: async (
       { namespace, team, user },
       { name, labels, annotations, envDocs, templateRef, mode, overrides, registries: given = [] },

@@ -711,6 +711,8 @@ export class FakeOperations extends FakeDebug implements Operations {
   /** How members stand, by name, where a test has them stand in some way. */
   readonly observed = this.#fakeEnvs.observed;
   readonly #envs = this.#fakeEnvs.operations;
+  /** For a test to say where claims by an env's name go. */
+  claimPlaces: Operations['claimPlaces'] = () => [];
   readonly createEnv = this.#envs.createEnv;
   readonly findEnvByKey = this.#envs.findEnvByKey;
   readonly getEnv = this.#envs.getEnv;

@@ -1,0 +1,64 @@
+import type { Operations } from '../../operations/operations.ts';
+import { answerMarked, carryOut, type CarryOutDeps } from '../router/marked-answer.ts';
+import { FREE } from '../router/pass.ts';
+import type { Answer, Route } from '../router/route.ts';
+import { claimOverClusters, type ClaimOverClusters } from './claim-over-clusters.ts';
+import { shownOwn, shownOwnText, type FleetDeps } from './fleet-router.ts';
+
+export interface ClaimInFleetDeps extends CarryOutDeps {
+  readonly operations: Pick<Operations, 'idempotentRequest' | 'claimPlaces'>;
+}
+
+interface Asked extends Pick<ClaimOverClusters, 'caller' | 'context' | 'request' | 'bytes'> {
+  readonly fleet: FleetDeps;
+}
+
+/**
+ * Returns what answers a claim by the name of an env that has members on other clusters; undefined
+ * of any other request.
+ */
+export const claimInFleet = (
+  row: Route,
+  deps: ClaimInFleetDeps,
+  { fleet, ...asked }: Asked,
+): (() => Promise<Answer>) | undefined => {
+  if (row.operationId !== 'claimSandbox') return undefined;
+  const { poolName } = (asked.request.body ?? {}) as { readonly poolName?: unknown };
+  const { operations } = deps;
+  const [best, ...others] =
+    typeof poolName === 'string' ? operations.claimPlaces(asked.caller, poolName) : [];
+  if (!best) return undefined;
+  const given = asked.context.req.headers['idempotency-key'];
+  const claim = { ...asked, row, key: typeof given === 'string' ? given : undefined };
+  return () =>
+    claimOverClusters(
+      { fleet, operations },
+      {
+        ...claim,
+        places: [best, ...others],
+        own: (name) => claimHere(deps, fleet, { ...claim, poolName: name }),
+      },
+    );
+};
+
+/** Claims from a pool of this cluster by another name than was asked for. */
+const claimHere = async (
+  deps: CarryOutDeps,
+  fleet: FleetDeps,
+  { row, poolName, request: asked, key, ...claim }: ClaimHere,
+): Promise<Answer> => {
+  const request = { ...asked, body: { ...(asked.body as object), poolName } };
+  if (key === undefined) {
+    const answer = await carryOut(row, deps, request);
+    return { ...answer, body: shownOwn(fleet, row, request, answer.body) };
+  }
+  const marked = await answerMarked(row, deps, { ...claim, request, key, pass: FREE });
+  return { ...marked, body: JSON.parse(shownOwnText(fleet, row, request, marked)) as object };
+};
+
+interface ClaimHere extends Pick<
+  ClaimOverClusters,
+  'row' | 'caller' | 'context' | 'request' | 'bytes' | 'key'
+> {
+  readonly poolName: string;
+}

@@ -1,0 +1,193 @@
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { idempotencyInFlight, idempotencyKeyReused, Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { ClaimPlace } from '../../operations/claims/claim-places.ts';
+import type { Operations } from '../../operations/operations.ts';
+import {
+  RequestNotNew,
+  type IdempotentRequest,
+} from '../../operations/requests/idempotent-request.ts';
+import { fingerprintOf } from '../router/idempotency.ts';
+import type { Answer, AnyRequest, Route } from '../router/route.ts';
+import type { Context } from '../server/context.ts';
+import { errorCodeIn } from './fleet-names.ts';
+import { answerAway, type FleetDeps } from './fleet-router.ts';
+
+export interface ClaimOverClusters {
+  readonly places: readonly [ClaimPlace, ...ClaimPlace[]];
+  readonly caller: Caller;
+  readonly row: Route;
+  readonly context: Context;
+  readonly request: AnyRequest;
+  readonly bytes: Buffer;
+  /** The client's Idempotency-Key. */
+  readonly key: string | undefined;
+  /** Claims from a pool of the manager's own cluster. */
+  readonly own: (poolName: string) => Promise<Answer>;
+}
+
+export interface ClaimOverClustersDeps {
+  readonly fleet: FleetDeps;
+  readonly operations: Pick<Operations, 'idempotentRequest'>;
+}
+
+/** Refusals of a claim that did nothing, and that another cluster may answer otherwise. */
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  'POOL_EXHAUSTED',
+  'POOL_NOT_FOUND',
+  'POOL_NOT_OWNED',
+  'QUOTA_EXCEEDED',
+  'TOO_MANY_WAITING',
+]);
+
+/**
+ * Claims by the name of an env over clusters: from the best place, and where that refuses once from
+ * another one. What may have taken effect is not tried elsewhere. Under an Idempotency-Key it is
+ * kept before anything is sent where that goes, and repetitions go where the last attempt went, so
+ * that all of them together claim one.
+ */
+export const claimOverClusters = async (
+  deps: ClaimOverClustersDeps,
+  claim: ClaimOverClusters,
+): Promise<Answer> => {
+  const { places, key, request } = claim;
+  const binding = key === undefined ? undefined : new Binding(deps, claim, key);
+  const bound = await binding?.begin(places[0]);
+  const [first, second] = bound ? [placeOf(bound, places)] : places;
+  const tried = await attempt(deps, claim, first);
+  const waited = ((request.body ?? {}) as { readonly waitTimeoutSeconds?: number })
+    .waitTimeoutSeconds;
+  const isOver = tried.kind === 'answered' || (tried.code === 'POOL_EXHAUSTED' && waited);
+  if (isOver || !second || (binding && !(await binding.rebind(second)))) return tried.give();
+  return (await attempt(deps, claim, second)).give();
+};
+
+type Tried =
+  | { readonly kind: 'answered'; readonly give: () => Answer }
+  | { readonly kind: 'refused'; readonly code: string; readonly give: () => Answer };
+
+const attempt = async (
+  deps: ClaimOverClustersDeps,
+  claim: ClaimOverClusters,
+  place: ClaimPlace,
+): Promise<Tried> => {
+  try {
+    const answer =
+      place.clusterId === deps.fleet.fleet.clusterId
+        ? await claim.own(place.poolName)
+        : await claimAway(deps, claim, place);
+    const code = answer.status < 400 ? undefined : errorCodeIn(answer.body);
+    if (answer.status < 300) place.took('one');
+    if (code === 'POOL_EXHAUSTED') place.took('all');
+    const give = (): Answer => answer;
+    return code !== undefined && ELSEWHERE.has(code)
+      ? { kind: 'refused', code, give }
+      : { kind: 'answered', give };
+  } catch (error) {
+    const refusal = error instanceof NotSent ? error.refusal : error;
+    if (!(refusal instanceof Refusal)) throw error;
+    if (!(error instanceof NotSent) && !ELSEWHERE.has(refusal.code)) throw error;
+    return {
+      kind: 'refused',
+      code: refusal.code,
+      give: () => {
+        throw refusal;
+      },
+    };
+  }
+};
+
+class NotSent extends Error {
+  readonly refusal: unknown;
+
+  constructor(refusal: unknown) {
+    super('it was not sent');
+    this.refusal = refusal;
+  }
+}
+
+const claimAway = async (
+  { fleet }: ClaimOverClustersDeps,
+  { caller, row, context, request, bytes }: ClaimOverClusters,
+  { clusterId, poolName }: ClaimPlace,
+): Promise<Answer> => {
+  const way = wayTo(fleet, clusterId);
+  const asked = { ...(JSON.parse(bytes.toString()) as object), poolName };
+  return await answerAway(fleet, {
+    way,
+    caller,
+    row,
+    context,
+    request,
+    bytes: Buffer.from(JSON.stringify(asked)),
+  });
+};
+
+const wayTo = ({ fleet }: FleetDeps, clusterId: string) => {
+  try {
+    return fleet.wayTo(clusterId);
+  } catch (error) {
+    throw new NotSent(
+      error instanceof Refusal && error.code === 'CLUSTER_NOT_FOUND'
+        ? clusterUnavailable(clusterId, 'was removed from the fleet')
+        : error,
+    );
+  }
+};
+
+/**
+ * Keeps where a claim under an Idempotency-Key goes, in two steps of which each is taken once by
+ * all repetitions together: where the first attempt goes, and where all later ones go.
+ */
+class Binding {
+  readonly #first: IdempotentRequest;
+  readonly #final: IdempotentRequest;
+
+  constructor({ operations }: ClaimOverClustersDeps, claim: ClaimOverClusters, key: string) {
+    const { caller, bytes } = claim;
+    const step = (name: string): IdempotentRequest => {
+      const of = { method: 'POST', path: `/sandboxes ${name}`, key, body: bytes };
+      return operations.idempotentRequest(fingerprintOf(caller, of), caller);
+    };
+    [this.#first, this.#final] = [step('first'), step('final')];
+  }
+
+  /** Undefined: it is the first, and goes to `best`; else where it goes, and nowhere else. */
+  async begin(best: ClaimPlace): Promise<string | undefined> {
+    const before = await taken(this.#first, noteOf(best));
+    return before === undefined ? undefined : ((await taken(this.#final, before)) ?? before);
+  }
+
+  /** False: a repetition was here meanwhile, and goes on where it began. */
+  async rebind(next: ClaimPlace): Promise<boolean> {
+    return (await taken(this.#final, noteOf(next))) === undefined;
+  }
+}
+
+/** Takes a step; undefined where this one took it, else what was noted by who did. */
+const taken = async (step: IdempotentRequest, note: string): Promise<string | undefined> => {
+  try {
+    await step.open();
+  } catch (error) {
+    if (!(error instanceof RequestNotNew)) throw error;
+    const { opened } = error;
+    if (opened.kind === 'answered') return opened.answer;
+    throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
+  }
+  try {
+    await step.keep(note);
+    return undefined;
+  } catch (error) {
+    await step.giveUp().catch(() => undefined);
+    throw error;
+  }
+};
+
+const noteOf = ({ clusterId, poolName }: ClaimPlace): string => `${clusterId}/${poolName}`;
+
+const placeOf = (note: string, places: readonly ClaimPlace[]): ClaimPlace => {
+  const [clusterId = '', poolName = ''] = note.split('/');
+  return (
+    places.find((place) => noteOf(place) === note) ?? { clusterId, poolName, took: () => undefined }
+  );
+};

@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import { eventually } from '../support/harness/eventually.ts';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+describe('a claim by the name of an env over clusters', () => {
+  let servers: FleetOfServers;
+  let took: string[];
+
+  /** The members are tried in this order; each is the pool `m` of its cluster. */
+  const preferring = (...clusters: readonly string[]): void => {
+    servers.manager.operations.claimPlaces = (_caller, name) =>
+      name === 'e'
+        ? clusters.map((clusterId) => ({
+            clusterId,
+            poolName: 'm',
+            took: (what) => took.push(`${clusterId} ${what}`),
+          }))
+        : [];
+  };
+  const stock = async (cluster: string, replicas: number): Promise<void> => {
+    const { tenant } = cluster === 'hub' ? servers.manager : servers.workers[cluster]!;
+    expect((await tenant.put('/sandboxpools/m', { replicas })).status).to.equal(200);
+  };
+  const claim = (key?: string, more: object = {}) =>
+    servers.manager.tenant.post(
+      '/sandboxes',
+      { poolName: 'e', ...more },
+      key === undefined ? {} : { headers: { 'Idempotency-Key': key } },
+    );
+  const idOf = async (claimed: ReturnType<typeof claim>): Promise<string> =>
+    (await claimed).json.sandbox?.['sandboxId'] ?? String((await claimed).json.errorCode);
+
+  beforeEach(async () => {
+    took = [];
+    servers = await aFleetOfServers();
+    for (const { tenant } of [servers.manager, ...Object.values(servers.workers)])
+      await tenant.post('/sandboxpools', { name: 'm', templateName: 'default', replicas: 0 });
+  });
+  afterEach(() => servers.stop());
+
+  it('goes to the first place, and once elsewhere where that has none', async () => {
+    preferring('w1', 'hub', 'w2');
+    await stock('w1', 1);
+    await stock('hub', 1);
+    await stock('w2', 1);
+    expect(await idOf(claim())).to.match(/^w1\./);
+    expect(await idOf(claim())).to.match(/^hub\./);
+    expect(await idOf(claim())).to.equal('POOL_EXHAUSTED');
+    expect(took.slice(0, 2)).to.deep.equal(['w1 one', 'w1 all']);
+    preferring('w2', 'w1');
+    const { json } = await claim();
+    expect(json.sandbox).to.include({ poolName: 'w2::m', user: 'ada' });
+  });
+
+  it('goes elsewhere where a cluster is not connected, and says so where all are', async () => {
+    preferring('w1', 'w2');
+    await stock('w2', 1);
+    servers.cut('w1');
+    await eventually(() => !servers.fleet.links.find('w1'), 'w1 is cut', 30_000);
+    expect(await idOf(claim('k'))).to.match(/^w2\./);
+    servers.cut('w2');
+    await eventually(() => !servers.fleet.links.find('w2'), 'w2 is cut', 30_000);
+    expect(await idOf(claim())).to.equal('CLUSTER_UNAVAILABLE');
+  });
+
+  it('is one for all repetitions under a key, wherever instances come up meanwhile', async () => {
+    preferring('w1', 'w2');
+    await stock('w2', 1);
+    const first = await idOf(claim('k'));
+    expect(first).to.match(/^w2\./);
+    await stock('w1', 5);
+    await stock('w2', 5);
+    for (const order of [['w1', 'w2'], ['hub', 'w1'], ['w2']]) {
+      preferring(...order);
+      expect(await idOf(claim('k'))).to.equal(first);
+    }
+    expect(await idOf(claim('k', { metadata: { a: 'b' } }))).to.equal('IDEMPOTENCY_KEY_REUSED');
+  });
+
+  it('goes to one cluster under a key, though its first answer was lost', async () => {
+    preferring('w1', 'w2');
+    await stock('w1', 1);
+    await stock('w2', 5);
+    const worker = servers.workers['w1']!.operations;
+    const { claimSandbox } = worker;
+    let isHeld = true;
+    Object.assign(worker, {
+      claimSandbox: async (...of: Parameters<typeof claimSandbox>) => {
+        const claimed = await claimSandbox(...of);
+        if (isHeld) servers.cut('w1'); // done, and its answer does not come
+        return claimed;
+      },
+    });
+    expect(await idOf(claim('k'))).to.equal('CLUSTER_UNAVAILABLE');
+    isHeld = false;
+    expect(await idOf(claim('k'))).to.equal('CLUSTER_UNAVAILABLE');
+    expect(servers.workers['w2']!.operations.sandboxes.size).to.equal(0);
+  });
+
+  it('on this cluster is told again by its key too', async () => {
+    preferring('hub', 'w1');
+    await stock('hub', 3);
+    const first = await idOf(claim('k'));
+    expect(first).to.match(/^hub\./);
+    expect(await idOf(claim('k'))).to.equal(first);
+    expect(servers.manager.operations.sandboxes.size).to.equal(1);
+  });
+});
