@@ -10,6 +10,7 @@ export const files: Figure = {
   about: `${MIB} MiB by \`files.write\` and \`files.read\` of the SDK, against the same by REST`,
   run: async (bench) =>
     await withServedSandbox(bench, async ({ sdk, rest }) => {
+      // A Blob on both sides: the SDK makes one of whatever it is given.
       const content = new Uint8Array(BYTES).fill(0x61).buffer;
       const timed = async (one: () => Promise<unknown>): Promise<number> => {
         await rest.run('rm -f /tmp/ours /tmp/theirs');
@@ -22,7 +23,7 @@ export const files: Figure = {
           byRest(rest, 'files?path=/tmp/theirs', {
             method: 'PUT',
             headers: { 'Content-Type': 'application/octet-stream' },
-            body: content,
+            body: new Blob([content]),
           }).then((answer) => answer.arrayBuffer()),
         );
       const rows = [

@@ -54,6 +54,12 @@ describe('three replicas under load and faults', () => {
 
     expect(violations.map(({ promise, what }) => `${promise}: ${what}`)).to.deep.equal([]);
     expect(claims).to.be.at.least(CLAIMS);
+    // By both ports: a quarter of the claims at least are those of E2B's SDKs.
+    const { calls } = report.evidence;
+    const bySdk = calls.filter(
+      ({ asked, answer, bySdk: is }) => is && asked.what === 'claim' && answer?.status === 201,
+    );
+    expect(bySdk).to.have.length.above(CLAIMS / 4);
     expect(disturbances).to.have.length.at.least(FAULTS);
     expect(new Set(disturbances.map(({ kind }) => kind)))
       .to.have.property('size')

@@ -1,7 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { ControlPlane } from '../../../local-cluster/control-plane.ts';
 import type { FaultProxy } from '../harness/fault-proxy.ts';
-import { HttpClient } from '../harness/http-client.ts';
+import { compatibleClient, HttpClient } from '../harness/http-client.ts';
+import { readPidFile } from '../../../src/process/pid-file.ts';
 import { aReplicaLink, type ReplicaLink } from '../cluster/replica-link.ts';
 import { startRedis, type RedisServer } from '../../../local-cluster/redis-server.ts';
 import { aPodTemplate, type Replica, Replicas } from '../../../local-cluster/replicas.ts';
@@ -12,6 +13,8 @@ import { POOL_TEMPLATE, type Reached } from './recorder.ts';
 const NODES = 5;
 /** No user has such a name. */
 const ADMIN = '';
+/** Nothing listens there. */
+const NOWHERE = 'http://127.0.0.1:1';
 /** Who has no key, but a session at the console. */
 export const OPERATOR = 'operator';
 
@@ -51,6 +54,7 @@ export class Arena {
     readonly replicas: Replicas;
     readonly links: readonly Link[];
     readonly folder: string;
+    readonly gated: string;
   }) {
     [this.controlPlane, this.redis, this.replicas, this.#folder] = [
       parts.controlPlane,
@@ -69,7 +73,7 @@ export class Arena {
         clients.set(user, known);
         return known;
       };
-      return { replica, client, ...link };
+      return { replica, client, compatible: this.#compatibleOf(replica, parts.gated), ...link };
     });
   }
 
@@ -104,13 +108,15 @@ export class Arena {
           SANDPOOL_QUOTAS_REPLICAS: String(replicaQuota),
           SANDPOOL_POOL_REPLICA_SEMANTICS: 'total',
           SANDPOOL_LOG_LEVEL: 'debug',
+          SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
+          SANDPOOL_COMPATIBLE_API_WAIT: '0s',
           SANDPOOL_APPROVALS_RULES: `require team=${gated.team} operation=claimSandbox|deleteSandbox`,
           SANDPOOL_APPROVALS_PENDING_FOR: `${gated.grantMs / 1_000}s`,
           SANDPOOL_APPROVALS_GRANT_FOR: `${gated.grantMs / 1_000}s`,
         },
         own: (n) => ({ env: links[n]?.env ?? {} }),
       });
-      return new Arena({ controlPlane, redis, replicas, links, folder });
+      return new Arena({ controlPlane, redis, replicas, links, folder, gated: gated.team });
     } catch (error) {
       for (const step of undo.toReversed()) await step();
       throw error;
@@ -126,6 +132,20 @@ export class Arena {
       clients.delete(name); // of the key before
     }
     return name;
+  }
+
+  /** Of a replica, whose port for E2B's SDKs is another one each time that it starts. */
+  #compatibleOf(replica: Replica, gated: string): (user: string) => HttpClient | undefined {
+    const clients = new Map<string, HttpClient>();
+    return (user) => {
+      const key = this.#keys.get(user);
+      if (key === undefined || user.split('/')[1] === gated) return undefined;
+      const address = readPidFile(replica.dataDir)?.compatibleAddress ?? NOWHERE;
+      const name = `${address} ${key}`;
+      const known = clients.get(name) ?? compatibleClient(Number(new URL(address).port), key);
+      clients.set(name, known);
+      return known;
+    };
   }
 
   /** The replica as its administrator. */

@@ -69,6 +69,8 @@ export interface Call {
   readonly completed: Moment;
   /** Absent: unknown. It may have had its effect, or have it yet. */
   readonly answer?: Answer;
+  /** It went to the port that is for E2B's SDKs. */
+  readonly bySdk?: true;
 }
 
 /** Something done to the system from outside; the log of its effect. */
