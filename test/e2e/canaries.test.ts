@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { plantBySdk, WAYS_OF_SDKS } from '../e2b/planted-by-sdk.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest, tokenFor } from '../support/harness/a-terminal.ts';
 import { exchangeRaw, type HttpAnswer, type HttpClient } from '../support/harness/http-client.ts';
@@ -37,6 +38,7 @@ describe('secrets that are planted', function () {
     'refused claim env',
     'refused claim file',
   );
+  const bySdk = planted(...WAYS_OF_SDKS) as Parameters<typeof plantBySdk>[1];
   const inside = planted('template env', 'exec env', 'claim env', 'claim file');
   const host = planted('environment of the daemon');
   const secrets = new Map<string, string>();
@@ -76,6 +78,8 @@ describe('secrets that are planted', function () {
       'canary',
       '--default-pool-replicas',
       '2',
+      '--compatible-api-listen',
+      '127.0.0.1:0',
     ]).finally(() => {
       delete process.env['PLANTED_IN_THE_DAEMON'];
     });
@@ -93,9 +97,14 @@ describe('secrets that are planted', function () {
     secrets
       .set('tenant key', secretOf(daemon.tenantKey))
       .set('admin key', secretOf(daemon.adminKey));
-    for (const [name, secret] of Object.entries({ ...sent, ...inside, ...host }))
+    for (const [name, secret] of Object.entries({ ...sent, ...bySdk, ...inside, ...host }))
       secrets.set(name, secret);
     await plant();
+    const there = await plantBySdk(daemon, bySdk, () => {
+      cmdlines += allCommandLines();
+    });
+    answers.push(...there.answers);
+    for (const [name, secret] of Object.entries(there.told)) secrets.set(name, secret);
   });
 
   after(async () => {
@@ -201,7 +210,7 @@ describe('secrets that are planted', function () {
       .map(([name]) => name);
 
   it('are all there to be found', async () => {
-    expect(secrets.size).to.equal(25);
+    expect(secrets.size).to.equal(25 + WAYS_OF_SDKS.length + 4);
     for (const [name, secret] of secrets) expect(secret.length, name).to.be.greaterThan(15);
     expect(
       (await run(client, id, 'echo $PLANTED')).stdout,
@@ -231,7 +240,9 @@ describe('secrets that are planted', function () {
 
   it('show in no answer, refusals included', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([
-      201, 200, 401, 404, 400, 400, 400, 400, 200, 200, 201, 200,
+      ...[201, 200, 401, 404, 400, 400, 400, 400, 200, 200, 201, 200],
+      // by the port of E2B's SDKs
+      ...[200, 401, 404, 400, 400, 401, 401, 200, 200, 200, 200, 200],
     ]);
     expect(
       missing(answers.map(({ headers, text }) => JSON.stringify(headers) + text).join('\n')),

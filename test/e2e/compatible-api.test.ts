@@ -2,9 +2,19 @@ import { expect } from 'chai';
 import { Sandbox as LatestSandbox } from 'e2b-2-51-0';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { SDKS, type SdkOptions } from '../e2b/a-sdk.ts';
+import { instanceIdOf } from '../../src/e2b/sandbox-id.ts';
+import { RpcStream, type Json } from '../e2b/services/rpc-client.ts';
+import { spawnerPid } from '../support/chaos/kill-rounds.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
+import {
+  initOf,
+  processesBeside,
+  residentOf,
+  statusField,
+  withCommand,
+} from '../support/harness/seen-from-the-host.ts';
 
 describe("the API of E2B's SDKs, on the built daemon", () => {
   let daemon: DaemonUnderTest;
@@ -51,6 +61,55 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
       expect(await Sandbox.kill(sandbox.sandboxId, options)).to.equal(false);
       expect(await sandbox.isRunning()).to.equal(false);
     });
+
+  it('holds 64 MiB at most for 64 readers that stall under `yes`', async function () {
+    this.timeout(90_000);
+    const client = daemon.compatibleClient();
+    const made = await client.post('/v2/sandboxes', { templateID: 'base', timeout: 600 });
+    const { sandboxID = '', envdAccessToken = '' } = JSON.parse(made.text) as Record<
+      string,
+      string
+    >;
+    const port = Number(new URL(daemon.compatibleUrl).port);
+    const headers = { 'X-Access-Token': envdAccessToken };
+    const open = async (method: string, body: object): Promise<RpcStream> => {
+      const stream = await RpcStream.open(port, `/process.Process/${method}`, body, headers);
+      await stream.until(({ event }) => 'start' in (event as Json));
+      return stream;
+    };
+    const pids = [daemon.run.process.pid ?? 0, spawnerPid(daemon.dataDir) ?? 0];
+    const held = (): number => pids.reduce((sum, pid) => sum + residentOf(pid), 0);
+    /** What is held while all of them stall, beyond what was held before. */
+    const growth = async (): Promise<number> => {
+      const before = held();
+      const first = await open('Start', { process: { cmd: 'yes', args: [] }, tag: 'yes' });
+      const streams = [first];
+      for (let reader = 1; reader < 64; reader += 1)
+        streams.push(await open('Connect', { process: { tag: 'yes' } }));
+      const inside = processesBeside(initOf(daemon.dataDir, instanceIdOf(sandboxID) ?? ''));
+      const yes = withCommand(inside, 'yes') ?? 0;
+      let [looks, seen] = [0, ''];
+      await eventually(
+        () => {
+          const now = `${statusField(yes, 'State')} ${statusField(yes, 'voluntary_ctxt_switches')}`;
+          looks = now === seen && now.startsWith('S') ? looks + 1 : 0;
+          seen = now;
+          return looks > 10;
+        },
+        'nobody takes what it prints',
+        30_000,
+      );
+      const grown = held() - before;
+      for (const stream of streams) stream.leave();
+      const killed = { process: { tag: 'yes' }, signal: 'SIGNAL_SIGKILL' };
+      await client.post('/process.Process/SendSignal', killed, { headers });
+      return grown;
+    };
+    await growth(); // until the code is compiled
+
+    expect(await growth()).to.be.below(64 * 2 ** 20);
+    await client.delete(`/sandboxes/${sandboxID}`);
+  });
 
   it('ends a sandbox at its moment, also where the daemon was killed meanwhile', async () => {
     const Sandbox = [...SDKS.values()].at(-1)!; // there are four
