@@ -147,6 +147,7 @@ const KNOWN: Known = {
     path: ['/tmp/a'],
     from: ['/tmp/a'],
     to: ['/tmp/b'],
+    clusterID: ['local'],
   },
 };
 
