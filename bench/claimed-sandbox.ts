@@ -104,7 +104,8 @@ export const withSandbox = async <T>(
 export const tenantKeyOf = ({ dataDir }: Daemon): string =>
   readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim();
 
-const roomyTemplates = ({ folder }: Bench): string => {
+/** A folder of the default template with room for files of 64 MiB. */
+export const roomyTemplates = ({ folder }: Bench): string => {
   const templates = join(folder, 'roomy-templates');
   mkdirSync(templates, { recursive: true });
   const template = JSON.parse(readFileSync(resolve('config/templates/default.json'), 'utf8')) as {

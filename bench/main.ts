@@ -12,6 +12,7 @@ import { envs } from './figures/envs.ts';
 import { exec } from './figures/exec.ts';
 import { files } from './figures/files.ts';
 import { fill } from './figures/fill.ts';
+import { fleet } from './figures/fleet.ts';
 import { furnished } from './figures/furnished.ts';
 import { growth } from './figures/growth.ts';
 import { help } from './figures/help.ts';
@@ -69,6 +70,7 @@ const FIGURES: readonly Figure[] = [
   idle,
   ...processes,
   ...e2b,
+  ...fleet,
   files,
   cp,
   furnished,

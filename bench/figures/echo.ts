@@ -117,13 +117,13 @@ const echoes = async (
 };
 
 /** From now on a process in the sandbox, not the terminal itself, sends back each line. */
-const prepare = async (terminal: TerminalConnection): Promise<void> => {
+export const prepare = async (terminal: TerminalConnection): Promise<void> => {
   const heard = hears(terminal, 'prepared-42');
   terminal.stream.write('stty -echo; echo prepared-$((6 * 7)); exec cat\n');
   await heard;
 };
 
-const roundTrip = async (terminal: TerminalConnection, line: string): Promise<number> => {
+export const roundTrip = async (terminal: TerminalConnection, line: string): Promise<number> => {
   const began = performance.now();
   const heard = hears(terminal, line);
   terminal.stream.write(`${line}\n`);

@@ -1,16 +1,10 @@
-import { v7 } from 'uuid';
-import { silentLog } from '../../src/contracts/log.ts';
-import { built } from '../built.ts';
-import { fillDatabase, inBatches } from '../filled-database.ts';
+import { fillHistory } from '../filled-history.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
 import { quantile } from '../statistics.ts';
-import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const FINISHED = 100_000;
-/** Over which they were claimed: all are within the window of a list. */
-const HOURS = 20;
 const OFFSETS = [50_000, 99_980];
 const PAGES = 100;
 
@@ -18,7 +12,7 @@ export const list: Figure = {
   name: 'list',
   about: `GET /sandboxes at offsets ${OFFSETS.join(' and ')} of ${FINISHED} finished ones, against offset 0`,
   run: async (bench) => {
-    const daemon = await Daemon.start(bench.load, [], { prepare: fillHistory });
+    const daemon = await Daemon.start(bench.load, [], { prepare: fillHistory(FINISHED) });
     try {
       const { service } = daemon;
       const side = (offset: number) => async (): Promise<number> => {
@@ -56,36 +50,3 @@ export const list: Figure = {
     }
   },
 };
-
-/** As many finished sandboxes of the tenant that the first start makes a key for. */
-const fillHistory = (dataDir: string): Promise<void> =>
-  fillDatabase(dataDir, async (database, clock) => {
-    const { sqliteHistory } =
-      await built<typeof import('../../src/embedded/store/history.ts')>('embedded/store/history');
-    const history = sqliteHistory(database, {
-      metrics: silentMetrics,
-      clock,
-      log: silentLog,
-      retentionMs: Number.MAX_SAFE_INTEGER,
-      bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER },
-    });
-    const from = clock.now() - HOURS * 3_600_000;
-    await inBatches(FINISHED, (n) => {
-      const claimedAt = from + Math.floor((n * HOURS * 3_600_000) / FINISHED);
-      return history.record({
-        id: v7(),
-        poolUid: 'bench',
-        poolName: 'bench',
-        owner: { namespace: 'default', team: 'default', user: 'default' },
-        claimedAt,
-        startedAt: claimedAt - 1_000,
-        terminatedAt: claimedAt + 60_000,
-        recycledAt: claimedAt + 60_000,
-        cpu: '1',
-        memory: '256Mi',
-        containerImages: { main: 'host' },
-        endReason: 'deleted',
-        exitCode: null,
-      });
-    });
-  });
