@@ -11,8 +11,8 @@ export interface ShownError {
 export const shownError = ({ status: given, headers, body }: ErrorAnswer): ShownError => {
   const { 'WWW-Authenticate': _ofTheOtherPort, ...rest } = headers;
   const { errorCode, error, detail } = body;
-  // They take 409 for a pause that there is already.
-  const status = errorCode === 'SANDBOX_NOT_RUNNING' ? 404 : given;
+  // They take 409 for a pause that there is already: no error is shown as that.
+  const status = errorCode === 'SANDBOX_NOT_RUNNING' ? 404 : given === 409 ? 412 : given;
   const message =
     errorCode === 'API_KEY_REQUIRED'
       ? 'an API key is required: the header X-API-KEY'

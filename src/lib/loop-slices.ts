@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 export interface LoopSlicesTerms {
   /** Milliseconds that only grow; absent: the process' own. */
   readonly now?: () => number;
@@ -56,4 +58,24 @@ export class LoopSlices {
     if (this.#tasks.length > 0 && this.#now() - this.#began >= SLICE_MS) setImmediate(this.#slice);
     else this.#next();
   };
+}
+
+/** Cuts long work into slices, between which the event loop gets its turn. */
+export class Slices {
+  readonly #longestMs: number;
+  #began = performance.now();
+
+  constructor(longestMs: number) {
+    this.#longestMs = longestMs;
+  }
+
+  /** Whether the slice is used up; then `next` is to be awaited. */
+  get usedUp(): boolean {
+    return performance.now() - this.#began >= this.#longestMs;
+  }
+
+  async next(): Promise<void> {
+    await nextTurn();
+    this.#began = performance.now();
+  }
 }

@@ -67,4 +67,29 @@ describe('a list of many sandboxes', () => {
     expect(new Set(shown).size).to.equal(shown.length);
     expect(shown).to.include.members(stay);
   });
+
+  it('begins with the oldest where that is asked', async () => {
+    const seen = await pages(many(450), { limit: '100', order: 'asc' });
+
+    expect(seen.map(({ length }) => length)).to.deep.equal([100, 100, 100, 100, 50]);
+    expect(seen.flat()).to.deep.equal(Array.from({ length: 450 }, (_, n) => idOf(n + 1)));
+  });
+
+  for (const burst of [2, 150])
+    it(`shows the oldest first, each once, where ${burst} come between reads and some go`, async () => {
+      const views = many(1_500);
+      const stay = views.map(({ id }) => id).filter((_, at) => at % 10 !== 0);
+      let came = 1_500;
+      const seen = await pages(views, { limit: '100', order: 'asc' }, (read) => {
+        if (read < 40 && read % 2 === 0)
+          for (let n = 0; n < burst; n += 1) views.unshift(aSandbox((came += 1)));
+        const at = views.findLastIndex(({ id }) => !stay.includes(id));
+        if (read % 3 === 0 && at >= 0) views.splice(at, 1);
+      });
+
+      const shown = seen.flat();
+      expect(shown).to.deep.equal([...shown].sort());
+      expect(new Set(shown).size).to.equal(shown.length);
+      expect(shown).to.include.members(stay);
+    });
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
+import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
@@ -213,6 +214,23 @@ describe('requests to the compatible API', () => {
     const running = [...operations.sandboxes.values()].filter(({ status }) => status === 'Running');
     expect(running).to.have.length(0);
     expect(operations.sandboxes.size).to.equal(before + 1);
+  });
+
+  it('shows 409 for a pause that there is already, and for nothing else', async () => {
+    const { sandboxID } = await created();
+    const pause = (): Promise<Told> => ask(`/sandboxes/${sandboxID}/pause`, { body: {} });
+    api.operations.failWith = new EffectIsOver();
+
+    expect((await pause()).status).to.equal(412);
+    api.operations.failWith = undefined;
+    expect((await pause()).status).to.equal(204);
+    const { status, body } = await pause();
+    expect([status, body['code'], body['message']]).to.deep.equal([
+      409,
+      409,
+      'the sandbox is paused already',
+    ]);
+    await end(sandboxID);
   });
 
   it('makes one sandbox of a request that is repeated under its key', async () => {

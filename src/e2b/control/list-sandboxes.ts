@@ -1,6 +1,6 @@
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
-import type { SandboxView } from '../../operations/views.ts';
+import type { Page, PageRequest, SandboxView } from '../../operations/views.ts';
 import type { ListRequest, Place } from './schema.ts';
 
 export interface ListedPage {
@@ -17,47 +17,87 @@ interface Found {
 /** Sandboxes that are read at once, and how often for one page. */
 const READ = 200;
 const MOST_READS = 50;
+/** Read beyond those, of a list that grows at its other end. */
+const SLACK = 100;
 
 /**
- * Lists the caller's running sandboxes, newest claim first, from a place on. None is left out that
- * there was all the while, and none is shown twice, also where others came and went meanwhile. A
- * page of which too much would have to be read comes short, or empty, and the list goes on.
+ * Lists the caller's running sandboxes, by the moments of their claims, from a place on. None is
+ * left out that there was all the while, and none is shown twice, also where others came and went
+ * meanwhile. A page of which too much would have to be read comes short, or empty, and the list
+ * goes on.
  */
 export const listRunning = async (
   operations: Pick<Operations, 'listSandboxes'>,
   caller: Caller,
-  { metadata, limit, nextToken: place, poolName, ...rest }: ListRequest & { poolName?: string },
+  {
+    metadata,
+    limit,
+    nextToken: place,
+    order,
+    poolName,
+    ...rest
+  }: ListRequest & {
+    poolName?: string;
+  },
 ): Promise<ListedPage> => {
   const filter = {
     phase: 'Running' as const,
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(poolName === undefined ? {} : { poolName }),
   };
+  const list: Read = (page) => operations.listSandboxes(caller, filter, page);
+  const [read, isPast] = order === 'asc' ? [fromOldest, isAbove] : [fromNewest, isBelow];
   const found: Found[] = [];
   let seen: Place | undefined = place;
   let offset = place?.offset ?? 0;
   let back = READ;
   for (let reads = 0; found.length <= limit; reads += 1) {
     if (reads === MOST_READS) return pageOf(found, limit, seen && { ...seen, offset });
-    const { items } = await operations.listSandboxes(caller, filter, { limit: READ, offset });
+    const { items, begin, isLast } = await read(list, offset);
     const [first] = items;
-    // Some that came before have ended: others took their places.
-    if (seen && offset > 0 && (!first || isBelow(first, seen))) {
+    // Some that came before have ended, or more came than were counted: others are in their places.
+    if (begin > offset || (seen && offset > 0 && (!first || isPast(first, seen)))) {
       offset = Math.max(0, offset - back);
       back *= 2;
       continue;
     }
     back = READ;
     for (const [at, view] of items.entries()) {
-      if (seen && !isBelow(view, seen)) continue;
-      seen = { claimedAt: view.claimedAt ?? 0, id: view.id, offset: offset + at };
+      if (seen && !isPast(view, seen)) continue;
+      seen = { claimedAt: view.claimedAt ?? 0, id: view.id, offset: begin + at };
       if (isWanted(view, rest)) found.push({ view, its: seen });
     }
-    if (items.length < READ) break;
+    if (isLast) break;
     // The last one is read again, to be sure of what follows it.
-    offset += items.length - 1;
+    offset = begin + items.length - 1;
   }
   return pageOf(found, limit, undefined);
+};
+
+type Read = (page: PageRequest) => Promise<Page<SandboxView>>;
+
+interface Listed {
+  readonly items: readonly SandboxView[];
+  /** Counts those that are before the first of them. */
+  readonly begin: number;
+  readonly isLast: boolean;
+}
+
+const fromNewest = async (list: Read, begin: number): Promise<Listed> => {
+  const { items } = await list({ limit: READ, offset: begin });
+  return { items, begin, isLast: items.length < READ };
+};
+
+/** Reads a list, of which the newest is the first, from its end. */
+const fromOldest = async (list: Read, begin: number): Promise<Listed> => {
+  const counted = await list({ limit: 1, offset: 0 });
+  const offset = Math.max(0, counted.total - begin - READ);
+  const { items, total } = await list({ limit: READ + SLACK, offset });
+  return {
+    items: items.toReversed(),
+    begin: total - offset - items.length,
+    isLast: offset === 0,
+  };
 };
 
 const pageOf = (found: readonly Found[], limit: number, further: Place | undefined): ListedPage => {
@@ -70,6 +110,9 @@ const pageOf = (found: readonly Found[], limit: number, further: Place | undefin
 
 const isBelow = ({ claimedAt = 0, id }: SandboxView, place: Place): boolean =>
   claimedAt < place.claimedAt || (claimedAt === place.claimedAt && id < place.id);
+
+const isAbove = ({ claimedAt = 0, id }: SandboxView, place: Place): boolean =>
+  claimedAt > place.claimedAt || (claimedAt === place.claimedAt && id > place.id);
 
 const isWanted = (
   { claimedAt = 0, paused }: SandboxView,

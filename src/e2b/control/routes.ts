@@ -1,5 +1,5 @@
 import { created, ok, route, secret, type Answer, type Route } from '../../http/router/route.ts';
-import { featureDisabled, Refusal } from '../../model/refusals.ts';
+import { featureDisabled } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { createSandbox, namesImage, poolNameOf, type CreateTerms } from './create-sandbox.ts';
@@ -84,7 +84,7 @@ const list = ({ operations, terms }: ControlDeps): Route =>
     method: 'GET',
     path: '/v2/sandboxes',
     access: 'tenant',
-    summary: 'List running sandboxes, newest first',
+    summary: 'List running sandboxes, newest first where nothing is said',
     query: ListQuery,
     answers: { 200: z.array(ListedSandbox) },
     refusals: ['CLUSTER_NOT_FOUND'],
@@ -183,18 +183,24 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     summary: 'Pause a sandbox',
     params: SandboxPath,
     body: Pause,
-    answers: { 204: z.object({}) },
+    answers: { 204: z.object({}), 409: z.object({ code: z.int(), message: z.string() }) },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     repeatable: true,
     handle: async ({ caller, params, body }) => {
       refuseWithoutMemory(body);
       const { paused } = await requireLive(operations, caller, params.sandboxId);
-      if (paused) throw new Refusal('CONFLICT', 'the sandbox is paused already');
+      if (paused) return PAUSED_ALREADY;
       await operations.setSandboxState(caller, params.sandboxId, 'paused');
       return DONE;
     },
   }),
 ];
+
+/** Stands for nothing else here: see `shownError`. */
+const PAUSED_ALREADY: Answer = {
+  status: 409,
+  body: { code: 409, message: 'the sandbox is paused already' },
+};
 
 const STATE = {
   operationId: 'setSandboxState',

@@ -92,7 +92,7 @@ export const ListQuery = z.object({
   ),
   template: maybe(text(MAX_REFERENCE, 1)),
   startedAfter: maybe(z.iso.datetime({ offset: true }).transform((moment) => Date.parse(moment))),
-  order: maybe(z.enum(['desc'])),
+  order: maybe(z.enum(['asc', 'desc'])),
   limit: queryInteger(1, 100).default(100),
   nextToken: maybe(place),
 });

@@ -3,7 +3,7 @@ import { Mirror } from '../../model/mirror/mirror.ts';
 import type { InstanceFact, Vitals } from '../../model/sandbox.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
 import { keyOf } from '../api/api-objects.ts';
-import { Slices } from '../api/slices.ts';
+import { Slices } from '../../lib/loop-slices.ts';
 import type { LaterSandbox } from './later-sandbox.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
 import {

@@ -95,7 +95,10 @@ describe("calls of E2B's services, as the requests that they stand for", functio
     const tenant = `${caller.namespace}/${caller.team}/${caller.user}`;
     const mine = answers.room(tenant);
     mine.hold(ANSWER_BYTES / 2 - 65_536);
+    await started(['600', ...Array.from({ length: 30 }, () => `1e-${'0'.repeat(3_000)}`)]);
 
+    const running = await processes('List', {});
+    expect([running.status, running.json['code']]).to.deep.equal([429, 'resource_exhausted']);
     const refused = await list('/tmp/long');
     expect([refused.status, refused.json['code']]).to.deep.equal([429, 'resource_exhausted']);
     expect((await list('/')).status).to.equal(200);
@@ -117,9 +120,9 @@ describe("calls of E2B's services, as the requests that they stand for", functio
   });
 
   /** Starts a process that goes on, and returns its number. */
-  const started = async (): Promise<number> => {
+  const started = async (args: readonly string[] = ['600']): Promise<number> => {
     const stream = await RpcStream.open(served().port, '/process.Process/Start', {
-      process: { cmd: 'sleep', args: ['600'] },
+      process: { cmd: 'sleep', args },
     });
     const message = await stream.until(({ event }) => 'start' in (event as Json));
     stream.leave();

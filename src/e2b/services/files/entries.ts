@@ -1,11 +1,12 @@
 import { posix } from 'node:path';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { FileEntry, FileKind, FileStat } from '../../../contracts/files.ts';
+import { Slices } from '../../../lib/loop-slices.ts';
 import { Refusal } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import { badArgument } from '../rpc/rpc-errors.ts';
-import { entryInfo, type EntryInit } from './entry-info.ts';
+import { entryInfo, SLICE_MS, type EntryInit } from './entry-info.ts';
 import { targetAt, type Place } from './homes.ts';
 
 /** Links that are followed one after another, as the kernel does. */
@@ -52,13 +53,13 @@ export class Entries {
       const path = posix.join(place.path, link.path.toString('utf8'));
       followed.set(link, await this.#leadsTo(sandbox, { path, stat: link.stat }, signal));
     }
-    const shown = found.map((entry) =>
-      entryInfo(
-        posix.join(place.shown, entry.path.toString('utf8')),
-        entry.stat,
-        followed.get(entry),
-      ),
-    );
+    const slices = new Slices(SLICE_MS);
+    const shown: EntryInit[] = [];
+    for (const entry of found) {
+      const path = posix.join(place.shown, entry.path.toString('utf8'));
+      shown.push(entryInfo(path, entry.stat, followed.get(entry)));
+      if (slices.usedUp) await slices.next();
+    }
     return shown.sort((a, b) => ((a.path ?? '') < (b.path ?? '') ? -1 : 1));
   }
 

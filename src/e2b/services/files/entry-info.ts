@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
-import type { MessageInitShape } from '@bufbuild/protobuf';
+import { create, toJsonString, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { FileKind, FileStat } from '../../../contracts/files.ts';
 import { jsonLength } from '../../../lib/json-text.ts';
-import { FileType, type EntryInfoSchema } from '../generated/filesystem.ts';
+import { Slices } from '../../../lib/loop-slices.ts';
+import { EntryInfoSchema, FileType } from '../generated/filesystem.ts';
 
 export type EntryInit = MessageInitShape<typeof EntryInfoSchema>;
 
@@ -37,13 +38,40 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
 /** Bytes of an entry on the wire beside its names. */
 const FIELD_BYTES = 256;
 
+/** Milliseconds of work on a long list after which the event loop goes round. */
+export const SLICE_MS = 4;
+
 /** Returns how many bytes a list of entries takes on the wire at most. */
-export const bytesOf = (entries: readonly EntryInit[]): number =>
-  entries.reduce(
-    (sum, { name = '', path = '', symlinkTarget = '' }) =>
-      sum + FIELD_BYTES + jsonBytes(name) + jsonBytes(path) + jsonBytes(symlinkTarget),
-    0,
-  );
+export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> => {
+  const slices = new Slices(SLICE_MS);
+  let sum = 0;
+  for (const { name = '', path = '', symlinkTarget = '' } of entries) {
+    sum += FIELD_BYTES + jsonBytes(name) + jsonBytes(path) + jsonBytes(symlinkTarget);
+    if (slices.usedUp) await slices.next();
+  }
+  return sum;
+};
+
+/**
+ * Makes the JSON of an answer with these entries, piece by piece, as the codec of calls does: many
+ * of them at once would hold up everybody else's calls.
+ */
+export async function* entriesAsJson(
+  entries: readonly EntryInit[],
+): AsyncGenerator<Buffer, void, undefined> {
+  const slices = new Slices(SLICE_MS);
+  let piece = '{"entries":[';
+  let before = '';
+  for (const entry of entries) {
+    piece += before + toJsonString(EntryInfoSchema, create(EntryInfoSchema, entry));
+    before = ',';
+    if (!slices.usedUp) continue;
+    yield Buffer.from(piece);
+    piece = '';
+    await slices.next();
+  }
+  yield Buffer.from(`${piece}]}`);
+}
 
 const jsonBytes = (text: string): number => jsonLength(Buffer.from(text));
 

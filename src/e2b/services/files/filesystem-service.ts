@@ -10,7 +10,7 @@ import { keepaliveMs, SILENCE, withSilences } from '../keepalives.ts';
 import { badArgument } from '../rpc/rpc-errors.ts';
 import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
 import { Entries } from './entries.ts';
-import { bytesOf } from './entry-info.ts';
+import { bytesOf, entriesAsJson } from './entry-info.ts';
 import { targetAt, type Homes, type Place } from './homes.ts';
 import { watchedEvents, type WatchOrder } from './watched-events.ts';
 import type { Watchers } from './watchers.ts';
@@ -53,12 +53,14 @@ export const filesystemService = (
       return { entry: await entries.at(sandbox, place, context.signal) };
     },
     listDir: async ({ path, depth }, context) => {
-      const { sandbox, room } = callOf(context);
-      const place = await homes.place(sandbox, path);
-      const found = await entries.in(sandbox, { place, depth }, context.signal);
-      const bytes = bytesOf(found);
-      if (bytes > LONG_BYTES) room().hold(bytes);
-      return { entries: found };
+      const call = callOf(context);
+      const place = await homes.place(call.sandbox, path);
+      const found = await entries.in(call.sandbox, { place, depth }, context.signal);
+      const bytes = await bytesOf(found);
+      if (bytes <= LONG_BYTES) return { entries: found };
+      call.room().hold(bytes);
+      call.longJson = entriesAsJson(found);
+      return {};
     },
     makeDir: async ({ path }, context) => {
       const sandbox = sandboxOf(context);

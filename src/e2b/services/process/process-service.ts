@@ -2,6 +2,8 @@ import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@conn
 import type { Clock } from '../../../contracts/clock.ts';
 import { ProcessBody, SizeBody } from '../../../http/resources/processes/schema.ts';
 import { check } from '../../../http/router/validation.ts';
+import { LONG_BYTES } from '../../../http/server/long-answer.ts';
+import { jsonLength } from '../../../lib/json-text.ts';
 import { INPUT_BYTES, type ProcessFact } from '../../../model/process.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
@@ -90,9 +92,12 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       yield* processEvents(running, follow(context));
     },
     list: async (_request, context) => {
-      const { caller, sandboxId } = sandboxOf(context);
-      const facts = await operations.listProcesses(caller, sandboxId);
-      return { processes: facts.filter(({ status }) => status === 'Running').map(infoOf) };
+      const { sandbox, room } = callOf(context);
+      const facts = await operations.listProcesses(sandbox.caller, sandbox.sandboxId);
+      const running = facts.filter(({ status }) => status === 'Running');
+      const bytes = running.reduce((sum, fact) => sum + bytesOf(fact), 0);
+      if (bytes > LONG_BYTES) room().hold(bytes);
+      return { processes: running.map(infoOf) };
     },
     sendInput: async ({ process, input }, context) => {
       const sandbox = sandboxOf(context);
@@ -179,6 +184,13 @@ const named = (selector: ProcessSelector | undefined): string => {
   const { case: kind, value } = selector?.selector ?? {};
   return kind === 'tag' ? `with the tag ${JSON.stringify(value)}` : String(value);
 };
+
+/** Bytes of a process on the wire beside its texts. */
+const FIELD_BYTES = 128;
+
+/** Returns how many bytes a process takes in a list at most. */
+const bytesOf = ({ argv, tag = '' }: ProcessFact): number =>
+  [...argv, tag].reduce((sum, text) => sum + 3 + jsonLength(Buffer.from(text)), FIELD_BYTES);
 
 const infoOf = ({ argv: [cmd = '', ...args], pid, tag }: ProcessFact) => ({
   config: { cmd, args },

@@ -13,6 +13,8 @@ export interface Call {
   readonly room: () => AnswerRoom;
   /** Refuses a call of one process, once that is known, where a rule holds it. */
   permitProcess: (processId: string) => void;
+  /** Takes the place of the message of an answer that is long: its JSON, made piece by piece. */
+  longJson?: AsyncIterable<Uint8Array>;
   /** Says, once it is known, that the sandbox is gone. */
   gone?: Error;
 }

@@ -84,11 +84,19 @@ export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void)
       const room = roomOf({ res: response }, deps.answers, sandbox.caller);
       const call: Call = { sandbox, room, permitProcess: unguarded };
       const answer = await handled(handler, { request, body, call, path });
-      if (call.gone === undefined) return await send(deps, response, answer);
+      if (call.gone === undefined) return await send(deps, response, longAs(answer, call));
       await answer.body?.[Symbol.asyncIterator]().return?.();
       throw call.gone;
     },
   };
+};
+
+/** Returns the answer with its message as the call made it itself, where it did. */
+const longAs = (answer: UniversalServerResponse, { longJson }: Call): UniversalServerResponse => {
+  if (!longJson || answer.status !== 200) return answer;
+  const header = new Headers(answer.header);
+  header.delete('content-length');
+  return { ...answer, header, body: longJson };
 };
 
 const unguarded = (): never => {
