@@ -1,6 +1,7 @@
 /**
  * Packs the server of src/e2b/interpreter into the template `code-interpreter-v1` of
- * config/templates. With `--check` it writes nothing and ends with 1 where that is stale.
+ * config/templates, and for the chart's. With `--check` it writes nothing and ends with 1 where either
+ * is stale.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +9,7 @@ import { deflateSync, inflateSync } from 'node:zlib';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = `${ROOT}src/e2b/interpreter/`;
+const OF_CHART = `${ROOT}deploy/helm/sandpool/files/code-interpreter.json`;
 const TEMPLATE = `${ROOT}config/templates/code-interpreter-v1.json`;
 
 /** In the order in which they need each other. */
@@ -75,17 +77,24 @@ interface Written {
   readonly spec: { readonly containers: readonly [{ readonly command: readonly string[] }] };
 }
 
-/** Whether the template has the sources as they are; how they are compressed depends on the Node. */
+/** The command as the chart has it. */
+export const interpreterOfChart = (): readonly string[] =>
+  JSON.parse(readFileSync(OF_CHART, 'utf8')) as readonly string[];
+
+/** Whether both have the sources as they are; how they are compressed depends on the Node. */
 export const interpreterIsFresh = (): boolean => {
   const template = JSON.parse(readFileSync(TEMPLATE, 'utf8')) as Written;
   const [{ command }] = template.spec.containers;
   return (
     JSON.stringify(template) === JSON.stringify(templateOf(command)) &&
-    unpacked(command) === program()
+    [command, interpreterOfChart()].every((one) => unpacked(one) === program())
   );
 };
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (process.argv.includes('--check')) process.exitCode = interpreterIsFresh() ? 0 : 1;
-  else writeFileSync(TEMPLATE, `${JSON.stringify(templateOf(packed()), null, 2)}\n`);
+  else {
+    writeFileSync(TEMPLATE, `${JSON.stringify(templateOf(packed()), null, 2)}\n`);
+    writeFileSync(OF_CHART, `${JSON.stringify(packed(), null, 2)}\n`);
+  }
 }

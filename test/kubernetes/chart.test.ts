@@ -78,7 +78,7 @@ const LEAST = {
   isolateSandboxes: false,
   createNamespaces: false,
   admissionPolicy: false,
-  sandboxTemplates: { default: null, web: null },
+  sandboxTemplates: { default: null, web: null, 'code-interpreter-v1': null },
 };
 
 const MANAGER = { role: 'manager', clusterId: 'hub' };

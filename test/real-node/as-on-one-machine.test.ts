@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { interpreterOfChart } from '../../script/code-interpreter.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import { renderDefinition } from '../../src/model/pools/render-definition.ts';
 import type { TemplateSpec } from '../../src/model/templates/template.ts';
@@ -63,5 +64,32 @@ describe('a sandbox of a real node, as on one machine', function () {
     let page = '';
     for await (const chunk of stream) page += String(chunk);
     expect(page).to.contain('Hello from a sandbox');
+  });
+
+  it("runs code by the chart's template code-interpreter-v1, on the loopback of the Pod", async () => {
+    const { sandboxTemplates } = parse(readFileSync(VALUES, 'utf8')) as {
+      sandboxTemplates: Readonly<Record<string, TemplateSpec>>;
+    };
+    const definition = renderDefinition(
+      sandboxTemplates['code-interpreter-v1'] ?? { containers: [] },
+    );
+    const containers = definition.containers.map((container) => ({
+      ...container,
+      argv: interpreterOfChart(),
+      given: { command: interpreterOfChart() },
+      image: realNodeImage('tools'),
+      requests: { cpuCores: 0.01, memoryBytes: 2 ** 20 },
+    }));
+    const order = realOrder(pods);
+    const { id } = await pods.claimed({ ...order, definition: { ...definition, containers } });
+
+    const body = JSON.stringify({ code: 'x = 41\nx + 1' });
+    const stream = await pods.driver.dial(id, 49_999, AbortSignal.timeout(PATIENCE_MS));
+    stream.write(
+      `POST /execute HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    let said = '';
+    for await (const chunk of stream) said += String(chunk);
+    expect(said).to.contain('"text": "42"').and.to.contain('end_of_execution');
   });
 });
