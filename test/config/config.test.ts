@@ -32,6 +32,11 @@ describe('the configuration', () => {
     return [];
   };
 
+  it('makes no daemon a manager and a worker at once', () => {
+    const env = { SANDPOOL_ROLE: 'manager', SANDPOOL_FLEET_MANAGERS: 'wss://hub.example.com' };
+    expect(faultsOf(() => loadConfig({ env })).join()).to.include('a manager is no worker');
+  });
+
   it('has the documented defaults without any file, variable or flag', () => {
     const { config } = loadConfig({ env: {} });
 

@@ -101,7 +101,13 @@ export class FleetUnderTest {
     clock = systemClock(),
     key = newFleetKey(),
     keys = noKeys,
-  }: { clock?: Clock; key?: FleetKey; keys?: PromotedKeySource } = {}): Promise<FleetUnderTest> {
+    addresses = [],
+  }: {
+    clock?: Clock;
+    key?: FleetKey;
+    keys?: PromotedKeySource;
+    addresses?: readonly string[];
+  } = {}): Promise<FleetUnderTest> {
     const { database, close } = await aDatabase();
     const registry = new ClusterRegistry({
       clusters: sqliteRecordStore(database, quietLog).clusters,
@@ -119,7 +125,7 @@ export class FleetUnderTest {
         keys: source,
         replica: 'hub-0',
         replicas: () => ['hub-0'],
-        addresses: [],
+        addresses,
         addressOf: ({ socket }) => socket.remoteAddress ?? '',
       });
       links.start();

@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { errorCodeIn } from '../../src/http/fleet/fleet-names.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 describe('a manager, before a worker that means ill', () => {
@@ -64,7 +65,14 @@ describe('a manager, before a worker that means ill', () => {
   });
 
   it('passes on no answer that is none', async () => {
-    for (const text of ['', 'SSH-2.0-x\r\n\r\n', 'HTTP/1.1 999999 No\r\n\r\n']) {
+    for (const text of [
+      '',
+      'SSH-2.0-x\r\n\r\n',
+      'HTTP/1.1 999999 No\r\n\r\n',
+      'HTTP/1.1 007 No\r\nContent-Length: 0\r\n\r\n',
+      'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n',
+      'HTTP/1.1 101 No\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    ]) {
       raw = (connection) => connection.end(text);
       await unavailable();
     }
@@ -78,6 +86,37 @@ describe('a manager, before a worker that means ill', () => {
         'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{"a":',
       );
     await unavailable();
+  });
+
+  it('passes on nothing that would hold for its own origin, or is for the link alone', async () => {
+    answer = (_request, response) => {
+      response.writeHead(200, {
+        'Content-Type': 'application/octet-stream',
+        'Content-Security-Policy': 'default-src *',
+        'Clear-Site-Data': '"*"',
+        'Strict-Transport-Security': 'max-age=1',
+        'Set-Cookie': 'a=b',
+        'Alt-Svc': 'h3=":1"',
+        Connection: 'close, X-Of-The-Link',
+        'X-Of-The-Link': '1',
+        'X-Else': '1',
+      });
+      response.end('<script>');
+    };
+    const { tenant } = servers.manager;
+    const { status, headers } = await tenant.get(`/sandboxes/evil.${ID}/files?path=/a`);
+    expect([status, headers['x-else']]).to.deep.equal([200, '1']);
+    expect(headers).not.to.have.any.keys(
+      ...['clear-site-data', 'strict-transport-security', 'set-cookie', 'alt-svc'],
+      'x-of-the-link',
+    );
+    expect(headers['content-security-policy']).to.match(/^sandbox /);
+  });
+
+  it('takes no text for an error code that is none', () => {
+    for (const errorCode of ['X'.repeat(1 << 20), 'a\nb', 'lower', 7])
+      expect(errorCodeIn({ errorCode })).to.equal(undefined);
+    expect(errorCodeIn({ errorCode: 'POOL_NOT_FOUND' })).to.equal('POOL_NOT_FOUND');
   });
 
   it('leaves out of its lists what is no list, and says so', async () => {

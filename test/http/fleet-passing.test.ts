@@ -102,8 +102,12 @@ describe('what a manager passes on', () => {
     let manager: TestServer;
     let operations: FakeOperations;
     const ends: Duplex[] = [];
+    /** What the worker says in place of agreeing. */
+    let refusal: string | undefined;
 
     beforeEach(async () => {
+      ends.length = 0;
+      refusal = undefined;
       operations = new FakeOperations();
       const { clock } = operations;
       const clients = clientsOf({ operations, clock, log: quietLog });
@@ -139,6 +143,7 @@ describe('what a manager passes on', () => {
       const terminals = new WebSocketServer({ noServer: true });
       worker.on('upgrade', (asked, socket, head) => {
         ends.push(socket);
+        if (refusal !== undefined) return socket.end(refusal);
         terminals.handleUpgrade(asked, socket, head, () => undefined);
       });
       await fleet.join({
@@ -157,6 +162,24 @@ describe('what a manager passes on', () => {
       socket.on('error', () => undefined);
       return socket;
     };
+
+    it('is refused where the worker says nothing, or says no', async () => {
+      const refusedBy = async (): Promise<IncomingMessage> => {
+        const terminal = open(await tokenFrom());
+        const [, answer] = await once(terminal, 'unexpected-response');
+        return answer as IncomingMessage;
+      };
+      for (refusal of ['', 'HTTP/1.1 007 No\r\n\r\n']) {
+        const { statusCode, headers } = await refusedBy();
+        expect([statusCode, headers['retry-after']]).to.deep.equal([503, '1']);
+      }
+      refusal =
+        'HTTP/1.1 409 No\r\nConnection: X-A\r\nX-A: 1\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nno';
+      const answer = await refusedBy();
+      expect(answer.statusCode).to.equal(409);
+      expect(answer.headers).not.to.have.any.keys('x-a', 'set-cookie');
+      expect(String((await answer.toArray())[0])).to.equal('no');
+    });
 
     it('ends with the key that its token was made by, and so does the token', async () => {
       const [token, later] = [await tokenFrom(), await tokenFrom()];

@@ -1,10 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import { tenantKey, type Caller } from '../../model/tenant.ts';
-import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { Clients } from '../limits/clients.ts';
 import { errorAnswer } from '../router/error-table.ts';
@@ -12,10 +9,10 @@ import { ClientGone, hasBody } from '../router/request-body.ts';
 import { giveError } from '../server/raw-answer.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
-import { tokenIn } from '../terminal/request.ts';
 import type { FleetDeps } from './fleet-router.ts';
 import { namedCluster } from './named-cluster.ts';
-import { answeredHeaders, passedHeaders } from './passed-headers.ts';
+import { BY_TOKEN, passUpgrade } from './pass-upgrade.ts';
+import { answeredHeaders } from './passed-headers.ts';
 
 export interface FleetGatewayDeps extends FleetDeps {
   readonly clients: Clients;
@@ -59,7 +56,6 @@ export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gatewa
   };
 };
 
-const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
 const BY_ID = /^(?:\/v1)?\/sandboxes\/([^/?]{1,256})\//;
 
 const clusterIn = (url: string): string | undefined =>
@@ -89,7 +85,7 @@ const answerEndpoint = async (
       requestId,
       signal: gone.signal,
     });
-    response.writeHead(answer.statusCode ?? 502, {
+    response.writeHead(answer.statusCode ?? 0, {
       ...answeredHeaders(answer),
       'X-Request-Id': requestId,
     });
@@ -103,65 +99,4 @@ const answerEndpoint = async (
   } finally {
     forgetKey();
   }
-};
-
-interface AskedUpgrade extends Asked {
-  readonly socket: Duplex;
-  readonly head: Buffer;
-  readonly requestId: string;
-}
-
-/**
- * Who brings a key is known by it, and who brings a token by whose it is, where it was given over
- * this manager; else by the worker alone.
- */
-const passUpgrade = async (
-  { fleet, passing, clients }: FleetGatewayDeps,
-  { cluster, request, socket, head, requestId }: AskedUpgrade,
-): Promise<void> => {
-  const url = request.url ?? '';
-  const caller = BY_TOKEN.test(url)
-    ? passing.tokens.ownerOf(cluster, tokenIn(request) ?? '')
-    : await clients.authenticate(request);
-  if (socket.destroyed) throw new ClientGone('the client left');
-  const way = fleet.wayTo(cluster);
-  const release = passing.hold(way, caller ? tenantKey(caller) : '');
-  const forgetKey = caller ? clients.followKey(caller, () => socket.destroy()) : () => undefined;
-  try {
-    if (socket.destroyed) return; // the key has ended
-    const connection = way.dial();
-    connection.write(headOf({ way, caller, request, requestId }), 'latin1'); // as it came
-    if (head.length > 0) connection.write(head);
-    await Promise.allSettled([pipeline(socket, connection), pipeline(connection, socket)]);
-  } finally {
-    forgetKey();
-    release();
-  }
-};
-
-const headOf = ({
-  way,
-  caller,
-  request,
-  requestId,
-}: {
-  readonly way: WayToCluster;
-  readonly caller: Caller | undefined;
-  readonly request: IncomingMessage;
-  readonly requestId: string;
-}): string => {
-  const target = request.url ?? '/';
-  const identity =
-    caller && way.identify(caller, { method: 'GET', target, idempotencyKey: undefined });
-  const pairs = [
-    ...passedHeaders(request, { identity, requestId, body: undefined }),
-    'Connection',
-    'Upgrade',
-    'Upgrade',
-    'websocket',
-  ];
-  const lines = [`GET ${target} HTTP/1.1`];
-  for (let at = 0; at + 1 < pairs.length; at += 2)
-    lines.push(`${pairs[at] ?? ''}: ${pairs[at + 1] ?? ''}`);
-  return `${lines.join('\r\n')}\r\n\r\n`;
 };

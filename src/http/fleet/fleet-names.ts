@@ -108,4 +108,9 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const errorCodeIn = (body: object): string | undefined =>
-  'errorCode' in body && typeof body.errorCode === 'string' ? body.errorCode : undefined;
+  'errorCode' in body && typeof body.errorCode === 'string' && ERROR_CODE.test(body.errorCode)
+    ? body.errorCode
+    : undefined;
+
+/** A worker's word for one: it goes to the log. */
+const ERROR_CODE = /^[A-Z][A-Z0-9_]{0,63}$/;

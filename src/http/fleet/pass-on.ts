@@ -16,7 +16,7 @@ const MOST_OF_TENANT = 256;
 const SILENT_MS = 1_000;
 /** Longer than any operation waits, and event streams are silent. */
 const MOST_SILENT_MS = 330_000;
-const MAX_ANSWER_HEADER_BYTES = 16_384;
+export const MAX_ANSWER_HEADER_BYTES = 16_384;
 
 export interface PassedRequest {
   readonly way: WayToCluster;
@@ -156,7 +156,8 @@ export class Passing {
       });
       asked.once('response', (answer) => {
         callOff();
-        resolve(answer);
+        if (hasSoundStatus(answer)) resolve(answer);
+        else leave();
       });
       if (body === undefined) asked.end();
       else if (Buffer.isBuffer(body)) asked.end(body);
@@ -169,7 +170,11 @@ export class Passing {
   }
 }
 
-const broken = ({ clusterId }: WayToCluster) =>
+/** Whether there may be such an answer: a worker may say what is none. */
+export const hasSoundStatus = ({ statusCode = 0 }: IncomingMessage): boolean =>
+  statusCode >= 200 && statusCode <= 599;
+
+export const broken = ({ clusterId }: WayToCluster) =>
   clusterUnavailable(
     clusterId,
     'gave no answer; whether this took effect is not known, look before you repeat it',

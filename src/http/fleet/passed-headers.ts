@@ -1,22 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
-
-/** Between two neighbours alone (RFC 9110, 7.6.1), or said anew. */
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'te',
-  'trailer',
-  'upgrade',
-  'http2-settings',
-];
+import { HOP_BY_HOP, namedByConnection, ORIGIN_WIDE, PAGE_POLICY } from '../gateway/headers.ts';
 
 /** Lists what the manager has looked at itself, and what a client must not say to a worker. */
 const NOT_PASSED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
+  'trailer',
   'service-api-key',
   'cookie',
   'content-length',
@@ -28,12 +18,8 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
 
 export const LAST_EVENT_ID = 'last-event-id';
 
-const NOT_ANSWERED: ReadonlySet<string> = new Set([
-  ...HOP_BY_HOP,
-  'x-request-id',
-  'date',
-  'set-cookie',
-]);
+/** Nor may a worker say what would hold for the whole origin of the manager. */
+const NOT_ANSWERED: ReadonlySet<string> = new Set([...ORIGIN_WIDE, 'trailer', 'date']);
 
 interface PassedTerms {
   readonly identity: string | undefined;
@@ -48,11 +34,12 @@ export const passedHeaders = (
   { rawHeaders, headers }: IncomingMessage,
   { identity, requestId, body, after }: PassedTerms,
 ): string[] => {
+  const named = namedByConnection(headers.connection);
   const kept: string[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
     const lower = name.toLowerCase();
-    if (!NOT_PASSED.has(lower) && !(after && lower === LAST_EVENT_ID))
+    if (!NOT_PASSED.has(lower) && !named.has(lower) && !(after && lower === LAST_EVENT_ID))
       kept.push(name, rawHeaders[at + 1] ?? '');
   }
   if (after?.id !== undefined) kept.push(LAST_EVENT_ID, after.id);
@@ -66,11 +53,16 @@ export const passedHeaders = (
   return kept;
 };
 
-/** The headers of an answer that go on to the client. */
+/**
+ * The headers of an answer that go on to the client. Whatever a worker sends, a browser does not
+ * take it for a page of the manager.
+ */
 export const answeredHeaders = ({ headers }: IncomingMessage): Record<string, string> => {
+  const named = namedByConnection(headers.connection);
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers))
-    if (!NOT_ANSWERED.has(name) && value !== undefined)
+    if (!NOT_ANSWERED.has(name) && !named.has(name) && value !== undefined)
       kept[name] = Array.isArray(value) ? value.join(', ') : value;
+  kept['content-security-policy'] = PAGE_POLICY;
   return kept;
 };

@@ -4,7 +4,7 @@ import type { ClientAddresses } from '../limits/client-address.ts';
 import type { EndpointTarget } from './target.ts';
 
 /** Between two neighbours alone (RFC 9110, 7.6.1). */
-const HOP_BY_HOP = [
+export const HOP_BY_HOP = [
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -34,10 +34,10 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 const FORWARDED_BY_US = 'x-forwarded-';
 
 /**
- * Headers that would hold for the whole origin of the daemon, on which every tenant's pages and the
- * API stand.
+ * Headers that are not passed on, or would hold for the whole origin of the daemon, on which every
+ * tenant's pages and the API stand.
  */
-const NOT_ANSWERED: ReadonlySet<string> = new Set([
+export const ORIGIN_WIDE: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'set-cookie',
   'set-cookie2',
@@ -57,7 +57,8 @@ const NOT_ANSWERED: ReadonlySet<string> = new Set([
  * A page of a sandbox gets an origin of its own in a browser: its scripts reach neither the API nor
  * another page with a person's session.
  */
-const PAGE_POLICY = 'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
+export const PAGE_POLICY =
+  'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
 
 export interface RequestTerms {
   readonly endpoint: OpenEndpoint;
@@ -124,7 +125,7 @@ export const answeredHeaders = (
   const kept: string[] = [];
   eachPair(answer.rawHeaders, (name, value) => {
     const lower = name.toLowerCase();
-    if (NOT_ANSWERED.has(lower) || named.has(lower)) return;
+    if (ORIGIN_WIDE.has(lower) || named.has(lower)) return;
     // it has no body, whatever it says (RFC 9110, 8.6)
     if (lower === 'content-length' && answer.statusCode === 204) return;
     kept.push(name, lower === 'location' ? insidePrefix(value, endpoint, target) : value);
@@ -140,7 +141,7 @@ export const answeredTrailers = ({ rawTrailers }: IncomingMessage): [string, str
   const kept: [string, string][] = [];
   eachPair(rawTrailers, (name, value) => {
     const lower = name.toLowerCase();
-    if (!NOT_ANSWERED.has(lower) && lower !== 'content-length') kept.push([name, value]);
+    if (!ORIGIN_WIDE.has(lower) && lower !== 'content-length') kept.push([name, value]);
   });
   return kept;
 };
@@ -167,7 +168,8 @@ const mayHaveBody = ({ method }: IncomingMessage): boolean => !BODILESS.has(meth
 
 const NONE: ReadonlySet<string> = new Set();
 
-const namedByConnection = (connection: string | undefined): ReadonlySet<string> => {
+/** Lists what a message says is for this connection alone (RFC 9110, 7.6.1). */
+export const namedByConnection = (connection: string | undefined): ReadonlySet<string> => {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close')
     return NONE;
   return new Set(connection.split(',').map((name) => name.trim().toLowerCase()));

@@ -1,0 +1,124 @@
+import {
+  request as httpRequest,
+  STATUS_CODES,
+  type ClientRequest,
+  type IncomingMessage,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { Clients } from '../limits/clients.ts';
+import { ClientGone } from '../router/request-body.ts';
+import { tokenIn } from '../terminal/request.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import { broken, hasSoundStatus, MAX_ANSWER_HEADER_BYTES } from './pass-on.ts';
+import { answeredHeaders, passedHeaders } from './passed-headers.ts';
+
+/** Matches targets for which a token is brought in place of a key; names the cluster. */
+export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
+
+/** For a worker to agree, or not. */
+const AGREE_MS = 30_000;
+
+export interface AskedUpgrade {
+  readonly cluster: string;
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly requestId: string;
+}
+
+/**
+ * Has another cluster take an upgrade over; resolves when that is over. Who brings a key is known
+ * by it, and who brings a token by whose it is, where it was given over this manager; else by the
+ * worker alone. Rejects, with CLUSTER_UNAVAILABLE too, where no word came of the worker.
+ */
+export const passUpgrade = async (
+  { fleet, passing, clients }: FleetDeps & { readonly clients: Clients },
+  { cluster, request, socket, head, requestId }: AskedUpgrade,
+): Promise<void> => {
+  const url = request.url ?? '';
+  const caller = BY_TOKEN.test(url)
+    ? passing.tokens.ownerOf(cluster, tokenIn(request) ?? '')
+    : await clients.authenticate(request);
+  if (socket.destroyed) throw new ClientGone('the client left');
+  const way = fleet.wayTo(cluster);
+  const release = passing.hold(way, caller ? tenantKey(caller) : '');
+  const forgetKey = caller ? clients.followKey(caller, () => socket.destroy()) : () => undefined;
+  try {
+    if (socket.destroyed) return; // the key has ended
+    const asked = ask({ way, caller, request, requestId });
+    const callOff = passing.lookAt(way, () => asked.destroy());
+    const callOffWhole = passing.clock.at(passing.clock.now() + AGREE_MS, () => asked.destroy());
+    const leave = (): void => void asked.destroy();
+    socket.once('close', leave);
+    const { answer, stream } = await answerTo(asked, way).finally(() => {
+      callOff();
+      callOffWhole();
+      socket.off('close', leave);
+    });
+    socket.write(headOf(answer, requestId), 'latin1');
+    if (!stream) return await pipeline(answer, socket);
+    if (head.length > 0) stream.write(head);
+    await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
+  } finally {
+    forgetKey();
+    release();
+  }
+};
+
+interface Asking extends Pick<AskedUpgrade, 'request' | 'requestId'> {
+  readonly way: WayToCluster;
+  readonly caller: Caller | undefined;
+}
+
+const ask = ({ way, caller, request, requestId }: Asking): ClientRequest => {
+  const target = request.url ?? '/';
+  const identity =
+    caller && way.identify(caller, { method: 'GET', target, idempotencyKey: undefined });
+  const asked = httpRequest({
+    createConnection: () => way.dial(),
+    method: 'GET',
+    path: target,
+    maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+    headers: [
+      ...passedHeaders(request, { identity, requestId, body: undefined }),
+      ...['Connection', 'Upgrade', 'Upgrade', 'websocket'],
+    ],
+  });
+  return asked.end();
+};
+
+interface Answered {
+  readonly answer: IncomingMessage;
+  /** Absent: the worker did not agree. */
+  readonly stream?: Duplex;
+}
+
+const answerTo = (asked: ClientRequest, way: WayToCluster): Promise<Answered> =>
+  new Promise((resolve, reject) => {
+    asked.on('error', () => reject(broken(way)));
+    asked.once('close', () => reject(broken(way))); // of no effect where it was answered
+    asked.once('response', (answer) => {
+      if (hasSoundStatus(answer)) return resolve({ answer });
+      asked.destroy();
+    });
+    asked.once('upgrade', (answer, stream, first) => {
+      stream.on('error', () => stream.destroy());
+      if (first.length > 0) stream.unshift(first);
+      resolve({ answer, stream });
+    });
+  });
+
+/** Returns the head of the worker's answer, without what is for its connection alone. */
+const headOf = (answer: IncomingMessage, requestId: string): string => {
+  const { statusCode = 101 } = answer;
+  const headers = { ...answeredHeaders(answer), 'X-Request-Id': requestId };
+  const lines = [
+    `HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(statusCode === 101 ? ['Connection: Upgrade', 'Upgrade: websocket'] : ['Connection: close']),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n`;
+};

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FaultProxy } from '../support/harness/fault-proxy.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { FleetUnderTest } from './a-fleet.ts';
+
+const PATIENCE_MS = 30_000;
+const serve = (): void => undefined;
+
+describe('a link that somebody passes on', function () {
+  this.timeout(60_000);
+  let certificate: Certificate;
+  let trusted: string | undefined;
+  let fleet: FleetUnderTest;
+  let server: Server;
+  let between: FaultProxy;
+
+  before(function () {
+    const made = aCertificate();
+    if (!made) return skipBecause(this, 'there is no openssl');
+    certificate = made;
+    // the certificate of who is between is one that the worker takes
+    trusted = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+  });
+  after(() => {
+    if (trusted === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = trusted;
+    if (certificate) rmSync(certificate.folder, { recursive: true, force: true });
+  });
+
+  const portOf = (): number => (server.address() as AddressInfo).port;
+
+  beforeEach(async () => {
+    fleet = await FleetUnderTest.start({ addresses: [] });
+    server = createServer({ key: certificate.key, cert: certificate.cert });
+    server.on('upgrade', (request, socket, head) => fleet.links.upgrade(request, socket, head));
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const { key, cert } = certificate;
+    between = new FaultProxy({ host: '127.0.0.1', port: portOf() }, { key, cert, ca: cert });
+  });
+  afterEach(async () => {
+    await fleet.stop();
+    await between.stop();
+    server.closeAllConnections();
+    await new Promise((resolve) => void server.close(resolve));
+  });
+
+  it('is refused by the worker, which is linked where nobody does', async () => {
+    const { token } = await fleet.registry.invite('w1');
+    const passedOn = fleet.worker({
+      ...{ clusterId: 'w1', serve, joinToken: token },
+      manager: `wss://127.0.0.1:${await between.start()}`,
+    });
+    await eventually(() => passedOn.told.length > 0, 'it is refused', PATIENCE_MS);
+    expect(passedOn.told[0]).to.include('somebody between');
+    expect(fleet.links.find('w1')).to.equal(undefined);
+    fleet.worker({
+      ...{ clusterId: 'w1', serve, joinToken: token },
+      manager: `wss://127.0.0.1:${portOf()}`,
+    });
+    await fleet.linked('w1');
+  });
+});
+
+describe('a manager that knows by which addresses it is reached', () => {
+  it('refuses a worker that dialled another one', async () => {
+    const fleet = await FleetUnderTest.start({ addresses: ['wss://hub.example.com:443'] });
+    try {
+      const { token } = await fleet.registry.invite('w1');
+      const worker = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
+      await eventually(() => worker.told.length > 0, 'it is refused', PATIENCE_MS);
+      expect(worker.told[0]).to.include('none of fleet.addresses');
+      expect(fleet.registry.find('w1')).to.have.property('joinHash'); // the token is good yet
+    } finally {
+      await fleet.stop();
+    }
+  });
+});

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newFleetKey, newJoinToken } from '../../src/fleet/fleet-keys.ts';
+import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
+
+describe('what a worker is known by', () => {
+  let dataDir: string;
+
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+  const aToken = (managerKey: string): string => {
+    const file = join(dataDir, 'join.token');
+    writeFileSync(file, newJoinToken(managerKey).text);
+    return file;
+  };
+  const none = (): string => join(dataDir, 'there-is-none');
+
+  it('needs the file of the token until a manager took the cluster in, and no longer', () => {
+    expect(() => new WorkerCredentials({ dataDir, joinTokenFile: none() })).to.throw(
+      'joinTokenFile can not be read',
+    );
+    const { publicKey } = newFleetKey();
+    const first = new WorkerCredentials({ dataDir, joinTokenFile: aToken(publicKey) });
+    first.joined(publicKey);
+    const again = new WorkerCredentials({ dataDir, joinTokenFile: none() });
+    expect([again.key.publicKey, again.trusts(publicKey)]).to.deep.equal([
+      first.key.publicKey,
+      true,
+    ]);
+  });
+
+  it('remembers the managers of late, however many there were', () => {
+    const managers = Array.from({ length: 20 }, () => newFleetKey().publicKey);
+    const credentials = new WorkerCredentials({ dataDir, joinTokenFile: undefined });
+    for (const manager of managers) credentials.joined(manager);
+    const again = new WorkerCredentials({ dataDir, joinTokenFile: undefined });
+    expect(managers.filter((manager) => again.trusts(manager))).to.deep.equal(managers.slice(4));
+  });
+
+  it('is given, where replicas share it, and then trusts by the token alone', () => {
+    const [key, { publicKey }] = [newFleetKey(), newFleetKey()];
+    const joinTokenFile = aToken(publicKey);
+    for (let start = 0; start < 2; start += 1) {
+      const credentials = new WorkerCredentials({ dataDir, joinTokenFile, key });
+      expect([credentials.key.publicKey, credentials.trusts(publicKey)]).to.deep.equal([
+        key.publicKey,
+        true,
+      ]);
+      rmSync(join(dataDir, 'fleet'), { recursive: true, force: true });
+    }
+  });
+});
