@@ -113,27 +113,34 @@ describe('a fleet of real daemons', function () {
     reader.close();
   });
 
+  /** Waits until a key is answered so at the own address of a worker. */
+  const isTold = (worker: DaemonUnderTest, key: string, status: number): Promise<void> =>
+    eventually(
+      async () => (await worker.client(key).get('/sandboxpools')).status === status,
+      `the key is answered with ${status}`,
+      PATIENCE_MS,
+    );
+  const promoted = async (): Promise<{ readonly key: string; readonly keyId: string }> => {
+    const { json: made } = await client.post('/api-keys', {});
+    const path = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
+    const admin = hub.client(hub.adminKey);
+    expect((await admin.post(path)).json.status).to.equal('promoted');
+    expect((await admin.post(path)).json.errorCode).to.equal('ALREADY_GLOBAL');
+    return { key: String(made['apiKey']), keyId: String(made['keyId']) };
+  };
+
   it('has a promoted key be good at the own address of a worker, until it is revoked', async () => {
     const [w1] = workers as [DaemonUnderTest, DaemonUnderTest];
-    const { json: made } = await client.post('/api-keys', { name: 'ci' });
-    const key = String(made['apiKey']);
+    const { key, keyId } = await promoted();
+    await isTold(w1, key, 200);
     const atWorker = w1.client(key);
-    expect((await atWorker.get('/sandboxpools')).json.errorCode).to.equal('INVALID_API_KEY');
-    const admin = hub.client(hub.adminKey);
-    const promote = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
-    expect((await admin.post(promote)).json).to.deep.equal({
-      keyId: made['keyId'],
-      status: 'promoted',
-    });
-    expect((await admin.post(promote)).json.errorCode).to.equal('ALREADY_GLOBAL');
-    expect((await atWorker.get('/sandboxpools')).status).to.equal(200);
     for (const refused of [
       await atWorker.post('/api-keys', {}),
-      await atWorker.delete(`/api-keys/${String(made['keyId'])}`),
+      await atWorker.delete(`/api-keys/${keyId}`),
     ])
       expect(refused.json.errorCode).to.equal('CONFLICT');
-    await client.delete(`/api-keys/${String(made['keyId'])}`);
-    expect((await atWorker.get('/sandboxpools')).json.errorCode).to.equal('INVALID_API_KEY');
+    await client.delete(`/api-keys/${keyId}`);
+    await isTold(w1, key, 401);
     for (const daemon of [hub, ...workers])
       expect(daemon.run.stderr()).not.to.include(key.split('_')[2]);
   });
@@ -158,5 +165,27 @@ describe('a fleet of real daemons', function () {
       w1.run.process.kill('SIGCONT');
     }
     await eventually(async () => (await errorOf(held)) === undefined, 'w1 is back', PATIENCE_MS);
+  });
+
+  it('forgets a worker that is removed, which goes on alone', async () => {
+    const [, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
+    const { key } = await promoted();
+    await isTold(w2, key, 200);
+    expect((await hub.cli(['clusters', 'remove', 'w2'])).stdout).to.equal('w2 is removed\n');
+    expect(
+      (await client.get('/clusters')).json.items?.map((each) => each['clusterID']),
+    ).to.deep.equal(['hub', 'w1']);
+    await isTold(w2, key, 401);
+    expect((await w2.client().get('/sandboxpools')).status).to.equal(200);
+    const admin = hub.client(hub.adminKey);
+    for (const operation of ['removeCluster', 'makeJoinToken'])
+      await eventually(
+        async () =>
+          JSON.stringify(
+            (await admin.get(`/admin/audit?clusterID=hub&operation=${operation}`)).json.items,
+          ).includes('"clusterID":"w2"'),
+        `${operation} is in the audit`,
+        PATIENCE_MS,
+      );
   });
 });

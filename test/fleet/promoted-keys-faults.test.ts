@@ -162,6 +162,6 @@ describe('promoted keys, whatever fails', function () {
           await fleet.stop();
         }
       }),
-      { numRuns: runs(25) },
+      { numRuns: runs(16) },
     ));
 });

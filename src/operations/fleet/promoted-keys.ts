@@ -32,8 +32,8 @@ export class PromotedKeys implements PromotedKeySource {
   /** Once the keys are known. */
   start(): void {
     const { apiKeys } = this.#deps;
-    apiKeys.follow(({ kind, record: { keyId, global = false } }) => {
-      if (kind === 'gone' || !global) return;
+    apiKeys.follow(({ kind, record: { keyId, global = false, promotedBy } }) => {
+      if (kind === 'gone' || !global || promotedBy !== undefined) return;
       if (!this.#known.has(keyId)) {
         this.#known.add(keyId);
         apiKeys.followEnd(keyId, () => {
