@@ -87,7 +87,8 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- end }}
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
 {{- with include "sandpool.sealedSince" . }}{{ $_ := set $own "kubernetes" (dict "sealedSince" .) }}{{ end }}
-{{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") }}
+{{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") "compatibleApi" (dict "listen" "0.0.0.0:8081") }}
+{{- if not .Values.service.compatiblePort }}{{ $_ := set $own "compatibleApi" (dict "listen" "none") }}{{ end }}
 {{- toYaml (mergeOverwrite $usual (deepCopy .Values.config) $own) }}
 {{- end }}
 
