@@ -12,6 +12,7 @@ import type { TlsFiles } from '../http/server/tls-files.ts';
 import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
 import type { ApprovalsOfDaemon } from './approvals.ts';
 import type { EnvParts } from './envs.ts';
+import { listenOrDoWithout } from './listening/listen-or-do-without.ts';
 import type { Readiness } from '../operations/operations.ts';
 import { version } from '../process/version.ts';
 
@@ -37,7 +38,25 @@ export const openMetrics = (config: Config, log: Log, given: boolean): MetricsPa
   const listener = new MetricsListener(metrics, log);
   return {
     metrics,
-    start: () => listener.start({ ...listen, given }),
+    start: async () => {
+      const place = await listenOrDoWithout({
+        ...listen,
+        given,
+        setting: 'metrics.listen',
+        listen: (at) => listener.start(at),
+        taken: (fields) => {
+          log.warn(
+            fields,
+            'metrics are not served: another program has their port; metrics.listen names ' +
+              'another one',
+          );
+        },
+      });
+      if (place === undefined) return undefined;
+      const address = `http://${place}/metrics`;
+      log.info({ address }, 'metrics are served');
+      return address;
+    },
     stop: () => listener.stop(),
   };
 };

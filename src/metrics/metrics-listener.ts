@@ -3,13 +3,6 @@ import type { AddressInfo } from 'node:net';
 import type { Log } from '../contracts/log.ts';
 import type { PrometheusMetrics } from './prometheus-metrics.ts';
 
-/** `given`: by whoever runs the daemon, who wants it there or not at all. */
-export interface MetricsListen {
-  readonly host: string;
-  readonly port: number;
-  readonly given: boolean;
-}
-
 const MOST_CONNECTIONS = 32;
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -39,27 +32,10 @@ export class MetricsListener {
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
 
-  /**
-   * Resolves with the address of the metrics once it listens. Where that address is taken it
-   * rejects, or, where nobody asked for it, resolves without one: several daemons share a machine.
-   */
-  async start({ host, port, given }: MetricsListen): Promise<string | undefined> {
-    const shown = `${host.includes(':') ? `[${host}]` : host}`;
-    try {
-      await this.#listen(host, port);
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      if (given || !isTaken(cause))
-        throw new Error(`metrics.listen: ${shown}:${port} can't be listened on: ${why}`, { cause });
-      this.#log.warn(
-        { address: `${shown}:${port}` },
-        'metrics are not served: another program has their port; metrics.listen names another one',
-      );
-      return undefined;
-    }
-    const address = `http://${shown}:${(this.#server.address() as AddressInfo).port}/metrics`;
-    this.#log.info({ address }, 'metrics are served');
-    return address;
+  /** Resolves with the port once it listens. */
+  async start({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
+    await this.#listen(host, port);
+    return (this.#server.address() as AddressInfo).port;
   }
 
   /** May be repeated, and come before `start`. */
@@ -108,6 +84,3 @@ const end = (response: ServerResponse, status: number, text: string): void => {
   });
   response.end(text);
 };
-
-const isTaken = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

@@ -2,17 +2,17 @@ import { expect } from 'chai';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { listenOrDoWithout } from '../../src/daemon/listening/listen-or-do-without.ts';
 import { MetricsListener } from '../../src/metrics/metrics-listener.ts';
 import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
-import type { Log } from '../../src/contracts/log.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('MetricsListener', () => {
   const HOST = '127.0.0.1';
   const open: MetricsListener[] = [];
-  const aListener = (log: Log = quietLog): MetricsListener => {
-    const listener = new MetricsListener(new PrometheusMetrics(), log);
+  const aListener = (): MetricsListener => {
+    const listener = new MetricsListener(new PrometheusMetrics(), quietLog);
     open.push(listener);
     return listener;
   };
@@ -34,7 +34,8 @@ describe('MetricsListener', () => {
   const taken = (): number => (other.address() as AddressInfo).port;
 
   it('answers GET /metrics in the text format of Prometheus, and nothing else', async () => {
-    const address = (await aListener().start({ host: HOST, port: 0, given: true })) ?? '';
+    const port = await aListener().start({ host: HOST, port: 0 });
+    const address = `http://${HOST}:${port}/metrics`;
 
     const answer = await fetch(address);
     expect(answer.status).to.equal(200);
@@ -47,34 +48,33 @@ describe('MetricsListener', () => {
     expect(posted.headers.get('allow')).to.equal('GET, HEAD');
   });
 
+  const notThere = (given: boolean, warnings: string[]): Promise<string | undefined> =>
+    listenOrDoWithout({
+      ...{ setting: 'metrics.listen', host: HOST, port: taken(), given },
+      listen: (at) => aListener().start(at),
+      taken: ({ address }) => void warnings.push(address),
+    });
+
   it('rejects where the address that was given is taken, and names the setting', async () => {
-    const error = await rejection(aListener().start({ host: HOST, port: taken(), given: true }));
+    const error = await rejection(notThere(true, []));
 
     expect(String(error)).to.contain(`metrics.listen: ${HOST}:${taken()} can't be listened on`);
   });
 
   it('goes without where the default address is taken, and says so once', async () => {
     const warnings: string[] = [];
-    const log: Log = {
-      ...quietLog,
-      warn: (_fields, event) => {
-        warnings.push(event);
-      },
-    };
 
-    expect(await aListener(log).start({ host: HOST, port: taken(), given: false })).to.equal(
-      undefined,
-    );
-    expect(warnings).to.have.length(1);
+    expect(await notThere(false, warnings)).to.equal(undefined);
+    expect(warnings).to.deep.equal([`${HOST}:${taken()}`]);
   });
 
   it('can be stopped before it was started, and twice', async () => {
     const listener = aListener();
     await listener.stop();
-    const address = (await listener.start({ host: HOST, port: 0, given: true })) ?? '';
+    const port = await listener.start({ host: HOST, port: 0 });
     await listener.stop();
     await listener.stop();
 
-    expect(await rejection(fetch(address))).to.be.instanceOf(Error);
+    expect(await rejection(fetch(`http://${HOST}:${port}/metrics`))).to.be.instanceOf(Error);
   });
 });

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts';
 import type { Log } from '../../contracts/log.ts';
 import { createCompatibleApi, type CompatibleApiDeps } from '../../e2b/compatible-api.ts';
 import type { HttpServer } from '../../http/server/http-server.ts';
+import { listenOrDoWithout } from './listen-or-do-without.ts';
 
 export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
   /**
@@ -58,29 +59,23 @@ interface Listen {
 
 const startAt = async (
   server: HttpServer,
-  { host, port, given, isTls }: Listen,
+  { isTls, ...at }: Listen,
   log: Log,
 ): Promise<string | undefined> => {
-  const shown = host.includes(':') ? `[${host}]` : host;
-  try {
-    const bound = await server.start({ host, port });
-    const address = `${isTls ? 'https' : 'http'}://${shown}:${bound.port}`;
-    log.info({ address }, 'the compatible API is served');
-    return address;
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    if (given || !isTaken(cause))
-      throw new Error(`compatibleApi.listen: ${shown}:${port} can't be listened on: ${why}`, {
-        cause,
-      });
-    log.warn(
-      { address: `${shown}:${port}` },
-      'the compatible API is not served: another program has its port; compatibleApi.listen ' +
-        'names another one',
-    );
-    return undefined;
-  }
+  const place = await listenOrDoWithout({
+    ...at,
+    setting: 'compatibleApi.listen',
+    listen: async (where) => (await server.start(where)).port,
+    taken: (fields) => {
+      log.warn(
+        fields,
+        'the compatible API is not served: another program has its port; compatibleApi.listen ' +
+          'names another one',
+      );
+    },
+  });
+  if (place === undefined) return undefined;
+  const address = `${isTls ? 'https' : 'http'}://${place}`;
+  log.info({ address }, 'the compatible API is served');
+  return address;
 };
-
-const isTaken = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
