@@ -4,7 +4,8 @@ import type { ClaimedSandbox } from '../claimed-sandbox.ts';
 import { inPairs, type Figure } from '../figure.ts';
 import type { Measure } from '../measure.ts';
 import { quantile } from '../statistics.ts';
-import { withServedSandbox, type ServedSandbox } from './served-sandbox.ts';
+import { Deferred } from '../../src/lib/deferred.ts';
+import { byRest, withServedSandbox, type ServedSandbox } from './served-sandbox.ts';
 
 const TERMINALS = 8;
 const ECHOES = 100;
@@ -43,26 +44,34 @@ export const terminals: Figure = {
           ...(await inPairs(often, first)),
         },
       ];
-      const [pty, terminal] = [await byPty(served), await byToken(served.rest)];
-      for (const each of [pty, terminal]) {
+      const [pty, terminal, process] = [
+        await byPty(served),
+        await byToken(served.rest),
+        await byEvents(served.rest),
+      ];
+      for (const each of [pty, terminal, process]) {
         await each.hear();
         await each.send(QUIET);
         await each.send('begun');
         await each.hear('begun');
       }
-      const echo = { ours: () => echoed(pty), theirs: () => echoed(terminal) };
-      await echo.ours();
-      await echo.theirs();
-      rows.push({
-        name: 'echo of a pty / of a terminal, p50',
-        unit: 'ms',
-        better: 'less',
-        reach: 1.2,
-        beyond: 1.05,
-        ...(await inPairs(often, echo)),
-      });
-      await pty.close();
-      await terminal.close();
+      for (const [what, other] of [
+        ['of a terminal', terminal],
+        ['of a process with a terminal, whose keys are requests too', process],
+      ] as const) {
+        const echo = { ours: () => echoed(pty), theirs: () => echoed(other) };
+        await echo.ours();
+        await echo.theirs();
+        rows.push({
+          name: `echo of a pty / ${what}, p50`,
+          unit: 'ms',
+          better: 'less',
+          reach: 1.2,
+          beyond: 1.05,
+          ...(await inPairs(often, echo)),
+        });
+      }
+      for (const each of [pty, terminal, process]) await each.close();
       return rows;
     }),
 };
@@ -148,4 +157,56 @@ const byToken = async ({ daemon: { service }, id }: ClaimedSandbox): Promise<Ter
       await opened.ended;
     },
   };
+};
+
+/** A process with a terminal of the REST API: its keys are requests, as those of the SDK are. */
+const byEvents = async (rest: ClaimedSandbox): Promise<Terminal> => {
+  const ear = new Ear();
+  const headers = { 'Content-Type': 'application/json' };
+  const leaving = new AbortController();
+  const stream = await byRest(rest, 'processes?encoding=base64', {
+    method: 'POST',
+    headers: { ...headers, Accept: 'text/event-stream' },
+    body: JSON.stringify({ command: ['/bin/bash', '-l'], tty: true, stdin: true, ...SIZE }),
+    signal: leaving.signal,
+  });
+  if (!stream.body) throw new Error('the process has no stream');
+  const begun = new Deferred<string>();
+  void readEvents(stream.body, (event, data) => {
+    const { processId } = (data['process'] ?? {}) as { readonly processId?: string };
+    if (event === 'start') begun.resolve(processId ?? '');
+    else if (typeof data['data'] === 'string') ear.take(Buffer.from(data['data'], 'base64'));
+  }).catch(() => {});
+  const processId = await begun.promise;
+  return {
+    send: async (text) => {
+      const answer = await byRest(rest, `processes/${processId}/stdin`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ data: text }),
+      });
+      await answer.arrayBuffer();
+    },
+    hear: (text = '') => ear.until(text),
+    close: async () => {
+      await byRest(rest, `processes/${processId}`, { method: 'DELETE' });
+      leaving.abort();
+    },
+  };
+};
+
+const readEvents = async (
+  body: ReadableStream<Uint8Array>,
+  take: (event: string, data: Readonly<Record<string, unknown>>) => void,
+): Promise<void> => {
+  let left = '';
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+    const events = (left + piece).split('\n\n');
+    left = events.pop() ?? '';
+    for (const each of events) {
+      const event = /^event: (.*)$/m.exec(each)?.[1] ?? '';
+      const data = /^data: (.*)$/m.exec(each)?.[1];
+      if (data !== undefined) take(event, JSON.parse(data) as Readonly<Record<string, unknown>>);
+    }
+  }
 };

@@ -1,17 +1,10 @@
 import type { Socket } from 'node:net';
 import { headOf, hearing, openConnection } from '../answer-stream.ts';
 import { tenantKeyOf } from '../claimed-sandbox.ts';
-import { Daemon } from '../daemon.ts';
-import { inPairs, type Figure } from '../figure.ts';
-import { expectAll } from '../load.ts';
-import { pause } from '../process-facts.ts';
-import { memoryOf, SILENT_STREAMS, silentStreams } from '../silent-streams.ts';
-import { quantile } from '../statistics.ts';
-
-const STALLED = 64;
-const CLAIMS = 150;
-const PER_SECOND = 50;
-const ONSET_MS = 1_000;
+import type { Daemon } from '../daemon.ts';
+import type { Figure } from '../figure.ts';
+import { SILENT_STREAMS, silentStreams } from '../silent-streams.ts';
+import { STALLED_READERS, stalledReaders } from '../stalled-readers.ts';
 
 export const silent: Figure = {
   name: 'processes:silent',
@@ -25,67 +18,13 @@ export const silent: Figure = {
 
 export const stalled: Figure = {
   name: 'processes:stalled',
-  about: `${STALLED} readers that stall under \`yes\`: memory; others' claim p99, against without`,
-  run: async (bench) => {
-    const daemon = await Daemon.start(bench.load);
-    try {
-      const { service } = daemon;
-      await service.createFullPool('bench', CLAIMS);
-      await service.createFullPool('printing', 1);
-      const id = await service.claim('printing');
-      const claims = async (): Promise<number> => {
-        const result = await bench.load.open(
-          service.port,
-          service.claims('bench', CLAIMS),
-          PER_SECOND,
-        );
-        expectAll(result, 201);
-        const p99 = quantile(result.latencies, 0.99);
-        await service.giveBack(result);
-        await service.untilIdle('bench', CLAIMS);
-        return p99;
-      };
-      const memory: number[] = [];
-      const beside = async (): Promise<number> => {
-        const before = memoryOf(daemon);
-        const sockets = await stalledReaders(daemon, id);
-        try {
-          await pause(ONSET_MS);
-          const p99 = await claims();
-          memory.push(memoryOf(daemon) - before);
-          return p99;
-        } finally {
-          for (const socket of sockets) socket.destroy();
-          await removeAll(daemon, id);
-          await daemon.calm();
-        }
-      };
-      await claims();
-      await beside();
-      memory.length = 0;
-      const found = await inPairs(bench, { ours: beside, theirs: claims });
-      return [
-        {
-          name: `${STALLED} stalled readers under yes: memory of daemon and spawner`,
-          unit: 'MiB',
-          better: 'less',
-          reach: 64,
-          beyond: 16,
-          ours: memory,
-        },
-        {
-          name: "others' claim p99 beside them / without",
-          unit: 'ms',
-          better: 'less',
-          reach: 2,
-          beyond: 1.2,
-          ...found,
-        },
-      ];
-    } finally {
-      await daemon.dispose();
-    }
-  },
+  about: `${STALLED_READERS} readers that stall under \`yes\`: memory; others' claim p99, against without`,
+  run: async (bench) =>
+    await stalledReaders(bench, {
+      what: 'stalled readers',
+      open: readersOf,
+      end: removeAll,
+    }),
 };
 
 /** A process that runs, and its stream. */
@@ -107,12 +46,12 @@ const opened = async (daemon: Daemon, id: string, command: readonly string[]): P
 };
 
 /** Readers of one `yes`, which take the start of it and no more. */
-const stalledReaders = async (daemon: Daemon, id: string): Promise<readonly Socket[]> => {
+const readersOf = async (daemon: Daemon, id: string): Promise<readonly Socket[]> => {
   const first = await opened(daemon, id, ['/usr/bin/yes']);
   first.pause();
   const [processId = ''] = await processesOf(daemon, id);
   const others = await Promise.all(
-    Array.from({ length: STALLED - 1 }, async () => {
+    Array.from({ length: STALLED_READERS - 1 }, async () => {
       const socket = await openConnection(daemon.service.port);
       socket.setTimeout(0);
       socket.write(

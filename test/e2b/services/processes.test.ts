@@ -105,6 +105,35 @@ describe("processes for E2B's SDKs", function () {
     expect(printed(counts).stdout).to.equal('300000\n');
   });
 
+  it('looks for no process whose stream is open here', async () => {
+    const { processes } = served().driver.driver;
+    const { list } = processes;
+    let lists = 0;
+    Object.assign(processes, {
+      list: (...given: Parameters<typeof list>) => {
+        lists += 1;
+        return list.apply(processes, given);
+      },
+    });
+    try {
+      const cat = await open('Start', { process: { cmd: '/bin/cat' }, stdin: true });
+      const pid = await started(cat);
+      const input = { stdin: Buffer.from('key').toString('base64') };
+      expect((await ask('SendInput', { process: { pid }, input })).status).to.equal(200);
+      expect(lists).to.equal(0);
+      expect((await ask('CloseStdin', { process: { pid } })).status).to.equal(200);
+      await cat.end();
+      expect(printed(cat).stdout).to.equal('key');
+      await eventually(
+        async () => refusal(await ask('SendInput', { process: { pid }, input }))[0] === 404,
+        'it is known no more',
+      );
+      expect(lists).to.be.above(0);
+    } finally {
+      Object.assign(processes, { list });
+    }
+  });
+
   it('signals, and tells who was killed', async () => {
     const sleep = await shell('exec sleep 100');
     const pid = await started(sleep);

@@ -7,7 +7,10 @@ import { jsonLength } from '../../../lib/json-text.ts';
 import { INPUT_BYTES, type ProcessFact } from '../../../model/process.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
-import type { StartProcessRequest } from '../../../operations/processes/process-operations.ts';
+import type {
+  ProcessFollow,
+  StartProcessRequest,
+} from '../../../operations/processes/process-operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Homes } from '../files/homes.ts';
 import {
@@ -19,7 +22,8 @@ import {
 import { keepaliveMs } from '../keepalives.ts';
 import { badArgument, notFound } from '../rpc/rpc-errors.ts';
 import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
-import { processEvents } from './process-events.ts';
+import { FollowedProcesses } from './followed-processes.ts';
+import { processEvents, type EventTerms } from './process-events.ts';
 
 export interface ProcessServiceDeps {
   readonly operations: Pick<
@@ -42,6 +46,7 @@ const DEFAULT_SIZE = { cols: 80, rows: 24 };
 /** Serves `process.Process`, over the processes that the API has. */
 export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<typeof Process>> => {
   const { operations, clock, homes } = deps;
+  const followed = new FollowedProcesses();
   /**
    * Finds the latest of that number or tag; one that ended less than `endedMs` ago counts too.
    * Refuses it where a rule holds the call.
@@ -54,14 +59,29 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
     const { sandbox, permitProcess } = callOf(context);
     const { caller, sandboxId } = sandbox;
     const isMeant = meantBy(selector);
-    const facts = (await operations.listProcesses(caller, sandboxId)).filter(isMeant);
-    const live = facts.find(({ status }) => status === 'Running');
+    const by = selector?.selector;
+    const known = by?.case === 'pid' ? followed.get(sandboxId, by.value) : undefined;
+    const facts = known ? [] : await operations.listProcesses(caller, sandboxId);
+    const meant = facts.filter(isMeant);
+    const live = meant.find(({ status }) => status === 'Running');
     const since = clock.now() - endedMs;
-    const found = live ?? facts.find(({ endedAt = 0 }) => endedAt > since);
+    const found = known ?? live ?? meant.find(({ endedAt = 0 }) => endedAt > since);
     if (!found) throw notFound(`there is no process ${named(selector)}`);
     permitProcess(found.processId);
     return found;
   };
+  async function* eventsOf(
+    sandboxId: string,
+    running: ProcessFollow,
+    terms: EventTerms,
+  ): ReturnType<typeof processEvents> {
+    const leave = followed.add(sandboxId, running.fact);
+    try {
+      yield* processEvents(running, terms);
+    } finally {
+      leave();
+    }
+  }
   const follow = (context: HandlerContext) => ({
     clock,
     everyMs: keepaliveMs(context.requestHeader.get('keepalive-ping-interval')),
@@ -82,14 +102,15 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       const sandbox = sandboxOf(context);
       const order = await orderOf(request, context, (path) => homes.place(sandbox, path));
       const running = await operations.runProcess(sandbox.caller, sandbox.sandboxId, order);
-      yield* processEvents(running, { ...follow(context), timeoutMs: order.timeoutMs });
+      const terms = { ...follow(context), timeoutMs: order.timeoutMs };
+      yield* eventsOf(sandbox.sandboxId, running, terms);
     },
     connect: async function* ({ process }, context) {
       const { caller, sandboxId } = sandboxOf(context);
       const { processId } = await find(context, process, ENDED_MS);
       const request = { processId, from: 'latest', pace: true };
       const running = await operations.followProcess(caller, sandboxId, request);
-      yield* processEvents(running, follow(context));
+      yield* eventsOf(sandboxId, running, follow(context));
     },
     list: async (_request, context) => {
       const { sandbox, room } = callOf(context);
