@@ -70,6 +70,29 @@ describe('a manager of three replicas on a cluster', function () {
     }
   });
 
+  it('promotes a key at one replica, and revokes it at another', async () => {
+    await linkedToAll();
+    const [one, other] = clients() as [HttpClient, HttpClient];
+    const { json: made } = await one.post('/api-keys', {});
+    const path = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
+    expect((await other.post(path)).json.status).to.equal('promoted');
+    const atWorker = worker.client(String(made['apiKey']));
+    const isTold = (status: number): Promise<void> =>
+      eventually(
+        async () => (await atWorker.get('/sandboxpools')).status === status,
+        `the key is answered with ${status}`,
+        PATIENCE_MS,
+      );
+    await isTold(200);
+    await eventually(
+      async () => (await one.post(path)).json.errorCode === 'ALREADY_GLOBAL',
+      'the other replica knows that it is global',
+      PATIENCE_MS,
+    );
+    await one.delete(`/api-keys/${String(made['keyId'])}`);
+    await isTold(401);
+  });
+
   it('is followed by its worker to a replica that is new', async () => {
     expect(await replicas().replica(0).stop()).to.equal(0);
     await replicas().replica(0).start();

@@ -11,7 +11,10 @@ import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import { openedVerifier } from '../keys/mint-api-key.ts';
 
 export interface PromotedKeysDeps {
-  readonly apiKeys: Pick<ApiKeyMirror, 'find' | 'follow' | 'followEnd' | 'caughtUp' | 'renew'>;
+  readonly apiKeys: Pick<
+    ApiKeyMirror,
+    'find' | 'lookUp' | 'follow' | 'followEnd' | 'caughtUp' | 'renew'
+  >;
   readonly pepper: Buffer;
   readonly clock: Clock;
 }
@@ -71,7 +74,7 @@ export class PromotedKeys implements PromotedKeySource {
       await apiKeys.renew({ ...record, global: true });
     } catch (error) {
       if (!(error instanceof RecordConflict)) throw error;
-      if (apiKeys.find(record.keyId)?.global) throw apiKeyAlreadyGlobal();
+      if ((await apiKeys.lookUp(record.keyId))?.global) throw apiKeyAlreadyGlobal();
       throw unavailable('somebody else changes this key; try again');
     }
   }
