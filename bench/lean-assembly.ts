@@ -19,8 +19,8 @@ export const unsharedAssembly = (): string => assemblyWith('unshared', UNSHARED)
  * A copy of the built daemon whose instances are there at once and are nothing: what it costs to
  * have many, without what they cost themselves. Those of a pool whose name begins with `claimed-`
  * are claimed by its owner at once, as though another replica had answered. SIGUSR2 has it collect
- * its garbage and write the bytes of its heap into HEAP_FILE of its folder. Answers its command
- * line's main file.
+ * its garbage and write the bytes of its heap, with those that it holds beside it, into HEAP_FILE of
+ * its folder. Answers its command line's main file.
  */
 export const scriptedAssembly = (): string => assemblyWith('scripted', SCRIPTED);
 
@@ -112,7 +112,8 @@ const SCRIPTED: StandIns = {
           const collect = runInNewContext('gc');
           collect();
           collect();
-          writeFileSync(join(dataDir, 'heap-unfinished'), String(process.memoryUsage().heapUsed));
+          const { heapUsed, external } = process.memoryUsage();
+          writeFileSync(join(dataDir, 'heap-unfinished'), String(heapUsed + external));
           renameSync(join(dataDir, 'heap-unfinished'), join(dataDir, '${HEAP_FILE}'));
         });
       }

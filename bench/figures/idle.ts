@@ -56,7 +56,7 @@ export const idle: Figure = {
 };
 
 /** In bytes, after a collection. */
-const heapOf = async ({ pid, dataDir }: Daemon): Promise<number> => {
+export const heapOf = async ({ pid, dataDir }: Daemon): Promise<number> => {
   const file = join(dataDir, HEAP_FILE);
   process.kill(pid, 'SIGUSR2');
   for (const deadline = performance.now() + HEAP_WITHIN_MS; !existsSync(file);) {

@@ -9,8 +9,10 @@ const LINK_WITHIN_MS = 60_000;
 const LOOK_MS = 20;
 
 /** A daemon that manages a fleet of `hub` and whoever joins. */
-export const startManager = (bench: Bench): Promise<Daemon> =>
-  Daemon.start(bench.load, ['--role', 'manager', '--cluster-id', 'hub']);
+export const startManager = (
+  bench: Bench,
+  terms: { readonly command?: string } = {},
+): Promise<Daemon> => Daemon.start(bench.load, ['--role', 'manager', '--cluster-id', 'hub'], terms);
 
 export const joinTokenOf = async (manager: Daemon, clusterID: string): Promise<string> => {
   const { token } = await commandDaemon(manager.dataDir, '/clusters/join-token', { clusterID });

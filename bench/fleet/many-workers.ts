@@ -1,9 +1,11 @@
 import { Child } from '../child.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Bench, type Figure } from '../figure.ts';
+import { heapOf } from '../figures/idle.ts';
 import { fillHistory } from '../filled-history.ts';
+import { scriptedAssembly } from '../lean-assembly.ts';
 import { expectAll } from '../load.ts';
-import { cpuMsOf, pause, residentMbOf } from '../process-facts.ts';
+import { cpuMsOf, pause } from '../process-facts.ts';
 import type { Service } from '../service.ts';
 import { quantile } from '../statistics.ts';
 import { joinTokenOf, linkAddressOf, startManager, untilLinked } from './a-fleet.ts';
@@ -23,8 +25,9 @@ const [CLAIMS, IN_FLIGHT] = [10_000, 64];
 const withWorkers = async <T>(
   bench: Bench,
   run: (manager: Daemon, join: Join) => Promise<T>,
+  terms: Parameters<typeof startManager>[1] = {},
 ): Promise<T> => {
-  const manager = await startManager(bench);
+  const manager = await startManager(bench, terms);
   const child = new Child<WorkersOrder, WorkersAnswer>('fleet/workers-process');
   try {
     return await run(manager, async (names, sandboxes) => {
@@ -93,40 +96,43 @@ export const idleLinks: Figure = {
   name: 'fleet:idle',
   about: `${WORKERS} workers that do nothing: processor time of their manager, memory of each link`,
   run: async (bench) =>
-    await withWorkers(bench, async (manager, join) => {
-      await join(namesOf('first', FIRST), 0);
-      await pause(CALM_MS);
-      const before = residentMbOf(manager.pid);
-      await join(namesOf('w', WORKERS), 0);
-      await untilLinked(manager, FIRST + WORKERS);
-      await pause(CALM_MS);
-      const shares: number[] = [];
-      const links: number[] = [];
-      for (let round = 0; round < Math.min(bench.rounds, MOST_ROUNDS); round += 1) {
-        const usedMs = cpuMsOf(manager.pid);
-        await pause(IDLE_MS);
-        shares.push(((cpuMsOf(manager.pid) - usedMs) / IDLE_MS) * 100);
-        links.push(((residentMbOf(manager.pid) - before) * 1_024) / WORKERS);
-      }
-      return [
-        {
-          name: `${WORKERS} idle workers: share of a processor of their manager`,
-          unit: '%',
-          better: 'less',
-          reach: 5,
-          beyond: 2,
-          ours: shares,
-        },
-        {
-          name: `${WORKERS} idle workers: memory of a manager for each link`,
-          unit: 'KiB',
-          better: 'less',
-          reach: 200,
-          beyond: 100,
-          ours: links,
-        },
-      ];
-    }),
+    await withWorkers(
+      bench,
+      async (manager, join) => {
+        await join(namesOf('first', FIRST), 0);
+        await pause(CALM_MS);
+        const before = await heapOf(manager);
+        await join(namesOf('w', WORKERS), 0);
+        await untilLinked(manager, FIRST + WORKERS);
+        await pause(CALM_MS);
+        const shares: number[] = [];
+        for (let round = 0; round < Math.min(bench.rounds, MOST_ROUNDS); round += 1) {
+          const usedMs = cpuMsOf(manager.pid);
+          await pause(IDLE_MS);
+          shares.push(((cpuMsOf(manager.pid) - usedMs) / IDLE_MS) * 100);
+        }
+        const link = ((await heapOf(manager)) - before) / WORKERS / 1_024;
+        return [
+          {
+            name: `${WORKERS} idle workers: share of a processor of their manager`,
+            unit: '%',
+            better: 'less',
+            reach: 5,
+            beyond: 2,
+            ours: shares,
+          },
+          {
+            name: `${WORKERS} idle workers: memory of a manager for each link`,
+            unit: 'KiB',
+            better: 'less',
+            reach: 200,
+            beyond: 100,
+            ours: [link],
+          },
+        ];
+      },
+      { command: scriptedAssembly() },
+    ),
 };
 
 export const managerAlone: Figure = {

@@ -40,7 +40,9 @@ export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<A
   return {
     status: 200,
     body: {
-      items: merged(parts).slice(offset, offset + limit),
+      items: byAge(parts)
+        .slice(offset, offset + limit)
+        .map(({ clusterId, item }) => itemInFleet(clusterId, item)),
       total: parts.reduce((sum, { part: { total } }) => sum + total, 0),
       limit,
       offset,
@@ -69,16 +71,13 @@ const pageIn = (body: object): Page => {
   return { items: items as object[], total: total as number };
 };
 
-const merged = (
-  parts: readonly { readonly clusterId: string; readonly part: Page }[],
-): readonly object[] =>
+const byAge = (parts: readonly { readonly clusterId: string; readonly part: Page }[]) =>
   parts
     .flatMap(({ clusterId, part: { items } }) =>
-      items.map((item) => ({ at: ageOf(item), item: itemInFleet(clusterId, item) })),
+      items.map((item) => ({ at: ageOf(item), clusterId, item })),
     )
     // stable: each list keeps its own order
-    .sort((a, b) => (a.at > b.at ? -1 : a.at < b.at ? 1 : 0))
-    .map(({ item }) => item);
+    .sort((a, b) => (a.at > b.at ? -1 : a.at < b.at ? 1 : 0));
 
 /** Timestamps of one form, so that their text has their order. */
 const ageOf = (item: object): string => {
