@@ -12,7 +12,6 @@ const SOURCES = `${ROOT}src/e2b/interpreter/`;
 const OF_CHART = `${ROOT}deploy/helm/sandpool/files/code-interpreter.json`;
 const TEMPLATE = `${ROOT}config/templates/code-interpreter-v1.json`;
 
-/** In the order in which they need each other. */
 const MODULES = [
   'events',
   'charts',

@@ -4,28 +4,30 @@ import sys
 import types
 
 NAME = "sandpool_interpreter"
+# What each of the two needs, in order: each takes memory in every sandbox.
+SERVER = ("events", "executions", "processes", "contexts", "server")
+CONTEXT = ("events", "charts", "formats", "engines", "runner")
 
 
-def load(sources):
+def load(names):
     package = types.ModuleType(NAME)
     package.__path__ = []
     sys.modules[NAME] = package
-    for name, text in sources.items():
+    for name in names:
         module = types.ModuleType(f"{NAME}.{name}")
         module.__package__ = NAME
         sys.modules[module.__name__] = module
         setattr(package, name, module)
-        exec(compile(text, f"<{NAME}/{name}.py>", "exec"), module.__dict__)
+        exec(compile(SOURCES[name], f"<{NAME}/{name}.py>", "exec"), module.__dict__)
     return package
 
 
 def begin():
-    package = load(SOURCES)
     pipes = os.environ.pop("SANDPOOL_INTERPRETER_CONTEXT", None)
     if pipes is None:
-        return package.server.main([sys.executable or "python3", "-c", LOADER, *sys.argv[1:]])
+        return load(SERVER).server.main([sys.executable or "python3", "-c", LOADER, *sys.argv[1:]])
     orders, told = pipes.split(",")
-    package.runner.main(int(orders), int(told))
+    load(CONTEXT).runner.main(int(orders), int(told))
 
 
 begin()

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import inspect
 import linecache
 import sys
@@ -50,6 +49,8 @@ class PlainEngine:
         if not compiled.co_flags & inspect.CO_COROUTINE:
             return value
         if self._loop is None:
+            import asyncio  # late, since it takes memory, and most code needs none of it
+
             self._loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(value)
