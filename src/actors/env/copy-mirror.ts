@@ -74,6 +74,11 @@ export class CopyMirror {
     this.#followers = followers;
     this.#deps.envs.follow(({ kind, record }) => {
       this.#learn(record.uid, kind === 'put' ? record.members : []);
+      // whoever follows the env has looked at what is known for what it says now
+      for (const [clusterId, envs] of this.#watched) {
+        const watched = envs.get(record.uid);
+        if (watched) watched.told = this.#factsOf(record, clusterId);
+      }
     });
   }
 
@@ -155,12 +160,16 @@ export class CopyMirror {
   #tell(envUid: string, clusterId: string, watched: Watched): void {
     const env = this.#deps.envs.get(envUid);
     if (!env || this.#stopped) return;
-    const facts = env.members
-      .filter((member) => member.clusterId === clusterId)
-      .map((member) => this.factOf(env, member));
+    const facts = this.#factsOf(env, clusterId);
     if (isDeepStrictEqual(facts, watched.told)) return;
     watched.told = facts;
     this.#followers.changed(envUid);
+  }
+
+  #factsOf(env: EnvRecord, clusterId: string): Watched['told'] {
+    return env.members
+      .filter((member) => member.clusterId === clusterId)
+      .map((member) => this.factOf(env, member));
   }
 
   #learn(envUid: string, members: readonly EnvMember[]): void {

@@ -1,6 +1,7 @@
 import { openEnvs, type EnvParts } from '../../../src/daemon/envs.ts';
 import { EnvMirror } from '../../../src/actors/env/env-mirror.ts';
 import { VolumeDirectories } from '../../../src/embedded/driver/volume-directories.ts';
+import type { EnvCopies } from '../../../src/contracts/fleet/env-copies.ts';
 import type { EnvRecord } from '../../../src/model/envs/env.ts';
 import type { RegistryCredentials } from '../../../src/model/pools/pool-source.ts';
 import { SHARDS } from '../../../src/model/shards.ts';
@@ -37,6 +38,8 @@ export interface EnvWorldOptions {
   readonly replicas?: number;
   /** Cores. */
   readonly cpu?: number;
+  /** Envs of other clusters; absent: there are none. */
+  readonly copies?: EnvCopies;
 }
 
 /**
@@ -106,6 +109,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     supervisor,
     quotaLimits,
     clusterId: 'local',
+    copies: options.copies,
     newUid: () => `u${(serial += 1)}`,
   });
   beside.parts = parts;

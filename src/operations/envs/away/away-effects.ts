@@ -78,27 +78,35 @@ const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
 };
 
 /** The env lists it no more; with the last one on its cluster the copy there goes. */
-const forget = async (
-  { copies, envs }: AwayDeps,
-  env: EnvRecord,
-  member: EnvMember,
-): Promise<void> => {
-  const place = placeOf(env, member.clusterId);
-  const copy = copies.knows(member.clusterId) ? await copies.read(place) : undefined;
-  if (copy && isCopyOf(copy, env)) {
-    if (copiedIn(copy, member.name)) return; // its pool is still there
-    const isLast = env.members.every(
-      (each) => each === member || each.clusterId !== member.clusterId,
-    );
-    // What others put there stays.
-    if (isLast && copy.members.length === 0) await copies.end(place);
-  }
-  await envs.change(env.uid, (current) =>
+const forget = async (deps: AwayDeps, env: EnvRecord, member: EnvMember): Promise<void> => {
+  if (!(await leaveCopy(deps, env, member))) return;
+  await deps.envs.change(env.uid, (current) =>
     current.deleting !== false ||
     current.members.some(({ name, deleting }) => name === member.name && deleting !== false)
       ? withoutMember(current, member)
       : current,
   );
+};
+
+/**
+ * Ends the copy where none but this member, and others that are to go, are on its cluster. False:
+ * the member's pool is still there. What others put there stays.
+ */
+export const leaveCopy = async (
+  { copies }: Pick<AwayDeps, 'copies'>,
+  env: EnvRecord,
+  { name, clusterId }: EnvMember,
+): Promise<boolean> => {
+  if (!copies.knows(clusterId)) return true;
+  const place = placeOf(env, clusterId);
+  const copy = await copies.read(place);
+  if (!copy || !isCopyOf(copy, env)) return true;
+  if (copiedIn(copy, name)) return false;
+  const stay = env.members.some(
+    (each) => each.name !== name && each.clusterId === clusterId && each.deleting === false,
+  );
+  if (copy.members.length === 0 && (env.deleting !== false || !stay)) await copies.end(place);
+  return true;
 };
 
 const asFailure = (error: unknown): unknown => {

@@ -12,7 +12,8 @@ import {
 } from '../../../model/refusals.ts';
 import type { AwayPoolView } from '../../views.ts';
 import { withoutMember } from '../member-pool.ts';
-import { bringAbout, type AwayDeps } from './away-effects.ts';
+import { endingMember } from '../find-env.ts';
+import { bringAbout, leaveCopy, type AwayDeps } from './away-effects.ts';
 
 /**
  * Requires that members may be put on a cluster now: it is known, its link stands, and the env has
@@ -69,16 +70,12 @@ const isUnsure = (error: unknown): boolean =>
   error.code === 'UNAVAILABLE' ||
   error.code === 'CONFLICT';
 
-const undo = async (
-  { copies, envs }: AwayDeps,
-  env: EnvRecord,
-  member: EnvMember,
-): Promise<void> => {
-  const left = await envs.change(env.uid, (current) => withoutMember(current, member));
-  if (left?.members.some(({ clusterId }) => clusterId === member.clusterId)) return;
-  const place = placeOf(env, member.clusterId);
-  const copy = await copies.read(place);
-  if (copy && isCopyOf(copy, env) && copy.members.length === 0) await copies.end(place);
+/** Has the env list the member no more; where that can't be done now it goes as any member does. */
+const undo = async (away: AwayDeps, env: EnvRecord, member: EnvMember): Promise<void> => {
+  const isGone = await leaveCopy(away, away.envs.get(env.uid) ?? env, member).catch(() => false);
+  await away.envs.change(env.uid, (current) =>
+    isGone ? withoutMember(current, member) : endingMember(current, member.name, false),
+  );
 };
 
 /** Has the pool of a member be as the changed member says; refuses as its cluster does. */

@@ -1,0 +1,114 @@
+import type { CopyPlace, EnvCopies } from '../../../src/contracts/fleet/env-copies.ts';
+import { wordRevisionOf } from '../../../src/model/envs/env.ts';
+import { clusterUnavailable } from '../../../src/model/fleet/cluster-refusals.ts';
+import { Refusal } from '../../../src/model/refusals.ts';
+import type { Caller } from '../../../src/model/tenant.ts';
+import type { EnvOperations } from '../../../src/operations/envs/env-operations.ts';
+
+/** What happens to what is sent to a cluster. */
+export class CopyFaults {
+  /** Nothing comes through. */
+  isCut = false;
+  /** So many answers more are lost; what they tell of is done. */
+  lost = 0;
+}
+
+interface Cluster {
+  readonly operations: EnvOperations;
+  readonly faults: CopyFaults;
+}
+
+/** Envs of clusters whose operations are at hand, in place of links to them. */
+export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): EnvCopies => {
+  const ask = async <T>(
+    { clusterId, owner }: CopyPlace,
+    work: (operations: EnvOperations, caller: Caller) => Promise<T>,
+  ): Promise<T> => {
+    const cluster = clusters[clusterId];
+    if (!cluster || cluster.faults.isCut) throw clusterUnavailable(clusterId, 'is cut off');
+    const { operations, faults } = cluster;
+    const done = await work(operations, { ...owner, role: 'user', keyId: 'fleet-envs' });
+    if (faults.lost > 0) {
+      faults.lost -= 1;
+      throw clusterUnavailable(clusterId, 'gave no answer');
+    }
+    return done;
+  };
+  return {
+    knows: (clusterId) => clusters[clusterId] !== undefined,
+    latencyOf: (clusterId) => (clusters[clusterId]?.faults.isCut === false ? 1 : undefined),
+    read: (place) =>
+      unless('ENV_NOT_FOUND', () =>
+        ask(place, async ({ getEnv }, caller) => {
+          const { record, observed } = await getEnv(caller, place.name);
+          const { access, templateRef, overrides, labels, annotations } = record;
+          const word = { templateRef, overrides, labels, annotations };
+          return JSON.parse(
+            JSON.stringify({
+              tag: wordRevisionOf(record),
+              word: access === undefined ? word : { ...word, access },
+              members: observed,
+            }),
+          ) as NonNullable<Awaited<ReturnType<EnvCopies['read']>>>;
+        }),
+      ),
+    create: (place, word) =>
+      ask(place, async ({ createEnv }, caller) => {
+        await createEnv(caller, { name: place.name, mode: 'WarmPool', ...word });
+      }),
+    replace: (place, word) =>
+      ask(place, async ({ replaceEnv }, caller) => {
+        await replaceEnv(caller, place.name, word);
+      }),
+    end: async (place) => {
+      await unless('ENV_NOT_FOUND', () =>
+        ask(place, ({ deleteEnv }, caller) => deleteEnv(caller, place.name, { force: false })),
+      );
+    },
+    addMember: (place, member) =>
+      ask(place, async ({ addMember }, caller) => {
+        await addMember(caller, place.name, member);
+        return { name: member.name };
+      }),
+    changeMember: (place, name, { tag, config = {}, replicas }) =>
+      ask(place, async ({ updateMember }, caller) => {
+        await updateMember(caller, place.name, name, {
+          config,
+          ...(replicas === undefined ? {} : { replicas }),
+          ifMatch: tag === undefined ? undefined : new Set([tag]),
+        });
+        return { name };
+      }),
+    endMember: async (place, name, force) => {
+      await unless('ENV_MEMBER_NOT_FOUND', () =>
+        ask(place, ({ deleteMember }, caller) => deleteMember(caller, place.name, name, { force })),
+      );
+    },
+    endGroup: async (place, name) => {
+      await unless('AUTOSCALING_GROUP_NOT_FOUND', () =>
+        ask(place, ({ deleteGroup }, caller) => deleteGroup(caller, place.name, name)),
+      );
+    },
+    listPools: async (place) =>
+      (await unless('ENV_NOT_FOUND', () =>
+        ask(place, async ({ listMembers }, caller) =>
+          (await listMembers(caller, place.name)).flatMap((pool) =>
+            'record' in pool ? [{ name: pool.record.name }] : [],
+          ),
+        ),
+      )) ?? [],
+    sync: (place) =>
+      ask(place, async ({ syncEnv }, caller) => {
+        await syncEnv(caller, place.name);
+      }),
+  };
+};
+
+const unless = async <T>(code: string, work: () => Promise<T>): Promise<T | undefined> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Refusal && error.code === code) return undefined;
+    throw error;
+  }
+};
