@@ -12,7 +12,7 @@ interface Followed {
 export class FollowedProcesses {
   readonly #all = new Map<string, Followed>();
 
-  /** Keeps a process until what it returns is called, once. */
+  /** Keeps a process until what it returns is called, which may be repeated. */
   add(sandboxId: string, fact: ProcessFact): () => void {
     const key = keyOf(sandboxId, fact.pid);
     const known = this.#all.get(key);
@@ -20,7 +20,10 @@ export class FollowedProcesses {
     const followed = known?.fact.processId === fact.processId ? known : { fact, streams: 0 };
     followed.streams += 1;
     this.#all.set(key, followed);
+    let isOpen = true;
     return () => {
+      if (!isOpen) return;
+      isOpen = false;
       followed.streams -= 1;
       if (followed.streams === 0 && this.#all.get(key) === followed) this.#all.delete(key);
     };

@@ -23,7 +23,7 @@ import { keepaliveMs } from '../keepalives.ts';
 import { badArgument, notFound } from '../rpc/rpc-errors.ts';
 import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
 import { FollowedProcesses } from './followed-processes.ts';
-import { processEvents, type EventTerms } from './process-events.ts';
+import { processEvents } from './process-events.ts';
 
 export interface ProcessServiceDeps {
   readonly operations: Pick<
@@ -70,18 +70,15 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
     permitProcess(found.processId);
     return found;
   };
-  async function* eventsOf(
-    sandboxId: string,
-    running: ProcessFollow,
-    terms: EventTerms,
-  ): ReturnType<typeof processEvents> {
+  /** Keeps a process for as long as its stream is open. */
+  const kept = (sandboxId: string, running: ProcessFollow): ProcessFollow => {
     const leave = followed.add(sandboxId, running.fact);
-    try {
-      yield* processEvents(running, terms);
-    } finally {
+    const close = (): void => {
       leave();
-    }
-  }
+      running.close();
+    };
+    return { fact: running.fact, output: (signal) => running.output(signal), close };
+  };
   const follow = (context: HandlerContext) => ({
     clock,
     everyMs: keepaliveMs(context.requestHeader.get('keepalive-ping-interval')),
@@ -103,14 +100,14 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       const order = await orderOf(request, context, (path) => homes.place(sandbox, path));
       const running = await operations.runProcess(sandbox.caller, sandbox.sandboxId, order);
       const terms = { ...follow(context), timeoutMs: order.timeoutMs };
-      yield* eventsOf(sandbox.sandboxId, running, terms);
+      yield* processEvents(kept(sandbox.sandboxId, running), terms);
     },
     connect: async function* ({ process }, context) {
       const { caller, sandboxId } = sandboxOf(context);
       const { processId } = await find(context, process, ENDED_MS);
       const request = { processId, from: 'latest', pace: true };
       const running = await operations.followProcess(caller, sandboxId, request);
-      yield* eventsOf(sandboxId, running, follow(context));
+      yield* processEvents(kept(sandboxId, running), follow(context));
     },
     list: async (_request, context) => {
       const { sandbox, room } = callOf(context);
