@@ -81,6 +81,8 @@ export class Dialler {
   #dial(): void {
     const socket = new WebSocket(new URL(LINK_PATH, this.#address), {
       perMessageDeflate: false,
+      // what is masked with zeros stays as it is: no page of a browser speaks over a link
+      generateMask: (mask) => mask.fill(0),
       maxPayload: MOST_MESSAGE_BYTES,
       handshakeTimeout: DIAL_MS,
       followRedirects: false,
