@@ -1,4 +1,8 @@
 import { expect } from 'chai';
+import { toCompatibleForm } from '../../src/model/api-key-text.ts';
+import { readPidFile } from '../../src/process/pid-file.ts';
+import { SDKS, type SdkOptions, type SdkSandbox } from '../e2b/a-sdk.ts';
+import { SERVICE_STEPS } from '../e2b/service-steps.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
@@ -23,10 +27,24 @@ const TEMPLATES = [
   realTemplate('hungry', ['bash', '-c', EATS]),
 ];
 
+/** Need no home that can be written to, which the image has none of. */
+const STEPS = [
+  'runs commands, and says how they ended',
+  'comes back to a command that it left, gives it input, and kills it once',
+  'has a terminal, and changes its size',
+  'says that a silent command is alive',
+] as const;
+
 describe('a replica with a real node', function () {
   this.timeout(90_000);
   const cluster = onTheRealNode();
-  const replicas = onReplicas(cluster, { count: 1 });
+  const replicas = onReplicas(cluster, {
+    count: 1,
+    env: {
+      SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
+      SANDPOOL_COMPATIBLE_API_TEMPLATES: 'base=site',
+    },
+  });
   let client: HttpClient;
 
   before(async () => {
@@ -69,6 +87,47 @@ describe('a replica with a real node', function () {
   };
   const exec = (id: string, command: string): Promise<HttpAnswer> =>
     client.post(`/sandboxes/${id}/exec`, { command });
+
+  describe("serves E2B's SDK in a sandbox, as one machine does, so that it", () => {
+    const Sandbox = [...SDKS.values()].at(-1)!; // there are four
+    let options: SdkOptions;
+    let sandbox: SdkSandbox;
+    before(async () => {
+      const { dataDir } = replicas().replica(0);
+      const url = readPidFile(dataDir)?.compatibleAddress ?? '';
+      const key = await replicas().tenant('tenant', 'alice');
+      options = { apiKey: toCompatibleForm(key), apiUrl: url, sandboxUrl: url };
+      const envs = { OF_CLAIM: 'claim' };
+      await eventually(
+        async () => {
+          sandbox = await Sandbox.create('base', { ...options, timeoutMs: 600_000, envs });
+          return true;
+        },
+        'a sandbox is created',
+        PATIENCE_MS,
+      );
+    });
+    after(() => sandbox.kill());
+
+    for (const title of STEPS) it(title, () => SERVICE_STEPS[title]({ Sandbox, options, sandbox }));
+
+    it('writes, reads, lists, moves and removes files', async () => {
+      const { files } = sandbox;
+      const large = 'large '.repeat(100_000);
+      await files.write('/tmp/new/é.txt', 'content');
+      await files.write('/tmp/new/large', new Blob([large]).stream());
+      expect(await files.read('/tmp/new/é.txt')).to.equal('content');
+      expect(await files.read('/tmp/new/large')).to.equal(large);
+      expect((await files.list('/tmp/new')).map(({ name }) => name)).to.deep.equal([
+        'large',
+        'é.txt',
+      ]);
+      expect(await files.rename('/tmp/new/large', '/tmp/moved')).to.include({ name: 'moved' });
+      await files.remove('/tmp/new');
+      expect([await files.exists('/tmp/new'), await files.exists('/tmp/moved')]) //
+        .to.deep.equal([false, true]);
+    });
+  });
 
   it('reaches the server in a sandbox, over and over, though it keeps its connections', async () => {
     const id = await claimed('site');
