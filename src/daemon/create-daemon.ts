@@ -12,7 +12,7 @@ import { webhookCommands } from './commands/webhook-commands.ts';
 import { openConsole } from './console.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
-import { openFleet, type FleetParts } from './fleet/fleet.ts';
+import { openFleet, type FleetEnding } from './fleet/fleet.ts';
 import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
 import { participantsOf } from './participants.ts';
 import { policyOf } from './policy.ts';
@@ -249,7 +249,7 @@ export const createDaemon = async (
     stop: async () => {
       life.stopping = true;
       tls?.stop();
-      fleet.leave();
+      fleet.ending.leave();
       renewal.stop();
       envs.stop();
       approvals.stop();
@@ -264,7 +264,7 @@ export const createDaemon = async (
         supervisor,
         events,
         listeners,
-        fleet,
+        fleet: fleet.ending,
         control,
         measuring,
         audit,
@@ -277,7 +277,7 @@ export const createDaemon = async (
 
 interface Served extends Pick<OperationParts, 'parts' | 'supervisor' | 'events'> {
   readonly listeners: Listeners;
-  readonly fleet: Pick<FleetParts, 'stop'>;
+  readonly fleet: Pick<FleetEnding, 'drained' | 'stop'>;
   readonly control: ControlServer;
   readonly measuring: MetricsParts;
   readonly audit: AuditTrail | undefined;
@@ -294,7 +294,7 @@ const stopAll = async ({
   audit,
 }: Served) => {
   const sandboxesLeft = supervisor.actors.size;
-  await Promise.all([listeners.stop(STOP_GRACE_MS), control.stop()]);
+  await Promise.all([listeners.stop(STOP_GRACE_MS), fleet.drained(STOP_GRACE_MS), control.stop()]);
   fleet.stop();
   await supervisor.stop(STOP_GRACE_MS);
   await events.flush();

@@ -92,6 +92,7 @@ export class WorkerLink {
   /** On which the manager waits for the word that this end leaves. */
   #leaveAsked: ServerHttp2Stream | undefined;
   #tunnels = 0;
+  #whenIdle: (() => void) | undefined;
   #over = false;
 
   constructor(socket: WebSocket, terms: WorkerLinkTerms) {
@@ -125,6 +126,14 @@ export class WorkerLink {
     this.#leaveAsked = undefined;
   }
 
+  /** Resolves once no connection goes over it. */
+  async idle(): Promise<void> {
+    if (this.#tunnels === 0 || this.#over) return;
+    await new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+    });
+  }
+
   /** May be repeated. */
   end(why: string, kind: LinkEnd): void {
     if (this.#over) return;
@@ -132,6 +141,7 @@ export class WorkerLink {
     this.#callOff();
     this.#heartbeat?.stop();
     this.#keys?.end();
+    this.#whenIdle?.();
     this.#terms.over(why, this.#isHeld ? 'held' : kind);
     this.#session.destroy();
     this.#socket.terminate();
@@ -145,6 +155,7 @@ export class WorkerLink {
     this.#tunnels += 1;
     stream.once('close', () => {
       this.#tunnels -= 1;
+      if (this.#tunnels === 0) this.#whenIdle?.();
     });
     stream.respond({ ':status': 200 });
     this.#terms.serve(new TunnelSocket(stream, 'server'), this.#check);

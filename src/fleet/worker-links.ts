@@ -1,3 +1,4 @@
+import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { Dialler, type DialTerms, type KnownLinks } from './dialler.ts';
 import { MOST_REPLICAS } from './link-words.ts';
@@ -14,6 +15,7 @@ export interface WorkerLinksDeps extends DialTerms {
  * it has is linked.
  */
 export class WorkerLinks implements KnownLinks {
+  readonly #clock: Clock;
   readonly #log: Log;
   readonly #diallers: readonly Dialler[];
   /** By the manager's key, by its replica. */
@@ -22,6 +24,7 @@ export class WorkerLinks implements KnownLinks {
   readonly #wanted = new Map<string, number>();
 
   constructor(deps: WorkerLinksDeps) {
+    this.#clock = deps.clock;
     this.#log = deps.log;
     this.#diallers = deps.managers.map((address) => new Dialler(address, deps, this));
   }
@@ -34,6 +37,17 @@ export class WorkerLinks implements KnownLinks {
   leave(): void {
     for (const dialler of this.#diallers) dialler.stop();
     for (const links of this.#open.values()) for (const link of links.values()) link.leave();
+  }
+
+  /** Resolves once nothing is under way over the links any more, or after `withinMs`. */
+  async drained(withinMs: number): Promise<void> {
+    const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
+    let callOff = (): void => undefined;
+    const late = new Promise<void>((resolve) => {
+      callOff = this.#clock.at(this.#clock.now() + withinMs, resolve);
+    });
+    await Promise.race([late, Promise.all(links.map((link) => link.idle()))]);
+    callOff();
   }
 
   stop(): void {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
@@ -187,5 +188,25 @@ describe('a fleet of real daemons', function () {
         `${operation} is in the audit`,
         PATIENCE_MS,
       );
+  });
+
+  it('answers what is under way when either end of a link stops', async () => {
+    const id = await claim(client, 'w1::default');
+    for (const [n, daemon] of [workers[0]!, hub].entries()) {
+      const asked = run(client, id, `touch /tmp/begun-${n}; sleep 1; echo done`);
+      await eventually(
+        async () => (await run(client, id, `ls /tmp/begun-${n}`)).exitCode === 0,
+        'it has begun',
+        PATIENCE_MS,
+      );
+      const ended = once(daemon.run.process, 'exit');
+      daemon.run.process.kill('SIGTERM'); // the client stays
+      expect((await asked).stdout).to.equal('done\n');
+      expect((await ended)[0]).to.equal(0);
+      await daemon.stop();
+      if (daemon === hub) break;
+      await daemon.start();
+      await connected('w1');
+    }
   });
 });

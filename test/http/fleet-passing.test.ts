@@ -10,6 +10,7 @@ import { Passing } from '../../src/http/fleet/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import type { AnyRequest } from '../../src/http/router/route.ts';
 import type { Context } from '../../src/http/server/context.ts';
+import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
@@ -104,10 +105,15 @@ describe('what a manager passes on', () => {
     const ends: Duplex[] = [];
     /** What the worker says in place of agreeing. */
     let refusal: string | undefined;
+    /** The key that the worker says a terminal is by; and those that the manager has. */
+    let toldKey: string | undefined;
+    const owners = new Set<string>();
 
     beforeEach(async () => {
       ends.length = 0;
       refusal = undefined;
+      toldKey = undefined;
+      owners.clear();
       operations = new FakeOperations();
       const { clock } = operations;
       const clients = clientsOf({ operations, clock, log: quietLog });
@@ -121,6 +127,7 @@ describe('what a manager passes on', () => {
         clients,
         clock,
         log: quietLog,
+        keyOwner: (keyId) => (owners.has(keyId) ? { ...CALLER, keyId } : undefined),
         gateway: {
           takes: () => false,
           answer: () => Promise.resolve(),
@@ -141,6 +148,9 @@ describe('what a manager passes on', () => {
         response.end(text);
       });
       const terminals = new WebSocketServer({ noServer: true });
+      terminals.on('headers', (headers) => {
+        if (toldKey !== undefined) headers.push(`Sandpool-Fleet-Key: ${toldKey}`);
+      });
       worker.on('upgrade', (asked, socket, head) => {
         ends.push(socket);
         if (refusal !== undefined) return socket.end(refusal);
@@ -181,6 +191,22 @@ describe('what a manager passes on', () => {
       expect(String((await answer.toArray())[0])).to.equal('no');
     });
 
+    it('ends with the key that its token was made by at another replica', async () => {
+      toldKey = parseApiKey(manager.tenant.key ?? '')?.keyId ?? fail();
+      owners.add(toldKey);
+      const terminal = open('made-elsewhere');
+      await once(terminal, 'open');
+      await manager.admin.delete('/admin/api-keys?team=blue&user=ada');
+      await eventually(
+        () => terminal.readyState === WebSocket.CLOSED && ends[0]?.destroyed === true,
+        'the terminal is closed at both ends',
+        30_000,
+      );
+      owners.clear();
+      const [, answer] = await once(open('made-elsewhere-too'), 'unexpected-response');
+      expect((answer as IncomingMessage).statusCode).to.equal(401);
+    });
+
     it('ends with the key that its token was made by, and so does the token', async () => {
       const [token, later] = [await tokenFrom(), await tokenFrom()];
       const terminal = open(token);
@@ -216,6 +242,7 @@ describe('a fault while a manager passes something on', () => {
     };
     const { upgrade } = fleetGateway({
       ...{ fleet: broken, passing: new Passing(systemClock()), clients, clock: operations.clock },
+      keyOwner: () => undefined,
       log: { ...quietLog, error: (fields) => void logged.push(fields) },
       gateway: {
         takes: () => false,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Tenant } from '../../src/model/tenant.ts';
+import { LinkedCallers } from '../../src/operations/fleet/linked-callers.ts';
 import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
 import { mintApiKey } from '../../src/operations/keys/mint-api-key.ts';
 import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
@@ -37,7 +38,7 @@ describe('terminals and the keys that they were opened by', () => {
     const opening = openTerminal(deps);
     const open = async (given: string) =>
       opening({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
-    return { ...world, apiKeys, store, key, id, token, open };
+    return { ...world, apiKeys, store, key, id, token, open, deps };
   };
 
   it('end when the key is revoked, and its tokens open none any more', async () => {
@@ -70,6 +71,22 @@ describe('terminals and the keys that they were opened by', () => {
     opened[0]?.close();
     (await open(given)).close();
     for (const one of opened) one.close();
+  });
+
+  it('open at any replica for who came over a link, whose key the manager alone knows', async () => {
+    const { apiKeys, id, deps } = await aWorld();
+    const linked = { ...alice, keyId: 'of-the-manager' };
+    const [one, two] = [new LinkedCallers(), new LinkedCallers()];
+    one.remember(linked);
+    const token = await createExecToken({ ...deps, apiKeys: one.besides(apiKeys) })(linked, id);
+
+    const opened = await openTerminal({ ...deps, apiKeys: two.besides(apiKeys) })({
+      ...{ clusterId: 'local', sandboxId: id, token, cols: 80, rows: 24 },
+    });
+
+    expect(opened.linkedKeyId).to.equal('of-the-manager');
+    expect(opened.caller).to.include({ user: linked.user, keyId: 'of-the-manager' });
+    opened.close();
   });
 
   it('end when the key expires', async () => {

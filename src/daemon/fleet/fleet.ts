@@ -53,8 +53,15 @@ export interface FleetParts {
   readonly start: () => Promise<void>;
   /** Once requests are answered: what comes over a link is given to `accept`. */
   readonly link: (accept: (connection: Duplex) => void) => void;
+  readonly ending: FleetEnding;
+}
+
+/** Ends the links, in this order. */
+export interface FleetEnding {
   /** No more comes over links, nor are any opened; what is under way goes on. */
   readonly leave: () => void;
+  /** Resolves once what came over links is answered, or after `withinMs`. */
+  readonly drained: (withinMs: number) => Promise<void>;
   readonly stop: () => void;
 }
 
@@ -91,7 +98,10 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       const upgrade: Gateway['upgrade'] = (request, socket, head) =>
         (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
       if (!manager) return { ...gateway, upgrade };
-      const passed = fleetGateway({ ...rest, gateway, upgrade, log: given.log, ...manager.http });
+      const passed = fleetGateway({
+        ...{ ...rest, gateway, upgrade, log: given.log, ...manager.http },
+        keyOwner: (keyId) => given.apiKeys.find(keyId),
+      });
       return {
         ...passed,
         upgrade: (request, socket, head) => {
@@ -106,15 +116,18 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       await copies.start();
     },
     link: (accept) => worker?.start(accept),
-    leave: () => {
-      worker?.leave();
-      manager?.links.leave();
-    },
-    stop: () => {
-      worker?.stop();
-      manager?.http.passing.stop();
-      manager?.client.stop();
-      manager?.links.stop();
+    ending: {
+      leave: () => {
+        worker?.leave();
+        manager?.links.leave();
+      },
+      drained: async (withinMs) => await worker?.drained(withinMs),
+      stop: () => {
+        worker?.stop();
+        manager?.http.passing.stop();
+        manager?.client.stop();
+        manager?.links.stop();
+      },
     },
   };
 };
@@ -179,6 +192,7 @@ interface WorkerParts {
   readonly clients: (clients: Clients) => Clients;
   readonly start: (accept: (connection: Duplex) => void) => void;
   readonly leave: () => void;
+  readonly drained: (withinMs: number) => Promise<void>;
   readonly stop: () => void;
 }
 
@@ -224,6 +238,7 @@ const openWorker = (
       links.start();
     },
     leave: () => links?.leave(),
+    drained: async (withinMs) => await links?.drained(withinMs),
     stop: () => links?.stop(),
   };
 };

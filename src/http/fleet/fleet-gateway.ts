@@ -3,19 +3,16 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import type { Clients } from '../limits/clients.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import { ClientGone, hasBody } from '../router/request-body.ts';
 import { giveError } from '../server/raw-answer.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
-import type { FleetDeps } from './fleet-router.ts';
 import { namedCluster } from './named-cluster.ts';
-import { BY_TOKEN, passUpgrade } from './pass-upgrade.ts';
+import { BY_TOKEN, passUpgrade, type PassUpgradeDeps } from './pass-upgrade.ts';
 import { answeredHeaders } from './passed-headers.ts';
 
-export interface FleetGatewayDeps extends FleetDeps {
-  readonly clients: Clients;
+export interface FleetGatewayDeps extends PassUpgradeDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Answers for the manager's own cluster. */

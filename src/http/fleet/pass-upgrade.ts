@@ -7,6 +7,8 @@ import {
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { FLEET_KEY_HEADER } from '../../model/fleet/identity-header.ts';
+import { invalidToken } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Clients } from '../limits/clients.ts';
 import { ClientGone } from '../router/request-body.ts';
@@ -21,6 +23,12 @@ export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
 /** For a worker to agree, or not. */
 const AGREE_MS = 30_000;
 
+export interface PassUpgradeDeps extends FleetDeps {
+  readonly clients: Clients;
+  /** The caller behind one of the manager's keys; undefined where it is not good any more. */
+  readonly keyOwner: (keyId: string) => Caller | undefined;
+}
+
 export interface AskedUpgrade {
   readonly cluster: string;
   readonly request: IncomingMessage;
@@ -31,11 +39,12 @@ export interface AskedUpgrade {
 
 /**
  * Has another cluster take an upgrade over; resolves when that is over. Who brings a key is known
- * by it, and who brings a token by whose it is, where it was given over this manager; else by the
- * worker alone. Rejects, with CLUSTER_UNAVAILABLE too, where no word came of the worker.
+ * by it, and who brings a token by whose it is, where it was given over this replica; else by what
+ * the worker says, and by the worker alone where it was given by a key of its own. Rejects, with
+ * CLUSTER_UNAVAILABLE too, where no word came of the worker.
  */
 export const passUpgrade = async (
-  { fleet, passing, clients }: FleetDeps & { readonly clients: Clients },
+  { fleet, passing, clients, keyOwner }: PassUpgradeDeps,
   { cluster, request, socket, head, requestId }: AskedUpgrade,
 ): Promise<void> => {
   const url = request.url ?? '';
@@ -45,7 +54,8 @@ export const passUpgrade = async (
   if (socket.destroyed) throw new ClientGone('the client left');
   const way = fleet.wayTo(cluster);
   const release = passing.hold(way, caller ? tenantKey(caller) : '');
-  const forgetKey = caller ? clients.followKey(caller, () => socket.destroy()) : () => undefined;
+  const follow = (owner: Caller): (() => void) => clients.followKey(owner, () => socket.destroy());
+  let forgetKey = caller ? follow(caller) : () => undefined;
   try {
     if (socket.destroyed) return; // the key has ended
     const asked = ask({ way, caller, request, requestId });
@@ -58,6 +68,13 @@ export const passUpgrade = async (
       callOffWhole();
       socket.off('close', leave);
     });
+    const keyId = caller ? undefined : answer.headers[FLEET_KEY_HEADER];
+    if (stream && typeof keyId === 'string') {
+      const owner = keyOwner(keyId);
+      if (!owner) return refuse(stream);
+      forgetKey = follow(owner);
+      if (socket.destroyed) return refuse(stream);
+    }
     socket.write(headOf(answer, requestId), 'latin1');
     if (!stream) return await pipeline(answer, socket);
     if (head.length > 0) stream.write(head);
@@ -66,6 +83,12 @@ export const passUpgrade = async (
     forgetKey();
     release();
   }
+};
+
+/** Ends what was opened for a key that has ended meanwhile. */
+const refuse = (stream: Duplex): never => {
+  stream.destroy();
+  throw invalidToken();
 };
 
 interface Asking extends Pick<AskedUpgrade, 'request' | 'requestId'> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import { FLEET_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { HOP_BY_HOP, namedByConnection, ORIGIN_WIDE, PAGE_POLICY } from '../gateway/headers.ts';
 
 /** Lists what the manager has looked at itself, and what a client must not say to a worker. */
@@ -19,7 +19,12 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
 export const LAST_EVENT_ID = 'last-event-id';
 
 /** Nor may a worker say what would hold for the whole origin of the manager. */
-const NOT_ANSWERED: ReadonlySet<string> = new Set([...ORIGIN_WIDE, 'trailer', 'date']);
+const NOT_ANSWERED: ReadonlySet<string> = new Set([
+  ...ORIGIN_WIDE,
+  'trailer',
+  'date',
+  FLEET_KEY_HEADER,
+]);
 
 interface PassedTerms {
   readonly identity: string | undefined;

@@ -6,6 +6,7 @@ import type { AuditEntry, AuditSink } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
+import { FLEET_KEY_HEADER } from '../../model/fleet/identity-header.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
@@ -87,11 +88,14 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   const budgets = new FrameBudgets(deps.frames ?? DEFAULT_FRAMES, () => deps.clock.now());
   let stopping = false;
 
-  server.on('headers', (headers, request) =>
+  const linkedKeys = new WeakMap<IncomingMessage, string>();
+  server.on('headers', (headers, request) => {
     headers.push(
       `X-Request-Id: ${requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id'])}`,
-    ),
-  );
+    );
+    const linkedKeyId = linkedKeys.get(request);
+    if (linkedKeyId !== undefined) headers.push(`${FLEET_KEY_HEADER}: ${linkedKeyId}`);
+  });
   server.on('wsClientError', (error, socket, request) =>
     refuse(request, socket, badHandshake(error.message)),
   );
@@ -154,6 +158,8 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
 
   const join = (way: Way): void => {
     let joined = false;
+    const { linkedKeyId } = way.opened;
+    if (linkedKeyId !== undefined) linkedKeys.set(way.request, linkedKeyId);
     if (way.socket instanceof Socket) way.socket.setKeepAlive(true, KEEP_ALIVE_MS).setNoDelay(true);
     server.handleUpgrade(way.request, way.socket, way.head, (ws) => {
       joined = true;

@@ -1,2 +1,8 @@
 /** Carries who asks from a manager to a worker; worth nothing but on a link. */
 export const IDENTITY_HEADER = 'sandpool-fleet-identity';
+
+/**
+ * Names, in a worker's answer to whoever brings a token, the key of a manager that it was made by:
+ * the manager's replica need not be the one that it was made over.
+ */
+export const FLEET_KEY_HEADER = 'sandpool-fleet-key';

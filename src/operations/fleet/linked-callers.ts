@@ -31,6 +31,8 @@ export class LinkedCallers {
         !apiKeys.find(keyId) && this.#callers.has(keyId)
           ? () => undefined
           : apiKeys.followEnd(keyId, ended),
+      linked: (keyId) => (apiKeys.find(keyId) ? undefined : this.#callers.get(keyId)),
+      remember: (caller) => this.remember(caller),
     };
   }
 }

@@ -210,6 +210,8 @@ export interface OpenTerminalRequest {
 export interface OpenTerminal {
   /** The caller whose key opened it; undefined where that is not known any more. */
   readonly caller?: Caller | undefined;
+  /** The key of the caller where a manager knows it alone, and has to say when it ends. */
+  readonly linkedKeyId?: string | undefined;
   readonly terminal: Terminal;
   /** Has a process read the end of its input; a shell is typed the character for it. */
   readonly closeInput?: () => void;

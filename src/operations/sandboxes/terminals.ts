@@ -30,6 +30,9 @@ export interface TokenKeys {
   readonly good: (keyId: string) => Promise<KeyOwner | undefined>;
   readonly find: (keyId: string) => KeyOwner | undefined;
   readonly followEnd: (keyId: string, ended: () => void) => () => void;
+  /** The caller of a manager's key, who is known to this replica alone; absent: there are none. */
+  readonly linked?: (keyId: string) => Caller | undefined;
+  readonly remember?: (linked: Caller) => void;
 }
 
 /** Opens terminals, which have the variables of their sandbox's claim. */
@@ -40,6 +43,8 @@ export type OpeningDeps = TerminalDeps & {
 };
 
 const TOKEN_LIFETIME_MS = 30_000;
+/** Matches what a token stands for: a sandbox, a key, and a linked caller. */
+const VALUE = /^(\S+) (\S+)(?: (.*))?$/s;
 const MOST_TERMINALS = 16;
 const SHELL = ['/bin/sh', '-c', 'exec "$(command -v bash || echo sh)" -l'];
 const WATCH_MS = 3_600_000;
@@ -52,10 +57,13 @@ export const createExecToken =
   (deps: TerminalDeps): Operations['createExecToken'] =>
   async (caller, sandboxId) => {
     await runningSandbox(deps.supervisor, caller, sandboxId);
-    return await deps.coordination.issueToken(`${sandboxId} ${caller.keyId}`, TOKEN_LIFETIME_MS, {
-      sandbox: sandboxId,
-      tenant: caller,
-    });
+    const linked = deps.apiKeys.linked?.(caller.keyId);
+    const carried = linked ? ` ${JSON.stringify(linked)}` : ''; // another replica may redeem it
+    return await deps.coordination.issueToken(
+      `${sandboxId} ${caller.keyId}${carried}`,
+      TOKEN_LIFETIME_MS,
+      { sandbox: sandboxId, tenant: caller },
+    );
   };
 
 /**
@@ -70,11 +78,13 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
   const ofTenants = new KeyedSemaphore(deps.mostOfTenant);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
     const { supervisor, driver, coordination, claimEnv } = deps;
-    const [meant, keyId = ''] = (await coordination.peekToken(token))?.split(' ') ?? [];
+    const value = await coordination.peekToken(token);
+    const [, meant, keyId = '', carried] = VALUE.exec(value ?? '') ?? [];
     if (meant !== sandboxId || clusterId !== deps.clusterId) {
       await coordination.redeemToken(token); // brought where it does not belong, it is good nowhere
       throw invalidToken();
     }
+    if (carried !== undefined) deps.apiKeys.remember?.(JSON.parse(carried) as Caller);
     const key = await deps.apiKeys.good(keyId);
     if (!key) throw invalidToken();
     const sandbox = await currentSandbox(supervisor, sandboxId, key.namespace);
@@ -142,6 +152,7 @@ const opened = (
   touch();
   return {
     caller: callerOf(apiKeys.find(keyId)),
+    linkedKeyId: apiKeys.linked?.(keyId)?.keyId,
     terminal,
     touch,
     close,
