@@ -161,6 +161,12 @@ describe('the contract: pools', () => {
     expect(Object.keys(detail ?? {}).sort()).to.deep.equal(['availableTemplates', 'hint']);
     expect(detail?.['availableTemplates']).to.deep.equal([
       {
+        name: 'code-interpreter-v1',
+        description:
+          'Runs code of E2B’s code interpreter, with this machine’s python3 of /usr. One cpu, 512 MiB, no network.',
+        syncSource: 'global',
+      },
+      {
         name: 'default',
         description: "This machine's /usr with its python3, one cpu, 256 MiB, no network.",
         syncSource: 'global',
