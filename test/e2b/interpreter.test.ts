@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { existsSync } from 'node:fs';
 import { interpreterIsFresh } from '../../script/code-interpreter.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
-import { pythonWithPackages, resultChecksOf } from './python/packages.ts';
+import { pythonWithPackages, resultChecksOf, startChecksOf } from './python/packages.ts';
+
+const PYTHON = '/usr/bin/python3';
 
 describe('the code interpreter', () => {
   it('is in its template as its sources are (npx tsx script/code-interpreter.ts)', () => {
@@ -15,6 +18,15 @@ describe('the code interpreter', () => {
     const checks = await resultChecksOf(python.path);
 
     expect(checks.filter(({ why }) => why !== null)).to.deep.equal([]);
-    expect(checks).to.have.lengthOf(11);
+    expect(checks).to.have.lengthOf(12);
+  });
+
+  it('goes on where no thread and no process is to be had', async function () {
+    this.timeout(150_000);
+    if (!existsSync(PYTHON)) return skipBecause(this, `there is no ${PYTHON}`);
+    const checks = await startChecksOf(PYTHON);
+
+    expect(checks.filter(({ why }) => why !== null)).to.deep.equal([]);
+    expect(checks).to.have.lengthOf(3);
   });
 });

@@ -48,12 +48,19 @@ class Context:
             if self._removed:
                 raise not_found(self.id)
             if self._process is None or not self._process.lives:
-                self._process = Process(self._command, self.cwd)
+                self._process = self._begun()
             process = self._process
         if not process.ready.wait(START_S) or not process.lives:
             process.end()
             raise Refused(503, "the context does not start")
         return process
+
+    def _begun(self):
+        try:
+            return Process(self._command, self.cwd)
+        except (OSError, RuntimeError) as error:
+            # Its folder has gone, or the sandbox has as many processes and threads as it may have.
+            raise Refused(503, f"the context does not start: {error}") from None
 
     def restart(self):
         self.end()

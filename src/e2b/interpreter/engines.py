@@ -115,6 +115,8 @@ def show_figures(events):
         return
     for number in pyplot.get_fignums():
         figure = pyplot.figure(number)
-        fields = figure_fields(figure)
-        pyplot.close(figure)
+        try:
+            fields = figure_fields(figure)
+        finally:
+            pyplot.close(figure)
         events.result({"text": repr(figure), **fields}, False)

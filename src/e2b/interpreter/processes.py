@@ -29,6 +29,9 @@ class Process:
         orders, given = os.pipe()
         taken, told = os.pipe()
         self._orders, self._told = open(given, "wb", buffering=0), open(taken, "rb", buffering=0)
+        woken, waker = os.pipe()
+        # Is closed when it has ended, by which its reader knows.
+        self._woken, self._waker = open(woken, "rb", buffering=0), open(waker, "wb", buffering=0)
         try:
             self._process = subprocess.Popen(
                 command,
@@ -48,10 +51,13 @@ class Process:
         self.fresh = True
         self.ready = threading.Event()
         self.ended = threading.Event()
-        woken, self._waker = os.pipe()
-        self._woken = open(woken, "rb", buffering=0)
-        threading.Thread(target=self._wait, daemon=True).start()
-        threading.Thread(target=self._read, daemon=True).start()
+        try:
+            for watch in (self._read, self._wait):
+                threading.Thread(target=watch, daemon=True).start()
+        except RuntimeError:
+            self.signal(signal.SIGKILL, group=True)
+            self._wait()
+            raise
 
     @property
     def lives(self):
@@ -89,7 +95,7 @@ class Process:
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         self.signal(signal.SIGKILL, group=True)
         self._process.wait()
-        os.close(self._waker)
+        self._waker.close()
 
     def _read(self):
         printed = {

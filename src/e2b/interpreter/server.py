@@ -43,7 +43,11 @@ def main(command):
     while True:
         connection, address = listener.accept()
         places.acquire()
-        threading.Thread(target=serve, args=(connection, address, contexts, places), daemon=True).start()
+        try:
+            threading.Thread(target=serve, args=(connection, address, contexts, places), daemon=True).start()
+        except RuntimeError:  # code has as many processes and threads as the sandbox may have
+            connection.close()
+            places.release()
 
 
 def serve(connection, address, contexts, places):

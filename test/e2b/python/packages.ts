@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 const PINNED = fileURLToPath(new URL('requirements.txt', import.meta.url));
 const SUITE = fileURLToPath(new URL('sdk_suite.py', import.meta.url));
 const RESULTS = fileURLToPath(new URL('shown_results.py', import.meta.url));
+const STARTS = fileURLToPath(new URL('refused_starts.py', import.meta.url));
 const SOURCES = fileURLToPath(new URL('../../../src/e2b/interpreter', import.meta.url));
 
 /** The Python that has the packages; or why there is none: `script/bootstrap --tests` installs it. */
@@ -42,6 +43,10 @@ export const checksOf = async (
 /** Has the engines of the code interpreter show things of matplotlib and IPython. */
 export const resultChecksOf = async (python: string): Promise<readonly Check[]> =>
   toldBy(await printedBy(python, [RESULTS, SOURCES]));
+
+/** Has the code interpreter's server find no thread and no process; any Python will do. */
+export const startChecksOf = async (python: string): Promise<readonly Check[]> =>
+  toldBy(await printedBy(python, [STARTS, SOURCES]));
 
 /** Resolves with what a program printed that ended well. */
 export const printedBy = async (

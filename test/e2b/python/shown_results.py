@@ -96,6 +96,15 @@ def unknown():
     same(charts_of("plt.imshow([[1, 2], [3, 4]])")["type"], "unknown")
 
 
+def undrawable():
+    try:
+        shown(engines.PlainEngine, "import matplotlib.pyplot as plt\nplt.title(r'$\\frac{$')\nNone")
+    except ValueError:
+        same(shown(engines.PlainEngine, "1;"), [])
+    else:
+        raise AssertionError("a figure was drawn whose title is no formula")
+
+
 def table():
     class DataFrame:
         def __len__(self):
@@ -135,7 +144,7 @@ def ipython():
         raise AssertionError(f"{code} did not raise {kind}")
 
 
-for check in (lines, dates, dots, bars, pies, boxes, several, unknown, table, formats, ipython):
+for check in (lines, dates, dots, bars, pies, boxes, several, unknown, undrawable, table, formats, ipython):
     try:
         check()
         why = None
