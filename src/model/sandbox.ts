@@ -91,6 +91,8 @@ export interface InstanceRecord {
   readonly containerImages: Readonly<Record<string, string>>;
   /** By name; absent: none. */
   readonly endpoints?: Readonly<Record<string, InstanceEndpoint>>;
+  /** It has the host's network: what listens at a port may be anyone's. */
+  readonly onHost?: true;
   readonly startupTimeoutMs: number;
   /**
    * It was launched for one claim, and is none of what its pool keeps ready: nobody else is given

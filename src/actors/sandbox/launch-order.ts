@@ -29,6 +29,7 @@ export const launchOrderOf = (
       definition.containers.map((container) => [container.name, container.image]),
     ),
     startupTimeoutMs: definition.startupTimeoutMs,
+    ...(definition.network === 'host' ? { onHost: true as const } : {}),
     ...endpointsOf(definition),
   },
 });

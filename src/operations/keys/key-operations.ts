@@ -62,7 +62,8 @@ export interface KeyOperations {
   readonly signerOf: (link: SignedLink) => Promise<TokenBearer | undefined>;
   /**
    * Returns whoever comes to a running sandbox without a token as its owner's guest, who has no
-   * key; undefined where none runs, as far as is known here.
+   * key; undefined where none runs, as far as is known here. Refuses with INVALID_TOKEN where it
+   * has the host's network.
    */
   readonly guestOf: (sandboxId: InstanceId) => Caller | undefined;
 }

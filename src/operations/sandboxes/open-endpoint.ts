@@ -69,7 +69,7 @@ export const endpointOperations = ({
       sandboxId,
       port,
       scheme,
-      env: () => claimEnv.over(context.record),
+      env: () => (context.record?.onHost ? undefined : claimEnv.over(context.record)),
       dial: (signal) => driver.dial(sandboxId, port, signal),
       touch,
       close,

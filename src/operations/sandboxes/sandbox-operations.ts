@@ -238,7 +238,10 @@ export interface OpenEndpoint {
   readonly sandboxId: string;
   readonly port: number;
   readonly scheme: 'http' | 'https';
-  /** Returns the variables of the claim, where it has some. Throws a Refusal. */
+  /**
+   * Returns the variables of the claim for what listens there, where it has some; none where the
+   * sandbox has the host's network, since that may be another's. Throws a Refusal.
+   */
   readonly env: () => TextPairs | undefined;
   /** A connection of its own to the port, as SandboxDriver.dial gives it. */
   readonly dial: (signal: AbortSignal) => Promise<PortConnection>;
