@@ -1,7 +1,14 @@
 import { expect } from 'chai';
-import { DefinitionRefused, NotJoinable } from '../../src/contracts/sandbox-driver.ts';
+import { PausesAtEnd } from '../../src/actors/sandbox/pauses-at-end.ts';
+import {
+  DefinitionRefused,
+  NotJoinable,
+  RecordConflict,
+} from '../../src/contracts/sandbox-driver.ts';
 import { LEAST_AWAKE_MS } from '../../src/model/claim-change.ts';
+import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
@@ -67,6 +74,77 @@ describe('a sandbox that is paused in place of its end', () => {
       late.clock.advance(1_000);
       return late.claimOf()?.pausedAt !== undefined;
     }, 'paused');
+  });
+
+  it('is tried again where a pause was written, failed and was taken back', async () => {
+    const { driver, clock, claimOf, stateOf } = await aClaimed();
+    const amend = driver.amend.bind(driver);
+    let failures = 2;
+    driver.amend = async (of, change, seen) => {
+      const record = await amend(of, change, seen);
+      if (failures === 0) return record;
+      failures -= 1;
+      await amend(of, { pausedAt: null }, record.revision);
+      throw new NotJoinable('a process of it does not stand still');
+    };
+    clock.advance(MINUTE);
+    await eventually(() => {
+      clock.advance(1_000);
+      return stateOf() === undefined || claimOf()?.pausedAt !== undefined;
+    }, 'paused');
+    expect([stateOf(), failures]).to.deep.equal(['running', 0]);
+  });
+
+  it('has one pause under way, however long that takes to fail', async () => {
+    const { driver, clock, claimOf, stateOf } = await aClaimed();
+    const amend = driver.amend.bind(driver);
+    let written = 0;
+    let letGo = (): void => undefined;
+    const frozen = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    driver.amend = async (of, change, seen) => {
+      const record = await amend(of, change, seen);
+      written += 1;
+      if (written > 1) return record;
+      await frozen;
+      await amend(of, { pausedAt: null }, record.revision);
+      throw new NotJoinable('a process of it does not stand still');
+    };
+    clock.advance(MINUTE);
+    await eventually(() => written === 1, 'written');
+    clock.advance(MINUTE);
+    letGo();
+
+    await eventually(() => {
+      clock.advance(1_000);
+      return stateOf() !== 'running' || written === 2;
+    }, 'tried again');
+    await eventually(() => stateOf() !== 'running' || claimOf()?.pausedAt !== undefined, 'paused');
+    expect(stateOf()).to.equal('running');
+  });
+
+  it('is tried for half a minute from the start of a daemon that was away at its moment', async () => {
+    const clock = new TestClock();
+    const claim = { autoPause: true, endsAt: clock.now() - MINUTE, maxLifetimeMs: 0 } as Claim;
+    const record = { state: 'claimed', revision: '1', claim } as InstanceRecord;
+    let error: Error = new NotJoinable('not now');
+    const pauses = new PausesAtEnd({
+      clock,
+      driver: {
+        read: async (id) => ({ id, record, vitals: { kind: 'starting' } }),
+        amend: () => Promise.reject(error),
+      },
+    });
+    const pause = () =>
+      pauses.pause('i', { type: 'confirm-expiry', reason: 'max-lifetime', claim });
+
+    expect(await rejection(pause())).to.equal(error);
+    clock.advance(MINUTE);
+    error = new RecordConflict('it has moved');
+    expect(await rejection(pause())).to.equal(error);
+    error = new NotJoinable('not now');
+    expect(await pause()).to.equal(undefined);
   });
 
   it('is refused where nothing can be paused', async () => {

@@ -2,7 +2,6 @@ import { RESERVATION_MS } from '../../contracts/coordination/quotas.ts';
 import { type Coordination } from '../../contracts/coordination.ts';
 import type { History } from '../../contracts/history.ts';
 import {
-  DefinitionRefused,
   LeaseLost,
   NoPlace,
   OutcomeUnknown,
@@ -10,9 +9,9 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { PoolEvent } from '../../machines/pool/events.ts';
-import { isPausedAtEnd } from '../../model/pools/claim-rules.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { SandboxEvent, SandboxIntent } from '../../machines/sandbox/events.ts';
+import { PausesAtEnd } from './pauses-at-end.ts';
 
 export interface SandboxEffectsDeps {
   readonly driver: SandboxDriver;
@@ -35,14 +34,14 @@ type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
  * how it went; with none after a look that failed, which the state's deadline repeats. `held`: what
  * is autonomous may still be done. Never rejects.
  */
-export const sandboxEffects =
-  (deps: SandboxEffectsDeps) =>
-  async (
+export const sandboxEffects = (deps: SandboxEffectsDeps) => {
+  const { driver, clock } = deps;
+  const pausesAtEnd = new PausesAtEnd(deps);
+  return async (
     id: InstanceId,
     intent: DriverIntent,
     held: () => boolean,
   ): Promise<SandboxEvent | undefined> => {
-    const { driver, clock } = deps;
     try {
       switch (intent.type) {
         case 'launch': {
@@ -58,7 +57,7 @@ export const sandboxEffects =
           await release(deps, id, intent);
           return { type: 'RELEASED', now: clock.now() };
         case 'confirm-expiry':
-          return await confirmExpiry(deps, id, intent);
+          return (await pausesAtEnd.pause(id, intent)) ?? (await confirmExpiry(deps, id, intent));
         case 'look':
           return { type: 'FACT', fact: await driver.read(id), now: clock.now() };
         case 'close':
@@ -68,6 +67,7 @@ export const sandboxEffects =
       return outcomeUnknown(intent, error, clock.now());
     }
   };
+};
 
 /** One that is late, or repeated, may have lost its seat meanwhile: then it is not written. */
 const claim = async (
@@ -106,28 +106,15 @@ const release = async (
   cancel();
 };
 
-/** How long a pause in place of the end is tried for, before it ends after all. */
-const PAUSE_MS = 30_000;
-
 /**
- * The longest life is a matter of the clock, and so is the moment that a claim names, at which it
- * may be paused in place of its end; whether it idles is decided where all replicas' activity is
- * known.
+ * The longest life is a matter of the clock, and so is the moment that a claim names; whether it
+ * idles is decided where all replicas' activity is known.
  */
 const confirmExpiry = async (
-  { driver, coordination, clock }: SandboxEffectsDeps,
+  { coordination, clock }: SandboxEffectsDeps,
   id: InstanceId,
-  { reason, claim, seen }: Extract<DriverIntent, { type: 'confirm-expiry' }>,
+  { reason, claim }: Extract<DriverIntent, { type: 'confirm-expiry' }>,
 ): Promise<SandboxEvent> => {
-  const now = clock.now();
-  if (reason !== 'idle-timeout' && isPausedAtEnd(claim, now))
-    try {
-      const record = await driver.amend(id, { pausedAt: now }, seen);
-      return { type: 'AMENDED', record, now: clock.now() };
-    } catch (error) {
-      const isTried = error instanceof DefinitionRefused || now >= (claim.endsAt ?? 0) + PAUSE_MS;
-      if (!isTried) throw error;
-    }
   if (reason !== 'idle-timeout') return { type: 'EXPIRED', reason, now: clock.now() };
   const expiry = await coordination.expire(id, claim);
   return expiry.expired

@@ -67,13 +67,11 @@ export type SandboxIntent =
       readonly asked: boolean;
     }
   | { readonly type: 'release'; readonly end: End; readonly asked: boolean }
-  /** Answered by EXPIRED or STILL_ACTIVE, or by AMENDED where it was paused in place of its end. */
-  | {
-      readonly type: 'confirm-expiry';
-      readonly reason: EndReason;
-      readonly claim: Claim;
-      readonly seen: Revision;
-    }
+  /**
+   * Answered by EXPIRED or STILL_ACTIVE, or by AMENDED where it was paused in place of its end;
+   * there by FACT where its record says something else.
+   */
+  | { readonly type: 'confirm-expiry'; readonly reason: EndReason; readonly claim: Claim }
   /**
    * An uncached look; answered by FACT. `patient`: nothing waits for it, so that it is the leader's
    * to carry out.

@@ -240,12 +240,10 @@ export const sandboxSetup = setup({
       asked: context.asked,
     })),
     confirmExpiry: emit(({ context }): SandboxIntent => {
-      const { claim: made, revision } = proven(context.record);
-      const claim = proven(made);
+      const claim = proven(proven(context.record).claim);
       return {
         type: 'confirm-expiry',
         claim,
-        seen: revision,
         reason: proven(expiryOf(claim, context.activeAt, context.working)).reason,
       };
     }),
