@@ -254,7 +254,7 @@ export const createDaemon = async (
       envs.stop();
       approvals.stop();
       listeners.leave();
-      supervisor.idle.lines.stop();
+      for (const waiting of [supervisor.idle.lines, supervisor.launches]) waiting.stop();
       if (life.started)
         await new Promise<void>((resolve) => {
           clock.at(clock.now() + config.shutdownDelay, resolve);

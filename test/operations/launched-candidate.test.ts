@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { orderWithImage } from '../../src/actors/sandbox/launch-order.ts';
+import { NoPlace } from '../../src/contracts/sandbox-driver.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { alice, aPolicy, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -89,6 +90,68 @@ describe('a claim of an image that its pool does not have', () => {
 
     expect(await claiming).to.include({ code: 'POOL_EXHAUSTED', retryAfter: 5 });
     await eventually(() => supervisor.sandbox(id) === undefined, 'retired');
+  });
+
+  it('is told to try again where its start is put off, or its instance is gone', async () => {
+    const { supervisor, driver, clock, claim, launched } = await aFilledPool();
+    driver.failNext('launch', new NoPlace('too many sandboxes wait'));
+    const deferred = await rejection(claim(alice, CLAIM));
+    const claiming = rejection(claim(alice, CLAIM));
+    supervisor.send(await launched(), { type: 'RETIRE', now: clock.now() });
+
+    expect(deferred).to.include({ code: 'POOL_EXHAUSTED', retryAfter: 5 });
+    expect(deferred.message).to.match(/too many sandboxes wait/);
+    expect(await claiming).to.include({ code: 'POOL_EXHAUSTED', retryAfter: 5 });
+  });
+
+  it('waits for a second pull of its image, and no longer', async () => {
+    const { supervisor, driver, claim, launched } = await aFilledPool();
+    const claiming = rejection(claim(alice, CLAIM));
+    const id = await launched();
+    driver.hinder(id, 'ImageUnavailable', 'ErrImagePull: a registry did not answer');
+    const reasonOf = () => supervisor.sandbox(id)?.context.unready;
+    await eventually(() => reasonOf()?.startsWith('ErrImagePull') === true, 'one pull failed');
+    expect(supervisor.sandbox(id)?.state).to.equal('starting');
+    driver.hinder(id, 'ImageUnavailable', 'ImagePullBackOff: not found');
+
+    expect((await claiming).message).to.match(/no sandbox of its image starts: ImagePullBackOff/);
+  });
+
+  it('is told to go elsewhere when the daemon stops, and so is who comes then', async () => {
+    const { supervisor, claim, launched } = await aFilledPool();
+    const claiming = rejection(claim(alice, CLAIM));
+    const id = await launched();
+    supervisor.launches.stop();
+
+    expect(await claiming).to.include({ code: 'UNAVAILABLE' });
+    await eventually(() => supervisor.sandbox(id) === undefined, 'retired');
+    expect(await rejection(claim(alice, CLAIM))).to.include({ code: 'UNAVAILABLE' });
+    expect(supervisor.ids()).to.have.length(1);
+  });
+
+  it('is refused once its pool is deleted', async () => {
+    const { supervisor, pool, claim, launched } = await aFilledPool();
+    const claiming = rejection(claim(alice, CLAIM));
+    await launched();
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
+
+    expect(await claiming).to.include({ code: 'CONFLICT' });
+  });
+
+  it('takes a place of its pool from its launch on, where those that run count', async () => {
+    const { supervisor, driver, claim, launched, counts } = await aFilledPool({
+      policy: aPolicy(),
+    });
+    const claiming = rejection(claim(alice, CLAIM));
+    const id = await launched();
+    expect(await rejection(claim(alice, CLAIM))).to.include({ code: 'POOL_EXHAUSTED' });
+    const stocked = await claim(alice, { poolName: 'default' });
+    driver.becomeAvailable(id);
+
+    expect(await claiming).to.include({ code: 'POOL_EXHAUSTED' });
+    await eventually(() => supervisor.sandbox(id) === undefined, 'retired');
+    expect(supervisor.sandbox(stocked.id)?.state).to.equal('running');
+    expect(counts()?.running).to.equal(1);
   });
 
   it('launches nothing that the quota would not let it have', async () => {

@@ -63,8 +63,8 @@ export interface SandboxListener {
   readonly found: (poolUid: string) => void;
   /** A sandbox is no more. */
   readonly ended: (id: string) => void;
-  /** One that was launched for one claim did not start. */
-  readonly startFailed: (id: string, reason: string) => void;
+  /** One that was launched for one claim did not start; `isPassing`: by no fault of its own. */
+  readonly startFailed: (id: string, reason: string, isPassing: boolean) => void;
 }
 
 /** The sandboxes of a supervisor: one actor for each, and what follows each of their moves. */
@@ -206,7 +206,8 @@ export class SandboxHost {
     if (record?.claimBy === undefined)
       this.#report =
         context && startReport(intent, record?.updateRevision ?? '', runtime.clock.now());
-    else if (intent.outcome !== 'started') listener.startFailed(id, intent.reason);
+    else if (intent.outcome !== 'started')
+      listener.startFailed(id, intent.reason, intent.outcome === 'deferred');
   }
 
   /** Whether what no lease is needed for is still to be done. */

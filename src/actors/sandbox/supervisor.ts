@@ -105,7 +105,7 @@ export class Supervisor {
 
   /** Stops deciding, then waits for what is under way, `withinMs` at most. */
   async stop(withinMs: number): Promise<void> {
-    this.idle.lines.stop();
+    for (const waiting of [this.idle.lines, this.launches]) waiting.stop();
     this.#leadership.stop();
     for (const part of [this.runtime, this.actors, this.pools.actors]) part.stop();
     const reconciled = this.#reconciler.stop();
@@ -232,7 +232,7 @@ export class Supervisor {
       listener: {
         found: (poolUid) => this.#takeover.retirePoolless(poolUid),
         ended: (id) => this.#truth.ended(id),
-        startFailed: (id, reason) => this.launches.failed(id, reason),
+        startFailed: (...of) => this.launches.failed(...of),
       },
     });
   }
@@ -269,7 +269,10 @@ export class Supervisor {
         changed: (record) => {
           participant?.poolChanged?.(record);
         },
-        ending: (uid) => this.idle.lines.end(uid),
+        ending: (uid) => {
+          this.idle.lines.end(uid);
+          this.launches.endOf(uid);
+        },
         orphaned: (uid) => this.#takeover.retirePoolless(uid),
       },
       planAt: this.#planAt,

@@ -87,15 +87,18 @@ export class LaunchedCandidate implements Candidates {
     const { owner, image, waitMs, signal } = this.#of;
     const pool = this.#requirePool();
     this.#requireImage(pool);
-    await this.#requireRoom(pool);
+    await this.#requireQuota();
+    if (supervisor.launches.stopping) throw stopping();
+    this.#requireRoom(pool, supervisor.launches.underWay(pool.uid));
     launchLimit.acquire(owner);
     this.#isSeated = true;
     const until = clock.now() + Math.min(waitMs, pool.definition.startupTimeoutMs);
     const claimBy = until + CLAIM_MS;
     const id = (this.#id = supervisor.launches.begin(this.#form(pool), image.name, claimBy));
     const outcome = await supervisor.launches.ready(id, until, signal);
+    const poolNow = this.#requirePool();
     if (outcome.kind !== 'ready') throw notStarted(image, outcome);
-    this.#requirePool();
+    this.#requireRoom(poolNow, 0);
     return {
       instance: new HeldInstance({ id, idle: Number.MAX_SAFE_INTEGER, release: () => undefined }),
       place: undefined,
@@ -134,13 +137,18 @@ export class LaunchedCandidate implements Candidates {
   }
 
   /** Nothing is launched that could not be claimed; the claim itself decides. */
-  async #requireRoom({ uid, replicas }: PoolRecord): Promise<void> {
-    const { supervisor, coordination, quotaLimits } = this.#deps;
+  async #requireQuota(): Promise<void> {
+    const { coordination, quotaLimits } = this.#deps;
     const { owner } = this.#of;
     const limit = quotaLimits.of(owner).sandboxes;
     if ((await coordination.used(owner)).sandboxes >= limit) throw sandboxQuotaExceeded(limit);
-    const { counts } = supervisor.pools.get(uid) ?? {};
-    if (supervisor.pools.semantics === 'total' && counts && counts.running >= replicas)
+  }
+
+  /** `underWay`: others of the pool that may come to run beside those that do. */
+  #requireRoom({ uid, replicas }: PoolRecord, underWay: number): void {
+    const { pools } = this.#deps.supervisor;
+    const { counts } = pools.get(uid) ?? {};
+    if (pools.semantics === 'total' && counts && counts.running + underWay >= replicas)
       throw new Refusal('POOL_EXHAUSTED', 'all that the pool may have run', { retryAfter: 5 });
   }
 
@@ -152,10 +160,14 @@ export class LaunchedCandidate implements Candidates {
   }
 }
 
+const stopping = (): Refusal => unavailable('the daemon is stopping; claim again');
+
 const notStarted = (
   { field }: ClaimImage,
-  { kind, reason }: Exclude<StartOutcome, { kind: 'ready' }>,
+  outcome: Exclude<StartOutcome, { kind: 'ready' }>,
 ): Refusal => {
+  if (outcome.kind === 'stopping') return stopping();
+  const { kind, reason } = outcome;
   const why = reason === '' ? '' : `: ${reason.slice(0, 500)}`;
   return kind === 'failed'
     ? invalidArgument(field, `no sandbox of its image starts${why}`)
