@@ -138,6 +138,32 @@ describe('a claim of an image that its pool does not have', () => {
     expect(await claiming).to.include({ code: 'CONFLICT' });
   });
 
+  it('has no sandbox left where its pool was deleted by force while it was claimed', async () => {
+    const { supervisor, pool, driver, claim, launched } = await aFilledPool();
+    const claiming = rejection(claim(alice, CLAIM));
+    const id = await launched();
+    driver.hold('claim');
+    driver.becomeAvailable(id);
+    await eventually(() => driver.calls.includes(`claim ${id}`), 'about to be claimed');
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'force' }));
+    driver.letGo('claim');
+
+    expect(await claiming).to.include({ code: 'CONFLICT' });
+    await eventually(() => supervisor.sandbox(id) === undefined, 'ended');
+  });
+
+  it('is admitted once it was looked for what an earlier request claimed', async () => {
+    const { driver, coordination, claim, launched } = await aFilledPool();
+    const admitClaim = coordination.admitClaim.bind(coordination);
+    coordination.admitClaim = async (entry) =>
+      entry.looked ? await admitClaim(entry) : 'look-first';
+    const claiming = claim(alice, CLAIM);
+    const id = await launched();
+    driver.becomeAvailable(id);
+
+    expect((await claiming).id).to.equal(id);
+  });
+
   it('takes a place of its pool from its launch on, where those that run count', async () => {
     const { supervisor, driver, claim, launched, counts } = await aFilledPool({
       policy: aPolicy(),

@@ -5,7 +5,7 @@ import type { OnStep } from '../../contracts/tracing.ts';
 import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { sandboxQuotaExceeded } from '../../model/limit-refusals.ts';
-import { sandboxUuidFailed, unavailable } from '../../model/refusals.ts';
+import { poolBeingDeleted, sandboxUuidFailed, unavailable } from '../../model/refusals.ts';
 import { unkeyedFingerprint, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
@@ -93,7 +93,9 @@ export class ClaimAttempts implements AsyncDisposable {
     if (typeof admission === 'object') {
       const found = await findAfterAdmission(this.#deps, request, { owner, ...admission });
       this.#hasLooked ||= admission.isUnsure;
-      return found ?? 'refused';
+      // What was launched for a claim is all that it is offered: it asks for that again.
+      const asksAgain = request.image !== undefined && clock.now() < candidate.until;
+      return found ?? (asksAgain ? await this.admit(candidate) : 'refused');
     }
     if (admission !== 'admitted') return 'refused';
     if (!signal?.aborted) return 'admitted';
@@ -133,12 +135,22 @@ export class ClaimAttempts implements AsyncDisposable {
     );
     if (outcome.kind === 'claimed') {
       this.#isServed = true; // and has left the line with its admission
+      if (request.image) this.#requirePoolOf(instance.id);
       return outcome.view;
     }
     this.#left = outcome.left;
     if (this.#deps.clock.now() >= until)
       throw unavailable('the pool could not be claimed from in time; try again');
     return undefined;
+  }
+
+  /** Its pool, which it was apart from until now, may have been deleted by force meanwhile. */
+  #requirePoolOf(id: InstanceId): void {
+    const { supervisor, clock } = this.#deps;
+    const pool = supervisor.pools.recordOf(this.#of.pool.uid);
+    if (pool && pool.deleting !== 'force') return;
+    supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
+    throw poolBeingDeleted();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
