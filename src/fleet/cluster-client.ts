@@ -6,11 +6,12 @@ import {
 } from 'node:http';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks } from '../contracts/fleet/cluster-links.ts';
+import { FairSlots } from '../lib/fair-slots.ts';
 import { KeyedSemaphore } from '../lib/keyed-semaphore.ts';
-import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
+import { ClusterBusy, clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { IDENTITY_HEADER } from '../model/fleet/identity-header.ts';
 import { Refusal, type RefusalCode } from '../model/refusals.ts';
-import type { Caller } from '../model/tenant.ts';
+import { tenantKey, type Caller } from '../model/tenant.ts';
 
 /** A request of the manager's own to a cluster, in a caller's name. */
 export interface ClusterRequest {
@@ -20,6 +21,8 @@ export interface ClusterRequest {
   readonly path: string;
   readonly body?: object;
   readonly ifMatch?: string;
+  /** It only looks, as its caller does now and then: it is sent at once, beside all else. */
+  readonly isLook?: boolean;
 }
 
 export interface ClusterAnswer {
@@ -38,8 +41,15 @@ const ANSWER_MS = 10_000;
 /** A link that gives no answer for so long is looked at. */
 const SILENT_MS = 1_000;
 const MOST_ANSWER_BYTES = 4 << 20;
-/** Requests of the manager's own under way at one cluster; beyond them there is no answer. */
+/** Requests of the manager's own under way at one cluster, and of them in one tenant's name. */
 const MOST_OF_CLUSTER = 64;
+const MOST_OF_TENANT = 16;
+/** Looks at one cluster in one tenant's name, beside those. */
+const MOST_LOOKS_OF_TENANT = 16;
+/** Those that wait for their turn at one cluster, and of them in one tenant's name; each. */
+const MOST_WAITING = 1_024;
+const MOST_WAITING_OF_TENANT = 128;
+const TURN_MS = 5_000;
 const KEPT_MS = 30_000;
 
 interface DialledOptions extends RequestOptions {
@@ -66,7 +76,9 @@ class LinkAgent extends Agent {
 export class ClusterClient {
   readonly #deps: ClusterClientDeps;
   readonly #agent = new LinkAgent();
-  readonly #underWay = new KeyedSemaphore(MOST_OF_CLUSTER);
+  /** By cluster; no more of them than have ever joined. */
+  readonly #slots = new Map<string, FairSlots>();
+  readonly #looks = new KeyedSemaphore(MOST_LOOKS_OF_TENANT);
 
   constructor(deps: ClusterClientDeps) {
     this.#deps = deps;
@@ -78,17 +90,17 @@ export class ClusterClient {
   }
 
   /**
-   * Sends a request once. Rejects with the Refusal of the cluster, and with CLUSTER_UNAVAILABLE
-   * where no link to it stands, or no whole answer comes in 10 s: whether it took effect is not
-   * known then.
+   * Sends a request once, tenants in turn where there are many. Rejects with the Refusal of the
+   * cluster; with ClusterBusy where its turn does not come in 5 s, or its tenant has as many looks
+   * as it may; and with CLUSTER_UNAVAILABLE where no link to it stands, or no whole answer comes in
+   * 10 s: whether it took effect is not known then.
    */
   async ask(request: ClusterRequest): Promise<ClusterAnswer> {
     const { clusterId } = request;
-    const route = this.#deps.links.find(clusterId);
-    if (!route) throw clusterUnavailable(clusterId, 'is not connected; try again');
-    if (!this.#underWay.acquire(clusterId))
-      throw clusterUnavailable(clusterId, 'is asked too much at this time; try again');
+    const release = await this.#turn(request);
     try {
+      const route = this.#deps.links.find(clusterId);
+      if (!route) throw clusterUnavailable(clusterId, 'is not connected; try again');
       const { answer, text } = await this.#exchange(route, request);
       const { statusCode = 0, headers } = answer;
       const body: unknown = text === '' ? undefined : JSON.parse(text);
@@ -101,8 +113,35 @@ export class ClusterClient {
         ? error
         : clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
     } finally {
-      this.#underWay.release(clusterId);
+      release();
     }
+  }
+
+  /** Resolves with what gives the turn back. */
+  async #turn({ clusterId, caller, isLook }: ClusterRequest): Promise<() => void> {
+    const { clock } = this.#deps;
+    const tenant = tenantKey(caller);
+    if (isLook) {
+      const key = `${clusterId} ${tenant}`;
+      if (!this.#looks.acquire(key)) throw new ClusterBusy(clusterId);
+      return () => this.#looks.release(key);
+    }
+    const slots = this.#slots.get(clusterId) ?? newSlots();
+    this.#slots.set(clusterId, slots);
+    return await new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        takeBack?.();
+        reject(new ClusterBusy(clusterId));
+      };
+      const callOff = clock.at(clock.now() + TURN_MS, giveUp);
+      const takeBack = slots.request(tenant, (release) => {
+        callOff();
+        resolve(release);
+      });
+      if (takeBack) return;
+      callOff();
+      giveUp();
+    });
   }
 
   async #exchange(
@@ -148,6 +187,14 @@ export class ClusterClient {
     }
   }
 }
+
+const newSlots = (): FairSlots =>
+  new FairSlots({
+    most: () => MOST_OF_CLUSTER,
+    mostOfTenant: () => MOST_OF_TENANT,
+    mostWaiting: MOST_WAITING,
+    mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+  });
 
 const textOf = async (answer: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];

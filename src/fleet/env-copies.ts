@@ -9,7 +9,8 @@ import type { Caller } from '../model/tenant.ts';
 import type { ClusterAnswer, ClusterClient, ClusterRequest } from './cluster-client.ts';
 
 const word = z.string().max(1_024);
-const count = z.int().min(0);
+/** More instances than a pool may have; nothing that a cluster claims beyond is taken in. */
+const count = z.int().min(0).max(100_000);
 const texts = z.record(z.string(), z.string());
 
 /** Reads what is needed of an env; all else of it is left alone. */
@@ -41,7 +42,7 @@ const Envelope = z.object({
                   desiredReplicas: count,
                   currentReplicas: count,
                   pendingRequests: count,
-                  scaleUpHeadroom: count,
+                  scaleUpHeadroom: z.int().min(0),
                   updateRevision: word.optional(),
                   updatedReplicas: count,
                   templateVersion: word.optional(),
@@ -74,7 +75,9 @@ export interface EnvCopiesDeps {
 export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   const ask = (
     { clusterId, owner, name }: CopyPlace,
-    request: Pick<ClusterRequest, 'method' | 'body' | 'ifMatch'> & { readonly below?: string },
+    request: Pick<ClusterRequest, 'method' | 'body' | 'ifMatch' | 'isLook'> & {
+      readonly below?: string;
+    },
   ): Promise<ClusterAnswer> => {
     const { below = '', ...rest } = request;
     return client.ask({
@@ -88,8 +91,8 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   return {
     knows: (clusterId) => links.list().some((each) => each.clusterId === clusterId),
     latencyOf: (clusterId) => links.find(clusterId)?.latencyMs(),
-    read: async (place) => {
-      const answer = await orUndefined(ask(place, { method: 'GET' }), 'ENV_NOT_FOUND');
+    read: async (place, { isLook = false } = {}) => {
+      const answer = await orUndefined(ask(place, { method: 'GET', isLook }), 'ENV_NOT_FOUND');
       return answer && copyIn(answer, place);
     },
     create: async ({ clusterId, owner, name }, { ...said }) => {

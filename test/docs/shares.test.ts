@@ -28,6 +28,12 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/http/fleet/pass-on.ts', 'MOST_OF_TENANT'],
     ['src/http/fleet/pass-on.ts', 'MOST_OF_LINK'],
   ],
+  "requests of a fleet's manager": [
+    ['src/fleet/cluster-client.ts', 'MOST_OF_TENANT'],
+    ['src/fleet/cluster-client.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/fleet/cluster-client.ts', 'MOST_OF_CLUSTER'],
+    ['src/fleet/cluster-client.ts', 'MOST_WAITING'],
+  ],
   commands: [
     ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS_OF_TENANT'],
     ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS'],

@@ -3,8 +3,9 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { CopyPlace, EnvCopies } from '../../contracts/fleet/env-copies.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { AwayFact } from '../../machines/env/member-events.ts';
-import { awayPoolOf, copiedIn, isCopyOf, type EnvCopy } from '../../model/envs/env-copy.ts';
+import { awayPoolOf, copiedIn, isCopyOf, keptOf, type EnvCopy } from '../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
+import { ClusterBusy } from '../../model/fleet/cluster-refusals.ts';
 import type { EnvMirror } from './env-mirror.ts';
 import { MemberWatch } from './member-watch.ts';
 
@@ -131,12 +132,14 @@ export class CopyMirror {
     watched.looks += 1;
     const turn = watched.looks;
     try {
-      const found = await this.#deps.copies.read(placeOf(env, clusterId));
+      const found = await this.#deps.copies.read(placeOf(env, clusterId), { isLook: true });
       const copy = found && isCopyOf(found, env) ? found : undefined;
-      if (turn === watched.looks) this.#saw(envUid, watched, copy);
+      const kept = copy && keptOf(copy, this.#deps.envs.get(envUid) ?? env, clusterId);
+      if (turn === watched.looks) this.#saw(envUid, watched, kept);
       return copy;
     } catch (error) {
-      if (turn === watched.looks) watched.answers = false;
+      // who asks too much learns nothing of the cluster
+      if (turn === watched.looks && !(error instanceof ClusterBusy)) watched.answers = false;
       throw error;
     } finally {
       this.#tell(envUid, clusterId, watched);
@@ -201,6 +204,8 @@ export class CopyMirror {
   #arm(clusterId: string, inMs: number): void {
     const { clock, log } = this.#deps;
     if (this.#stopped || !this.#watched.has(clusterId)) return;
+    // one is armed where the cluster was left, and came back, in the midst of a round
+    this.#callOffs.get(clusterId)?.();
     this.#callOffs.set(
       clusterId,
       clock.at(clock.now() + inMs, () => {

@@ -28,8 +28,11 @@ export interface EnvCopies {
   knows(clusterId: string): boolean;
   /** How long its answers take to come, in ms; undefined: no link to it stands. */
   latencyOf(clusterId: string): number | undefined;
-  /** Undefined: there is none of that name that is the owner's. */
-  read(place: CopyPlace): Promise<EnvCopy | undefined>;
+  /**
+   * Undefined: there is none of that name that is the owner's. A look waits for nothing else, and
+   * is refused with ClusterBusy where the owner has as many as one may.
+   */
+  read(place: CopyPlace, terms?: { readonly isLook?: boolean }): Promise<EnvCopy | undefined>;
   /** Refuses with ALREADY_EXISTS. */
   create(place: CopyPlace, word: CopyWord): Promise<void>;
   replace(place: CopyPlace, word: CopyWord): Promise<void>;

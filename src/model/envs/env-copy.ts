@@ -98,9 +98,37 @@ export const awayPoolOf = (
   if (!copied) return undefined;
   return {
     leaving: copied.state === 'Draining',
-    synced: isWordOf(copy, env) && isDeepStrictEqual(copied.config, plain(copiedConfigOf(member))),
+    synced: isWordOf(copy, env) && isConfigOf(copied, member),
   };
 };
+
+/** The most of what a copy says otherwise than its env that is kept, in characters of JSON. */
+const MOST_KEPT = 16_384;
+const SAYS_OTHERWISE: MemberConfig = { scalingGroup: '' };
+
+/**
+ * Leaves of a copy what is worth keeping: its members that the env has on its cluster, and, of what
+ * it says at length, what the env says too. All else counts as something else than the env says. So
+ * a cluster that says anything fills no memory.
+ */
+export const keptOf = (copy: EnvCopy, env: EnvRecord, clusterId: string): EnvCopy => {
+  const listed = env.members.filter((member) => member.clusterId === clusterId);
+  const members = listed.flatMap(({ name }) => copiedIn(copy, name) ?? []);
+  if (JSON.stringify([copy.word, members]).length <= MOST_KEPT) return { ...copy, members };
+  const { annotations } = copyWordOf({ ...env, annotations: {} });
+  const otherwise = { templateRef: { name: '' }, overrides: {}, labels: {}, annotations };
+  return {
+    tag: copy.tag,
+    word: isWordOf(copy, env) ? copy.word : otherwise,
+    members: members.map((copied) => {
+      const member = listed.find(({ name }) => name === copied.name);
+      return member && isConfigOf(copied, member) ? copied : { ...copied, config: SAYS_OTHERWISE };
+    }),
+  };
+};
+
+const isConfigOf = ({ config }: CopiedMember, member: EnvMember): boolean =>
+  isDeepStrictEqual(config, plain(copiedConfigOf(member)));
 
 export const copiedIn = (
   { members }: Pick<EnvCopy, 'members'>,

@@ -7,6 +7,16 @@ export const clusterUnavailable = (clusterID: string, why: string): Refusal =>
     retryAfter: 1,
   });
 
+/** Refusal where a cluster is asked as much as it may be: it says nothing about the cluster. */
+export class ClusterBusy extends Refusal {
+  constructor(clusterID: string) {
+    super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} is asked too much now; try again`, {
+      detail: { clusterID },
+      retryAfter: 1,
+    });
+  }
+}
+
 /** Refusal at a worker, whose copy of a promoted key is the manager's to change. */
 export const apiKeyPromotedElsewhere = (what: string): Refusal =>
   new Refusal('CONFLICT', `a manager promoted this API key: ${what}`);

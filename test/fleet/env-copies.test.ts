@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import type { ClusterRequest } from '../../src/fleet/cluster-client.ts';
+import { envCopies } from '../../src/fleet/env-copies.ts';
+
+const owner = { namespace: 'team-blue', team: 'blue', user: 'ada' };
+const place = { clusterId: 'west', owner, name: 'e' };
+
+const anAnswer = (counts: object): object => ({
+  env: {
+    ...owner,
+    spec: { clusters: [{ members: [{ name: 'm', config: {} }] }] },
+    status: {
+      clusters: [
+        {
+          observedMembers: [
+            {
+              name: 'm',
+              state: 'Active',
+              idleCount: 0,
+              runningCount: 0,
+              desiredReplicas: 0,
+              currentReplicas: 0,
+              pendingRequests: 0,
+              scaleUpHeadroom: Number.MAX_SAFE_INTEGER,
+              updatedReplicas: 0,
+              ...counts,
+            },
+          ],
+        },
+      ],
+    },
+  },
+  editable: { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} },
+});
+
+const copiesThatAnswer = (body: object) => {
+  const asked: ClusterRequest[] = [];
+  const copies = envCopies({
+    links: { list: () => [], find: () => undefined },
+    client: {
+      ask: async (request) => {
+        asked.push(request);
+        return { body, tag: '"1"' };
+      },
+    },
+  });
+  return { asked, copies };
+};
+
+describe('copies of envs on other clusters', () => {
+  it('have no more instances than pools can have, whatever their cluster claims', async () => {
+    const honest = await copiesThatAnswer(anAnswer({ idleCount: 10_000 })).copies.read(place);
+    expect(honest?.members[0]).to.include({ idle: 10_000, headroom: Number.MAX_SAFE_INTEGER });
+    for (const field of ['idleCount', 'runningCount', 'desiredReplicas', 'pendingRequests']) {
+      const { copies } = copiesThatAnswer(anAnswer({ [field]: Number.MAX_SAFE_INTEGER }));
+      const refused = await copies.read(place).catch((error: unknown) => error);
+      expect(refused, field).to.include({ code: 'CLUSTER_UNAVAILABLE' });
+    }
+  });
+});
