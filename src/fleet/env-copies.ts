@@ -151,11 +151,12 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   };
 };
 
-/** The owner, by no key of theirs. */
+/** The owner, by no key of theirs: it may be a gated one that said what is asked for. */
 const callerOf = (owner: CopyPlace['owner']): Caller => ({
   ...owner,
   role: 'user',
   keyId: 'fleet-envs',
+  gated: true,
 });
 
 /** An env of its name that is another tenant's, though shared with the owner, is none. */

@@ -48,6 +48,20 @@ const copiesThatAnswer = (body: object) => {
 };
 
 describe('copies of envs on other clusters', () => {
+  it('are asked for as with a gated key, which may have said what is asked for', async () => {
+    const { asked, copies } = copiesThatAnswer(anAnswer({}));
+    await copies.read(place);
+    await copies.create(place, {
+      templateRef: { name: 't' },
+      overrides: {},
+      labels: {},
+      annotations: {},
+    });
+    await copies.endMember(place, 'm', true);
+    const caller = { ...owner, role: 'user', keyId: 'fleet-envs', gated: true };
+    expect(asked.map((each) => each.caller)).to.deep.equal([caller, caller, caller]);
+  });
+
   it('have no more instances than pools can have, whatever their cluster claims', async () => {
     const honest = await copiesThatAnswer(anAnswer({ idleCount: 10_000 })).copies.read(place);
     expect(honest?.members[0]).to.include({ idle: 10_000, headroom: Number.MAX_SAFE_INTEGER });
