@@ -212,7 +212,7 @@ export const createDaemon = async (
         supervisor.standDown();
       });
       parts.grantBy(grantPools({ supervisor, coordination, clock, quotaLimits }));
-      await Promise.all([envs.mirror.start(), approvals.start()]);
+      await Promise.all([envs.mirror.start(), approvals.start(), fleet.know()]);
       await supervisor.start();
       await envs.start();
       await records.pools.watch(({ kind, record }) => {

@@ -14,12 +14,14 @@ const PATIENCE_MS = 60_000;
 class CuttableWay {
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
+  #port: number;
   #isCut = false;
 
   private constructor(port: number) {
+    this.#port = port;
     this.#server = createServer((client) => {
       if (this.#isCut) return void client.destroy();
-      const way = connect(port, '127.0.0.1');
+      const way = connect(this.#port, '127.0.0.1');
       for (const [one, other] of [
         [client, way],
         [way, client],
@@ -48,6 +50,11 @@ class CuttableWay {
   cut(): void {
     this.#isCut = true;
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Where it leads from now on. */
+  leadTo({ port }: { readonly port: number }): void {
+    this.#port = port;
   }
 
   heal(): void {
@@ -193,5 +200,22 @@ describe('an env over the clusters of a fleet', function () {
     expect(after?.['createdAt']).to.equal(before?.['createdAt']);
     for (const each of [id, `w1.${own}`])
       expect((await run(client, each, 'echo on')).stdout).to.equal('on\n');
+  });
+
+  it('has a member end on a cluster that is cut off, though the manager starts again', async () => {
+    const [w1] = workers as [DaemonUnderTest];
+    way.cut();
+    await shows('w1', { name: 'a', state: 'Unreachable' });
+    expect((await client.delete('/envs/e/sandboxpools/a?force=true')).status).to.equal(200);
+    await hub.stop();
+    way.leadTo(await hub.start());
+    client = hub.client();
+    await shows('w1', { name: 'a', state: 'Draining' });
+    way.heal();
+    await eventually(
+      async () => (await w1.client().get('/envs/e')).status === 404,
+      'its pool on w1 goes, and the copy with it',
+      PATIENCE_MS,
+    );
   });
 });

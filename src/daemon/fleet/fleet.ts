@@ -50,6 +50,8 @@ export interface FleetParts {
   /** Has what is on other clusters go there. */
   readonly gateway: (own: OwnWays) => Gateway;
   readonly commands: ControlCommands;
+  /** Which clusters there are is known; before anything decides by that. */
+  readonly know: () => Promise<void>;
   readonly start: () => Promise<void>;
   /** Once requests are answered: what comes over a link is given to `accept`. */
   readonly link: (accept: (connection: Duplex) => void) => void;
@@ -111,8 +113,9 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       };
     },
     commands: manager ? clusterCommands(manager, given.audit) : {},
+    know: async () => await manager?.registry.start(),
     start: async () => {
-      await manager?.start();
+      manager?.start();
       await copies.start();
     },
     link: (accept) => worker?.start(accept),
@@ -137,7 +140,8 @@ interface ManagerParts {
   readonly links: ManagerLinks;
   readonly registry: ClusterRegistry;
   readonly promotions: Promotions;
-  readonly start: () => Promise<void>;
+  /** The registry has started. */
+  readonly start: () => void;
   readonly client: ClusterClient;
   readonly copies: EnvCopies;
 }
@@ -179,8 +183,7 @@ const openManager = (
       promote: (record) => keys.promote(record),
       settled: () => links.keysSettled(),
     },
-    start: async () => {
-      await registry.start();
+    start: () => {
       keys.start();
       links.start();
     },
