@@ -77,6 +77,23 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim('k', { metadata: { a: 'b' } }))).to.equal('IDEMPOTENCY_KEY_REUSED');
   });
 
+  it('is one under a key too where the env gets members elsewhere meanwhile', async () => {
+    await servers.manager.tenant.post('/sandboxpools', {
+      name: 'e',
+      templateName: 'default',
+      replicas: 3,
+    });
+    await stock('w1', 3);
+    preferring();
+    const first = await idOf(claim('k'));
+    expect(first).to.match(/^hub\./);
+    preferring('w1', 'hub');
+    for (let repetition = 0; repetition < 3; repetition += 1)
+      expect(await idOf(claim('k'))).to.equal(first);
+    expect(servers.workers['w1']!.operations.sandboxes.size).to.equal(0);
+    expect(await idOf(claim('other'))).to.match(/^w1\./);
+  });
+
   it('goes to one cluster under a key, though its first answer was lost', async () => {
     preferring('w1', 'w2');
     await stock('w1', 1);

@@ -8,6 +8,7 @@ import {
   type IdempotentRequest,
 } from '../../operations/requests/idempotent-request.ts';
 import { fingerprintOf } from '../router/idempotency.ts';
+import { markedPathOf } from '../router/marked-answer.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { errorCodeIn } from './fleet-names.ts';
@@ -52,7 +53,7 @@ export const claimOverClusters = async (
 ): Promise<Answer> => {
   const { places, key, request } = claim;
   const binding = key === undefined ? undefined : new Binding(deps, claim, key);
-  const bound = await binding?.begin(places[0]);
+  const bound = await binding?.begin(places[0], deps.fleet.fleet.clusterId);
   const [first, second] = bound ? [placeOf(bound, places)] : places;
   const tried = await attempt(deps, claim, first);
   const waited = ((request.body ?? {}) as { readonly waitTimeoutSeconds?: number })
@@ -142,44 +143,70 @@ const wayTo = ({ fleet }: FleetDeps, clusterId: string) => {
 class Binding {
   readonly #first: IdempotentRequest;
   readonly #final: IdempotentRequest;
+  /** The claim as it is where the env has all of its members on this cluster. */
+  readonly #plain: IdempotentRequest;
 
   constructor({ operations }: ClaimOverClustersDeps, claim: ClaimOverClusters, key: string) {
-    const { caller, bytes } = claim;
-    const step = (name: string): IdempotentRequest => {
-      const of = { method: 'POST', path: `/sandboxes ${name}`, key, body: bytes };
+    const { caller, context, request, bytes } = claim;
+    const known = (path: string): IdempotentRequest => {
+      const of = { method: 'POST', path, key, body: bytes };
       return operations.idempotentRequest(fingerprintOf(caller, of), caller);
     };
-    [this.#first, this.#final] = [step('first'), step('final')];
+    [this.#first, this.#final] = [known('/sandboxes first'), known('/sandboxes final')];
+    this.#plain = known(markedPathOf(context, request));
   }
 
-  /** Undefined: it is the first, and goes to `best`; else where it goes, and nowhere else. */
-  async begin(best: ClaimPlace): Promise<string | undefined> {
-    const before = await taken(this.#first, noteOf(best));
-    return before === undefined ? undefined : ((await taken(this.#final, before)) ?? before);
+  /**
+   * Undefined: it is the first, and goes to `best`; else where it goes, and nowhere else. One that
+   * was answered before the env had members elsewhere stays on this cluster.
+   */
+  async begin(best: ClaimPlace, clusterId: string): Promise<string | undefined> {
+    let here: string | undefined;
+    const before = await taken(this.#first, async () => {
+      if (await this.#isAnswered()) here = noteOf({ ...best, clusterId });
+      return here ?? noteOf(best);
+    });
+    return before === undefined ? here : ((await taken(this.#final, async () => before)) ?? before);
   }
 
   /** False: a repetition was here meanwhile, and goes on where it began. */
   async rebind(next: ClaimPlace): Promise<boolean> {
-    return (await taken(this.#final, noteOf(next))) === undefined;
+    return (await taken(this.#final, async () => noteOf(next))) === undefined;
+  }
+
+  async #isAnswered(): Promise<boolean> {
+    if ((await noteIn(this.#plain)) !== undefined) return true;
+    await this.#plain.giveUp();
+    return false;
   }
 }
 
 /** Takes a step; undefined where this one took it, else what was noted by who did. */
-const taken = async (step: IdempotentRequest, note: string): Promise<string | undefined> => {
+const taken = async (
+  step: IdempotentRequest,
+  note: () => Promise<string>,
+): Promise<string | undefined> => {
+  const before = await noteIn(step);
+  if (before !== undefined) return before;
+  try {
+    await step.keep(await note());
+    return undefined;
+  } catch (error) {
+    await step.giveUp().catch(() => undefined);
+    throw error;
+  }
+};
+
+/** Tells what was noted; undefined: nothing, and it is this one's to note now, or to give up. */
+const noteIn = async (step: IdempotentRequest): Promise<string | undefined> => {
   try {
     await step.open();
+    return undefined;
   } catch (error) {
     if (!(error instanceof RequestNotNew)) throw error;
     const { opened } = error;
     if (opened.kind === 'answered') return opened.answer;
     throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
-  }
-  try {
-    await step.keep(note);
-    return undefined;
-  } catch (error) {
-    await step.giveUp().catch(() => undefined);
-    throw error;
   }
 };
 

@@ -37,7 +37,7 @@ export const answerMarked = async (
   const mark = fingerprintOf(caller, {
     method: row.method,
     // A grant has one effect, however it is asked for.
-    path: key === pass.key ? '' : withoutBase(context.path) + elsewhere(request.query),
+    path: key === pass.key ? '' : markedPathOf(context, request),
     key,
     body: bytes,
   });
@@ -86,6 +86,12 @@ export const carryOut = (
     : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
         row.handle(request),
       );
+
+/** The path by which a request under a client's Idempotency-Key is known. */
+export const markedPathOf = (
+  { path }: Pick<Context, 'path'>,
+  { query }: Pick<AnyRequest, 'query'>,
+): string => withoutBase(path) + elsewhere(query);
 
 /** Gives the one parameter of a query that says what a path names. */
 const elsewhere = (query: unknown): string => {
