@@ -26,6 +26,13 @@ describe('upgrading to a terminal', () => {
     ]);
   });
 
+  it('is told of as one that came over a link where it did', async () => {
+    const linked = await aTerminalDaemon({ isLinked: () => true });
+    await attached(linked);
+    expect(linked.asked[0]).to.include({ token: 'good', overLink: true });
+    await linked.close();
+  });
+
   it('is 80 by 24 where no size is asked for', async () => {
     await attached(daemon);
     expect(daemon.asked[0]).to.include({ cols: 80, rows: 24 });

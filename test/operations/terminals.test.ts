@@ -81,12 +81,37 @@ describe('terminals and the keys that they were opened by', () => {
     const token = await createExecToken({ ...deps, apiKeys: one.besides(apiKeys) })(linked, id);
 
     const opened = await openTerminal({ ...deps, apiKeys: two.besides(apiKeys) })({
-      ...{ clusterId: 'local', sandboxId: id, token, cols: 80, rows: 24 },
+      ...{ clusterId: 'local', sandboxId: id, token, cols: 80, rows: 24, overLink: true },
     });
 
     expect(opened.linkedKeyId).to.equal('of-the-manager');
     expect(opened.caller).to.include({ user: linked.user, keyId: 'of-the-manager' });
     opened.close();
+  });
+
+  it('are open over a link alone by a key of a manager, which ends them there', async () => {
+    const { apiKeys, id, deps, key } = await aWorld();
+    const callers = new LinkedCallers();
+    const linked = { ...deps, apiKeys: callers.besides(apiKeys) };
+    const opening = openTerminal(linked);
+    const open = (token: string, overLink = false) =>
+      opening({ clusterId: 'local', sandboxId: id, token, cols: 80, rows: 24, overLink });
+    const tokenOf = (keyId: string): Promise<string> => {
+      callers.remember({ ...alice, keyId });
+      return createExecToken(linked)({ ...alice, keyId }, id);
+    };
+
+    const refused = await rejection(open(await tokenOf('of-the-manager')));
+    expect(refused).to.have.property('code', 'INVALID_TOKEN');
+
+    // promoted: its copy is a key of this cluster, and came over a link besides
+    const [token, late] = [await tokenOf(key.keyId), await tokenOf(key.keyId)];
+    const opened = await open(token);
+    await apiKeys.remove(key);
+    expect(await opened.ended).to.equal('key-revoked');
+    opened.close();
+    expect(await rejection(open(late))).to.have.property('code', 'INVALID_TOKEN');
+    (await open(late, true)).close();
   });
 
   it('end when the key expires', async () => {

@@ -75,6 +75,7 @@ export const openListeners = (
     audit,
     clusterId,
     allowedOrigins: config.terminal.allowedOrigins,
+    isLinked: clients.isLinked,
     frames: framesOf(config.terminal),
   });
   const gateway = fleet.gateway({

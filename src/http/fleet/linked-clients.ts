@@ -49,6 +49,7 @@ export const linkedClients = ({ clients, checkOf, remember }: LinkedClientsDeps)
   };
   return {
     ...clients,
+    isLinked: (request) => checkOf(request.socket) !== undefined,
     knownCaller,
     tenantOf: (request) => {
       const caller = knownCaller(request);

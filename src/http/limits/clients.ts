@@ -51,6 +51,8 @@ export interface Clients extends ClientAddresses {
    * way to end it.
    */
   readonly followKey: (caller: Caller, ended: () => void) => () => void;
+  /** Says whether a request came over a link to a manager; absent: there are none. */
+  readonly isLinked?: ((request: IncomingMessage) => boolean) | undefined;
 }
 
 export type LookUp<T> = (addressGroup: string) => Promise<T>;

@@ -36,6 +36,8 @@ export interface TerminalDeps extends TerminalRules {
   readonly processes?: ProcessUpgrades | undefined;
   readonly log: Log;
   readonly clock: Clock;
+  /** Says whether an upgrade came over a link to a manager; absent: there are none. */
+  readonly isLinked?: Clients['isLinked'];
   /** Absent: nobody takes down which terminals are opened. */
   readonly audit?: AuditSink | undefined;
   /** Bounds what clients may send; absent: the defaults of the settings. */
@@ -218,10 +220,11 @@ const askOf = (request: IncomingMessage, deps: TerminalDeps): Ask | Refusal => {
   if (deps.processes && target) return processAsk(request, { deps, target }, deps.processes);
   const read = readTerminalRequest(request, deps);
   if ('refusal' in read) return read.refusal;
+  const asked = { ...read.ask, ...(deps.isLinked?.(request) ? { overLink: true } : {}) };
   return {
     operation: 'openTerminal',
-    params: { sandboxId: read.ask.sandboxId },
-    open: () => deps.operations.openTerminal(read.ask),
+    params: { sandboxId: asked.sandboxId },
+    open: () => deps.operations.openTerminal(asked),
     failure: openingFailure,
   };
 };

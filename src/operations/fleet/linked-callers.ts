@@ -7,7 +7,8 @@ const MOST_CALLERS = 20_000;
 
 /**
  * Remembers who came over a link of this worker: their keys are the manager's, and are not known
- * here. The manager has ended what they hold by the time when their keys end.
+ * here. The manager has ended what they hold over its links by the time when their keys end; so
+ * their keys are good there alone.
  */
 export class LinkedCallers {
   readonly #callers = new Map<string, Caller>();
@@ -25,10 +26,11 @@ export class LinkedCallers {
   /** Knows the cluster's own keys, and those of linked callers. */
   besides(apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>): TokenKeys {
     return {
-      good: async (keyId) => this.#callers.get(keyId) ?? (await apiKeys.good(keyId)),
+      good: async (keyId, overLink) =>
+        (overLink ? this.#callers.get(keyId) : undefined) ?? (await apiKeys.good(keyId)),
       find: (keyId) => apiKeys.find(keyId) ?? this.#callers.get(keyId),
-      followEnd: (keyId, ended) =>
-        !apiKeys.find(keyId) && this.#callers.has(keyId)
+      followEnd: (keyId, ended, overLink) =>
+        overLink && !apiKeys.find(keyId) && this.#callers.has(keyId)
           ? () => undefined
           : apiKeys.followEnd(keyId, ended),
       linked: (keyId) => (apiKeys.find(keyId) ? undefined : this.#callers.get(keyId)),

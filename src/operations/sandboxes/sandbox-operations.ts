@@ -201,6 +201,8 @@ export interface OpenTerminalRequest {
   readonly token: string;
   readonly cols: number;
   readonly rows: number;
+  /** It came over a link to a manager. */
+  readonly overLink?: boolean;
 }
 
 /**

@@ -25,11 +25,14 @@ export interface TerminalDeps {
 /** The owner of a key, as far as terminals go by it. */
 type KeyOwner = Pick<ApiKeyRecord, 'keyId' | 'namespace' | 'team' | 'user' | 'role'>;
 
-/** Says whose the keys are that tokens were issued to; see ApiKeyMirror. */
+/**
+ * Says whose the keys are that tokens were issued to; see ApiKeyMirror. `overLink`: who brings the
+ * token comes over a link to a manager.
+ */
 export interface TokenKeys {
-  readonly good: (keyId: string) => Promise<KeyOwner | undefined>;
+  readonly good: (keyId: string, overLink: boolean) => Promise<KeyOwner | undefined>;
   readonly find: (keyId: string) => KeyOwner | undefined;
-  readonly followEnd: (keyId: string, ended: () => void) => () => void;
+  readonly followEnd: (keyId: string, ended: () => void, overLink: boolean) => () => void;
   /** The caller of a manager's key, who is known to this replica alone; absent: there are none. */
   readonly linked?: (keyId: string) => Caller | undefined;
   readonly remember?: (linked: Caller) => void;
@@ -71,12 +74,13 @@ export const createExecToken =
  * for one more; whoever is refused before that may bring it again, but for one who brought it to
  * another sandbox. At most 16 a sandbox, and `mostOfTenant` of the token's tenant
  * (TOO_MANY_TERMINALS). It ends with the key that the token was issued to, and is refused like an
- * unknown token where that is gone.
+ * unknown token where that is gone. One that was issued to a key of a manager is good over its
+ * links alone: nobody else knows when such a key ends.
  */
 export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
   const limit = new KeyedSemaphore(MOST_TERMINALS);
   const ofTenants = new KeyedSemaphore(deps.mostOfTenant);
-  return async ({ clusterId, sandboxId, token, cols, rows }) => {
+  return async ({ clusterId, sandboxId, token, cols, rows, overLink = false }) => {
     const { supervisor, driver, coordination, claimEnv } = deps;
     const value = await coordination.peekToken(token);
     const [, meant, keyId = '', carried] = VALUE.exec(value ?? '') ?? [];
@@ -84,8 +88,9 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
       await coordination.redeemToken(token); // brought where it does not belong, it is good nowhere
       throw invalidToken();
     }
+    if (carried !== undefined && !overLink) throw invalidToken();
     if (carried !== undefined) deps.apiKeys.remember?.(JSON.parse(carried) as Caller);
-    const key = await deps.apiKeys.good(keyId);
+    const key = await deps.apiKeys.good(keyId, overLink);
     if (!key) throw invalidToken();
     const sandbox = await currentSandbox(supervisor, sandboxId, key.namespace);
     const status = sandbox?.status ?? 'Completed';
@@ -111,7 +116,7 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
         rows,
         ...(env ? { env } : {}),
       });
-      return opened(deps, { sandboxId, keyId, terminal, leave });
+      return opened(deps, { sandboxId, keyId, overLink, terminal, leave });
     } catch (error) {
       leave();
       if (error instanceof InstanceGone) throw sandboxNotRunning('Stopping');
@@ -123,20 +128,19 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
 interface Opened {
   readonly sandboxId: string;
   readonly keyId: string;
+  readonly overLink: boolean;
   readonly terminal: OpenTerminal['terminal'];
   readonly leave: () => void;
 }
 
 const opened = (
   { supervisor, clock, apiKeys }: TerminalDeps,
-  { sandboxId, keyId, terminal, leave }: Opened,
+  { sandboxId, keyId, overLink, terminal, leave }: Opened,
 ): OpenTerminal => {
   let open = true;
   let forget = (): void => undefined;
   const revoked = new Promise<'key-revoked'>((resolve) => {
-    forget = apiKeys.followEnd(keyId, () => {
-      resolve('key-revoked');
-    });
+    forget = apiKeys.followEnd(keyId, () => resolve('key-revoked'), overLink);
   });
   const close = (): void => {
     if (!open) return;
