@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Duplex } from 'node:stream';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { newFleetKey } from '../../src/fleet/fleet-keys.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
@@ -46,6 +47,24 @@ describe('promoted keys', () => {
     await fleet.links.keysSettled();
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
     expect(west.store.records.size).to.equal(0);
+  });
+
+  it('that the manager could not revoke go on at every worker', async () => {
+    await join();
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    await fleet.links.keysSettled();
+    hub.store.remove = () => Promise.reject(new Error('the disk is full'));
+    const standing = hub.apiKeys.find(record.keyId)!;
+    expect(await rejection(hub.apiKeys.remove(standing))).to.match(/disk is full/);
+    await fleet.links.keysSettled();
+    expect([hub.told(apiKey), west.told(apiKey)]).to.deep.equal(['good', 'good']);
+
+    hub.store.remove = () => Promise.reject(new OutcomeUnknown('the store went away'));
+    await rejection(hub.apiKeys.remove(standing));
+    await fleet.links.keysSettled();
+    const refused = ['INVALID_API_KEY', 'INVALID_API_KEY'];
+    expect([hub.told(apiKey), west.told(apiKey)]).to.deep.equal(refused);
   });
 
   it('go to who joins later, under another name where theirs is taken', async () => {

@@ -128,16 +128,20 @@ export class ApiKeyMirror {
 
   /**
    * Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth
-   * nothing here, and the error passes on.
+   * nothing here, and the error passes on. A promoted key goes once that is durable: its workers,
+   * once they were told, refuse it for good.
    */
   async remove(record: ApiKeyRecord): Promise<void> {
-    this.#mirror.forget(record.keyId);
+    const isPromoted = record.global === true && record.promotedBy === undefined;
+    if (!isPromoted) this.#mirror.forget(record.keyId);
     try {
       await this.#removeStanding(record);
     } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) this.#mirror.restore(record);
+      if (error instanceof OutcomeUnknown) this.#mirror.forget(record.keyId);
+      else if (!isPromoted) this.#mirror.restore(record);
       throw error;
     }
+    this.#mirror.forget(record.keyId);
     this.#revocations.publishRevocation(record.keyId);
   }
 
