@@ -34,6 +34,8 @@ export interface ManagerLinkTerms {
   readonly addresses: readonly string[];
   /** Names the TLS connection that it came by; empty where there is none. */
   readonly channel: string;
+  /** It has proved to be of this cluster, and is not open yet. */
+  readonly proved: (clusterId: string) => void;
   readonly heard: (clusterId: string) => void;
   /** Called once, however it ends; without a worker where it was not open yet. */
   readonly over: (worker: LinkedWorker | undefined, why: string) => void;
@@ -189,6 +191,7 @@ export class ManagerLink {
     const { clusterID: clusterId, clusterKey: publicKey } = worker;
     const why = await registry.admit({ clusterId, publicKey, joinToken });
     if (why !== undefined) return await this.#refuse(why, { left: true });
+    this.#terms.proved(clusterId);
     await this.#tellKeys(transcript);
     return { clusterId, publicKey, replica: worker.replica };
   }

@@ -157,6 +157,7 @@ export class ManagerLinks implements FleetLinks {
       ...this.#deps,
       channel,
       replicas: this.#replicas,
+      proved: (clusterId) => this.#pending.proved(link, clusterId),
       heard: (clusterId) => this.#lastHeard.set(clusterId, clock.now()),
       over: (worker, why) => {
         this.#pending.delete(link);

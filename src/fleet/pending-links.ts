@@ -1,3 +1,4 @@
+import { MOST_REPLICAS } from './link-words.ts';
 import type { ManagerLink } from './manager-link.ts';
 
 /** Links that have not proved yet whose they are; and those of one address. */
@@ -7,11 +8,13 @@ const MOST_OF_ADDRESS = 8;
 /**
  * Holds the links that have yet to prove whose they are. Anybody may open some: where there are too
  * many, of all or of one address, the oldest one goes, so that who proves it at once is not kept
- * out by who never will.
+ * out by who never will. One that has proved it makes room for those of its own cluster alone.
  */
 export class PendingLinks {
-  /** In the order in which they came. */
+  /** By address, in the order in which they came. */
   readonly #links = new Map<ManagerLink, string>();
+  /** Those that have proved whose they are, and are not open yet, by cluster. */
+  readonly #proved = new Map<ManagerLink, string>();
 
   add(link: ManagerLink, address: string): void {
     this.#links.set(link, address);
@@ -23,12 +26,24 @@ export class PendingLinks {
     this.#cutOldest((each) => count(each) === most);
   }
 
+  /** Notes whose a link is; of no effect where it was cut. */
+  proved(link: ManagerLink, clusterId: string): void {
+    if (!this.#links.delete(link)) return;
+    this.#proved.set(link, clusterId);
+    const ofCluster = [...this.#proved].filter(([, of]) => of === clusterId);
+    const oldest = ofCluster[0]?.[0];
+    if (!oldest || ofCluster.length <= MOST_REPLICAS) return;
+    this.#proved.delete(oldest);
+    oldest.cut('too many links of the cluster have yet to open');
+  }
+
   delete(link: ManagerLink): void {
     this.#links.delete(link);
+    this.#proved.delete(link);
   }
 
   cutAll(why: string): void {
-    for (const link of [...this.#links.keys()]) link.cut(why);
+    for (const link of [...this.#links.keys(), ...this.#proved.keys()]) link.cut(why);
   }
 
   #cutOldest(isOne: (address: string) => boolean): void {

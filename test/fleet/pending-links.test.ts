@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { FleetUnderTest } from './a-fleet.ts';
+import { FleetUnderTest, noCopies } from './a-fleet.ts';
 import { PendingLinks } from '../../src/fleet/pending-links.ts';
 import type { ManagerLink } from '../../src/fleet/manager-link.ts';
 
@@ -19,21 +20,75 @@ describe('links that have yet to prove whose they are', () => {
     expect(cut.slice(2)).to.deep.equal(['a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8']);
   });
 
+  it('make room for those of their own cluster alone once they have proved it', () => {
+    const cut: unknown[] = [];
+    const links = new PendingLinks();
+    const added = (name: string): ManagerLink => {
+      const link = aLink(cut, name);
+      links.add(link, 'a');
+      return link;
+    };
+    for (let n = 0; n < 65; n += 1) links.proved(added(`p${n}`), 'west');
+    links.proved(added('east'), 'east');
+    expect(cut).to.deep.equal(['p0']);
+    for (let n = 0; n < 8; n += 1) added(`a${n}`);
+    expect(cut).to.deep.equal(['p0']);
+    const late = added('late');
+    links.delete(late); // it was cut
+    links.proved(late, 'west');
+    links.cutAll('the manager stops');
+    expect(cut).to.have.length(1 + 7 + 64 + 1 + 1);
+    expect(cut).to.include('east').and.not.to.include('late');
+  });
+
+  /** Waits until all but 8 of so many that say nothing were cut. */
+  const silent = async (fleet: FleetUnderTest, idle: WebSocket[], many: number): Promise<void> => {
+    for (let n = 0; n < many; n += 1) {
+      const socket = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
+      socket.on('error', () => undefined);
+      idle.push(socket);
+    }
+    await eventually(
+      () => idle.filter(({ readyState }) => readyState === WebSocket.CLOSED).length >= many - 8,
+      'too many are cut',
+      30_000,
+    );
+  };
+
   it('keep nobody out who proves it', async () => {
     const fleet = await FleetUnderTest.start();
     const idle: WebSocket[] = [];
     try {
-      for (let n = 0; n < 100; n += 1) {
-        const socket = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
-        socket.on('error', () => undefined);
-        idle.push(socket);
-      }
-      await eventually(
-        () => idle.filter(({ readyState }) => readyState === WebSocket.CLOSED).length >= 92,
-        'too many are cut',
-        30_000,
-      );
+      await silent(fleet, idle, 100);
       await fleet.join({ clusterId: 'w1', serve: () => undefined });
+    } finally {
+      for (const socket of idle) socket.terminate();
+      await fleet.stop();
+    }
+  });
+
+  it('cut none that has proved it, and is told of keys still', async () => {
+    // time stands still: a link that is cut is not opened again
+    const fleet = await FleetUnderTest.start({ clock: new TestClock() });
+    const idle: WebSocket[] = [];
+    let goOn: () => void = () => undefined;
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    let isHeld = false;
+    const take = async (): Promise<void> => {
+      isHeld = true;
+      await mayGoOn;
+    };
+    const keys = {
+      ...noCopies,
+      begin: (manager: string) => ({ ...noCopies.begin(manager), take }),
+    };
+    try {
+      const { token } = await fleet.registry.invite('w1');
+      fleet.worker({ clusterId: 'w1', serve: () => undefined, joinToken: token, keys });
+      await eventually(() => isHeld, 'it is told of keys', 30_000);
+      await silent(fleet, idle, 20);
+      goOn();
+      await fleet.linked('w1');
     } finally {
       for (const socket of idle) socket.terminate();
       await fleet.stop();
