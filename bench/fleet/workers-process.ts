@@ -16,6 +16,7 @@ import type { WorkersAnswer, WorkersOrder } from './worker-protocol.ts';
  * work, not a manager's.
  */
 const noCopies: PromotedKeyCopies = {
+  leadsTo: () => undefined,
   begin: () => ({
     take: async () => undefined,
     caughtUp: async () => undefined,

@@ -4,6 +4,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
 import { MOST_MESSAGE_BYTES, channelName } from './link-channel.ts';
+import { fingerprintOf } from './fleet-keys.ts';
 import { LINK_PATH } from './manager-links.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 import {
@@ -106,12 +107,14 @@ export class Dialler {
 
   #link(socket: WebSocket, channel: string): void {
     let to: ManagerReplica | undefined;
+    const address = new URL(this.#address).origin;
     const link: WorkerLink = new WorkerLink(socket, {
       ...this.#deps,
-      address: new URL(this.#address).origin,
+      address,
       channel,
       proved: (manager) => {
         this.#managerKey = manager.managerKey;
+        this.#deps.keys.leadsTo(address, fingerprintOf(manager.managerKey));
         return this.#links.holds(manager) ? 'held' : 'new';
       },
       opened: (manager, replicas) => {

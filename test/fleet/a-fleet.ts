@@ -24,6 +24,7 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
 export const noCopies: PromotedKeyCopies = {
+  leadsTo: () => undefined,
   begin: () => ({
     take: async () => undefined,
     caughtUp: async () => undefined,
@@ -54,6 +55,8 @@ export interface JoinTerms {
   readonly folder?: string;
   /** In place of the manager's own address. */
   readonly manager?: string;
+  /** Addresses besides that one. */
+  readonly others?: readonly string[];
   readonly keys?: PromotedKeyCopies;
 }
 
@@ -147,7 +150,7 @@ export class FleetUnderTest {
   }
 
   /** Starts a worker, which may be refused. */
-  worker({ clusterId, serve, joinToken, folder, manager, keys = noCopies }: JoinTerms): TestWorker {
+  worker({ clusterId, serve, joinToken, folder, keys = noCopies, ...to }: JoinTerms): TestWorker {
     const kept = folder ?? mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
     const told: string[] = [];
     const log: Log = {
@@ -159,7 +162,7 @@ export class FleetUnderTest {
     const links = new WorkerLinks({
       clusterId,
       replica: `${clusterId}-0`,
-      managers: [manager ?? `ws://127.0.0.1:${this.port}`],
+      managers: [to.manager ?? `ws://127.0.0.1:${this.port}`, ...(to.others ?? [])],
       credentials: credentialsIn(kept, joinToken),
       clock: this.#clock,
       log,

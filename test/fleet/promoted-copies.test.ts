@@ -23,6 +23,7 @@ describe('copies of promoted keys', () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
     const key = hub.keys.find(record.keyId)!;
+    west.copies.leadsTo('ws://a', manager);
     const visit = west.copies.begin(manager);
     await visit.take({ keys: [key], gone: [], now: clock.now() });
     await visit.caughtUp(new Set([key.keyId]));
@@ -64,6 +65,35 @@ describe('copies of promoted keys', () => {
     const other = await told('new');
     expect([west.told(apiKey), west.told(other.apiKey)]).to.deep.equal(['INVALID_API_KEY', 'good']);
     expect(west.store.records.size).to.equal(1);
+  });
+
+  it('stay while an address has yet to be heard, and while their manager is at any', async () => {
+    await west.restart(2);
+    const [one, two] = [await told('one'), await told('two')]; // at the same address, later
+    expect(west.store.records.size).to.equal(2);
+    west.copies.leadsTo('ws://b', 'one');
+    await one.visit.caughtUp(new Set([one.key.keyId]));
+    expect([west.told(one.apiKey), west.told(two.apiKey)]).to.deep.equal(['good', 'good']);
+    west.copies.leadsTo('ws://a', 'one');
+    await one.visit.caughtUp(new Set([one.key.keyId]));
+    expect([west.told(one.apiKey), west.told(two.apiKey)]).to.deep.equal([
+      'good',
+      'INVALID_API_KEY',
+    ]);
+  });
+
+  it('of one manager are as they are, whatever another one says', async () => {
+    await west.restart(2);
+    const one = await told('one');
+    const two = west.copies.begin('two');
+    await two.take({ keys: [], gone: [one.key.keyId], now: clock.now() });
+    expect(west.told(one.apiKey)).to.equal('good');
+
+    const later = await failing('create', () => told('one'));
+    await two.take({ keys: [], gone: [later.key.keyId], now: clock.now() });
+    await two.caughtUp(new Set());
+    clock.advance(5_000); // it is tried again all the same
+    await eventually(() => west.told(later.apiKey) === 'good', 'it is kept', PATIENCE_MS);
   });
 
   it('end what goes on under them, and never the keys of the cluster itself', async () => {

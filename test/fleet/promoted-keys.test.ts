@@ -67,6 +67,21 @@ describe('promoted keys', () => {
     expect([hub.told(apiKey), west.told(apiKey)]).to.deep.equal(refused);
   });
 
+  it('of a manager that is at none of the addresses any more are gone, also where two lead to one', async () => {
+    const former = await ClusterKeys.start(3, systemClock());
+    const { record, apiKey } = await former.mint();
+    await former.promote(record);
+    const visit = west.copies.begin('former');
+    const key = former.keys.find(record.keyId)!;
+    await visit.take({ keys: [key], gone: [], now: systemClock().now() });
+    visit.end();
+    await west.restart(2);
+    const others = [`ws://localhost:${fleet.port}`];
+    await fleet.join({ clusterId: 'west', serve, keys: west.copies, others });
+    await isTold(apiKey, 'INVALID_API_KEY');
+    await eventually(() => west.store.records.size === 0, 'its copy is gone', PATIENCE_MS);
+  });
+
   it('go to who joins later, under another name where theirs is taken', async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);

@@ -43,6 +43,11 @@ export interface PromotedChange {
 
 /** Keeps copies of promoted keys at a worker. */
 export interface PromotedKeyCopies {
+  /**
+   * A manager proved to be at one of the addresses that the worker dials. Once each of them is
+   * known to lead to one, copies of any other manager end. `manager`: fingerprint of its key.
+   */
+  leadsTo(address: string, manager: string): void;
   /** Begins with a link whose manager proved to be it. `manager`: fingerprint of its key. */
   begin(manager: string): PromotedKeyVisit;
 }

@@ -83,7 +83,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
   const { parts, ...rest } = given;
   const copies = new PromotedCopies({
     ...{ ...parts, ...rest },
-    managers: config.fleet.managers.length,
+    managers: new Set(config.fleet.managers.map((url) => new URL(url).origin)).size,
     namespaceOf: (team) => namespaceOf(config.namespacePattern, team),
   });
   const worker = openWorker(config, { ...given, copies });

@@ -20,7 +20,7 @@ export interface PromotedCopiesDeps {
   readonly pepper: Buffer;
   readonly clock: Clock;
   readonly log: Log;
-  /** How many managers this cluster is a worker of. */
+  /** How many addresses of managers this cluster has. */
   readonly managers: number;
   /** The namespace of a team, on this cluster. */
   readonly namespaceOf: (team: string) => string;
@@ -44,8 +44,10 @@ const LONGEST_NAME = 63;
 export class PromotedCopies implements PromotedKeyCopies {
   readonly #deps: PromotedCopiesDeps;
   readonly #copies = new Map<string, ApiKeyRecord>();
-  /** Those whose write failed, and is tried again. */
-  readonly #again = new Map<string, { readonly waitMs: number; readonly callOff: () => void }>();
+  /** Those whose write failed, and is tried again, by manager and key. */
+  readonly #again = new Map<string, KeptLater>();
+  /** The manager that proved last to be at an address. */
+  readonly #managerAt = new Map<string, string>();
   #work: Promise<void> = Promise.resolve();
 
   constructor(deps: PromotedCopiesDeps) {
@@ -60,6 +62,13 @@ export class PromotedCopies implements PromotedKeyCopies {
     });
     this.#deps.trust.start();
     if (this.#deps.managers === 0) await this.#end(() => true);
+  }
+
+  leadsTo(address: string, manager: string): void {
+    if (this.#managerAt.get(address) === manager) return;
+    this.#managerAt.set(address, manager);
+    // what the store can not forget is refused, and goes once a link has caught up
+    this.#inTurn(() => this.#endOthers()).catch(() => undefined);
   }
 
   begin(manager: string): PromotedKeyVisit {
@@ -82,8 +91,8 @@ export class PromotedCopies implements PromotedKeyCopies {
   async #take(manager: string, { keys, gone, now }: PromotedChange): Promise<void> {
     const isGone = new Set(gone);
     for (const keyId of gone) {
-      this.#deps.trust.revoke(keyId);
-      this.#givenUp(keyId);
+      this.#deps.trust.revoke(manager, keyId);
+      this.#givenUp(manager, keyId);
     }
     await this.#end(({ keyId, promotedBy }) => promotedBy === manager && isGone.has(keyId));
     const ahead = this.#deps.clock.now() - now;
@@ -91,40 +100,44 @@ export class PromotedCopies implements PromotedKeyCopies {
   }
 
   async #caughtUp(link: TrustedLink, keyIds: ReadonlySet<string>): Promise<void> {
-    const { trust, managers } = this.#deps;
-    for (const keyId of this.#again.keys()) if (!keyIds.has(keyId)) this.#givenUp(keyId);
+    for (const { manager, keyId } of this.#again.values())
+      if (manager === link.manager && !keyIds.has(keyId)) this.#givenUp(manager, keyId);
     await this.#end(({ keyId, promotedBy }) => promotedBy === link.manager && !keyIds.has(keyId));
-    trust.caughtUp(link);
-    // Once all have been heard: what is left is of a manager that this cluster has no more.
-    const heard = trust.managers;
-    if (heard.length === managers)
-      await this.#end(({ promotedBy = '' }) => !heard.includes(promotedBy));
+    this.#deps.trust.caughtUp(link);
+    await this.#endOthers();
+  }
+
+  /** Ends what is of managers that this cluster has no more, once all addresses have been heard. */
+  async #endOthers(): Promise<void> {
+    if (this.#managerAt.size < this.#deps.managers) return;
+    const managers = new Set(this.#managerAt.values());
+    await this.#end(({ promotedBy = '' }) => !managers.has(promotedBy));
   }
 
   /** Ends copies: here first, and durably when it resolves. */
   async #end(isMeant: (copy: ApiKeyRecord) => boolean): Promise<void> {
     const { apiKeys, trust } = this.#deps;
     const meant = [...this.#copies.values()].filter(isMeant);
-    for (const { keyId } of meant) trust.revoke(keyId);
+    for (const { keyId, promotedBy = '' } of meant) trust.revoke(promotedBy, keyId);
     await inParts(meant, (copy) => apiKeys.remove(copy));
   }
 
   async #keep(manager: string, key: PromotedKey, ahead: number): Promise<void> {
     const { apiKeys, trust, log } = this.#deps;
-    if (trust.isRevoked(key.keyId)) return; // a word of another replica, which was late
+    if (trust.isRevoked(manager, key.keyId)) return; // a word of another replica, which was late
     const wanted = this.#copyOf(manager, key, ahead);
     try {
       const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
       if (!known) {
         await this.#create(wanted);
-        return this.#givenUp(key.keyId);
+        return this.#givenUp(manager, key.keyId);
       }
       if (known.promotedBy !== manager) throw new RecordExists(`the id ${key.keyId} is taken`);
       const { shortName } = known;
       if (!isSame(known, wanted)) await apiKeys.renew({ ...known, ...wanted, shortName });
     } catch (error) {
       if (error instanceof RecordConflict) return; // another replica was told of it too
-      if (!this.#again.has(key.keyId))
+      if (!this.#again.has(laterKey(manager, key.keyId)))
         log.warn({ keyId: key.keyId, error }, 'a promoted key can not be kept');
       this.#keepLater(manager, key, ahead);
     }
@@ -133,19 +146,22 @@ export class PromotedCopies implements PromotedKeyCopies {
   /** Tries again, for as long as the manager can be heard and says nothing else. */
   #keepLater(manager: string, key: PromotedKey, ahead: number): void {
     const { clock, trust } = this.#deps;
-    const { waitMs = AGAIN_MS / 2, callOff: callOffOther } = this.#again.get(key.keyId) ?? {};
+    const { keyId } = key;
+    const before = this.#again.get(laterKey(manager, keyId));
+    const { waitMs = AGAIN_MS / 2, callOff: callOffOther } = before ?? {};
     callOffOther?.();
     const wait = Math.min(2 * waitMs, MOST_AGAIN_MS);
     const callOff = clock.at(clock.now() + wait, () => {
-      if (!trust.managers.includes(manager)) return this.#givenUp(key.keyId);
+      if (!trust.managers.includes(manager)) return this.#givenUp(manager, keyId);
       void this.#inTurn(() => this.#keep(manager, key, ahead));
     });
-    this.#again.set(key.keyId, { waitMs: wait, callOff });
+    this.#again.set(laterKey(manager, keyId), { manager, keyId, waitMs: wait, callOff });
   }
 
-  #givenUp(keyId: string): void {
-    this.#again.get(keyId)?.callOff();
-    this.#again.delete(keyId);
+  #givenUp(manager: string, keyId: string): void {
+    const name = laterKey(manager, keyId);
+    this.#again.get(name)?.callOff();
+    this.#again.delete(name);
   }
 
   /** Under its own name, or where a key of this cluster has that, one that begins like it. */
@@ -184,6 +200,16 @@ export class PromotedCopies implements PromotedKeyCopies {
     };
   }
 }
+
+/** A key whose write failed, and when it is tried again. */
+interface KeptLater {
+  readonly manager: string;
+  readonly keyId: string;
+  readonly waitMs: number;
+  readonly callOff: () => void;
+}
+
+const laterKey = (manager: string, keyId: string): string => `${manager} ${keyId}`;
 
 /** All but its name, which may be another one here. */
 const isSame = (known: ApiKeyRecord, wanted: Omit<ApiKeyRecord, 'revision'>): boolean =>

@@ -27,7 +27,7 @@ export interface TrustedLink {
 export class PromotedTrust {
   readonly #deps: PromotedTrustDeps;
   readonly #links = new Set<TrustedLink>();
-  /** Revoked, also where the store could not be told yet. */
+  /** Revoked, also where the store could not be told yet: by manager and key. */
   readonly #revoked = new RecentSet(MOST_REVOKED);
   /** Managers that were heard since the start. */
   readonly #heard = new Set<string>();
@@ -45,7 +45,7 @@ export class PromotedTrust {
   /** Refuses with INVALID_API_KEY what is revoked, with UNAVAILABLE what may be. */
   check({ keyId, promotedBy = '' }: Pick<ApiKeyRecord, 'keyId' | 'promotedBy'>): void {
     const { clock, hasManagers } = this.#deps;
-    if (!hasManagers || this.#revoked.has(keyId)) throw invalidApiKey();
+    if (!hasManagers || this.isRevoked(promotedBy, keyId)) throw invalidApiKey();
     const links = [...this.#links].filter(({ manager }) => manager === promotedBy);
     if (links.some(({ isCaughtUp }) => isCaughtUp)) return;
     const isFirst = !this.#heard.has(promotedBy) && clock.now() < this.#alone;
@@ -70,12 +70,13 @@ export class PromotedTrust {
     this.#links.delete(link);
   }
 
-  isRevoked(keyId: string): boolean {
-    return this.#revoked.has(keyId);
+  isRevoked(manager: string, keyId: string): boolean {
+    return this.#revoked.has(`${manager} ${keyId}`);
   }
 
-  revoke(keyId: string): void {
-    this.#revoked.add(keyId);
+  /** Refuses a key of this manager from now on; another manager's of the same id stays good. */
+  revoke(manager: string, keyId: string): void {
+    this.#revoked.add(`${manager} ${keyId}`);
   }
 
   /** The managers of links that have caught up. */
