@@ -11,6 +11,7 @@ import { clientsOf } from '../../src/http/limits/clients.ts';
 import type { AnyRequest } from '../../src/http/router/route.ts';
 import type { Context } from '../../src/http/server/context.ts';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
+import { tenantKey } from '../../src/model/tenant.ts';
 import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
@@ -108,6 +109,8 @@ describe('what a manager passes on', () => {
     /** The key that the worker says a terminal is by; and those that the manager has. */
     let toldKey: string | undefined;
     const owners = new Set<string>();
+    /** Takes all places that a tenant may have on the link; returns the way to give them back. */
+    let holdAll: (tenant: string) => () => void;
 
     beforeEach(async () => {
       ends.length = 0;
@@ -120,6 +123,20 @@ describe('what a manager passes on', () => {
       const deps = {
         fleet: fleetOperations(fleet.links, 'hub'),
         passing: new Passing(systemClock()),
+      };
+      holdAll = (tenant) => {
+        const way = deps.fleet.wayTo('w1');
+        const held: (() => void)[] = [];
+        const giveBack = (): void => {
+          for (const release of held.splice(0)) release();
+        };
+        try {
+          while (held.length < 256) held.push(deps.passing.hold(way, tenant));
+        } catch (error) {
+          giveBack();
+          throw error;
+        }
+        return giveBack;
       };
       const nothing = (_request: unknown, socket: Duplex): void => void socket.destroy();
       const { upgrade } = fleetGateway({
@@ -205,6 +222,32 @@ describe('what a manager passes on', () => {
       owners.clear();
       const [, answer] = await once(open('made-elsewhere-too'), 'unexpected-response');
       expect((answer as IncomingMessage).statusCode).to.equal(401);
+    });
+
+    it('counts as of whose key its token was made by at another replica', async () => {
+      toldKey = parseApiKey(manager.tenant.key ?? '')?.keyId ?? fail();
+      owners.add(toldKey);
+      const terminal = open('made-elsewhere');
+      await once(terminal, 'open');
+      const hasAll = (tenant: string): boolean => {
+        try {
+          holdAll(tenant)();
+          return true;
+        } catch {
+          return false;
+        }
+      };
+      const owner = tenantKey(CALLER);
+      expect([hasAll(''), hasAll(owner)]).to.deep.equal([true, false]);
+      terminal.terminate();
+      await eventually(() => hasAll(owner), 'its place is given back', 30_000);
+
+      const giveBack = holdAll(owner);
+      const [, answer] = await once(open('made-elsewhere-too'), 'unexpected-response');
+      expect((answer as IncomingMessage).statusCode).to.equal(503);
+      await eventually(() => ends[1]?.destroyed === true, 'the worker is told', 30_000);
+      giveBack();
+      expect([hasAll(''), hasAll(owner)]).to.deep.equal([true, true]);
     });
 
     it('ends with the key that its token was made by, and so does the token', async () => {

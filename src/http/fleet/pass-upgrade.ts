@@ -53,7 +53,7 @@ export const passUpgrade = async (
     : await clients.authenticate(request);
   if (socket.destroyed) throw new ClientGone('the client left');
   const way = fleet.wayTo(cluster);
-  const release = passing.hold(way, caller ? tenantKey(caller) : '');
+  let release = passing.hold(way, caller ? tenantKey(caller) : '');
   const follow = (owner: Caller): (() => void) => clients.followKey(owner, () => socket.destroy());
   let forgetKey = caller ? follow(caller) : () => undefined;
   try {
@@ -74,6 +74,14 @@ export const passUpgrade = async (
       if (!owner) return refuse(stream);
       forgetKey = follow(owner);
       if (socket.destroyed) return refuse(stream);
+      release();
+      release = () => undefined;
+      try {
+        release = passing.hold(way, tenantKey(owner));
+      } catch (error) {
+        stream.destroy();
+        throw error;
+      }
     }
     socket.write(headOf(answer, requestId), 'latin1');
     if (!stream) return await pipeline(answer, socket);
