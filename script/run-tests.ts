@@ -3,7 +3,7 @@
  * each), or the test files that are named; with `--nodes` what stands on Node's own modules
  * on the other Nodes too, with `--other-nodes` that alone; with `kubernetes` alone the suites that need a control plane,
  * with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no
- * checks run with them; with `kubernetes --part=1/2` every second file of the former. Three suites run beside each other, unless `--in-turn` is given: one of real
+ * checks run with them. Three suites run beside each other, unless `--in-turn` is given: one of real
  * daemons that are measured and killed, one that does little but wait, and another; with
  * `--daemons`, `--waiting` or `--others` one of these lanes runs alone. `--list` prints what would
  * run, and runs nothing. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or
@@ -112,8 +112,13 @@ const CALM_SUITES: readonly { readonly name: string; readonly files: string }[] 
   { name: 'examples', files: join('e2e', 'documentation') },
   { name: 'newcomers', files: join('e2e', 'newcomer') },
 ];
-const PART = '--part=';
-const FLAGS: ReadonlySet<string> = new Set(['--nodes', '--other-nodes', '--in-turn', ...LANES]);
+const FLAGS: ReadonlySet<string> = new Set([
+  '--nodes',
+  '--other-nodes',
+  '--in-turn',
+  '--list',
+  ...LANES,
+]);
 
 /**
  * Suites that run in turn, with a folder of their own for what they leave behind. Those of one that
@@ -130,9 +135,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-'));
   // sandboxes run under uids of their own, and must reach their folders below it
   chmodSync(folder, 0o711);
-  const part = args.find((arg) => arg.startsWith(PART))?.slice(PART.length);
-  const asked = args.filter((arg) => arg !== '--list' && !arg.startsWith(PART));
-  const kubernetes = KUBERNETES[asked.join(' ')];
+  const kubernetes = KUBERNETES[args.join(' ')];
   const deadline =
     performance.now() + (KUBERNETES_DEADLINES_MS[kubernetes ?? ''] ?? RUN_DEADLINE_MS);
   const running: Lane[] = [];
@@ -150,8 +153,8 @@ const main = async (args: readonly string[]): Promise<number> => {
   process.once('SIGINT', abort);
   process.once('SIGTERM', abort);
 
-  const files = kubernetes !== undefined ? [] : asked.filter((arg) => !FLAGS.has(arg));
-  const found: readonly Suite[] =
+  const files = kubernetes !== undefined ? [] : args.filter((arg) => !FLAGS.has(arg));
+  const suites: readonly Suite[] =
     files.length === 0
       ? suitesOf(join(ROOT, 'test')).filter(
           (suite) =>
@@ -159,7 +162,6 @@ const main = async (args: readonly string[]): Promise<number> => {
               kubernetes && isOfLane(suite, args),
         )
       : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
-  const suites = part === undefined ? found : found.map((suite) => partOf(suite, part));
   const otherNodesAlone = args.includes('--other-nodes');
   if (args.includes('--list')) return list(otherNodesAlone ? suites.map(ofOtherNodes) : suites);
   const buildOnly =
@@ -243,14 +245,6 @@ const laneOf = ({ name }: Suite): string => LANE_OF[name] ?? '--others';
 /** Whether it is of the lane that the arguments ask for; all lanes without such an argument. */
 const isOfLane = (suite: Suite, args: readonly string[]): boolean =>
   !LANES.some((lane) => args.includes(lane)) || args.includes(laneOf(suite));
-
-/** `part`: N/OF, such as 1/2; every file of the suite is in one of them. */
-const partOf = ({ name, files }: Suite, part: string): Suite => {
-  const [, n, of] = (/^([1-9])\/([1-9])$/.exec(part) ?? []).map(Number);
-  if (n === undefined || of === undefined || n > of)
-    throw new Error(`${PART}${part}: not N/OF, such as 1/2`);
-  return { name: `${name} ${part}`, files: files.filter((_, at) => at % of === n - 1) };
-};
 
 const ofOtherNodes = ({ name, files }: Suite): Suite => ({ name, files: onOtherNodes(files) });
 

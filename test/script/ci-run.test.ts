@@ -36,11 +36,10 @@ describe('.ci/run', () => {
     daemons = "echo '0 passed, 0 failed, 0 skipped'",
     waiting = "echo '0 passed, 0 failed, 0 skipped'",
     otherNodes = "echo '0 passed, 0 failed, 0 skipped'",
-    otherHalf = "echo '0 passed, 0 failed, 0 skipped'",
   ): { readonly code: number | null; readonly lines: readonly string[] } => {
     program(
       'script/test',
-      `case $* in --others) ${others} ;; --other-nodes) ${otherNodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; 'kubernetes --part=2/2') ${kubernetes} ;; 'kubernetes --part=1/2') ${otherHalf} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
+      `case $* in --others) ${others} ;; --other-nodes) ${otherNodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
     );
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
@@ -102,13 +101,13 @@ describe('.ci/run', () => {
     expect(lines).to.include.members([
       'others| one',
       'others| two',
-      'kubernetes-2| three',
+      'kubernetes| three',
       'real-node| four',
       'daemons| five',
       'waiting| six',
       'nodes| seven',
     ]);
-    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(7);
+    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(6);
     expect([code, lines.at(-1)]).to.deep.equal([0, '11 passed, 0 failed, 1 skipped']);
   });
 
@@ -126,7 +125,7 @@ describe('.ci/run', () => {
 
     expect(lines.filter((line) => /ran$|alone$/.test(line))).to.deep.equal([
       'daemons| daemons ran',
-      'kubernetes-2| cluster ran',
+      'kubernetes| cluster ran',
       'others| rest ran',
       'real-node| node ran',
     ]);
