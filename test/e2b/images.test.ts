@@ -12,7 +12,6 @@ describe('a template with an image', () => {
     createSandbox(
       {
         operations: {
-          getEnv: operations.getEnv,
           deleteSandbox: operations.deleteSandbox,
           claimSandbox: (_caller, request) => {
             asked.push(request);

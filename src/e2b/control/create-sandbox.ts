@@ -1,7 +1,7 @@
 import { localName } from '../../http/router/local-names.ts';
 import { MAX_REFERENCE } from '../../http/resources/common-schema.ts';
 import { isAllowed } from '../../model/pools/source-terms.ts';
-import { featureDisabled, invalidArgument, Refusal } from '../../model/refusals.ts';
+import { featureDisabled, invalidArgument } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { ClaimRequest } from '../../operations/sandboxes/sandbox-operations.ts';
@@ -20,7 +20,7 @@ export interface CreateTerms {
 }
 
 export interface CreateDeps {
-  readonly operations: Pick<Operations, 'claimSandbox' | 'deleteSandbox' | 'getEnv'>;
+  readonly operations: Pick<Operations, 'claimSandbox' | 'deleteSandbox'>;
   readonly terms: CreateTerms;
 }
 
@@ -34,8 +34,7 @@ export interface CreateRequest {
 }
 
 /**
- * Claims an instance of the pool that a template stands for, or of the member of an env that has
- * one idle; of a template with an image, one that is started for it. Metadata and variables are
+ * Claims an instance of the pool or env that a template stands for; of a template with an image, one that is started for it. Metadata and variables are
  * part of the claim's one write. What was claimed for a client that has left meanwhile is given
  * back, unless its Idempotency-Key finds it again.
  */
@@ -59,13 +58,7 @@ export const createSandbox = async (
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
   };
-  const sandbox = await operations
-    .claimSandbox(caller, { ...request, poolName: name }, signal)
-    .catch(async (error: unknown) => {
-      const poolName = isOfNoPool(error) ? await memberOf(operations, caller, name) : undefined;
-      if (poolName === undefined) throw error;
-      return await operations.claimSandbox(caller, { ...request, poolName }, signal);
-    });
+  const sandbox = await operations.claimSandbox(caller, { ...request, poolName: name }, signal);
   if (!signal.aborted || more.opening) return sandbox;
   await operations.deleteSandbox(caller, sandbox.id);
   throw signal.reason;
@@ -110,26 +103,3 @@ const isNothing = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   (typeof value === 'object' && Object.keys(value).length === 0);
-
-const isOfNoPool = (error: unknown): boolean =>
-  error instanceof Refusal && (error.code === 'POOL_NOT_FOUND' || error.code === 'POOL_NOT_OWNED');
-
-/** Returns the pool of the env's member that is asked first of those with an idle instance. */
-const memberOf = async (
-  operations: Pick<Operations, 'getEnv'>,
-  caller: Caller,
-  name: string,
-): Promise<string | undefined> => {
-  const env = await operations.getEnv(caller, name).catch((error: unknown) => {
-    if (error instanceof Refusal) return undefined;
-    throw error;
-  });
-  const members = (env?.observed ?? [])
-    .filter(({ clusterId }) => clusterId === env?.clusterId)
-    .toSorted(
-      (a, b) =>
-        Number(b.idle > 0) - Number(a.idle > 0) ||
-        (b.config.priority ?? 0) - (a.config.priority ?? 0),
-    );
-  return members[0]?.name;
-};

@@ -72,7 +72,7 @@ export class LaunchedCandidate implements Candidates {
   readonly #deps: LaunchedCandidateDeps;
   readonly #of: LaunchOf;
   #id: InstanceId | undefined;
-  #isSeated = false;
+  #isCounted = false;
 
   constructor(deps: LaunchedCandidateDeps, of: LaunchOf) {
     this.#deps = deps;
@@ -91,7 +91,7 @@ export class LaunchedCandidate implements Candidates {
     if (supervisor.launches.stopping) throw stopping();
     this.#requireRoom(pool, supervisor.launches.underWay(pool.uid));
     launchLimit.acquire(owner);
-    this.#isSeated = true;
+    this.#isCounted = true;
     const until = clock.now() + Math.min(waitMs, pool.definition.startupTimeoutMs);
     const claimBy = until + CLAIM_MS;
     const id = (this.#id = supervisor.launches.begin(this.#form(pool), image.name, claimBy));
@@ -112,8 +112,8 @@ export class LaunchedCandidate implements Candidates {
   close(): Promise<void> {
     const { supervisor, launchLimit } = this.#deps;
     if (this.#id !== undefined) supervisor.launches.end(this.#id);
-    if (this.#isSeated) launchLimit.release(this.#of.owner);
-    this.#isSeated = false;
+    if (this.#isCounted) launchLimit.release(this.#of.owner);
+    this.#isCounted = false;
     return Promise.resolve();
   }
 

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { anEnvWorld } from '../support/harness/an-env-world.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+
+describe('a template that is an env', () => {
+  it('gives an instance of a member that has one idle', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    for (const [name, replicas] of [
+      ['none', 0],
+      ['stocked', 1],
+    ] as const)
+      await world.addMember(alice, 'e', {
+        name,
+        replicas,
+        config: { priority: name === 'none' ? 2 : 1, maxReplicas: 9 },
+      });
+    await eventually(
+      () => world.supervisor.pools.get(world.pool('stocked')?.uid ?? '')?.counts.idle === 1,
+      'a member has one idle',
+      30_000,
+    );
+    const { deleteSandbox } = new FakeOperations();
+
+    const made = await createSandbox(
+      {
+        operations: { claimSandbox: world.claimAs, deleteSandbox },
+        terms: {
+          clusterId: 'local',
+          templates: new Map([['base', 'e']]),
+          waitMs: 10,
+          images: [],
+          imageWaitMs: 10,
+        },
+      },
+      alice,
+      {
+        body: { templateID: 'base' },
+        lifetimeSeconds: 9,
+        more: {},
+        signal: new AbortController().signal,
+      },
+    );
+
+    expect(made.poolName).to.equal('stocked');
+  });
+});
