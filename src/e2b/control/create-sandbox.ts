@@ -34,9 +34,10 @@ export interface CreateRequest {
 }
 
 /**
- * Claims an instance of the pool or env that a template stands for; of a template with an image, one that is started for it. Metadata and variables are
- * part of the claim's one write. What was claimed for a client that has left meanwhile is given
- * back, unless its Idempotency-Key finds it again.
+ * Claims an instance of the pool or env that a template stands for; of a template with an image,
+ * one that is started for it. Metadata and variables are part of the claim's one write. What was
+ * claimed for a client that has left meanwhile is given back, unless its Idempotency-Key finds it
+ * again.
  */
 export const createSandbox = async (
   { operations, terms }: CreateDeps,
