@@ -34,6 +34,7 @@ export const COMPATIBLE_FLAGS: readonly string[] = ['--compatible-api-listen', '
 interface StartTerms {
   readonly prepare?: (dataDir: string) => Promise<void>;
   readonly command?: string;
+  readonly benchFlags?: readonly string[];
 }
 
 /** The product as it is built, on a folder that goes with it. */
@@ -50,28 +51,19 @@ export class Daemon {
 
   /**
    * On a new folder; `prepare` may put something in it first. `command` is another build's main
-   * file.
+   * file, `benchFlags` those of BENCH_FLAGS that it knows.
    */
   static async start(
     load: Load,
     flags: readonly string[] = [],
-    { prepare, command = COMMAND }: StartTerms = {},
+    { prepare, command = COMMAND, benchFlags = BENCH_FLAGS }: StartTerms = {},
   ): Promise<Daemon> {
     const dataDir = newDataDir();
     await prepare?.(dataDir);
     const log = openSync(join(dataDir, 'log'), 'w');
     const child = spawn(
       process.execPath,
-      [
-        command,
-        'serve',
-        '--data-dir',
-        dataDir,
-        '--listen',
-        '127.0.0.1:0',
-        ...BENCH_FLAGS,
-        ...flags,
-      ],
+      [command, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...benchFlags, ...flags],
       {
         stdio: ['ignore', 'pipe', log],
         detached: true, // an interrupt is for the bench, which then ends it in order

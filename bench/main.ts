@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { endLiving } from './daemon.ts';
 import type { Figure } from './figure.ts';
 import { approvals } from './figures/approvals.ts';
+import { buildsAgainst } from './figures/builds.ts';
 import { burst } from './figures/burst.ts';
 import { claim } from './figures/claim.ts';
 import { conventions } from './figures/conventions.ts';
@@ -77,9 +79,17 @@ const FIGURES: readonly Figure[] = [
   pause,
 ];
 
+const given = process.argv.slice(2);
+const at = given.indexOf('--against');
+const [, against = ''] = at < 0 ? [] : given.splice(at, 2);
+if (at >= 0 && !existsSync(`${against}/dist/cli/main.js`)) {
+  process.stderr.write('--against takes the root folder of a build, which has dist/cli/main.js\n');
+  process.exit(2);
+}
+
 await runFigures({
-  figures: FIGURES,
-  arguments: process.argv.slice(2),
+  figures: at < 0 ? FIGURES : buildsAgainst(against),
+  arguments: given,
   deadlineMs: 300_000,
   endLiving,
 });
