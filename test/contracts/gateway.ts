@@ -276,8 +276,9 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
     });
 
     it("ends the sandbox's side when its client leaves", async () => {
-      let left = false;
+      let [isThere, left] = [false, false];
       await under.serve((request) => {
+        isThere = true;
         request.socket.once('close', () => {
           left = true;
         });
@@ -290,7 +291,7 @@ export const gatewaySuite = (connection: string, way: () => EndpointWay): void =
       });
       request.on('error', () => {});
       request.end();
-      await eventually(() => under.operations.opened === 1, 'the request is under way');
+      await eventually(() => isThere && under.operations.opened === 1, 'the sandbox has it');
       request.destroy();
       await eventually(() => left && under.operations.opened === 0, 'the sandbox sees it');
     });
