@@ -15,7 +15,7 @@ class Run {
   readonly #latencies: number[];
   readonly #answers: RawAnswer[] = [];
   readonly #idle: KeptConnection[] = [];
-  readonly #all: KeptConnection[] = [];
+  readonly #all = new Set<KeptConnection>();
 
   constructor({ port, asks }: LoadOrder) {
     this.#port = port;
@@ -28,7 +28,7 @@ class Run {
     const began = performance.now();
     let next = 0;
     await Promise.all(
-      this.#all.map(async (connection) => {
+      [...this.#all].map(async (connection) => {
         for (let at = next++; at < this.#requests.length; at = next++)
           await this.#one(connection, at, performance.now());
       }),
@@ -54,11 +54,25 @@ class Run {
   }
 
   async #scheduled(at: number, due: number): Promise<void> {
-    if (this.#idle.length === 0) await this.#connect(1);
-    const connection = this.#idle.pop();
-    if (!connection) throw new Error('there is no connection');
+    const connection = this.#openIdle() ?? (await this.#connected());
     await this.#one(connection, at, due);
     this.#idle.push(connection);
+  }
+
+  /** The server closes what has not been used for a while. */
+  #openIdle(): KeptConnection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop();
+      if (connection === undefined || connection.isOpen) return connection;
+      this.#all.delete(connection);
+    }
+  }
+
+  async #connected(): Promise<KeptConnection> {
+    await this.#connect(1);
+    const connection = this.#idle.pop();
+    if (!connection) throw new Error('there is no connection');
+    return connection;
   }
 
   async #one(connection: KeptConnection, at: number, from: number): Promise<void> {
@@ -69,12 +83,12 @@ class Run {
   }
 
   async #connect(count: number): Promise<void> {
-    if (this.#all.length + count > MAX_CONNECTIONS)
+    if (this.#all.size + count > MAX_CONNECTIONS)
       throw new Error(`more than ${MAX_CONNECTIONS} requests are unanswered`);
     const opened = await Promise.all(
       Array.from({ length: count }, () => KeptConnection.open(this.#port)),
     );
-    this.#all.push(...opened);
+    for (const connection of opened) this.#all.add(connection);
     this.#idle.push(...opened);
   }
 
