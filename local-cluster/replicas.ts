@@ -6,12 +6,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatApiKey, newApiKeyText } from '../src/model/api-key-text.ts';
 import { SandpoolClient } from '../src/client/sandpool-client.ts';
+import { tenantKey } from '../src/model/tenant.ts';
 import { newFleetKey } from '../src/fleet/fleet-keys.ts';
 import { readPidFile } from '../src/process/pid-file.ts';
 import type { RedisSettings } from '../src/redis/settings.ts';
 import type { Cluster } from './control-plane/cluster.ts';
 import { installCustomResources } from './custom-resources.ts';
 import { KeptOutput } from './kept-output.ts';
+import { knownAsUnused } from './unused-quotas.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -178,8 +180,10 @@ export class Replicas {
   /** The team's namespace is this and the team's name. */
   readonly namespacePrefix: string;
   readonly #cluster: Cluster;
+  readonly #redis: RedisSettings;
   readonly #secretsDir: string;
   readonly #namespaces = new Set<string>();
+  readonly #tenants = new Set<string>();
 
   private constructor({
     cluster,
@@ -189,7 +193,7 @@ export class Replicas {
     own = () => ({}),
     namespacePrefix = `test-${randomBytes(3).toString('hex')}-`,
   }: ReplicasOptions) {
-    this.#cluster = cluster;
+    [this.#cluster, this.#redis] = [cluster, redis];
     this.namespacePrefix = namespacePrefix;
     this.#secretsDir = watchedFolder('secrets');
     this.adminKey = formatApiKey(newApiKeyText(randomBytes));
@@ -241,9 +245,20 @@ export class Replicas {
     return `${this.namespacePrefix}${team}`;
   }
 
-  /** The key of a new user of the team, whose namespace is made where it is missing. */
-  async tenant(team: string, user: string): Promise<string> {
+  /**
+   * The key of a new user of the team, whose namespace is made where it is missing. The replicas
+   * know that the user has used nothing, unless `isUncounted`.
+   */
+  async tenant(
+    team: string,
+    user: string,
+    { isUncounted = false }: { readonly isUncounted?: boolean } = {},
+  ): Promise<string> {
     await this.#namespace(team);
+    const tenant = { namespace: this.namespaceOf(team), team, user };
+    if (!isUncounted && !this.#tenants.has(tenantKey(tenant)))
+      await knownAsUnused(this.#redis, tenant);
+    this.#tenants.add(tenantKey(tenant));
     const client = this.replica(0).client(this.adminKey);
     try {
       return (await client.createApiKeyForTenant({ team, user })).apiKey;

@@ -13,8 +13,8 @@ export interface ServiceUnderTest {
   readonly adminKey: string;
   /** That a pool can be made from. */
   readonly templateName: string;
-  /** The namespace of a team, in which objects can be made. */
-  namespaceOf(team: string): Promise<string>;
+  /** The namespace of a team, in which objects can be made, for a user who has used nothing yet. */
+  namespaceOf(team: string, user?: string): Promise<string>;
 }
 
 /** What API keys and quotas promise, whatever carries the service. */
@@ -39,8 +39,8 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
     readonly keyId: string;
     readonly fullName: string;
   }> => {
-    await service().namespaceOf(team);
     const user = `user-${(users += 1)}`;
+    await service().namespaceOf(team, user);
     const { json, text } = await untilAnswered(201, () =>
       admin().post('/admin/api-keys', { team, user }),
     );

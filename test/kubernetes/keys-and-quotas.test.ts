@@ -17,8 +17,8 @@ describe('keys and quotas of three replicas', function () {
     ports: replicas().list.map(({ port }) => port),
     adminKey: replicas().adminKey,
     templateName: 'keys-pod',
-    namespaceOf: async (team) => {
-      await replicas().tenant(team, 'first');
+    namespaceOf: async (team, user = 'first') => {
+      await replicas().tenant(team, user);
       return replicas().namespaceOf(team);
     },
   }));
@@ -50,9 +50,9 @@ describe('keys and quotas of three replicas', function () {
 
     it('the first request of a new user is answered, and not refused while what nobody used is counted', async () => {
       const [pool, env, member] = [
-        await replicas().tenant('fresh', 'fred'),
-        await replicas().tenant('fresh', 'frida'),
-        await replicas().tenant('fresh', 'fritz'),
+        await replicas().tenant('fresh', 'fred', { isUncounted: true }),
+        await replicas().tenant('fresh', 'frida', { isUncounted: true }),
+        await replicas().tenant('fresh', 'fritz', { isUncounted: true }),
       ];
       const templateRef = { name: 'keys-pod' };
       const imagePullSecret = {

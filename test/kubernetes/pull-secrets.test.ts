@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 import { type RedisServer, startRedis } from '../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
+import { UNCONFIRMED_MS } from '../../src/actors/sandbox/reservation-reconciler.ts';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { aRedisCoordination, known } from '../support/harness/a-redis-coordination.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { advanceRedis } from '../support/harness/redis-clock.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const TEMPLATE = {
@@ -70,7 +72,7 @@ describe('registry passwords of a pool', function () {
     let ofPool: string;
     let ofEnv: string;
 
-    /** All are left before the first is waited for, since what is young is left alone for long. */
+    /** What is young is left alone: all are left at once, and then half a minute goes by in Redis. */
     before(async () => {
       owner.namespace = namespace;
       await untilAnswered(201, () =>
@@ -96,6 +98,7 @@ describe('registry passwords of a pool', function () {
         );
       ofPool = await leave(UNMADE);
       ofEnv = await leave(UNMADE_ENV);
+      await advanceRedis([redis.client], UNCONFIRMED_MS);
     });
     after(async () => {
       await died?.stop();

@@ -1,0 +1,32 @@
+import { silentLog } from '../src/contracts/log.ts';
+import { silentMetrics } from '../src/contracts/metrics.ts';
+import { systemClock } from '../src/embedded/system-clock.ts';
+import type { Tenant } from '../src/model/tenant.ts';
+import { keysOf } from '../src/redis/keys.ts';
+import { RedisQuotas } from '../src/redis/quotas.ts';
+import { RedisLink } from '../src/redis/redis-link.ts';
+import type { RedisSettings } from '../src/redis/settings.ts';
+
+/**
+ * Has it known in this Redis that the tenant uses nothing, as replicas find out themselves some
+ * seconds after they first hear of one: they wait for writes that may be under way, which a tenant
+ * can't have whose key is still to be made. What is known is left as it is.
+ */
+export const knownAsUnused = async (settings: RedisSettings, tenant: Tenant): Promise<void> => {
+  const link = new RedisLink({ settings, name: 'unused', log: silentLog, metrics: silentMetrics });
+  await link.start();
+  try {
+    await new RedisQuotas({
+      link,
+      keys: keysOf(settings.prefix),
+      log: silentLog,
+      clock: systemClock(),
+      replica: 'none',
+      usage: { of: () => Promise.resolve(new Map()), tenants: () => [] },
+      replicas: () => [],
+      rebuildWaitMs: 0,
+    }).whenKnown(tenant);
+  } finally {
+    link.stop();
+  }
+};
