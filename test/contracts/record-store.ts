@@ -98,6 +98,7 @@ const anEnv = (part: Partial<EnvRecord> = {}): Draft<EnvRecord> => ({
       clusterId: 'other',
       createdAt: 1_700_000_000_002,
       replicas: 0,
+      asked: 4,
       config: { inlineResources: { limits: { cpu: '2' } } },
       deleting: 'force',
     },

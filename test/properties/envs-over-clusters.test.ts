@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { isDeepStrictEqual } from 'node:util';
-import { copiedConfigOf, copyWordOf } from '../../src/model/envs/env-copy.ts';
+import { askedOf, copiedConfigOf, copyWordOf } from '../../src/model/envs/env-copy.ts';
 import type { EnvMember } from '../../src/model/envs/env.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { CopyFaults, copiesOnWorlds } from '../support/fakes/copies-on-worlds.ts';
@@ -152,8 +152,16 @@ const runningIn = ({ supervisor }: Awaited<ReturnType<typeof anEnvWorld>>): numb
 const agree = (fleet: Fleet): boolean =>
   CLUSTERS.every((clusterId) => {
     const { said, has } = bothSides(fleet, clusterId);
-    return isDeepStrictEqual(said, has);
+    return isDeepStrictEqual(said, has) && sizesHold(fleet, clusterId);
   });
+
+/** No pool is larger than the manager knows to have asked. */
+const sizesHold = ({ hub, clusters }: Fleet, clusterId: (typeof CLUSTERS)[number]): boolean =>
+  (hub.env()?.members ?? []).every(
+    (member) =>
+      member.clusterId !== clusterId ||
+      (clusters[clusterId].world.pool(member.name)?.replicas ?? 0) <= askedOf(member),
+  );
 
 describe('an env over clusters', () => {
   it('is agreed on by both sides after the last fault, and no running sandbox is lost', async function () {

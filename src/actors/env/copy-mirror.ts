@@ -3,7 +3,14 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { CopyPlace, EnvCopies } from '../../contracts/fleet/env-copies.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { AwayFact } from '../../machines/env/member-events.ts';
-import { awayPoolOf, copiedIn, isCopyOf, keptOf, type EnvCopy } from '../../model/envs/env-copy.ts';
+import {
+  askedOf,
+  awayPoolOf,
+  copiedIn,
+  isCopyOf,
+  keptOf,
+  type EnvCopy,
+} from '../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import { ClusterBusy } from '../../model/fleet/cluster-refusals.ts';
 import type { EnvMirror } from './env-mirror.ts';
@@ -25,6 +32,8 @@ export interface SeenCopy {
   readonly reachable: boolean;
   /** Undefined: there was none. */
   readonly copy: EnvCopy | undefined;
+  /** It was seen after what its members are asked to have last changed, as far as is known. */
+  readonly current: boolean;
 }
 
 export interface CopyFollowers {
@@ -43,6 +52,11 @@ interface Watched {
   readonly members: Map<string, MemberWatch>;
   /** By member: idle instances that were claimed since it was seen. */
   taken: Map<string, number>;
+  /** Keeps what its members are asked to have, and how often that changed. */
+  asked: readonly number[];
+  changes: number;
+  /** Counts those of `changes` that came before the look that counts. */
+  seenChanges: number;
   /** Looks that began; of two that overlap the later one counts. */
   looks: number;
 }
@@ -78,7 +92,13 @@ export class CopyMirror {
       // whoever follows the env has looked at what is known for what it says now
       for (const [clusterId, envs] of this.#watched) {
         const watched = envs.get(record.uid);
-        if (watched) watched.told = this.#factsOf(record, clusterId);
+        if (!watched) continue;
+        watched.told = this.#factsOf(record, clusterId);
+        const asked = record.members
+          .filter((member) => member.clusterId === clusterId)
+          .map(askedOf);
+        if (!isDeepStrictEqual(asked, watched.asked)) watched.changes += 1;
+        watched.asked = asked;
       }
     });
   }
@@ -93,8 +113,14 @@ export class CopyMirror {
   seen(envUid: string, clusterId: string): SeenCopy | undefined {
     const watched = this.#watched.get(clusterId)?.get(envUid);
     if (!watched || watched.at === 0) return undefined;
-    const { at, answers, copy } = watched;
-    return { at, copy, reachable: answers && this.#deps.copies.latencyOf(clusterId) !== undefined };
+    const { at, answers, copy, changes, seenChanges } = watched;
+    const current = changes === seenChanges;
+    return {
+      at,
+      copy,
+      current,
+      reachable: answers && this.#deps.copies.latencyOf(clusterId) !== undefined,
+    };
   }
 
   /** Undefined of a member of this cluster, and of one that was never seen. */
@@ -131,11 +157,15 @@ export class CopyMirror {
     if (!env || !watched) return undefined;
     watched.looks += 1;
     const turn = watched.looks;
+    const { changes } = watched;
     try {
       const found = await this.#deps.copies.read(placeOf(env, clusterId), { isLook: true });
       const copy = found && isCopyOf(found, env) ? found : undefined;
       const kept = copy && keptOf(copy, this.#deps.envs.get(envUid) ?? env, clusterId);
-      if (turn === watched.looks) this.#saw(envUid, watched, kept);
+      if (turn === watched.looks) {
+        watched.seenChanges = changes;
+        this.#saw(envUid, watched, kept);
+      }
       return copy;
     } catch (error) {
       // who asks too much learns nothing of the cluster
@@ -193,6 +223,9 @@ export class CopyMirror {
           answers: false,
           copy: undefined,
           told: [],
+          asked: [],
+          changes: 0,
+          seenChanges: 0,
           members: new Map(),
           taken: new Map(),
           looks: 0,

@@ -1,14 +1,17 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
+import { getOwn } from '../../lib/get-own.ts';
 import type {
+  Asks,
   GroupContext,
   GroupEvent,
   GroupIntent,
 } from '../../machines/autoscaling/group-events.ts';
-import { samePending, type GroupMemory } from '../../machines/autoscaling/memory.ts';
+import { samePending } from '../../machines/autoscaling/memory.ts';
 import type { MemberObservation } from '../../machines/autoscaling/observation.ts';
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
-import type { EnvRecord } from '../../model/envs/env.ts';
+import { askedOf } from '../../model/envs/env-copy.ts';
+import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import type {
   ChangeOutcome,
   ScalingChange,
@@ -82,7 +85,7 @@ export const groupEffects =
 const save = async (
   { envs, contextOf }: GroupEffectsDeps,
   { envUid, name }: { readonly envUid: string; readonly name: string },
-  { last, memory }: { readonly last: number; readonly memory: GroupMemory },
+  { last, memory, asks = {} }: Saving,
 ): Promise<boolean> => {
   const known = contextOf(envUid, name);
   let landed = false;
@@ -92,10 +95,29 @@ const save = async (
     landed = spec !== undefined && samePending(spec.memory, memory);
     if (landed || !spec || !known || spec.memory.last !== last || !isSameSpec(spec, known))
       return record;
+    const members = asking(record.members, asks);
+    if (!members) return record;
     landed = true;
-    return { ...record, scaling: { ...record.scaling, [name]: memory } };
+    return { ...record, members, scaling: { ...record.scaling, [name]: memory } };
   });
   return landed;
+};
+
+type Saving = Pick<Extract<GroupIntent, { readonly type: 'save' }>, 'last' | 'memory'> & {
+  readonly asks?: Asks;
+};
+
+/** Undefined: what one of them is asked for is not what it was. */
+const asking = (members: readonly EnvMember[], asks: Asks): readonly EnvMember[] | undefined => {
+  const isAsBefore = Object.entries(asks).every(([name, { was }]) =>
+    members.some((member) => member.name === name && askedOf(member) === was),
+  );
+  return isAsBefore
+    ? members.map((member) => {
+        const ask = getOwn(asks, member.name);
+        return ask ? { ...member, asked: ask.is } : member;
+      })
+    : undefined;
 };
 
 const logDecision = (

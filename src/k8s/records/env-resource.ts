@@ -57,6 +57,7 @@ export const ResolvedEnvSchema = z.object({
         name: z.string().max(63),
         createdAt: z.iso.datetime(),
         mark: z.string().max(256).optional(),
+        asked: z.int().min(0).optional(),
         deleting: Deleting,
       }),
     )
@@ -151,6 +152,7 @@ const written = (
         name: member.name,
         createdAt: new Date(member.createdAt).toISOString(),
         ...(member.mark ? { mark: formatFingerprint(member.mark) } : {}),
+        ...(member.asked === undefined ? {} : { asked: member.asked }),
         deleting: member.deleting === false ? 'none' : member.deleting,
       })),
       scaling: { ...scaling } as ResolvedEnv['scaling'],
@@ -241,6 +243,7 @@ const memberOf = (
     createdAt: resolved ? Date.parse(resolved.createdAt) : createdAt,
     ...(mark ? { mark } : {}),
     replicas,
+    ...(resolved?.asked === undefined ? {} : { asked: resolved.asked }),
     config,
     deleting: resolved === undefined || resolved.deleting === 'none' ? false : resolved.deleting,
   };

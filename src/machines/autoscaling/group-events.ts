@@ -49,13 +49,15 @@ export type GroupIntent =
   /**
    * To be saved in the env, as long as the group's own words there are those of the last RECORD and
    * its last decision is `last`; where it is this one already, it is saved. Asked again under the
-   * same id where no answer came.
+   * same id where no answer came. In the same write members have been asked for what `asks` says,
+   * as long as what they were asked for is what it was decided upon.
    */
   | {
       readonly type: 'save';
       readonly id: number;
       readonly last: number;
       readonly memory: GroupMemory;
+      readonly asks: Asks;
     }
   /** To be saved likewise where nothing was decided; nobody waits for it. */
   | { readonly type: 'remember'; readonly last: number; readonly memory: GroupMemory }
@@ -76,11 +78,16 @@ export type GroupIntent =
       readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
     };
 
+/** By member: the most that its pool on another cluster was asked to have, and is from now on. */
+export type Asks = Readonly<Record<string, { readonly was: number; readonly is: number }>>;
+
 export interface GroupContext extends GroupSpec {
   /** As the store has it, as far as is known. */
   readonly saved: GroupMemory;
   /** Says what `memory` was before the decision that it holds. */
   readonly undecided: GroupMemory;
+  /** Asked for with the decision that `memory` holds. */
+  readonly asks: Asks;
   readonly leading: boolean;
   /** By member, of the decision that is being carried out. */
   readonly outcomes: Readonly<Record<string, ChangeOutcome>>;

@@ -1,4 +1,5 @@
 import { assign, enqueueActions, setup } from 'xstate';
+import { asksOf } from './asks.ts';
 import { evaluateGroup } from './evaluation.ts';
 import type { GroupContext, GroupEvent, GroupIntent, GroupSpec } from './group-events.ts';
 import {
@@ -128,15 +129,19 @@ export const autoscalingGroupMachine = setup({
         ),
       });
       if (decision)
-        return enqueue.assign({ memory: deciding(memory, decision), undecided: memory });
+        return enqueue.assign({
+          memory: deciding(memory, decision),
+          undecided: memory,
+          asks: asksOf(members, decision),
+        });
       const due = isOutdated(context.saved, memory);
       enqueue.assign({ memory, ...(due ? { saved: memory } : {}) });
       if (due) enqueue.emit({ type: 'remember', last: memory.last, memory });
     }),
-    save: enqueueActions(({ context: { memory, saved }, event, enqueue }) => {
+    save: enqueueActions(({ context: { memory, saved, asks }, event, enqueue }) => {
       if (!memory.pending || !('now' in event)) return;
       enqueue.assign({ deadline: event.now + ANSWER_MS });
-      enqueue.emit({ type: 'save', id: memory.pending.id, last: saved.last, memory });
+      enqueue.emit({ type: 'save', id: memory.pending.id, last: saved.last, memory, asks });
     }),
     dropDecision: assign(({ context, event }) =>
       'now' in event ? { memory: context.undecided, deadline: event.now + WAKE_MS } : {},
@@ -222,6 +227,7 @@ export const autoscalingGroupMachine = setup({
     ...input,
     saved: input.memory,
     undecided: input.memory,
+    asks: {},
     leading: false,
     outcomes: {},
     outlook: undefined,

@@ -13,11 +13,20 @@ export interface Trouble {
   readonly until?: number;
 }
 
+/** The most that a pool on another cluster was asked to have; no count of it is higher. */
+export interface AskedSize {
+  readonly most: number;
+  /** Whether the rest was seen after that was asked. */
+  readonly current: boolean;
+}
+
 /** How a member stands, as one replica sees it now. */
 export interface MemberObservation {
   readonly name: string;
   /** Whose quota it has; absent: this one's. */
   readonly cluster?: string;
+  /** Absent: its pool's own record says how many it has. */
+  readonly asked?: AskedSize;
   /** Its pool's `replicas`. */
   readonly desired: number;
   readonly running: number;

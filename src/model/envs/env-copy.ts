@@ -81,6 +81,25 @@ export const copiedConfigOf = ({
   },
 }: Pick<EnvMember, 'config'>): MemberConfig => config;
 
+/** The most that a member's pool on another cluster was asked to have. */
+export const askedOf = ({ asked, replicas }: Pick<EnvMember, 'asked' | 'replicas'>): number =>
+  asked ?? replicas;
+
+/**
+ * Takes what another cluster shows of a member's pool for no more than that pool was asked to have:
+ * what it claims beyond would be taken from members on other clusters.
+ */
+export const countedOf = (copied: CopiedMember, member: EnvMember): CopiedMember => {
+  const most = askedOf(member);
+  const running = Math.min(copied.running, most);
+  return {
+    ...copied,
+    running,
+    desired: Math.min(copied.desired, most),
+    idle: Math.min(copied.idle, most - running),
+  };
+};
+
 /** How a member's pool on another cluster stands. */
 export interface AwayPool {
   /** It is as its env asks. */
@@ -98,7 +117,7 @@ export const awayPoolOf = (
   if (!copied) return undefined;
   return {
     leaving: copied.state === 'Draining',
-    synced: isWordOf(copy, env) && isConfigOf(copied, member),
+    synced: isWordOf(copy, env) && isConfigOf(copied, member) && copied.desired <= askedOf(member),
   };
 };
 

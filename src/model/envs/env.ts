@@ -65,6 +65,11 @@ export interface EnvMember {
   readonly mark?: RequestFingerprint;
   /** Says what its pool is made with. From then on the pool's own count. */
   readonly replicas: number;
+  /**
+   * Bounds the pool on another cluster: it was asked to have so many at most; absent: `replicas`.
+   * Noted before that cluster is asked.
+   */
+  readonly asked?: number;
   readonly config: MemberConfig;
   /** Set once it was asked to go; it goes when its pool has. */
   readonly deleting: false | 'keep-running' | 'force';
@@ -72,8 +77,9 @@ export interface EnvMember {
 
 /**
  * An env as the store keeps it: the truth about its members, from which their pools are made and
- * kept as they should be. `scaling` and `conditions` are the leader's, all else the owner's; one
- * revision stands for both, so that a decision is saved on the very env that it was made for.
+ * kept as they should be. `scaling`, `conditions` and what members were asked to have are the
+ * leader's, all else the owner's; one revision stands for both, so that a decision is saved on the
+ * very env that it was made for.
  */
 export interface EnvRecord {
   readonly uid: string;
@@ -111,5 +117,7 @@ export const wordRevisionOf = ({
   revision: _any,
   scaling: _noted,
   conditions: _shown,
+  members,
   ...word
-}: EnvRecord): Revision => contentHash(word);
+}: EnvRecord): Revision =>
+  contentHash({ ...word, members: members.map(({ asked: _size, ...member }) => member) });

@@ -7,6 +7,7 @@ import {
   type EnvMember,
   type EnvRecord,
 } from '../../model/envs/env.ts';
+import { askedOf } from '../../model/envs/env-copy.ts';
 import { memberSourceOf } from '../../model/envs/env-rendering.ts';
 import { requireMatch } from '../../model/if-match.ts';
 import {
@@ -189,6 +190,7 @@ export const updateMember =
     scaleOf({ ...config, ...(replicas === undefined ? {} : { replicas }) });
     requireGroup(before, change);
     if (standing.clusterId !== deps.clusterId) {
+      if (replicas !== undefined) await noteAsked(deps, before, standing, replicas);
       // first where it may be refused
       const pool = await changeAwayPool(
         requireLink(deps.away, standing.clusterId),
@@ -231,12 +233,31 @@ const changedMember = async (
   await changeEnv(envs, before, (current) => {
     requireMatch(ifMatch, wordRevisionOf(current));
     memberIn(current, name);
-    return withMember(current, name, (member) => ({
+    return withMember(current, name, ({ asked, ...member }) => ({
       ...member,
       config: { ...member.config, ...config },
-      ...(replicas === undefined ? {} : { replicas }),
+      ...(replicas === undefined ? askedField(asked) : { replicas }),
     }));
   });
+
+const askedField = (asked: number | undefined): Pick<EnvMember, 'asked'> =>
+  asked === undefined ? {} : { asked };
+
+/** Another cluster that has more than was asked for is told to have less: so this comes first. */
+const noteAsked = async (
+  { envs }: EnvMembersDeps,
+  before: EnvRecord,
+  member: EnvMember,
+  replicas: number,
+): Promise<void> => {
+  if (replicas <= askedOf(member)) return;
+  await changeEnv(envs, before, (current) =>
+    withMember(current, member.name, (each) => ({
+      ...each,
+      asked: Math.max(askedOf(each), replicas),
+    })),
+  );
+};
 
 /**
  * Has a member go: its pool is emptied first, then member and pool go, and its group where nobody

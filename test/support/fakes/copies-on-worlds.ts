@@ -1,4 +1,5 @@
 import type { CopyPlace, EnvCopies } from '../../../src/contracts/fleet/env-copies.ts';
+import type { CopiedMember, EnvCopy } from '../../../src/model/envs/env-copy.ts';
 import { wordRevisionOf } from '../../../src/model/envs/env.ts';
 import { clusterUnavailable } from '../../../src/model/fleet/cluster-refusals.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
@@ -11,6 +12,8 @@ export class CopyFaults {
   isCut = false;
   /** So many answers more are lost; what they tell of is done. */
   lost = 0;
+  /** Makes what it says of its members out of what is so. */
+  lie: (member: CopiedMember) => CopiedMember = (member) => member;
 }
 
 interface Cluster {
@@ -43,13 +46,15 @@ export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): Env
           const { record, observed } = await getEnv(caller, place.name);
           const { access, templateRef, overrides, labels, annotations } = record;
           const word = { templateRef, overrides, labels, annotations };
-          return JSON.parse(
+          const lie = clusters[place.clusterId]?.faults.lie ?? ((member) => member);
+          const copy = JSON.parse(
             JSON.stringify({
               tag: wordRevisionOf(record),
               word: access === undefined ? word : { ...word, access },
               members: observed,
             }),
-          ) as NonNullable<Awaited<ReturnType<EnvCopies['read']>>>;
+          ) as EnvCopy;
+          return { ...copy, members: copy.members.map(lie) };
         }),
       ),
     create: (place, word) =>

@@ -40,6 +40,8 @@ export interface EnvWorldOptions {
   readonly cpu?: number;
   /** Envs of other clusters; absent: there are none. */
   readonly copies?: EnvCopies;
+  /** Envs that are there already, as after a restart. */
+  readonly envs?: MemoryEnvs;
 }
 
 /**
@@ -65,7 +67,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     },
   });
   const { clock, coordination, history, pools, supervisor, driver } = world;
-  const [envs, templateRecords] = [new MemoryEnvs(), new MemoryTemplates()];
+  const [envs, templateRecords] = [options.envs ?? new MemoryEnvs(), new MemoryTemplates()];
   const templates = new TemplateCatalog({ templates: templateRecords, clock });
   await templates.start();
   await templateRecords.create({

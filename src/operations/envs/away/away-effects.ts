@@ -3,6 +3,7 @@ import type { EnvMirror } from '../../../actors/env/env-mirror.ts';
 import { MemberFailure, type AwayMembers } from '../../../actors/env/member-effects.ts';
 import type { CopyPlace, EnvCopies, ShownPool } from '../../../contracts/fleet/env-copies.ts';
 import {
+  askedOf,
   copiedConfigOf,
   copiedIn,
   copyWordOf,
@@ -48,21 +49,43 @@ export const awayEffects = (deps: AwayDeps): AwayMembers['carryOut'] => {
  * ALREADY_EXISTS where the cluster has an env or a pool of the name that is not the env's.
  */
 export const bringAbout = async (
-  { copies }: Pick<AwayDeps, 'copies'>,
+  deps: Pick<AwayDeps, 'copies' | 'envs'>,
   env: EnvRecord,
   member: EnvMember,
 ): Promise<ShownPool | undefined> => {
+  const { copies } = deps;
   const place = placeOf(env, member.clusterId);
-  const { name, replicas } = member;
+  const { name } = member;
+  const replicas = askedOf(member);
   const config = copiedConfigOf(member);
   const copy = await theCopy(copies, place, env);
   if (!isWordOf(copy, env)) await copies.replace(place, copyWordOf(env));
   const copied = copiedIn(copy, name);
   const pool = copied ? undefined : await copies.addMember(place, { name, replicas, config });
   if (copied) await copies.changeMember(place, name, { config });
+  if (copied && copied.desired > replicas) await lowerToAsked(deps, env, member);
   const group = copied ? copied.config.scalingGroup : name;
   if (group !== undefined) await copies.endGroup(place, group);
   return pool;
+};
+
+/**
+ * Has a pool that nobody asked to be so large have the size that was asked for. What is asked for
+ * is noted before its cluster hears of it, so that the env is read after the copy.
+ */
+const lowerToAsked = async (
+  { copies, envs }: Pick<AwayDeps, 'copies' | 'envs'>,
+  env: EnvRecord,
+  { name, clusterId }: EnvMember,
+): Promise<void> => {
+  const place = placeOf(env, clusterId);
+  const copy = await copies.read(place);
+  await envs.refresh(`${env.owner.namespace}/${env.name}`);
+  const member = envs.get(env.uid)?.members.find((each) => each.name === name);
+  const replicas = member && askedOf(member);
+  const copied = copy && copiedIn(copy, name);
+  if (replicas !== undefined && copied && copied.desired > replicas)
+    await copies.changeMember(place, name, { replicas, tag: copy.tag });
 };
 
 /** The env's copy, made where there is none. */

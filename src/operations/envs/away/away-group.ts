@@ -3,7 +3,7 @@ import type { GroupMembers } from '../../../actors/env/group-effects.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { EnvCopies } from '../../../contracts/fleet/env-copies.ts';
 import type { AutoscalingGroup } from '../../../model/envs/autoscaling-group.ts';
-import { copiedIn } from '../../../model/envs/env-copy.ts';
+import { askedOf, copiedIn, countedOf } from '../../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../../model/envs/env.ts';
 import { Refusal } from '../../../model/refusals.ts';
 import type { ChangeOutcome } from '../../../model/envs/scaling-decision.ts';
@@ -24,9 +24,10 @@ export const observeAway = (
   env.members.flatMap((member) => {
     const { name, clusterId, config, deleting } = member;
     if (clusterId === local || config.scalingGroup !== group || deleting !== false) return [];
-    const { copy, reachable = false } = mirror.seen(env.uid, clusterId) ?? {};
-    const copied = copy && copiedIn(copy, name);
-    if (!copied) return [];
+    const { copy, current = false, reachable = false } = mirror.seen(env.uid, clusterId) ?? {};
+    const shown = copy && copiedIn(copy, name);
+    if (!shown) return [];
+    const copied = countedOf(shown, member);
     const watch = mirror.watch(env.uid, member);
     const now = clock.now();
     const trouble = reachable ? watch?.trouble(now) : undefined;
@@ -34,6 +35,7 @@ export const observeAway = (
       {
         name,
         cluster: clusterId,
+        asked: { most: askedOf(member), current },
         desired: copied.desired,
         running: copied.running,
         idle: copied.idle,
