@@ -50,6 +50,18 @@ export const instanceRecordsSuite = (
       expect(await records.all()).to.deep.equal([{ record, definition }]);
     });
 
+    it('keeps for which moment one was launched for one claim, also once that has come', async () => {
+      const order = anOrder();
+      const idle = await records.launchOrder(
+        { ...order.record, claimBy: 1_700_000_060_000 },
+        order.definition,
+      );
+      const record = await records.claim(idle, aClaim());
+
+      expect([idle.claimBy, record.claimBy]).to.deep.equal([1_700_000_060_000, 1_700_000_060_000]);
+      expect((await records.read(record.id))?.record).to.deep.equal(record);
+    });
+
     it('knows nothing of an id that was never born', async () => {
       const id = v7();
 

@@ -7,6 +7,7 @@ import { type ResolvedPool } from '../../src/k8s/records/resolved-pool.ts';
 import type { Reading, Resource, ResourceObject } from '../../src/k8s/records/resource.ts';
 import { laterSandboxOf } from '../../src/k8s/sandboxes/later-sandbox.ts';
 import {
+  newSandboxObject,
   rewritten,
   storedSandboxOf,
   type SandboxSpec,
@@ -302,6 +303,44 @@ describe('an object of a later format', () => {
     }
   });
 
+  it('is what a sandbox is that waits for the one claim it was launched for: an earlier version would hand it out to somebody else', () => {
+    const order = { ...anOrder().record, claimBy: BORN + 60_000 };
+    const objectOf = (manifest: object) =>
+      stored('Sandbox', manifest, {
+        name: `sb-${order.id}`,
+        namespace: order.poolOwner.namespace,
+      });
+    const readAs = (object: ResourceObject) => {
+      const { spec } = object as unknown as { spec: SandboxSpec };
+      expect(laterSandboxOf(object, testSeals), 'this version reads it').to.equal(undefined);
+      return { format: spec.format, seal: testSeals.judge(object, spec) };
+    };
+    const waiting = objectOf(newSandboxObject(order, testSeals));
+    const { record } = storedSandboxOf(waiting) ?? {};
+    if (!record) throw new Error('it is no record');
+    const write = { uid: 'uid-1', podUid: undefined, seals: testSeals };
+    const claimed = objectOf(rewritten({ ...record, state: 'claimed', claim: aClaim() }, write));
+
+    expect(readAs(waiting)).to.deep.equal({ format: 3, seal: 'unbound' });
+    expect(readAs(objectOf(rewritten(record, write)))).to.deep.equal({ format: 3, seal: 'bound' });
+    expect(record.claimBy).to.equal(order.claimBy);
+    expect(readAs(claimed), 'a version that knows 2 keeps what counts of it').to.deep.equal({
+      format: 2,
+      seal: 'bound',
+    });
+    const before = testSeals.sealed(
+      'Sandbox',
+      { namespace: order.poolOwner.namespace, name: `sb-${order.id}` },
+      { content: { ...(waiting as unknown as { spec: SandboxSpec }).spec, format: 2 } },
+    );
+    const ofBefore = objectOf({ spec: before });
+    expect(readAs(ofBefore), 'as the builds before wrote it').to.deep.equal({
+      format: 2,
+      seal: 'unbound',
+    });
+    expect(storedSandboxOf(ofBefore)?.record.claimBy).to.equal(order.claimBy);
+  });
+
   it('stands nobody down where nobody seals: templates and quotas', () => {
     const template = stored('SandboxTemplate', { spec: {}, resolved: LATER });
     const quota = stored('UserQuota', { spec: { ...LATER, team: 'alpha', user: 'alice' } });
@@ -331,6 +370,7 @@ describe('an object of a later format', () => {
   });
 
   it('is told of a sandbox where it is sealed alone', () => {
+    const LATER = { format: 4 };
     const sandbox = (spec: object): ResourceObject => stored('Sandbox', { spec });
     const sealed = testSeals.sealed(
       'Sandbox',
@@ -341,7 +381,7 @@ describe('an object of a later format', () => {
     expect(laterSandboxOf(sandbox(sealed), testSeals)).to.deep.include({
       key: 'alpha/p',
       uid: 'uid-1',
-      laterFormat: 3,
+      laterFormat: 4,
     });
     expect(laterSandboxOf(sandbox({ ...LATER, poolUid: 'u' }), testSeals)).to.equal(undefined);
     expect(laterSandboxOf(sandbox({ format: 1, poolUid: 'u' }), testSeals)).to.equal(undefined);

@@ -5,7 +5,7 @@ import {
   type ApprovalRecord,
 } from '../../model/approvals/approval.ts';
 import { laterFormat, type Resource, type ResourceObject } from './resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+import { FORMAT } from '../sandboxes/sandbox-format.ts';
 import type { ResourceTerms } from './owned-resource.ts';
 
 const text = (most: number) => z.string().max(most);

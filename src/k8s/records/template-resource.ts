@@ -18,7 +18,7 @@ import {
   type Resource,
   type ResourceObject,
 } from './resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+import { FORMAT } from '../sandboxes/sandbox-format.ts';
 
 /**
  * Lists what a daemon adds to a `SandboxTemplate`: `specHash` tells an edit by hand, which makes a

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { QUANTITY_PATTERN } from '../../model/quantities.ts';
 import { HIGHEST_LIMIT, sizeLimitOf, sizeLimitText, type UserQuota } from '../../model/quota.ts';
 import { laterFormat, mendedOf, type Resource } from './resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+import { FORMAT } from '../sandboxes/sandbox-format.ts';
 
 const limit = (most: number) => z.int().min(0).max(most).optional();
 

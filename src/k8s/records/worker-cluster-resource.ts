@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ClusterRecord } from '../../model/fleet/cluster.ts';
-import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+import { FORMAT } from '../sandboxes/sandbox-format.ts';
 import { laterFormat, type Resource, type ResourceObject } from './resource.ts';
 import type { Seals } from './seals.ts';
 

@@ -1,7 +1,7 @@
 import { idOfPodName, type InstanceId } from '../../model/identifiers.ts';
 import type { ResourceObject } from '../records/resource.ts';
 import type { Seals } from '../records/seals.ts';
-import { DESCRIBED_FORMAT } from './sandbox-resource.ts';
+import { LATEST_FORMAT } from './sandbox-format.ts';
 
 /** A `Sandbox` that a later version of this installation wrote: that one's alone to understand. */
 export interface LaterSandbox {
@@ -24,7 +24,7 @@ export const laterSandboxOf = (
   };
   if (
     typeof spec?.format !== 'number' ||
-    spec.format <= DESCRIBED_FORMAT ||
+    spec.format <= LATEST_FORMAT ||
     !['bound', 'unbound'].includes(seals.judge(object as ResourceObject, spec))
   )
     return undefined;

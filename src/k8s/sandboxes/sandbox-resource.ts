@@ -13,6 +13,7 @@ import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { formatFingerprint, isKeyed, parseFingerprint } from '../../model/request-fingerprint.ts';
 import type { Seals } from '../records/seals.ts';
 import { foreignMetadataOf, type ForeignMetadata } from '../api/foreign-metadata.ts';
+import { formatOf, isSealed, LATEST_FORMAT } from './sandbox-format.ts';
 
 /** The collection of one namespace, or of all. */
 export const sandboxesPath = (namespace?: string): string =>
@@ -32,19 +33,6 @@ export const REQUEST_LABEL = 'sandpool.dev/request';
 /** The revision from which a record was moved without a change. */
 const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
 
-/**
- * Objects of a higher format were written by a later version: a replica that meets one, under a
- * seal, keeps its hands off.
- */
-export const FORMAT = 1;
-
-/**
- * A `Sandbox` that says more than an earlier version would keep when it writes the record, or would
- * heed: its claim has metadata, variables for what is run in it, or a moment at which it ends, or
- * was given back; or it was launched for one claim.
- */
-export const DESCRIBED_FORMAT = 2;
-
 /** Characters of sealed variables: of 64 KiB, what parts them, and the seal, in base64. */
 const MOST_SEALED = 90_000;
 
@@ -57,7 +45,7 @@ const names = { team: name, user: name };
  * milliseconds.
  */
 export const SandboxSpecSchema = z.object({
-  format: z.int().min(1).max(DESCRIBED_FORMAT),
+  format: z.int().min(1).max(LATEST_FORMAT),
   state: z.enum(['idle', 'claimed']),
   poolUid: word,
   poolName: name,
@@ -204,7 +192,7 @@ const sealedIfLater = (
     seals,
   }: { readonly uid: string | undefined; readonly seals?: Pick<Seals, 'sealed'> | undefined },
 ): SandboxSpec =>
-  content.format > FORMAT && seals
+  isSealed(content.format) && seals
     ? seals.sealed('Sandbox', { namespace, name: podNameOf(id) }, { uid, content })
     : content;
 
@@ -212,7 +200,7 @@ const sealedIfLater = (
 export const requestLabel = (key: string): string => `m${key}m`;
 
 const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec => ({
-  format: saysMore(record) ? DESCRIBED_FORMAT : FORMAT,
+  format: formatOf(record),
   state: record.claim ? 'claimed' : 'idle',
   poolUid: record.poolUid,
   poolName: record.poolName,
@@ -229,13 +217,6 @@ const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec
   end: record.end && endSpec(record.end),
   claim: record.claim && claimSpec(record.claim),
 });
-
-const saysMore = ({ claimBy, claim, end }: InstanceRecord): boolean =>
-  claimBy !== undefined ||
-  claim?.metadata !== undefined ||
-  claim?.sealedEnv !== undefined ||
-  claim?.endsAt !== undefined ||
-  end?.reason === 'claim-failed';
 
 const endSpec = ({ reason, exitCode }: End): NonNullable<SandboxSpec['end']> => ({
   reason,
@@ -288,7 +269,7 @@ export const storedSandboxOf = (
   if (
     typeof spec !== 'object' ||
     spec === null ||
-    spec.format > DESCRIBED_FORMAT ||
+    spec.format > LATEST_FORMAT ||
     typeof spec.poolUid !== 'string' ||
     (spec.state === 'claimed') !== (spec.claim !== undefined)
   )

@@ -390,6 +390,27 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.deep.equal([]);
   });
 
+  it('is of a version that no daemon opens which does not know of claims that launch for themselves', async () => {
+    const order = anOrder();
+    directly(path, (connection) => {
+      migrate(connection, path, 19); // as the last of those left it
+    });
+    const { records, database } = await open();
+    const waiting = await records.launchOrder(
+      { ...order.record, claimBy: order.record.createdAt + 60_000 },
+      order.definition,
+    );
+    await database.close();
+
+    directly(path, (connection) => {
+      const { user_version: version } = connection.prepare('PRAGMA user_version').get();
+      expect(version).to.be.greaterThan(19);
+    });
+    const again = await open();
+    expect((await again.records.read(order.record.id))?.record).to.deep.equal(waiting);
+    expect(waiting.claimBy).to.equal(order.record.createdAt + 60_000);
+  });
+
   it('refuses what is no database, and a database of something else', async () => {
     writeFileSync(
       path,
