@@ -61,6 +61,15 @@ const EVERYTHING = {
     hosts: ['sandpool.example.com'],
     tls: [{ secretName: 'certificate' }],
   },
+  compatibleApi: {
+    domain: 'sandboxes.example.com',
+    ingress: {
+      enabled: true,
+      className: 'nginx',
+      annotations: { 'nginx.ingress.kubernetes.io/proxy-body-size': '0' },
+      tls: [{ secretName: 'wildcard' }],
+    },
+  },
   extraEnv: [{ name: 'OTEL_SERVICE_NAME', value: 'sandpool' }],
   extraVolumes: [{ name: 'extra', emptyDir: {} }],
   extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
@@ -301,8 +310,8 @@ describe('the chart', () => {
     expect(signatureCheck(publicKey)).not.to.equal(undefined);
   });
 
-  it('is compared with fourteen kept results', () => {
-    expect(CHART_CASES).to.have.length(14);
+  it('is compared with fifteen kept results', () => {
+    expect(CHART_CASES).to.have.length(15);
   });
 
   it("has a template with a web server that a kubelet's probe reaches at the Pod's address", () => {
@@ -332,6 +341,19 @@ describe('the chart', () => {
     [{ ingress: { enabled: true } }, 'ingress.hosts must name a host'],
     [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs must name a gateway'],
     [{ httpRoute: { timeout: 'long' } }, '/httpRoute/timeout'],
+    [{ compatibleApi: { ingress: { enabled: true } } }, 'compatibleApi.domain must say'],
+    [{ compatibleApi: { domain: '*.a.example' } }, '/compatibleApi/domain'],
+    [
+      { compatibleApi: { domain: 'a.example', httpRoute: { enabled: true } } },
+      'compatibleApi.httpRoute.parentRefs must name a gateway',
+    ],
+    [
+      {
+        compatibleApi: { domain: 'a.example', ingress: { enabled: true } },
+        service: { compatiblePort: 0 },
+      },
+      'service.compatiblePort, which must not be 0',
+    ],
     [{ extraEnv: [{}] }, '/extraEnv/0'],
     [{ extraVolumeMounts: [{ name: 'a' }] }, '/extraVolumeMounts/0'],
     [{ replicas: 0 }, '/replicas'],

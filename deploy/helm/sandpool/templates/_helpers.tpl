@@ -36,6 +36,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if or (eq .Values.role "manager") .Values.fleet.managers }}yes{{ end }}
 {{- end }}
 
+{{- /* The host names by which E2B's SDKs find their API, and ports of sandboxes, as a JSON list. */}}
+{{- define "sandpool.compatibleHosts" -}}
+{{- if not .Values.service.compatiblePort }}{{ fail "compatibleApi leads to service.compatiblePort, which must not be 0" }}{{ end }}
+{{- if not .Values.compatibleApi.domain }}{{ fail "compatibleApi.domain must say the domain whose names lead to the API of E2B's SDKs" }}{{ end }}
+{{- list (printf "api.%s" .Values.compatibleApi.domain) (printf "*.%s" .Values.compatibleApi.domain) | toJson }}
+{{- end }}
+
 {{- define "sandpool.redisName" -}}
 {{ include "sandpool.name" . }}-redis
 {{- end }}
@@ -88,6 +95,7 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
 {{- with include "sandpool.sealedSince" . }}{{ $_ := set $own "kubernetes" (dict "sealedSince" .) }}{{ end }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") "compatibleApi" (dict "listen" "0.0.0.0:8081") }}
+{{- with .Values.compatibleApi.domain }}{{ $_ := set $usual.compatibleApi "domain" . }}{{ end }}
 {{- if not .Values.service.compatiblePort }}{{ $_ := set $own "compatibleApi" (dict "listen" "none") }}{{ end }}
 {{- toYaml (mergeOverwrite $usual (deepCopy .Values.config) $own) }}
 {{- end }}
