@@ -49,8 +49,9 @@ export const toCompatibleForm = (key: string): string =>
 
 /** Returns the key that is spelled so, and any other text as it is. */
 export const fromCompatibleForm = (text: string): string => {
-  const [, digits] = COMPATIBLE.exec(text) ?? [];
-  return digits === undefined ? text : Buffer.from(digits, 'hex').toString('latin1');
+  const [, digits = ''] = COMPATIBLE.exec(text) ?? [];
+  const key = Buffer.from(digits, 'hex').toString('latin1');
+  return SHAPE.test(key) ? key : text;
 };
 
 /** A text without the secrets of API keys that stand in it; their ids stay. */

@@ -2,22 +2,32 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { WebSocket, WebSocketServer } from 'ws';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
 describe('ports of sandboxes', () => {
   let web: Server;
+  let sockets: WebSocketServer;
   let port: string;
   before(async () => {
     web = createServer((asked, answer) => {
       answer.setHeader('Set-Cookie', ['a=1; Domain=sandbox.test', 'b=2; Path=/; HttpOnly']);
       answer.end(JSON.stringify(asked.headers));
     }).listen(0, '127.0.0.1');
+    sockets = new WebSocketServer({ server: web });
+    sockets.on('connection', (socket, { headers }) => {
+      socket.send(JSON.stringify(headers));
+      socket.on('message', (data) => socket.send(data, { binary: false }));
+    });
     await once(web, 'listening');
     port = String((web.address() as AddressInfo).port);
   });
-  after(() => web.close());
+  after(() => {
+    sockets.close();
+    web.close();
+  });
 
   const onAnApi = (openPorts: boolean) => {
     let api: CompatibleApi;
@@ -31,23 +41,41 @@ describe('ports of sandboxes', () => {
       }).then((answer) => answer.json())) as Promise<Record<string, string>>);
     });
     after(() => api.stop());
-    const ask = async (headers: Headers): Promise<IncomingMessage> => {
+    const withId = (headers: Headers): Record<string, string> => {
       const given = Object.entries({ 'E2b-Sandbox-Id': sandbox['sandboxID'], ...headers }).flatMap(
         ([name, value]) => (value === undefined ? [] : [[name, value]]),
       );
-      const asked = request(new URL('/', api.url), {
-        headers: Object.fromEntries(given) as Record<string, string>,
-      }).end();
+      return Object.fromEntries(given) as Record<string, string>;
+    };
+    const ask = async (headers: Headers): Promise<IncomingMessage> => {
+      const asked = request(new URL('/', api.url), { headers: withId(headers) }).end();
       const [answer] = (await once(asked, 'response')) as [IncomingMessage];
       return answer;
     };
     const statusFor = async (headers: Headers): Promise<number | undefined> =>
       (await ask(headers)).resume().statusCode;
-    return { ask, statusFor, sandbox: () => sandbox };
+    /** What comes back over a WebSocket, on which one word is said; or why there is none. */
+    const overSocket = async (headers: Headers): Promise<readonly string[]> => {
+      const socket = new WebSocket(api.url.replace('http', 'ws'), { headers: withId(headers) });
+      const heard: string[] = [];
+      const signal = AbortSignal.timeout(30_000);
+      socket.on('message', (data: Buffer) => void heard.push(String(data)));
+      try {
+        await once(socket, 'open', { signal });
+        socket.send('hé');
+        while (heard.length < 2) await once(socket, 'message', { signal });
+      } catch (error) {
+        heard.push(String(error));
+      } finally {
+        socket.terminate();
+      }
+      return heard;
+    };
+    return { ask, statusFor, overSocket, sandbox: () => sandbox };
   };
 
   describe('that ask for a token', () => {
-    const { ask, statusFor, sandbox } = onAnApi(false);
+    const { ask, statusFor, overSocket, sandbox } = onAnApi(false);
 
     it('are for nobody without it', async () => {
       const traffic = sandbox()['trafficAccessToken'];
@@ -56,6 +84,23 @@ describe('ports of sandboxes', () => {
       expect(
         await statusFor({ 'E2b-Sandbox-Port': port, 'E2B-Traffic-Access-Token': traffic }),
       ).to.equal(200);
+    });
+
+    it('pass WebSockets on, by host or by headers, with the token alone', async () => {
+      const byHost = {
+        'E2b-Sandbox-Id': undefined,
+        Host: `${port}-${sandbox()['sandboxID']}.sandbox.test`,
+      };
+      for (const at of [byHost, { 'E2b-Sandbox-Port': port }]) {
+        const [refused] = await overSocket(at);
+        const token = { 'E2B-Traffic-Access-Token': sandbox()['trafficAccessToken'] };
+        const [headers = '', echo] = await overSocket({ ...at, ...token });
+
+        expect(refused).to.contain('401');
+        expect(echo).to.equal('hé');
+        expect(JSON.parse(headers)).to.include({ upgrade: 'websocket' });
+        expect(headers).to.not.match(/sbt_|spk_|e2b-/);
+      }
     });
 
     it('set no cookie, for no host, and are sent none', async () => {

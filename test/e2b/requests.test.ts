@@ -4,6 +4,7 @@ import { createServer, request, type IncomingMessage, type Server } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
+import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
@@ -156,6 +157,27 @@ describe('requests to the compatible API', () => {
     expect([wrong.status, another.status]).to.deep.equal([401, 401]);
   });
 
+  it('has an address wait that comes with wrong keys, and no other one', async () => {
+    const own = await aCompatibleApi({ trustedProxies: ['127.0.0.1'] });
+    try {
+      const ask = async (address: string, key = 'e2b_00'): Promise<readonly unknown[]> => {
+        const answer = await fetch(`${own.url}/v2/sandboxes`, {
+          headers: { 'X-API-KEY': key, 'X-Forwarded-For': address },
+        });
+        const { code } = (await answer.json()) as { readonly code?: number };
+        return [answer.status, code, answer.headers.get('retry-after')];
+      };
+      for (let sent = 0; sent < 20; sent += 1)
+        expect(await ask('192.0.2.1')).to.deep.equal([401, 401, null]);
+
+      expect(await ask('192.0.2.1')).to.deep.equal([429, 429, '60']);
+      expect(await ask('192.0.2.1', toCompatibleForm(own.keys.tenant))).to.have.property('0', 200);
+      expect(await ask('192.0.2.2')).to.have.property('0', 401);
+    } finally {
+      await own.stop();
+    }
+  });
+
   it('says of what it does not have that it is 501, and of what is nowhere 404', async () => {
     const { sandboxID } = await created();
     for (const [method, path] of [
@@ -297,6 +319,16 @@ describe('requests to the compatible API', () => {
         ).to.equal(401);
     });
 
+    it('looks at no key beside a token', async () => {
+      const token = { 'X-Access-Token': one['envdAccessToken'] ?? '' };
+      for (const key of ['e2b_00', 'e2b_0d0a', 'spk_wrong', api.keys.stranger])
+        for (const path of ['/health', '/process.Process/List']) {
+          const isCall = path !== '/health';
+          const told = await ask(path, { key, headers: token, ...(isCall ? { body: {} } : {}) });
+          expect(told.status, `${key} ${path}`).to.equal(isCall ? 200 : 204);
+        }
+    });
+
     it('refuses an address that is none, or two', async () => {
       const [id = '', token = ''] = [one['sandboxID'], one['envdAccessToken']];
       const twice = `49983-${other['sandboxID']}.sandbox.test`;
@@ -309,6 +341,16 @@ describe('requests to the compatible API', () => {
       ])
         expect(await health({ ...headers, 'X-Access-Token': token })).to.equal(400);
       expect((await ask('/files?path=a')).status).to.equal(400);
+      // A label below another says nothing: the first one alone is the address.
+      for (const [first, second, status] of [
+        [id, other['sandboxID'], 204],
+        [other['sandboxID'], id, 401],
+      ] as const)
+        expect(
+          await health({ Host: `49983-${first}.49983-${second}.test`, 'X-Access-Token': token }),
+        ).to.equal(status);
+      for (const host of [`49983-${id},49983-${other['sandboxID']}.test`, `49983-${id}`])
+        expect(await health({ Host: host })).to.be.oneOf([400, 401, 404]);
     });
 
     it('leads to its other ports by the token of its traffic, and keeps tokens to itself', async () => {

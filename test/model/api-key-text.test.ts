@@ -42,7 +42,8 @@ describe('the text of an API key', () => {
     expect(spelled).to.match(/^e2b_[0-9a-f]+$/);
     expect(fromCompatibleForm(spelled)).to.equal(key);
     expect(fromCompatibleForm(key)).to.equal(key);
-    expect(fromCompatibleForm('e2b_0g')).to.equal('e2b_0g');
+    for (const none of ['e2b_0g', 'e2b_00', toCompatibleForm('a\r\nb'), toCompatibleForm('spk_a')])
+      expect(fromCompatibleForm(none)).to.equal(none);
     expect(blankApiKeys(`it says ${spelled}.`)).to.equal('it says e2b_[secret].');
   });
 

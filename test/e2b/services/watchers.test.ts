@@ -39,6 +39,25 @@ describe('watchers that are asked now and then', () => {
   };
   const never = new Promise<void>(() => {});
 
+  it('are few, however many are asked for', async () => {
+    let begun = 0;
+    const many = async (of: (at: number) => string): Promise<number> => {
+      let kept = 0;
+      for (let at = 0; at < 10_000; at += 1)
+        await add(of(at), never).then(
+          () => (kept += 1),
+          (error: unknown) => expect(error).to.have.property('code', 'TOO_MANY_STREAMS'),
+        );
+      begun += kept;
+      return kept;
+    };
+
+    expect(await many(() => 's')).to.equal(8);
+    expect(await many((at) => `s${at}`)).to.equal(24);
+    watchers.stop();
+    expect(ended).to.equal(begun);
+  });
+
   it('give way to new ones once their sandbox has ended, and keep what happened till then', async () => {
     let end = (): void => {};
     const over = new Promise<void>((resolve) => {
