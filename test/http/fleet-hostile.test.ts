@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { errorCodeIn } from '../../src/http/fleet/fleet-names.ts';
+import { endpointHeaders } from '../../src/http/fleet/passed-headers.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 describe('a manager, before a worker that means ill', () => {
@@ -111,6 +112,70 @@ describe('a manager, before a worker that means ill', () => {
       'x-of-the-link',
     );
     expect(headers['content-security-policy']).to.match(/^sandbox /);
+  });
+
+  it('leads no client elsewhere, with the key that it sends', async () => {
+    const { tenant } = servers.manager;
+    const asked: [string, () => ReturnType<typeof tenant.get>][] = [
+      ['a view', () => tenant.get(`/sandboxes/evil.${ID}`)],
+      ['a file', () => tenant.get(`/sandboxes/evil.${ID}/files?path=/a`)],
+      ['a command', () => tenant.post(`/sandboxes/evil.${ID}/exec`, { command: ['true'] })],
+      ['a claim', () => tenant.post('/sandboxes', { poolName: 'evil::shells' })],
+    ];
+    for (const status of [301, 307, 308, 399]) {
+      answer = (request, response) => {
+        request.resume();
+        response.writeHead(status, { Location: 'https://evil.example/', 'Content-Length': 0 });
+        response.end();
+      };
+      for (const [what, ask] of asked) {
+        const { status: given, json: body, headers } = await ask();
+        expect([what, given, body.errorCode]).to.deep.equal([what, 503, 'CLUSTER_UNAVAILABLE']);
+        expect(headers).not.to.have.property('location');
+      }
+    }
+    answer = (request, response) => {
+      request.resume();
+      response.writeHead(200, {
+        'Content-Type': 'application/octet-stream',
+        Location: 'https://evil.example/',
+        'Content-Location': 'https://evil.example/',
+        Refresh: '0; url=https://evil.example/',
+        'Access-Control-Allow-Origin': '*',
+        'WWW-Authenticate': 'Basic',
+      });
+      response.end();
+    };
+    const { headers } = await tenant.get(`/sandboxes/evil.${ID}/files?path=/a`);
+    expect(headers).not.to.have.any.keys(
+      ...['location', 'content-location', 'refresh', 'access-control-allow-origin'],
+      'www-authenticate',
+    );
+  });
+
+  it('leads a client of an endpoint nowhere but within it', () => {
+    const locationOf = (location: string): string | undefined =>
+      endpointHeaders({ statusCode: 302, headers: { location } } as IncomingMessage, {
+        url: '/v1/sandboxes/evil.x/endpoints/web/a/b?c',
+        base: 'https://hub.example:8443',
+      })['location'];
+    const prefix = '/v1/sandboxes/evil.x/endpoints/web';
+    for (const [given, shown] of [
+      [`${prefix}/login?next=%2Fa#top`, `${prefix}/login?next=%2Fa#top`],
+      [prefix, prefix],
+      ['../login', `${prefix}/login`],
+      [`http://hub.example:8443${prefix}/`, `${prefix}/`],
+    ])
+      expect(locationOf(given ?? '')).to.equal(shown);
+    for (const elsewhere of [
+      ...['https://evil.example/', '//evil.example/', `\\\\evil.example${prefix}/`, 'javascript:1'],
+      `https://evil.example${prefix}/`,
+      `ftp://hub.example:8443${prefix}/`,
+      ...['/sandboxes/w1.y/exec', '../../../../../sandboxes/w1.y', `${prefix}-2/`],
+      ...[`${prefix}/../../../w1.y/exec`, `${prefix}/%2e%2e/%2E./x`, `${prefix}\\..\\..\\x`],
+      ...['http://', 'http://['],
+    ])
+      expect([elsewhere, locationOf(elsewhere)]).to.deep.equal([elsewhere, undefined]);
   });
 
   it('takes no text for an error code that is none', () => {

@@ -10,7 +10,7 @@ import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
 import { namedCluster } from './named-cluster.ts';
 import { BY_TOKEN, passUpgrade, type PassUpgradeDeps } from './pass-upgrade.ts';
-import { answeredHeaders } from './passed-headers.ts';
+import { endpointHeaders } from './passed-headers.ts';
 
 export interface FleetGatewayDeps extends PassUpgradeDeps {
   readonly clock: Clock;
@@ -83,7 +83,7 @@ const answerEndpoint = async (
       signal: gone.signal,
     });
     response.writeHead(answer.statusCode ?? 0, {
-      ...answeredHeaders(answer),
+      ...endpointHeaders(answer, { url: request.url ?? '', base: clients.base(request) }),
       'X-Request-Id': requestId,
     });
     await pipeline(answer, response);

@@ -30,7 +30,8 @@ export interface AnsweredTerms {
 }
 
 /**
- * Makes a cluster's answer this one's. What is short and JSON is read whole; what has no end, is
+ * Makes a cluster's answer this one's; a redirect is none, since it would have its client send the
+ * key elsewhere. What is short and JSON is read whole; what has no end, is
  * long, or is no JSON is passed on as it comes.
  */
 export const answerFrom = async (
@@ -38,6 +39,10 @@ export const answerFrom = async (
   { clusterId, base, row, context }: AnsweredTerms,
 ): Promise<Answer> => {
   const status = answer.statusCode ?? 502;
+  if (status >= 300 && status < 400 && status !== 304) {
+    answer.destroy();
+    throw clusterUnavailable(clusterId, 'answered with a redirect, and none is followed');
+  }
   const { 'content-length': _length, ...headers } = answeredHeaders(answer);
   const length = Number(answer.headers['content-length'] ?? Number.NaN);
   const isJson = answer.headers['content-type']?.startsWith('application/json') === true;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { FLEET_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { HOP_BY_HOP, namedByConnection, ORIGIN_WIDE, PAGE_POLICY } from '../gateway/headers.ts';
+import { readTarget } from '../gateway/target.ts';
 
 /** Lists what the manager has looked at itself, and what a client must not say to a worker. */
 const NOT_PASSED: ReadonlySet<string> = new Set([
@@ -18,13 +19,27 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
 
 export const LAST_EVENT_ID = 'last-event-id';
 
-/** Nor may a worker say what would hold for the whole origin of the manager. */
+/**
+ * Nor may a worker say what would hold for the whole origin of the manager, or lead a client, with
+ * the key that it sends, elsewhere.
+ */
 const NOT_ANSWERED: ReadonlySet<string> = new Set([
   ...ORIGIN_WIDE,
   'trailer',
   'date',
+  'location',
+  'content-location',
+  'refresh',
+  'public-key-pins-report-only',
+  'expect-ct',
+  'set-login',
+  'speculation-rules',
+  'origin-agent-cluster',
   FLEET_KEY_HEADER,
 ]);
+
+/** Lists what no operation of the API says, and would mean something to a browser. */
+const NO_ANSWER_OF_THE_API = /^(?:access-control-|www-authenticate$|sourcemap$|x-sourcemap$)/;
 
 interface PassedTerms {
   readonly identity: string | undefined;
@@ -59,10 +74,29 @@ export const passedHeaders = (
 };
 
 /**
- * The headers of an answer that go on to the client. Whatever a worker sends, a browser does not
- * take it for a page of the manager.
+ * The headers of an operation's answer that go on to the client. Whatever a worker sends, a browser
+ * does not take it for a page of the manager.
  */
-export const answeredHeaders = ({ headers }: IncomingMessage): Record<string, string> => {
+export const answeredHeaders = (answer: IncomingMessage): Record<string, string> => {
+  const kept = passedOn(answer);
+  for (const name in kept) if (NO_ANSWER_OF_THE_API.test(name)) delete kept[name];
+  return kept;
+};
+
+/**
+ * The headers of an endpoint's answer. A redirect leads on only where it stays within the endpoint
+ * that was asked, and as a path, whatever host it names.
+ */
+export const endpointHeaders = (
+  answer: IncomingMessage,
+  { url, base }: { readonly url: string; readonly base: string },
+): Record<string, string> => {
+  const { location } = answer.headers;
+  const inside = location === undefined ? undefined : pathInside(location, url, base);
+  return { ...passedOn(answer), ...(inside === undefined ? {} : { location: inside }) };
+};
+
+const passedOn = ({ headers }: IncomingMessage): Record<string, string> => {
   const named = namedByConnection(headers.connection);
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers))
@@ -70,4 +104,16 @@ export const answeredHeaders = ({ headers }: IncomingMessage): Record<string, st
       kept[name] = Array.isArray(value) ? value.join(', ') : value;
   kept['content-security-policy'] = PAGE_POLICY;
   return kept;
+};
+
+/** Reads it as a client would: `..`, backslashes and escapes of both lead nowhere else. */
+const pathInside = (location: string, asked: string, base: string): string | undefined => {
+  const prefix = readTarget(asked)?.prefix;
+  if (prefix === undefined) return undefined;
+  const from = new URL(asked, base);
+  if (!URL.canParse(location, from.href)) return undefined;
+  const { protocol, host, pathname, search, hash } = new URL(location, from);
+  return /^https?:$/.test(protocol) && host === from.host && `${pathname}/`.startsWith(`${prefix}/`)
+    ? pathname + search + hash
+    : undefined;
 };
