@@ -190,10 +190,15 @@ describe('a manager, before a worker that means ill', () => {
       { items: Array.from({ length: 5_000 }, () => ({})), total: 5_000 },
       { items: 'all', total: 1 },
       { items: [], total: -1.5 },
-      [],
+      { items: [], total: -100_000 },
+      { items: [], total: 2 ** 52 },
+      { items: [{}, {}], total: 1 },
+      ...[null, 7, 'x', []].map((item) => ({ items: [item], total: 1 })),
+      ...[[], null, 7],
     ]) {
       answer = json(lie);
       const list = await admin.get('/sandboxes?all=true');
+      expect([lie, list.status, list.json.total]).to.deep.equal([lie, 200, 0]);
       expect([list.status, list.json]).to.have.nested.property('[1].incomplete', true);
       expect(list.headers['warning']).to.include('clusters evil');
     }

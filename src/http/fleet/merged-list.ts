@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { invalidArgument } from '../../model/refusals.ts';
 import type { Answer } from '../router/route.ts';
 import { itemInFleet } from './fleet-names.ts';
@@ -7,6 +8,8 @@ import { gather, type MergedTerms } from './gathered.ts';
 /** How deep a page may lie: what stands before it is read from each cluster. */
 const MOST_DEEP = 10_000;
 const MOST_OF_PAGE = 1_000;
+/** More than any cluster has, and few enough that all together have an exact sum. */
+const MOST_OF_CLUSTER = 1_000_000_000;
 
 interface Page {
   readonly items: readonly object[];
@@ -64,11 +67,16 @@ const readFirst = async (read: Read, count: number): Promise<Page> => {
   return { items, total };
 };
 
+const List = z.object({
+  items: z.array(z.looseObject({})).max(MOST_OF_PAGE),
+  total: z.int().min(0).max(MOST_OF_CLUSTER),
+});
+
+/** Throws where it is none, or has less in all than it shows. */
 const pageIn = (body: object): Page => {
-  const { items, total } = body as { readonly items?: unknown; readonly total?: unknown };
-  if (!Array.isArray(items) || items.length > MOST_OF_PAGE || !Number.isSafeInteger(total))
-    throw new Error('the cluster sent no list');
-  return { items: items as object[], total: total as number };
+  const page = List.parse(body);
+  if (page.total < page.items.length) throw new Error('the cluster counts less than it shows');
+  return page;
 };
 
 const byAge = (parts: readonly { readonly clusterId: string; readonly part: Page }[]) =>
