@@ -60,7 +60,10 @@ export const anApprovingServer = async (
     clock = new TestClock(),
     audit,
     severalDecide = () => true,
+    ofFleet = {},
   }: {
+    /** For a manager. */
+    readonly ofFleet?: Pick<Parameters<typeof aServer>[0] & object, 'clusterId' | 'fleet'>;
     readonly audit?: AuditSink;
     readonly severalDecide?: () => boolean;
     readonly operations?: FakeOperations;
@@ -84,6 +87,7 @@ export const anApprovingServer = async (
   const sessions = new Map([['olga', aSession()]]);
   const server = await aServer({
     ...(audit ? { audit } : {}),
+    ...ofFleet,
     operations,
     gating: { gate: parts.gate, subjectOf: heldSubject(operations) },
     sessionOf: ({ headers }) =>

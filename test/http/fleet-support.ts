@@ -19,9 +19,14 @@ export interface FleetOfServers {
   readonly stop: () => Promise<void>;
 }
 
+export type ManagerTerms = Required<
+  Pick<Parameters<typeof aServer>[0] & object, 'clusterId' | 'fleet'>
+>;
+
 /** The HTTP server of a manager, `hub`, and those of workers, linked to it in earnest. */
 export const aFleetOfServers = async (
   clusterIds: readonly string[] = ['w1', 'w2'],
+  managerOf: (terms: ManagerTerms) => Promise<TestServer> = aServer,
 ): Promise<FleetOfServers> => {
   const fleet = await FleetUnderTest.start();
   const workers: Record<string, TestServer> = {};
@@ -45,7 +50,7 @@ export const aFleetOfServers = async (
     joined.set(clusterId, await fleet.join({ clusterId, serve }));
   }
   const passing = new Passing(systemClock());
-  const manager = await aServer({
+  const manager = await managerOf({
     clusterId: 'hub',
     fleet: { fleet: fleetOperations(fleet.links, 'hub'), passing },
   });

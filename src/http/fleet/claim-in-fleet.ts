@@ -9,7 +9,10 @@ export interface ClaimInFleetDeps extends CarryOutDeps {
   readonly operations: Pick<Operations, 'idempotentRequest' | 'claimPlaces'>;
 }
 
-interface Asked extends Pick<ClaimOverClusters, 'caller' | 'context' | 'request' | 'bytes'> {
+interface Asked extends Pick<
+  ClaimOverClusters,
+  'caller' | 'context' | 'request' | 'bytes' | 'key'
+> {
   readonly fleet: FleetDeps;
 }
 
@@ -28,8 +31,7 @@ export const claimInFleet = (
   const [best, ...others] =
     typeof poolName === 'string' ? operations.claimPlaces(asked.caller, poolName) : [];
   if (!best) return undefined;
-  const given = asked.context.req.headers['idempotency-key'];
-  const claim = { ...asked, row, key: typeof given === 'string' ? given : undefined };
+  const claim = { ...asked, row };
   return () =>
     claimOverClusters(
       { fleet, operations },

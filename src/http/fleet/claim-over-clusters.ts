@@ -21,7 +21,7 @@ export interface ClaimOverClusters {
   readonly context: Context;
   readonly request: AnyRequest;
   readonly bytes: Buffer;
-  /** The client's Idempotency-Key. */
+  /** The client's Idempotency-Key, or the name of an approval. */
   readonly key: string | undefined;
   /** Claims from a pool of the manager's own cluster. */
   readonly own: (poolName: string) => Promise<Answer>;
@@ -109,7 +109,7 @@ class NotSent extends Error {
 
 const claimAway = async (
   { fleet }: ClaimOverClustersDeps,
-  { caller, row, context, request, bytes }: ClaimOverClusters,
+  { caller, row, context, request, bytes, key }: ClaimOverClusters,
   { clusterId, poolName }: ClaimPlace,
 ): Promise<Answer> => {
   const way = wayTo(fleet, clusterId);
@@ -121,6 +121,7 @@ const claimAway = async (
     context,
     request,
     bytes: Buffer.from(JSON.stringify(asked)),
+    key,
   });
 };
 

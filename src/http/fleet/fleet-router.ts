@@ -77,12 +77,14 @@ export interface Away {
   readonly request: AnyRequest;
   /** The body, where it was read. */
   readonly bytes: Buffer;
+  /** An Idempotency-Key, where the client may have given none. */
+  readonly key?: string | undefined;
 }
 
 /** Has another cluster answer a request. */
 export const answerAway = async (
   { passing }: FleetDeps,
-  { way, caller, row, context, request, bytes }: Away,
+  { way, caller, row, context, request, bytes, key }: Away,
 ): Promise<Answer> => {
   const answer = await passing.pass({
     way,
@@ -90,6 +92,7 @@ export const answerAway = async (
     request: context.req,
     ...bodyOf({ row, context, request, bytes }),
     requestId: context.state.requestId,
+    key,
     signal: request.signal(),
   });
   const { clusterId } = way;

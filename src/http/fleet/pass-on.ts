@@ -29,6 +29,8 @@ export interface PassedRequest {
   readonly signal: AbortSignal;
   /** Names what is asked with GET, in place of what the request itself asks. */
   readonly target?: string;
+  /** An Idempotency-Key for a request that has none. */
+  readonly key?: string | undefined;
   /** The Last-Event-ID in place of the request's own; undefined: none. */
   readonly after?: { readonly id: string | undefined };
   /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
@@ -106,7 +108,7 @@ export class Passing {
   #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {
     const method = (given.target === undefined && request.method) || 'GET';
     const { target = request.url ?? '/' } = given;
-    const key = request.headers['idempotency-key'];
+    const key = request.headers['idempotency-key'] ?? given.key;
     const options: ClusterOptions = {
       way,
       agent: this.#agent,
@@ -122,6 +124,7 @@ export class Passing {
         requestId,
         body,
         after: given.after,
+        key: given.key,
       }),
     };
     return httpRequest(options);

@@ -45,6 +45,8 @@ interface PassedTerms {
   readonly identity: string | undefined;
   readonly requestId: string;
   readonly body: Readable | Buffer | undefined;
+  /** An Idempotency-Key for a request that has none. */
+  readonly key?: string | undefined;
   /** The Last-Event-ID in place of the request's own. */
   readonly after?: { readonly id: string | undefined } | undefined;
 }
@@ -52,7 +54,7 @@ interface PassedTerms {
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
 export const passedHeaders = (
   { rawHeaders, headers }: IncomingMessage,
-  { identity, requestId, body, after }: PassedTerms,
+  { identity, requestId, body, after, key }: PassedTerms,
 ): string[] => {
   const named = namedByConnection(headers.connection);
   const kept: string[] = [];
@@ -63,6 +65,8 @@ export const passedHeaders = (
       kept.push(name, rawHeaders[at + 1] ?? '');
   }
   if (after?.id !== undefined) kept.push(LAST_EVENT_ID, after.id);
+  if (key !== undefined && headers['idempotency-key'] === undefined)
+    kept.push('Idempotency-Key', key);
   if (headers.host === undefined) kept.push('Host', 'worker');
   kept.push('X-Request-Id', requestId);
   if (identity !== undefined) kept.push(IDENTITY_HEADER, identity);

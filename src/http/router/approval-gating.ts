@@ -14,7 +14,7 @@ import type { Context } from '../server/context.ts';
 import { refuseAdminFields } from './admin-fields.ts';
 import { withoutBase } from './bases.ts';
 import { statusOf, refusalOf } from './error-table.ts';
-import { FREE, type Pass } from './pass.ts';
+import { FREE, RefusedAway, type Pass } from './pass.ts';
 import { WAIT_PARAMETER } from './query.ts';
 import { resolvedName, type ResolvedName } from './resolved-name.ts';
 import type { AnyRequest, Route } from './route.ts';
@@ -160,6 +160,7 @@ export const isRepeatable = (row: Route): boolean =>
   row.earlier !== undefined || row.opensItself === true || row.repeatable === true;
 
 const wasRefused = (error: unknown): boolean => {
+  if (error instanceof RefusedAway) return true;
   const refusal = refusalOf(error);
   return refusal !== undefined && statusOf(refusal.code) < 500;
 };

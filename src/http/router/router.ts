@@ -11,7 +11,7 @@ import { entityTag, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
 import { mayBeHeld, passOf, type GatingDeps } from './approval-gating.ts';
 import { answerMarked, carryOut, type CarryOutDeps } from './marked-answer.ts';
-import { FREE } from './pass.ts';
+import { FREE, useAway } from './pass.ts';
 import { localName, nameKindOf } from './local-names.ts';
 import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
@@ -164,20 +164,26 @@ const answerRow = async (
           readStream: () => readWhole(context.req, context.res, deps.limits.arriving),
         })
       : { pass: FREE, request: arrived };
+  const isMarkable = row.method === 'POST' && row.idempotencyKey !== 'ignored';
+  const given = isMarkable ? markOf(context) : undefined;
+  const key = given ?? pass.key;
+  const markedAs = isMarkable ? key : undefined;
+  const markedBy = given !== undefined ? 'client' : markedAs !== undefined ? 'grant' : 'nobody';
   const byQuery = wayByCluster(deps.terms, row, request);
   const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query) ?? byQuery);
   if (fleet && away) {
-    const passed = { way: away, caller, row, context, request, bytes };
-    return giveAway(context, await pass.use(() => answerAway(fleet, passed)), request);
+    const passed = { way: away, caller, row, context, request, bytes, key: markedAs };
+    return giveAway(
+      context,
+      await useAway(pass, markedBy, () => answerAway(fleet, passed)),
+      request,
+    );
   }
-  const given =
-    row.method === 'POST' && row.idempotencyKey !== 'ignored'
-      ? context.req.headers['idempotency-key']
-      : undefined;
   const inFleet =
-    fleet && caller && claimInFleet(row, deps, { fleet, caller, context, request, bytes });
-  if (inFleet) return giveAway(context, await pass.use(inFleet), request);
-  const key = given ?? pass.key;
+    fleet &&
+    caller &&
+    claimInFleet(row, deps, { fleet, caller, context, request, bytes, key: markedAs });
+  if (inFleet) return giveAway(context, await useAway(pass, markedBy, inFleet), request);
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });
     context.state.answered = marked.text;
@@ -204,6 +210,11 @@ const answerRow = async (
   const text = JSON.stringify(shownOwn(fleet, row, request, answer.body));
   give(context, { status: answer.status, headers: answer.headers, text }, request.room);
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
+};
+
+const markOf = ({ req }: Context): string | undefined => {
+  const mark = req.headers['idempotency-key'];
+  return typeof mark === 'string' ? mark : undefined;
 };
 
 /** Some of what a manager answers is from all clusters. */

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import {
+  anApprovingServer,
+  approvalIdOf,
+  TERMS,
+  type ApprovingServer,
+} from './an-approving-server.ts';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+describe('an approval of what another cluster does', () => {
+  let servers: FleetOfServers;
+  let approving: ApprovingServer;
+
+  const claim = (poolName: string, headers: Readonly<Record<string, string>> = {}) =>
+    servers.manager.tenant.post('/sandboxes', { poolName }, { headers });
+  const granted = async (...asked: Parameters<typeof claim>): Promise<string> => {
+    const id = approvalIdOf(await claim(...asked));
+    expect((await approving.approve(id)).status).to.equal(200);
+    return id;
+  };
+  const claimed = async (): Promise<number> => {
+    const { json } = await servers.workers['w1']!.tenant.get('/sandboxes');
+    return (json as { readonly total?: number }).total ?? -1;
+  };
+
+  beforeEach(async () => {
+    servers = await aFleetOfServers(['w1'], async (ofFleet) => {
+      approving = await anApprovingServer(['require operation=claimSandbox'], { ofFleet });
+      return approving.server;
+    });
+    const { tenant } = servers.workers['w1']!;
+    await tenant.post('/sandboxpools', { name: 'p', templateName: 'default', replicas: 3 });
+    servers.manager.operations.claimPlaces = (_caller, name) =>
+      name === 'e' ? [{ clusterId: 'w1', poolName: 'p', took: () => undefined }] : [];
+  });
+  afterEach(() => servers.stop());
+
+  for (const poolName of ['w1::p', 'e'])
+    it(`is good for one claim from ${poolName}`, async () => {
+      await granted(poolName);
+      const [first, again] = [await claim(poolName), await claim(poolName)];
+
+      expect(first.status).to.equal(201);
+      expect(again.json).to.deep.equal(first.json);
+      expect(await claimed()).to.equal(1);
+      approving.clock.advance(TERMS.grantMs);
+      expect((await claim(poolName)).json.errorCode).to.equal('APPROVAL_REQUIRED');
+    });
+
+  it('is good for one claim under a key, which may be repeated', async () => {
+    const key = { 'Idempotency-Key': 'k' };
+    await granted('w1::p', key);
+    const [first, second] = [await claim('w1::p', key), await claim('w1::p', key)];
+
+    expect(first.status).to.equal(201);
+    expect(second.json).to.deep.equal(first.json);
+    expect(await claimed()).to.equal(1);
+  });
+
+  it('is given back where the cluster refuses', async () => {
+    const { tenant } = servers.workers['w1']!;
+    await tenant.put('/sandboxpools/p', { replicas: 0 });
+    await granted('w1::p');
+    expect((await claim('w1::p')).json.errorCode).to.equal('POOL_EXHAUSTED');
+    await tenant.put('/sandboxpools/p', { replicas: 3 });
+
+    expect((await claim('w1::p')).status).to.equal(201);
+  });
+});
