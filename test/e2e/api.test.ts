@@ -27,6 +27,8 @@ describe('the whole API of the embedded daemon', function () {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-volume-'));
     daemon = await DaemonUnderTest.start([
+      '--compatible-api-listen',
+      '127.0.0.1:0',
       '--default-pool-replicas',
       '0',
       '--trusted-proxies',

@@ -19,7 +19,11 @@ describe('the whole API of three replicas', function () {
   this.timeout(120_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, {
-    env: { SANDPOOL_TRUSTED_PROXIES: '127.0.0.1', SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none' },
+    env: {
+      SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
+      SANDPOOL_TRUSTED_PROXIES: '127.0.0.1',
+      SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none',
+    },
   });
   const service = (): RunningService => ({
     ports: replicas().list.map(({ port }) => port),

@@ -27,6 +27,7 @@ import {
   type RunningService,
   unlessAway,
 } from './running-service.ts';
+import { foreignIdsOfSdks } from './foreign-ids-of-sdks.ts';
 import { LEAST_BODIES, LEAST_QUERIES } from './least-requests.ts';
 
 const SEED = Number(process.env['MATRIX_SEED'] ?? Date.now() % 1_000_000_000);
@@ -184,6 +185,8 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
         });
       }
     }
+
+    foreignIdsOfSdks(() => ({ service: service(), owned, others }));
 
     it('is asked for by every operation that there is', () => {
       const rest = documentedOperations.filter(
