@@ -129,6 +129,7 @@ export const redisCoordination = ({
     replicas: (...call) => leases.replicas(...call),
     holders: () => leases.holders(),
     openRequest: (...call) => requests.openRequest(...call),
+    peekRequest: (...call) => requests.peekRequest(...call),
     confirmRequest: (...call) => requests.confirmRequest(...call),
     keepAnswer: (...call) => requests.keepAnswer(...call),
     giveUpRequest: (...call) => requests.giveUpRequest(...call),

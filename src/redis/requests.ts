@@ -3,6 +3,7 @@ import {
   KEPT_ANSWER_OVERHEAD,
   MAX_KEPT_ANSWER,
   type OpenedRequest,
+  type PeekedRequest,
   type RequestOwner,
   type Requests,
 } from '../contracts/coordination/requests.ts';
@@ -84,6 +85,15 @@ export class RedisRequests implements Requests {
       this.#inFlight.delete(mark.key);
       throw error;
     }
+  }
+
+  async peekRequest(mark: RequestFingerprint, { tenant }: RequestOwner): Promise<PeekedRequest> {
+    const known = this.#inFlight.get(mark.key);
+    if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
+    const keys = this.#keys(mark, tenant).slice(0, 1);
+    const [kind, answer] = await this.#deps.link.run('peek_request', keys, [mark.body]);
+    if (kind === 'answered') return { kind, answer: String(answer) };
+    return { kind: kind === 'reused' || kind === 'in-flight' ? kind : 'none' };
   }
 
   /**

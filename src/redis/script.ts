@@ -53,6 +53,7 @@ export const OPERATIONS = {
     'keep_answer',
     'note_shares',
     'open_request',
+    'peek_request',
     'trim_answers',
   ],
   tokens: ['issue_token', 'peek_token', 'redeem_token'],

@@ -351,6 +351,24 @@ export const coordinationSuite = (
         await kept;
       });
 
+      it('tell how they stand, and stay as they are', async () => {
+        const peek = (part: Partial<typeof mark> = {}) =>
+          coordination.peekRequest({ ...mark, ...part }, owner);
+        expect([await peek(), await peek()]).to.deep.equal([{ kind: 'none' }, { kind: 'none' }]);
+        expect(await open()).to.include({ kind: 'new' });
+        expect(await peek()).to.deep.equal({ kind: 'in-flight' });
+        expect(await peek({ body: 'other' })).to.deep.equal({ kind: 'reused' });
+        expect(await coordination.confirmRequest(mark)).to.equal(true);
+        await coordination.giveUpRequest(mark, owner);
+        expect(await peek()).to.deep.equal({ kind: 'none' });
+        expect(await open()).to.include({ kind: 'new' });
+        await coordination.keepAnswer(mark, owner, 'the ünswer');
+        expect(await peek()).to.deep.equal({ kind: 'answered', answer: 'the ünswer' });
+        expect(await peek({ body: 'other' })).to.deep.equal({ kind: 'reused' });
+        await under.advance(60_000);
+        expect(await peek()).to.deep.equal({ kind: 'none' });
+      });
+
       it('are of who opened them until they are answered or given up', async () => {
         expect(await coordination.confirmRequest(mark)).to.equal(false);
         await open();

@@ -94,6 +94,26 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim('other'))).to.match(/^w1\./);
   });
 
+  it('is one under a key too where the env has lost its members elsewhere meanwhile', async () => {
+    await servers.manager.tenant.post('/sandboxpools', {
+      name: 'e',
+      templateName: 'default',
+      replicas: 3,
+    });
+    await stock('w2', 1);
+    preferring('w1', 'w2');
+    const first = await idOf(claim('k'));
+    expect(first).to.match(/^w2\./);
+    preferring();
+    for (let repetition = 0; repetition < 2; repetition += 1)
+      expect(await idOf(claim('k'))).to.equal(first);
+    expect(await idOf(claim('k', { metadata: { a: 'b' } }))).to.equal('IDEMPOTENCY_KEY_REUSED');
+    expect(servers.manager.operations.sandboxes.size).to.equal(0);
+    expect(await idOf(claim('other'))).to.match(/^hub\./);
+    expect(await idOf(claim('other'))).to.match(/^hub\./);
+    expect(servers.manager.operations.sandboxes.size).to.equal(1);
+  });
+
   it('goes to one cluster under a key, though its first answer was lost', async () => {
     preferring('w1', 'w2');
     await stock('w1', 1);

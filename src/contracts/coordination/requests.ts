@@ -19,6 +19,11 @@ export type OpenedRequest =
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 
+/** `none`: it is nobody's. */
+export type PeekedRequest =
+  | { readonly kind: 'none' }
+  | Exclude<OpenedRequest, { readonly kind: 'new' }>;
+
 /** The longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
 
@@ -32,6 +37,8 @@ export interface Requests {
    * again. `reused`: the key has another body.
    */
   openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest>;
+  /** Tells how a request under an Idempotency-Key stands, and leaves it as it is. */
+  peekRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<PeekedRequest>;
   /**
    * Tells whether a request that was opened here still is this replica's, and keeps it so for some
    * seconds more. False: it may be another replica's by now. Rejects where that can't be told.

@@ -52,6 +52,7 @@ export const inProcessCoordination = (
     peekToken: async (token) => tokens.peek(token),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
+    peekRequest: (mark) => answers.peek(mark),
     confirmRequest: async (mark) => answers.isInFlight(mark),
     keepAnswer: (mark, owner, answer) => answers.keep(mark, owner, answer),
     giveUpRequest: async (mark) => answers.giveUp(mark),

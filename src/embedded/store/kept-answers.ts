@@ -3,6 +3,7 @@ import {
   KEPT_ANSWER_OVERHEAD,
   MAX_KEPT_ANSWER,
   type OpenedRequest,
+  type PeekedRequest,
   type RequestOwner,
 } from '../../contracts/coordination/requests.ts';
 import type { Log } from '../../contracts/log.ts';
@@ -64,19 +65,32 @@ export class KeptAnswers {
     const body = this.#inFlight.get(mark.key);
     if (body !== undefined) return { kind: body === mark.body ? 'in-flight' : 'reused' };
     this.#inFlight.set(mark.key, mark.body);
-    const kept = this.#kept.get(mark.key);
-    if (!kept || kept.expiresAt <= this.#deps.clock.now()) return { kind: 'new' };
     try {
-      const found = await this.#deps.rows.read(kept.seq);
-      if (!found) return { kind: 'new' };
+      const found = await this.#answered(mark);
+      if (found.kind === 'none') return { kind: 'new' };
       this.#inFlight.delete(mark.key);
-      return found.body === mark.body
-        ? { kind: 'answered', answer: found.answer }
-        : { kind: 'reused' };
+      return found;
     } catch (error) {
       this.#inFlight.delete(mark.key);
       throw error;
     }
+  }
+
+  /** Tells how a request stands, and leaves it as it is. */
+  async peek(mark: RequestFingerprint): Promise<PeekedRequest> {
+    const body = this.#inFlight.get(mark.key);
+    if (body !== undefined) return { kind: body === mark.body ? 'in-flight' : 'reused' };
+    return await this.#answered(mark);
+  }
+
+  async #answered(mark: RequestFingerprint): Promise<PeekedRequest> {
+    const kept = this.#kept.get(mark.key);
+    if (!kept || kept.expiresAt <= this.#deps.clock.now()) return { kind: 'none' };
+    const found = await this.#deps.rows.read(kept.seq);
+    if (!found) return { kind: 'none' };
+    return found.body === mark.body
+      ? { kind: 'answered', answer: found.answer }
+      : { kind: 'reused' };
   }
 
   isInFlight({ key }: RequestFingerprint): boolean {

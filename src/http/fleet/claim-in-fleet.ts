@@ -2,7 +2,7 @@ import type { Operations } from '../../operations/operations.ts';
 import { answerMarked, carryOut, type CarryOutDeps } from '../router/marked-answer.ts';
 import { FREE } from '../router/pass.ts';
 import type { Answer, Route } from '../router/route.ts';
-import { claimOverClusters, type ClaimOverClusters } from './claim-over-clusters.ts';
+import { claimOverClusters, placeBefore, type ClaimOverClusters } from './claim-over-clusters.ts';
 import { shownOwn, shownOwnText, type FleetDeps } from './fleet-router.ts';
 
 export interface ClaimInFleetDeps extends CarryOutDeps {
@@ -17,19 +17,22 @@ interface Asked extends Pick<
 }
 
 /**
- * Returns what answers a claim by the name of an env that has members on other clusters; undefined
- * of any other request.
+ * Returns what answers a claim by the name of an env that has members on other clusters, or under a
+ * key had when it came first; undefined of any other request.
  */
-export const claimInFleet = (
+export const claimInFleet = async (
   row: Route,
   deps: ClaimInFleetDeps,
   { fleet, ...asked }: Asked,
-): (() => Promise<Answer>) | undefined => {
+): Promise<(() => Promise<Answer>) | undefined> => {
   if (row.operationId !== 'claimSandbox') return undefined;
   const { poolName } = (asked.request.body ?? {}) as { readonly poolName?: unknown };
   const { operations } = deps;
-  const [best, ...others] =
-    typeof poolName === 'string' ? operations.claimPlaces(asked.caller, poolName) : [];
+  if (typeof poolName !== 'string') return undefined;
+  const { key } = asked;
+  const [now, ...others] = operations.claimPlaces(asked.caller, poolName);
+  const best =
+    now ?? (key === undefined ? undefined : await placeBefore({ fleet, operations }, asked, key));
   if (!best) return undefined;
   const claim = { ...asked, row };
   return () =>

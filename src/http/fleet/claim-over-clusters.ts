@@ -63,6 +63,19 @@ export const claimOverClusters = async (
   return (await attempt(deps, claim, second)).give();
 };
 
+/**
+ * Tells where an earlier claim under the key went, now that the name alone leads to no other
+ * cluster; undefined: to none of which this one knows.
+ */
+export const placeBefore = async (
+  deps: ClaimOverClustersDeps,
+  claim: Pick<ClaimOverClusters, 'caller' | 'context' | 'request' | 'bytes'>,
+  key: string,
+): Promise<ClaimPlace | undefined> => {
+  const note = await new Binding(deps, claim, key).noted();
+  return note === undefined ? undefined : placeOf(note, []);
+};
+
 type Tried =
   | { readonly kind: 'answered'; readonly give: () => Answer }
   | { readonly kind: 'refused'; readonly code: string; readonly give: () => Answer };
@@ -147,7 +160,11 @@ class Binding {
   /** The claim as it is where the env has all of its members on this cluster. */
   readonly #plain: IdempotentRequest;
 
-  constructor({ operations }: ClaimOverClustersDeps, claim: ClaimOverClusters, key: string) {
+  constructor(
+    { operations }: ClaimOverClustersDeps,
+    claim: Pick<ClaimOverClusters, 'caller' | 'context' | 'request' | 'bytes'>,
+    key: string,
+  ) {
     const { caller, context, request, bytes } = claim;
     const known = (path: string): IdempotentRequest => {
       const of = { method: 'POST', path, key, body: bytes };
@@ -168,6 +185,12 @@ class Binding {
       return here ?? noteOf(best);
     });
     return before === undefined ? here : ((await taken(this.#final, async () => before)) ?? before);
+  }
+
+  /** Tells where it goes; undefined: none was here. */
+  async noted(): Promise<string | undefined> {
+    const first = noteOfPeeked(await this.#first.peek());
+    return first === undefined ? undefined : (noteOfPeeked(await this.#final.peek()) ?? first);
   }
 
   /** False: a repetition was here meanwhile, and goes on where it began. */
@@ -205,10 +228,16 @@ const noteIn = async (step: IdempotentRequest): Promise<string | undefined> => {
     return undefined;
   } catch (error) {
     if (!(error instanceof RequestNotNew)) throw error;
-    const { opened } = error;
-    if (opened.kind === 'answered') return opened.answer;
-    throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
+    return noteOfPeeked(error.opened);
   }
+};
+
+const noteOfPeeked = (
+  found: Awaited<ReturnType<IdempotentRequest['peek']>>,
+): string | undefined => {
+  if (found.kind === 'none') return undefined;
+  if (found.kind === 'answered') return found.answer;
+  throw found.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
 };
 
 const noteOf = ({ clusterId, poolName }: ClaimPlace): string => `${clusterId}/${poolName}`;

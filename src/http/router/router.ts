@@ -182,7 +182,7 @@ const answerRow = async (
   const inFleet =
     fleet &&
     caller &&
-    claimInFleet(row, deps, { fleet, caller, context, request, bytes, key: markedAs });
+    (await claimInFleet(row, deps, { fleet, caller, context, request, bytes, key: markedAs }));
   if (inFleet) return giveAway(context, await useAway(pass, markedBy, inFleet), request);
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });

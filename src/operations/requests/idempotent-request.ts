@@ -1,6 +1,7 @@
 import {
   MAX_KEPT_ANSWER,
   type OpenedRequest,
+  type PeekedRequest,
   type RequestOwner,
   type Requests,
 } from '../../contracts/coordination/requests.ts';
@@ -72,6 +73,11 @@ export class IdempotentRequest {
       instance: this.took(opened),
       isUnsure: opened.kind === 'new' && opened.isUnsure === true,
     };
+  }
+
+  /** Tells how it stands, and leaves it as it is: it is not this one's afterwards. */
+  peek(): Promise<PeekedRequest> {
+    return this.#requests.peekRequest(this.mark, this.owner);
   }
 
   /** It is opened together with something else: to be called before that. */
