@@ -124,6 +124,7 @@ export const LOG_EVENTS = {
   'pools-not-rendered': 'pools are not rendered any more',
   'process-without-record-ended': 'a process without a record is ended',
   'promoted-key-not-kept': 'a promoted key can not be kept',
+  'promoted-keys-lapsed': 'promoted keys are refused: their manager was not heard for too long',
   'readiness-not-noted': "a sandbox's readiness can not be noted",
   'readiness-not-reported':
     'the readiness of a sandbox can not be reported: its record can not be read',

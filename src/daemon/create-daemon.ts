@@ -71,7 +71,11 @@ export const createDaemon = async (
   const { clock, driver, coordination, history, records } = parts;
   const audit = openAudit(config, { ...process, parts });
   const people = openConsole(config, { parts, log, audit, addressOf: () => life.address });
-  const trust = new PromotedTrust({ clock, hasManagers: config.fleet.managers.length > 0 });
+  const trust = new PromotedTrust({
+    clock,
+    hasManagers: config.fleet.managers.length > 0,
+    aloneMs: config.fleet.promotedKeysAlone,
+  });
   const apiKeys = new ApiKeyMirror({
     apiKeys: records.apiKeys,
     clock,

@@ -254,7 +254,7 @@ export const operationsOf = (
     readiness: () =>
       readinessOf(
         parts,
-        [audit?.problem, tls?.problem, hostNetworkWarning(supervisor)],
+        [audit?.problem, tls?.problem, hostNetworkWarning(supervisor), fleet.warning()],
         life.stopping,
       ),
   };

@@ -35,7 +35,13 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
   else findings.push(...ok('spawner', 'ready'));
   if (warnings.length === 0) findings.push(...ok('isolation', isolation));
   for (const text of warnings)
-    findings.push(...warning('isolation', text, 'see docs/security.md, levels'));
+    findings.push(
+      ...warning(
+        'readiness',
+        text,
+        'see docs/security.md about isolation, docs/fleet.md about promoted keys',
+      ),
+    );
   return findings;
 };
 

@@ -23,6 +23,8 @@ export interface ApiKeyRecord {
   readonly global?: boolean;
   /** Fingerprint of the manager whose promoted key this is a copy of. */
   readonly promotedBy?: string;
+  /** When that manager last said that the key is good, by the clock of the copy's cluster. */
+  readonly confirmedAt?: number;
   /** The keyId of the key that made it; absent: a daemon did, or it is older than this field. */
   readonly createdBy?: string;
   /** For rules of the policy; so is each key that it makes. */

@@ -129,6 +129,7 @@ const anApiKey = (part: Partial<ApiKeyRecord> = {}): Draft<ApiKeyRecord> => ({
   hash: 'ab'.repeat(32),
   verifier: 'A/+b'.repeat(20),
   promotedBy: 'f'.repeat(43),
+  confirmedAt: 1_700_000_000_005,
   createdBy: 'c'.repeat(16),
   issuedAt: 1_700_000_000_000,
   expiresAt: 1_800_000_000_000,

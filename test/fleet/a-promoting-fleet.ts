@@ -11,6 +11,9 @@ import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 
+/** How long copies of promoted keys are good while their manager is not heard. */
+export const ALONE_MS = 12 * 3_600_000;
+
 /** The API keys of one cluster: a store that outlives its daemon, which may be started again. */
 export class ClusterKeys {
   readonly store = new MemoryApiKeys();
@@ -36,7 +39,7 @@ export class ClusterKeys {
   /** What the daemon knew is gone, and what it stored is not. `managers`: of its configuration. */
   async restart(managers = 1): Promise<void> {
     const clock = this.#clock;
-    const trust = new PromotedTrust({ clock, hasManagers: managers > 0 });
+    const trust = new PromotedTrust({ clock, hasManagers: managers > 0, aloneMs: ALONE_MS });
     this.apiKeys = new ApiKeyMirror({
       apiKeys: this.store,
       clock,
@@ -51,6 +54,7 @@ export class ClusterKeys {
       ...deps,
       trust,
       managers,
+      aloneMs: ALONE_MS,
       log: quietLog,
       namespaceOf: (team) => `here-${team}`,
     });

@@ -3,7 +3,7 @@ import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
-import { ClusterKeys } from './a-promoting-fleet.ts';
+import { ALONE_MS, ClusterKeys } from './a-promoting-fleet.ts';
 
 const PATIENCE_MS = 30_000;
 
@@ -20,7 +20,7 @@ describe('copies of promoted keys', () => {
 
   /** A promoted key, and a link that told of it. */
   const told = async (manager = 'm') => {
-    const { record, apiKey } = await hub.mint();
+    const { record, apiKey } = await hub.mint({ lifetimeMs: 10 * ALONE_MS });
     await hub.promote(record);
     const key = hub.keys.find(record.keyId)!;
     west.copies.leadsTo('ws://a', manager);
@@ -94,6 +94,60 @@ describe('copies of promoted keys', () => {
     await two.caughtUp(new Set());
     clock.advance(5_000); // it is tried again all the same
     await eventually(() => west.told(later.apiKey) === 'good', 'it is kept', PATIENCE_MS);
+  });
+
+  it('are good alone for so long as they were confirmed, and again once their manager is heard', async () => {
+    const { key, apiKey, visit } = await told();
+    const own = await west.mint({ lifetimeMs: 10 * ALONE_MS });
+    let ends = 0;
+    west.apiKeys.followEnd(key.keyId, () => (ends += 1));
+    west.apiKeys.followEnd(own.record.keyId, () => (ends += 10));
+    visit.end(); // cut off from here on
+    clock.advance(ALONE_MS / 2);
+    await west.restart(); // which gives them no more time
+    west.apiKeys.followEnd(key.keyId, () => (ends += 100));
+    clock.advance(ALONE_MS / 2 - 1);
+    expect([west.told(apiKey), ends]).to.deep.equal(['good', 0]);
+    expect(west.copies.warning).to.match(/are refused from/);
+
+    clock.advance(1);
+    expect([west.told(apiKey), west.told(own.apiKey), ends]).to.deep.equal([
+      'UNAVAILABLE',
+      'good',
+      101,
+    ]);
+    expect(west.copies.warning).to.match(/are refused until their manager is heard/);
+
+    const back = west.copies.begin('m');
+    await back.take({ keys: [key], gone: [], now: clock.now() });
+    await back.caughtUp(new Set([key.keyId]));
+    expect([west.told(apiKey), west.copies.warning]).to.deep.equal(['good', undefined]);
+    back.end();
+    clock.advance(ALONE_MS - 1);
+    expect(west.told(apiKey)).to.equal('good');
+  });
+
+  it('are confirmed for as long as a link stands, by few writes, though the store fails now and then', async () => {
+    const { key, apiKey, visit } = await told();
+    const { update } = west.store;
+    let [writes, ends] = [0, 0];
+    west.apiKeys.followEnd(key.keyId, () => (ends += 1));
+    west.store.update = async (...of) => {
+      writes += 1;
+      if (writes % 2 === 1) throw new Error('the disk is full');
+      return await update.apply(west.store, of);
+    };
+    for (let passed = 0; passed < 3 * ALONE_MS; passed += 60_000) {
+      clock.advance(60_000);
+      await new Promise((resolve) => void setImmediate(resolve));
+    }
+    expect([west.told(apiKey), ends]).to.deep.equal(['good', 0]);
+    expect(writes).to.be.within(12, 26);
+    visit.end();
+    clock.advance((ALONE_MS * 3) / 4 - 120_000);
+    expect(west.told(apiKey)).to.equal('good');
+    clock.advance(ALONE_MS / 4 + 120_000);
+    expect(west.told(apiKey)).to.equal('UNAVAILABLE');
   });
 
   it('end what goes on under them, and never the keys of the cluster itself', async () => {

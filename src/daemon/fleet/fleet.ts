@@ -76,6 +76,8 @@ export interface FleetOperationParts {
   readonly callers: LinkedCallers | undefined;
   readonly listOthers: FleetOperations['listOthers'] | undefined;
   readonly promotions: Promotions | undefined;
+  /** Tells the operator what works, and soon may not; undefined: nothing. */
+  readonly warning: () => string | undefined;
 }
 
 export const openFleet = (config: Config, given: Given): FleetParts => {
@@ -83,6 +85,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
   const { parts, ...rest } = given;
   const copies = new PromotedCopies({
     ...{ ...parts, ...rest },
+    aloneMs: config.fleet.promotedKeysAlone,
     managers: new Set(config.fleet.managers.map((url) => new URL(url).origin)).size,
     namespaceOf: (team) => namespaceOf(config.namespacePattern, team),
   });
@@ -92,6 +95,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       callers: worker?.callers,
       listOthers: manager?.http.fleet.listOthers,
       promotions: manager?.promotions,
+      warning: () => copies.warning,
     },
     copies: manager?.copies,
     clients: (clients) => worker?.clients(clients) ?? clients,

@@ -25,6 +25,8 @@ export const ApiKeySpecSchema = z.object({
   global: z.boolean().optional(),
   /** Fingerprint of the manager whose promoted key this is a copy of. */
   promotedBy: z.string().max(64).optional(),
+  /** When that manager last said that the key is good. */
+  confirmedAt: z.iso.datetime().optional(),
   /** The keyId of the key that made it. */
   createdBy: z
     .string()
@@ -66,6 +68,7 @@ export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<
       verifier,
       global,
       promotedBy,
+      confirmedAt,
       createdBy,
       gated,
       makers,
@@ -85,6 +88,7 @@ export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<
       ...(verifier === undefined ? {} : { verifier }),
       ...(global === undefined ? {} : { global }),
       ...(promotedBy === undefined ? {} : { promotedBy }),
+      ...(confirmedAt === undefined ? {} : { confirmedAt: new Date(confirmedAt).toISOString() }),
       ...(createdBy === undefined ? {} : { createdBy }),
       ...(gated === undefined ? {} : { gated }),
       ...(makers === undefined ? {} : { makers: [...makers] }),
@@ -141,6 +145,7 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
     verifier,
     global,
     promotedBy,
+    confirmedAt,
     createdBy,
     gated,
     makers,
@@ -151,6 +156,7 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
     ...(verifier === undefined ? {} : { verifier }),
     ...(global === undefined ? {} : { global }),
     ...(promotedBy === undefined ? {} : { promotedBy }),
+    ...(confirmedAt === undefined ? {} : { confirmedAt: Date.parse(confirmedAt) }),
     ...(createdBy === undefined ? {} : { createdBy }),
     ...(gated === undefined ? {} : { gated }),
     ...(makers === undefined ? {} : { makers }),

@@ -22,6 +22,8 @@ export interface PromotedCopiesDeps {
   readonly log: Log;
   /** How many addresses of managers this cluster has. */
   readonly managers: number;
+  /** How long copies are good after their manager last said so, while that one is not heard. */
+  readonly aloneMs: number;
   /** The namespace of a team, on this cluster. */
   readonly namespaceOf: (team: string) => string;
 }
@@ -33,6 +35,8 @@ const SAME_MS = 5_000;
 /** After a write that failed, and twice as long each time. */
 const AGAIN_MS = 5_000;
 const MOST_AGAIN_MS = 300_000;
+/** Copies are looked through so often, or eight times while they are good alone. */
+const LOOK_MS = 60_000;
 const NAME_ATTEMPTS = 3;
 const LONGEST_NAME = 63;
 
@@ -48,6 +52,8 @@ export class PromotedCopies implements PromotedKeyCopies {
   readonly #again = new Map<string, KeptLater>();
   /** The manager that proved last to be at an address. */
   readonly #managerAt = new Map<string, string>();
+  /** Managers of which it was told that their keys are refused. */
+  readonly #lapsed = new Set<string>();
   #work: Promise<void> = Promise.resolve();
 
   constructor(deps: PromotedCopiesDeps) {
@@ -62,6 +68,20 @@ export class PromotedCopies implements PromotedKeyCopies {
     });
     this.#deps.trust.start();
     if (this.#deps.managers === 0) await this.#end(() => true);
+    else this.#look();
+  }
+
+  /** Tells the operator of this cluster of a manager that is not heard. */
+  get warning(): string | undefined {
+    const { clock, aloneMs } = this.#deps;
+    const [first] = this.#unheard().filter(({ since }) => clock.now() - since >= aloneMs / 2);
+    if (!first) return undefined;
+    const [since, until] = [first.since, first.since + aloneMs].map((at) =>
+      new Date(at).toISOString(),
+    );
+    return clock.now() >= first.since + aloneMs
+      ? `promoted keys are refused until their manager is heard: it confirmed them last at ${since}`
+      : `promoted keys are refused from ${until} on: their manager confirmed them last at ${since}`;
   }
 
   leadsTo(address: string, manager: string): void {
@@ -104,6 +124,7 @@ export class PromotedCopies implements PromotedKeyCopies {
       if (manager === link.manager && !keyIds.has(keyId)) this.#givenUp(manager, keyId);
     await this.#end(({ keyId, promotedBy }) => promotedBy === link.manager && !keyIds.has(keyId));
     this.#deps.trust.caughtUp(link);
+    this.#lapsed.delete(link.manager);
     await this.#endOthers();
   }
 
@@ -122,6 +143,57 @@ export class PromotedCopies implements PromotedKeyCopies {
     await inParts(meant, (copy) => apiKeys.remove(copy));
   }
 
+  /** Managers that are not heard now, by when they last were, the earliest first. */
+  #unheard(): readonly { readonly manager: string; readonly since: number }[] {
+    const heard = new Set(this.#deps.trust.managers);
+    const since = new Map<string, number>();
+    for (const { promotedBy = '', confirmedAt = 0 } of this.#copies.values())
+      if (!heard.has(promotedBy))
+        since.set(promotedBy, Math.max(confirmedAt, since.get(promotedBy) ?? 0));
+    return [...since]
+      .map(([manager, at]) => ({ manager, since: at }))
+      .toSorted((one, other) => one.since - other.since);
+  }
+
+  /** Confirms copies of managers that are heard, and tells of those that lapse, ever again. */
+  #look(): void {
+    const { clock, aloneMs, log } = this.#deps;
+    clock.at(clock.now() + Math.min(LOOK_MS, aloneMs / 8), () => {
+      void this.#inTurn(() => this.#confirm())
+        .catch((error: unknown) => log.warn({ error }, 'a promoted key can not be kept'))
+        .finally(() => this.#look());
+      for (const { manager, since } of this.#unheard()) {
+        if (clock.now() < since + aloneMs || this.#lapsed.has(manager)) continue;
+        this.#lapsed.add(manager);
+        log.warn(
+          { manager, since: new Date(since).toISOString() },
+          'promoted keys are refused: their manager was not heard for too long',
+        );
+      }
+    });
+  }
+
+  async #confirm(): Promise<void> {
+    const { apiKeys, clock, trust } = this.#deps;
+    const heard = new Set(trust.managers);
+    const due = [...this.#copies.values()].filter(
+      (copy) => heard.has(copy.promotedBy ?? '') && !this.#isConfirmed(copy),
+    );
+    await inParts(due, async (copy) => {
+      try {
+        await apiKeys.renew({ ...copy, confirmedAt: clock.now() });
+      } catch (error) {
+        if (!(error instanceof RecordConflict)) throw error; // another replica did, or it is gone
+      }
+    });
+  }
+
+  /** Lately enough: not each link that comes back costs a write for each key. */
+  #isConfirmed({ confirmedAt = 0 }: ApiKeyRecord): boolean {
+    const { clock, aloneMs } = this.#deps;
+    return clock.now() - confirmedAt < aloneMs / 4;
+  }
+
   async #keep(manager: string, key: PromotedKey, ahead: number): Promise<void> {
     const { apiKeys, trust, log } = this.#deps;
     if (trust.isRevoked(manager, key.keyId)) return; // a word of another replica, which was late
@@ -134,7 +206,8 @@ export class PromotedCopies implements PromotedKeyCopies {
       }
       if (known.promotedBy !== manager) throw new RecordExists(`the id ${key.keyId} is taken`);
       const { shortName } = known;
-      if (!isSame(known, wanted)) await apiKeys.renew({ ...known, ...wanted, shortName });
+      if (!isSame(known, wanted) || !this.#isConfirmed(known))
+        await apiKeys.renew({ ...known, ...wanted, shortName });
     } catch (error) {
       if (error instanceof RecordConflict) return; // another replica was told of it too
       if (!this.#again.has(laterKey(manager, key.keyId)))
@@ -186,13 +259,14 @@ export class PromotedCopies implements PromotedKeyCopies {
     { verifier, gated, makers, ...key }: PromotedKey,
     ahead: number,
   ): Omit<ApiKeyRecord, 'revision'> {
-    const { pepper, namespaceOf } = this.#deps;
+    const { pepper, namespaceOf, clock } = this.#deps;
     return {
       ...key,
       namespace: namespaceOf(key.team),
       hash: promotedHashOf(verifier, pepper),
       global: true,
       promotedBy: manager,
+      confirmedAt: clock.now(),
       ...(gated ? { gated } : {}),
       ...(makers ? { makers } : {}),
       issuedAt: Math.round(key.issuedAt + ahead),

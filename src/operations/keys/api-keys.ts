@@ -27,7 +27,7 @@ export interface ApiKeyMirrorDeps {
   readonly clock: Clock;
   readonly revocations: Revocations;
   /** Says whether copies of promoted keys are good at this time; absent: there are none. */
-  readonly trust?: Pick<PromotedTrust, 'check'>;
+  readonly trust?: Pick<PromotedTrust, 'check' | 'endsAt'>;
 }
 
 /**
@@ -39,7 +39,7 @@ export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
   readonly #clock: Clock;
   readonly #revocations: Revocations;
-  readonly #trust: Pick<PromotedTrust, 'check'> | undefined;
+  readonly #trust: ApiKeyMirrorDeps['trust'];
   readonly #ends: KeyEnds;
   readonly #mirror: RecordMirror<ApiKeyRecord>;
   readonly #byName = new Map<string, ApiKeyRecord>();
@@ -68,7 +68,14 @@ export class ApiKeyMirror {
     this.#clock = clock;
     this.#revocations = revocations;
     this.#trust = trust;
-    this.#ends = new KeyEnds({ clock, find: (keyId) => this.find(keyId) });
+    this.#ends = new KeyEnds({
+      clock,
+      find: (keyId) => this.find(keyId),
+      endsAt: (record) =>
+        record.promotedBy === undefined || !trust
+          ? record.expiresAt
+          : Math.min(record.expiresAt, trust.endsAt(record)),
+    });
   }
 
   async start(): Promise<void> {

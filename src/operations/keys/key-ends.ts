@@ -5,6 +5,8 @@ export interface KeyEndsDeps {
   readonly clock: Clock;
   /** The key as it stands; undefined: it is revoked. */
   readonly find: (keyId: string) => ApiKeyRecord | undefined;
+  /** When it ends, as far as is known; absent: when it expires. */
+  readonly endsAt?: (record: ApiKeyRecord) => number;
 }
 
 /** The followers of one key, and what ends the wait for its expiry. */
@@ -14,8 +16,8 @@ interface Followed {
 }
 
 /**
- * Tells whoever goes on under a key when it is worth nothing any more: revoked, or expired. What is
- * followed is bounded by its followers.
+ * Tells whoever goes on under a key when it is worth nothing any more: revoked, or expired, or of a
+ * manager that is not heard. What is followed is bounded by its followers.
  */
 export class KeyEnds {
   readonly #deps: KeyEndsDeps;
@@ -53,11 +55,12 @@ export class KeyEnds {
   changed(keyId: string): void {
     const followed = this.#followed.get(keyId);
     if (!followed) return;
-    const { clock, find } = this.#deps;
+    const { clock, find, endsAt = ({ expiresAt }: ApiKeyRecord) => expiresAt } = this.#deps;
     followed.cancel();
     const record = find(keyId);
-    if (record && record.expiresAt > clock.now()) {
-      followed.cancel = clock.at(record.expiresAt, () => {
+    const end = record ? endsAt(record) : 0;
+    if (end > clock.now()) {
+      followed.cancel = clock.at(end, () => {
         this.changed(keyId);
       });
       return;

@@ -11,7 +11,11 @@ export interface PromotedTrustDeps {
   readonly clock: Clock;
   /** Whether this cluster is a worker of any manager; of one that is not, no copy is good. */
   readonly hasManagers: boolean;
+  /** How long a copy is good after its manager last said so, while that one is not heard. */
+  readonly aloneMs: number;
 }
+
+type Copy = Pick<ApiKeyRecord, 'keyId' | 'promotedBy' | 'confirmedAt'>;
 
 /** One link to a manager, from when the manager has proved to be it until the link is over. */
 export interface TrustedLink {
@@ -22,7 +26,7 @@ export interface TrustedLink {
 /**
  * Says whether copies of promoted keys are good at a worker. While a link comes back, and at first
  * after a start, nobody knows which of them were revoked: then they are 503 until the manager has
- * said it, or can not be reached. A cluster without a link goes on by what it has.
+ * said it, or can not be reached. A cluster without a link goes on by what it has, for `aloneMs`.
  */
 export class PromotedTrust {
   readonly #deps: PromotedTrustDeps;
@@ -43,7 +47,8 @@ export class PromotedTrust {
   }
 
   /** Refuses with INVALID_API_KEY what is revoked, with UNAVAILABLE what may be. */
-  check({ keyId, promotedBy = '' }: Pick<ApiKeyRecord, 'keyId' | 'promotedBy'>): void {
+  check(copy: Copy): void {
+    const { keyId, promotedBy = '' } = copy;
     const { clock, hasManagers } = this.#deps;
     if (!hasManagers || this.isRevoked(promotedBy, keyId)) throw invalidApiKey();
     const links = [...this.#links].filter(({ manager }) => manager === promotedBy);
@@ -51,6 +56,26 @@ export class PromotedTrust {
     const isFirst = !this.#heard.has(promotedBy) && clock.now() < this.#alone;
     if (links.length > 0 || isFirst)
       throw unavailable('the manager is about to say whether this key is still good; try again');
+    if (clock.now() >= this.lapsesAt(copy))
+      throw unavailable(
+        'the manager that this key is of has not been heard for too long; the key is good again ' +
+          'once it is, and keys of this cluster are good all the time',
+      );
+  }
+
+  /** When the copy is good no more, unless its manager says once more that it is. */
+  lapsesAt({ confirmedAt = 0 }: Pick<ApiKeyRecord, 'confirmedAt'>): number {
+    return confirmedAt + this.#deps.aloneMs;
+  }
+
+  /** Until when at least what goes on under the copy may go on, unless it is revoked. */
+  endsAt(copy: Copy): number {
+    const { clock, aloneMs } = this.#deps;
+    const { promotedBy = '' } = copy;
+    const lapses = this.lapsesAt(copy);
+    return this.managers.includes(promotedBy)
+      ? Math.max(lapses, clock.now() + aloneMs / 8)
+      : lapses;
   }
 
   /** A manager proved to be there. */
