@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  type Server,
+} from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -283,5 +289,53 @@ describe('a manager, before a worker that means ill', () => {
     });
     const { json: shown } = await servers.manager.tenant.delete(`/sandboxes/evil.${ID}`);
     expect(shown).to.include({ sandboxId: `evil.w1.${ID}`, poolName: 'evil::w1::shells' });
+  });
+
+  it('writes its name before what it says, whatever it says of the length and the type', async () => {
+    const { tenant } = servers.manager;
+    const said = (headers: OutgoingHttpHeaders, body: object | string, status = 200): void => {
+      answer = (request, response) => {
+        request.resume();
+        response.writeHead(status, headers);
+        response.end(typeof body === 'string' ? body : JSON.stringify(body));
+      };
+    };
+    const { tenant: own } = servers.workers['w1']!;
+    await own.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 1 });
+    const { json: claim } = await own.post('/sandboxes', { poolName: 'shells' });
+    const shown = {
+      sandboxId: `evil.w1.${claim.sandbox?.['sandboxId'] as string}`,
+      poolName: 'evil::w1::shells',
+    };
+    const { json: w1 } = await own.get('/sandboxes?poolName=w1::shells');
+    const item = { ...w1.items?.[0], metadata: { m: 'x'.repeat(4_000) } };
+    const asW1 = JSON.stringify(claim)
+      .replace('"sandboxId":"', '$&w1.')
+      .replace('"shells"', '"w1::shells"');
+    said({ 'Content-Type': 'application/json' }, asW1, 201);
+    const taken = await tenant.post('/sandboxes', { poolName: 'evil::shells' });
+    expect(taken.json.sandbox).to.include(shown);
+
+    const items = Array.from({ length: 300 }, () => item);
+    const list = { items, total: 300, limit: 300, offset: 0 };
+    said({ 'Content-Type': 'application/json; charset=utf-8' }, list);
+    const { text } = await tenant.get('/sandboxes?poolName=evil::shells&limit=300');
+    expect(text.match(/"sandboxId":"evil\./g)).to.have.length(300);
+
+    for (const type of ['text/json', 'text/html', 'application/octet-stream', undefined]) {
+      said(type === undefined ? {} : { 'Content-Type': type }, claim);
+      await unavailable();
+    }
+    for (const body of ['7', 'null', '[{}]', '{']) {
+      said({ 'Content-Type': 'application/json' }, body);
+      await unavailable();
+    }
+    said({ 'Content-Type': 'application/json' }, ' '.repeat(3 << 20));
+    expect((await tenant.post('/sandboxes', { poolName: 'evil::shells' })).status).to.equal(503);
+    said({ 'Content-Type': 'text/plain' }, 'as it was printed');
+    const log = await tenant.get(`/sandboxes/evil.${ID}/logs`, {
+      headers: { Accept: 'text/plain' },
+    });
+    expect(log.text).to.equal('as it was printed');
   });
 });

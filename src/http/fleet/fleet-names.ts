@@ -67,7 +67,11 @@ export const actorInFleet = (clusterId: string, actor: object): object => {
 
 /** Whether answers of a row show sandboxes or pools. */
 const showsNames = (path: string): boolean =>
-  /^\/sandbox(?:es|pools)(?:\/|$)/.test(path) && !/\/(?:exec|processes|files)(?:\/|$)/.test(path);
+  /^\/sandbox(?:es|pools)(?:\/|$)/.test(path) && !hasOwnContent(path);
+
+/** Whether a row answers what a sandbox holds or prints, in which there are no names. */
+export const hasOwnContent = (path: string): boolean =>
+  /\/(?:exec|processes|files)(?:\/|$)/.test(path);
 
 /** One item of a list, of sandboxes or of pools. */
 export const itemInFleet = (clusterId: string, item: object): object => {

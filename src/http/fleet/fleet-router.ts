@@ -72,7 +72,7 @@ export const shownOwnText = (
 export interface Away {
   readonly way: WayToCluster;
   readonly caller: Caller;
-  readonly row: Pick<Route, 'operationId' | 'body' | 'bodyAs' | 'path'>;
+  readonly row: Pick<Route, 'operationId' | 'body' | 'bodyAs' | 'path' | 'onlyAs' | 'alsoAs'>;
   readonly context: Context;
   readonly request: AnyRequest;
   /** The body, where it was read. */
@@ -96,7 +96,8 @@ export const answerAway = async (
     signal: request.signal(),
   });
   const { clusterId } = way;
-  const given = await answerFrom(answer, { clusterId, base: request.base(), row, context });
+  const { room } = request;
+  const given = await answerFrom(answer, { clusterId, base: request.base(), row, context, room });
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };
     if (typeof token === 'string') passing.tokens.remember(clusterId, token, caller);

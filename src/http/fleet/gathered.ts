@@ -155,7 +155,7 @@ const askAway =
       answer.destroy();
       throw new Error(`the cluster answered ${String(answer.statusCode)}`);
     }
-    return await readObject(answer, MOST_PART_BYTES);
+    return await readObject(answer, { mostBytes: MOST_PART_BYTES });
   };
 
 /** Names what a cluster is asked in place of what the client asks. */

@@ -1,13 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { Refusal } from '../../model/refusals.ts';
 import type { Context } from '../server/context.ts';
-import { errorCodeIn, shownInFleet } from './fleet-names.ts';
+import { errorCodeIn, hasOwnContent, shownInFleet } from './fleet-names.ts';
 import { answeredHeaders } from './passed-headers.ts';
-import type { Answer } from '../router/route.ts';
+import type { Answer, AnyRequest, Route } from '../router/route.ts';
+import { LONG_BYTES } from '../server/long-answer.ts';
 
-/** The longest answer that is read whole, so that its names can be shown as the fleet's. */
-const MOST_READ_BYTES = 1_048_576;
+/**
+ * The longest answer that is read whole, so that its names can be shown as the fleet's: a page of
+ * 1,000 sandboxes with all the metadata that they may have; and of a request that may change
+ * something, whose answer has its room in the budget whether it fits or not.
+ */
+const MOST_READ_BYTES = 16 << 20;
+const MOST_CHANGED_BYTES = 2 << 20;
+/** The longest answer without names that is read whole. */
+const MOST_SHORT_BYTES = 1 << 20;
 
 /** Most listeners of a response, to which what is piped into it listens too: above Node's 10. */
 const PIPED_LISTENERS = 20;
@@ -25,55 +34,92 @@ export interface AnsweredTerms {
   readonly clusterId: string;
   /** The URL of this API as the client knows it. */
   readonly base: string;
-  readonly row: { readonly path: string };
+  readonly row: Pick<Route, 'path' | 'onlyAs' | 'alsoAs'>;
   readonly context: Context;
+  readonly room: AnyRequest['room'];
 }
 
 /**
- * Makes a cluster's answer this one's; a redirect is none, since it would have its client send the
- * key elsewhere. What is short and JSON is read whole; what has no end, is
- * long, or is no JSON is passed on as it comes.
+ * Makes a cluster's answer this one's. Content of a sandbox's own, such as a file, a command's
+ * output or a log, is passed on as it comes; whatever else a row answers is a JSON object, which is
+ * read whole so that its names are the fleet's. Refuses with CLUSTER_UNAVAILABLE what is none, is
+ * too long or is a redirect, which would have its client send the key elsewhere; and as AnswerRoom
+ * does where it has no room.
  */
 export const answerFrom = async (
   answer: IncomingMessage,
-  { clusterId, base, row, context }: AnsweredTerms,
+  { clusterId, base, row, context, room }: AnsweredTerms,
 ): Promise<Answer> => {
   const status = answer.statusCode ?? 502;
-  if (status >= 300 && status < 400 && status !== 304) {
+  const refusal = (what: string) => {
     answer.destroy();
-    throw clusterUnavailable(clusterId, 'answered with a redirect, and none is followed');
-  }
-  const { 'content-length': _length, ...headers } = answeredHeaders(answer);
-  const length = Number(answer.headers['content-length'] ?? Number.NaN);
-  const isJson = answer.headers['content-type']?.startsWith('application/json') === true;
-  if (!isJson || !(length <= MOST_READ_BYTES) || context.method === 'HEAD')
+    return clusterUnavailable(clusterId, what);
+  };
+  if (status >= 300 && status < 400 && status !== 304)
+    throw refusal('answered with a redirect, and none is followed');
+  if (context.method === 'HEAD' || status === 204 || status === 304 || isContent(row, answer))
     return { status, headers: answeredHeaders(answer), body: new PassedBody(answer) };
-  const body = await readObject(answer, MOST_READ_BYTES).catch(() => {
-    throw clusterUnavailable(
-      clusterId,
-      'gave an answer that breaks off; look before you repeat what changes something',
-    );
+  if (!isJson(answer)) throw refusal(`gave an answer that is no JSON; ${LOOK}`);
+  const changes = context.method !== 'GET';
+  const body = await readObject(answer, {
+    mostBytes: changes ? MOST_CHANGED_BYTES : MOST_READ_BYTES,
+    took: (bytes) => {
+      if (bytes > LONG_BYTES && changes) room().owe(bytes);
+      else if (bytes > LONG_BYTES) room().hold(bytes);
+    },
+  }).catch((error: unknown) => {
+    throw error instanceof Refusal
+      ? error
+      : refusal(`gave an answer that breaks off, is too long or is no object; ${LOOK}`);
   });
   const errorCode = status >= 400 ? errorCodeIn(body) : undefined;
   if (errorCode !== undefined) context.state.errorCode = errorCode;
-  return {
-    status,
-    headers,
-    body: status < 400 ? shownInFleet(row, body, { clusterId, base: () => base }) : body,
-  };
+  const { 'content-length': _length, ...headers } = answeredHeaders(answer);
+  return { status, headers, body: shownInFleet(row, body, { clusterId, base: () => base }) };
 };
 
-/** Rejects where it breaks off, is longer than `mostBytes`, or is no JSON object. */
-export const readObject = async (answer: IncomingMessage, mostBytes: number): Promise<object> => {
+const LOOK = 'look before you repeat what changes something';
+
+/** Whether it is passed on as it comes. Refusals never are. */
+const isContent = (
+  { path, onlyAs, alsoAs }: AnsweredTerms['row'],
+  answer: IncomingMessage,
+): boolean => {
+  const { statusCode = 0, headers } = answer;
+  if (statusCode >= 400) return false;
+  if (onlyAs !== undefined || (alsoAs && !isJson(answer))) return true;
+  return (
+    hasOwnContent(path) &&
+    isJson(answer) &&
+    !(Number(headers['content-length'] ?? Number.NaN) <= MOST_SHORT_BYTES)
+  );
+};
+
+const isJson = ({ headers }: IncomingMessage): boolean =>
+  headers['content-type']?.startsWith('application/json') === true;
+
+export interface ReadTerms {
+  readonly mostBytes: number;
+  /** Is told how many bytes of it are held; what it throws ends the reading. */
+  readonly took?: (bytes: number) => void;
+}
+
+/** Rejects where it breaks off, is longer than it may be, or is no JSON object. */
+export const readObject = async (
+  answer: IncomingMessage,
+  { mostBytes, took }: ReadTerms,
+): Promise<object> => {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > mostBytes) throw new Error('the cluster sent too much');
+    took?.(bytes);
     chunks.push(chunk);
   }
   const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
-  if (typeof value !== 'object' || value === null) throw new Error('the cluster sent no object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('the cluster sent no object');
   return value;
 };
 
