@@ -12,7 +12,7 @@ import { TokenOwners } from './token-owners.ts';
 /** Requests under way over one link; and those of one tenant. */
 const MOST_OF_LINK = 768;
 const MOST_OF_TENANT = 256;
-/** A link that gives no answer for so long is looked at. */
+/** A link that gives no answer is looked at so often. */
 const SILENT_MS = 1_000;
 /** Longer than any operation waits, and event streams are silent. */
 const MOST_SILENT_MS = 330_000;
@@ -93,12 +93,19 @@ export class Passing {
     };
   }
 
-  /** Has the link looked at after a while; calls `silent` where nothing comes of it any more. */
+  /**
+   * Has the link looked at each second, as long as somebody waits; calls `silent` within 3 s of its
+   * going silent. Returns the way to call that off.
+   */
   lookAt(way: WayToCluster, silent: () => void): () => void {
     let callOffProbe = (): void => undefined;
-    const callOff = this.clock.at(this.clock.now() + SILENT_MS, () => {
-      callOffProbe = way.probe(silent);
-    });
+    const look = (): (() => void) =>
+      this.clock.at(this.clock.now() + SILENT_MS, () => {
+        callOffProbe();
+        callOffProbe = way.probe(silent);
+        callOff = look();
+      });
+    let callOff = look();
     return () => {
       callOff();
       callOffProbe();
