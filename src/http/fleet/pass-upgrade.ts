@@ -6,9 +6,9 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { FLEET_KEY_HEADER } from '../../model/fleet/identity-header.ts';
-import { invalidToken } from '../../model/refusals.ts';
+import { invalidToken, Refusal } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Clients } from '../limits/clients.ts';
 import { ClientGone } from '../router/request-body.ts';
@@ -47,12 +47,11 @@ export const passUpgrade = async (
   { fleet, passing, clients, keyOwner }: PassUpgradeDeps,
   { cluster, request, socket, head, requestId }: AskedUpgrade,
 ): Promise<void> => {
-  const url = request.url ?? '';
-  const caller = BY_TOKEN.test(url)
+  const caller = BY_TOKEN.test(request.url ?? '')
     ? passing.tokens.ownerOf(cluster, tokenIn(request) ?? '')
     : await clients.authenticate(request);
   if (socket.destroyed) throw new ClientGone('the client left');
-  const way = fleet.wayTo(cluster);
+  const way = caller ? fleet.wayTo(cluster) : wayOfStranger(fleet, cluster);
   let release = passing.hold(way, caller ? tenantKey(caller) : '');
   const follow = (owner: Caller): (() => void) => clients.followKey(owner, () => socket.destroy());
   let forgetKey = caller ? follow(caller) : () => undefined;
@@ -68,6 +67,7 @@ export const passUpgrade = async (
       callOffWhole();
       socket.off('close', leave);
     });
+    if (!caller && !stream && BEFORE_THE_TOKEN.has(answer.statusCode ?? 0)) return refuse(answer);
     const keyId = caller ? undefined : answer.headers[FLEET_KEY_HEADER];
     if (stream && typeof keyId === 'string') {
       const owner = keyOwner(keyId);
@@ -93,8 +93,20 @@ export const passUpgrade = async (
   }
 };
 
-/** Ends what was opened for a key that has ended meanwhile. */
-const refuse = (stream: Duplex): never => {
+/** Lists what a worker answers before it has looked at a token, or where that is not good. */
+const BEFORE_THE_TOKEN: ReadonlySet<number> = new Set([400, 401, 403, 404, 426]);
+
+/** Finds the way of one whose token says nothing yet, and who learns of no cluster by it. */
+const wayOfStranger = ({ wayTo }: FleetOperations, cluster: string): WayToCluster => {
+  try {
+    return wayTo(cluster);
+  } catch (error) {
+    throw error instanceof Refusal ? invalidToken() : error;
+  }
+};
+
+/** Ends what came for a key that has ended meanwhile, or for a token that is not good. */
+const refuse = (stream: Duplex | IncomingMessage): never => {
   stream.destroy();
   throw invalidToken();
 };
