@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { PassThrough, Writable, type Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { fleetGateway } from '../../src/http/fleet/fleet-gateway.ts';
 import { mergedList } from '../../src/http/fleet/merged-list.ts';
 import { Passing } from '../../src/http/fleet/pass-on.ts';
+import { passTaken } from '../../src/http/fleet/passed-answer.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import type { AnyRequest } from '../../src/http/router/route.ts';
 import type { Context } from '../../src/http/server/context.ts';
@@ -60,6 +61,47 @@ describe('what a manager passes on', () => {
         message: 'the cluster w1 is not connected; try again',
       });
     }
+  });
+
+  it('is watched for a silent link as long as it waits', () => {
+    const clock = new TestClock();
+    const probes = new Set<() => void>();
+    const way = {
+      probe: (silent: () => void) => {
+        probes.add(silent);
+        return () => probes.delete(silent);
+      },
+    } as unknown as Parameters<Passing['lookAt']>[0];
+    let silent = 0;
+    const callOff = new Passing(clock).lookAt(way, () => (silent += 1));
+    clock.advance(1_000);
+    expect(probes.size).to.equal(1);
+    probes.clear(); // it was heard
+    clock.advance(60_000);
+    expect(probes.size).to.equal(1);
+    for (const tell of probes) tell();
+    callOff();
+    clock.advance(60_000);
+    expect([silent, probes.size]).to.deep.equal([1, 0]);
+  });
+
+  it('is cut where its client takes nothing of it, and not where there is nothing', async () => {
+    const clock = new TestClock();
+    const [answer, silent] = [new PassThrough(), new PassThrough()];
+    const unread = new Writable({ highWaterMark: 1, write: () => undefined });
+    const idle = new Writable({ write: (_chunk, _encoding, done) => done() });
+    const over = passTaken(answer, unread, { clock, stallMs: 30_000 });
+    const goesOn = passTaken(silent, idle, { clock, stallMs: 30_000 });
+    silent.write('a line');
+    answer.write('much');
+    await eventually(() => answer.isPaused(), 'its client takes nothing', 30_000);
+    clock.advance(30_000);
+    await over;
+    expect([unread.destroyed, answer.destroyed]).to.deep.equal([true, true]);
+    expect([idle.destroyed, silent.destroyed]).to.deep.equal([false, false]);
+    silent.end();
+    await goesOn;
+    expect(idle.writableFinished).to.equal(true);
   });
 
   it('is listed without a cluster that has no list in time', async () => {
@@ -206,6 +248,29 @@ describe('what a manager passes on', () => {
       expect(answer.statusCode).to.equal(409);
       expect(answer.headers).not.to.have.any.keys('x-a', 'set-cookie');
       expect(String((await answer.toArray())[0])).to.equal('no');
+    });
+
+    it('says nothing of a cluster to one whose token is not good', async () => {
+      const told = async (cluster: string): Promise<readonly unknown[]> => {
+        const socket = new WebSocket(
+          `ws://127.0.0.1:${manager.port}/ws/clusters/${cluster}/sandboxes/${ID}/terminal?token=x`,
+        );
+        socket.on('error', () => undefined);
+        const [, answer] = (await once(socket, 'unexpected-response')) as [
+          unknown,
+          IncomingMessage,
+        ];
+        const { errorCode } = JSON.parse(String(Buffer.concat(await answer.toArray()))) as {
+          readonly errorCode: string;
+        };
+        return [answer.statusCode, errorCode, Object.keys(answer.headers)];
+      };
+      const unknown = await told('nobody');
+      expect(unknown.slice(0, 2)).to.deep.equal([401, 'INVALID_TOKEN']);
+      for (const status of [400, 401, 404]) {
+        refusal = `HTTP/1.1 ${status} No\r\nX-Worker: 1\r\nContent-Length: 2\r\n\r\n{}`;
+        expect(await told('w1')).to.deep.equal(unknown);
+      }
     });
 
     it('ends with the key that its token was made by at another replica', async () => {

@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
-import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
+import { STALL_MS } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import { ClientGone, hasBody } from '../router/request-body.ts';
@@ -10,6 +10,7 @@ import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
 import { namedCluster } from './named-cluster.ts';
 import { BY_TOKEN, passUpgrade, type PassUpgradeDeps } from './pass-upgrade.ts';
+import { passTaken } from './passed-answer.ts';
 import { endpointHeaders } from './passed-headers.ts';
 
 export interface FleetGatewayDeps extends PassUpgradeDeps {
@@ -86,7 +87,7 @@ const answerEndpoint = async (
       ...endpointHeaders(answer, { url: request.url ?? '', base: clients.base(request) }),
       'X-Request-Id': requestId,
     });
-    await pipeline(answer, response);
+    await passTaken(answer, response, { clock: passing.clock, stallMs: STALL_MS });
   } catch (error) {
     if (response.headersSent || response.destroyed) return void response.destroy();
     const refused = errorAnswer(error, requestId);

@@ -97,7 +97,9 @@ export const answerAway = async (
   });
   const { clusterId } = way;
   const { room } = request;
-  const given = await answerFrom(answer, { clusterId, base: request.base(), row, context, room });
+  const { clock } = passing;
+  const terms = { clusterId, base: request.base(), row, context, room, clock };
+  const given = await answerFrom(answer, terms);
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };
     if (typeof token === 'string') passing.tokens.remember(clusterId, token, caller);

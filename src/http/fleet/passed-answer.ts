@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { pipeline } from 'node:stream/promises';
+import type { Readable, Writable } from 'node:stream';
+import type { Clock } from '../../contracts/clock.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal } from '../../model/refusals.ts';
+import { flow, type FlowTerms } from '../limits/flow.ts';
 import type { Context } from '../server/context.ts';
 import { errorCodeIn, hasOwnContent, shownInFleet } from './fleet-names.ts';
 import { answeredHeaders } from './passed-headers.ts';
@@ -18,15 +20,20 @@ const MOST_CHANGED_BYTES = 2 << 20;
 /** The longest answer without names that is read whole. */
 const MOST_SHORT_BYTES = 1 << 20;
 
+/** An answer of which its client takes nothing for so long is cut, as the manager's own are. */
+const UNREAD_MS = 30_000;
+
 /** Most listeners of a response, to which what is piped into it listens too: above Node's 10. */
 const PIPED_LISTENERS = 20;
 
 /** The body of an answer of another cluster, which goes on to the client as it comes. */
 export class PassedBody {
   readonly answer: IncomingMessage;
+  readonly clock: Clock;
 
-  constructor(answer: IncomingMessage) {
+  constructor(answer: IncomingMessage, clock: Clock) {
     this.answer = answer;
+    this.clock = clock;
   }
 }
 
@@ -37,6 +44,7 @@ export interface AnsweredTerms {
   readonly row: Pick<Route, 'path' | 'onlyAs' | 'alsoAs'>;
   readonly context: Context;
   readonly room: AnyRequest['room'];
+  readonly clock: Clock;
 }
 
 /**
@@ -48,7 +56,7 @@ export interface AnsweredTerms {
  */
 export const answerFrom = async (
   answer: IncomingMessage,
-  { clusterId, base, row, context, room }: AnsweredTerms,
+  { clusterId, base, row, context, room, clock }: AnsweredTerms,
 ): Promise<Answer> => {
   const status = answer.statusCode ?? 502;
   const refusal = (what: string) => {
@@ -58,7 +66,7 @@ export const answerFrom = async (
   if (status >= 300 && status < 400 && status !== 304)
     throw refusal('answered with a redirect, and none is followed');
   if (context.method === 'HEAD' || status === 204 || status === 304 || isContent(row, answer))
-    return { status, headers: answeredHeaders(answer), body: new PassedBody(answer) };
+    return { status, headers: answeredHeaders(answer), body: new PassedBody(answer, clock) };
   if (!isJson(answer)) throw refusal(`gave an answer that is no JSON; ${LOOK}`);
   const changes = context.method !== 'GET';
   const body = await readObject(answer, {
@@ -126,7 +134,7 @@ export const readObject = async (
 /** Sends it on, no faster than its client reads; where it breaks off, so does the client's. */
 export const givePassed = (
   context: Context,
-  { status, headers = {}, body: { answer } }: Answer & { readonly body: PassedBody },
+  { status, headers = {}, body: { answer, clock } }: Answer & { readonly body: PassedBody },
 ): void => {
   const { res } = context;
   context.status = status;
@@ -134,6 +142,34 @@ export const givePassed = (
   res.setMaxListeners(PIPED_LISTENERS);
   res.writeHead(status, headers);
   if (answer.headers['content-length'] === undefined) res.flushHeaders();
-  // Whoever ends it first ends both.
-  pipeline(answer, res).catch(() => undefined);
+  void passTaken(answer, res, { clock, stallMs: UNREAD_MS });
 };
+
+/**
+ * Passes a body on, and resolves when that is over. Whoever ends it first ends both; so does a
+ * client that takes nothing of it for `stallMs`, though not one for which there is nothing.
+ */
+export const passTaken = (
+  answer: Readable,
+  response: Writable,
+  terms: Pick<FlowTerms, 'clock' | 'stallMs'>,
+): Promise<void> =>
+  new Promise((resolve) => {
+    const cut = (): void => void response.destroy();
+    flow(answer, response, { ...terms, moved: () => undefined, stalled: cut });
+    answer.once('end', () => response.end());
+    answer.on('error', cut);
+    answer.once('close', () => {
+      if (!answer.readableEnded) cut();
+    });
+    response.on('error', () => answer.destroy());
+    response.once('close', () => {
+      answer.destroy();
+      resolve();
+    });
+    if (answer.destroyed && !answer.readableEnded) cut();
+    if (response.destroyed) {
+      answer.destroy();
+      resolve();
+    }
+  });
