@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/harness/eventually.ts';
-import { onAServedSandbox } from './a-served-sandbox.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import { aServedSandbox, onAServedSandbox } from './a-served-sandbox.ts';
 import { call, RpcStream, type Json, type RpcAnswer } from './rpc-client.ts';
 
 interface Event {
@@ -93,6 +94,35 @@ describe("processes for E2B's SDKs", function () {
     }
     const late = await open('Connect', { process: { pid } });
     expect(await ended(late)).to.include({ status: 'exit status 0' });
+  });
+
+  it('knows one that ended for half a minute, and then no more', async () => {
+    const { driver, sandboxId } = served();
+    const brief = await shell('exit 5');
+    const pid = await started(brief);
+    await ended(brief);
+    const clock = systemClock();
+    let aheadMs = 0;
+    const later = await aServedSandbox({
+      ...{ driver: driver.driver, sandboxId },
+      clock: { now: () => clock.now() + aheadMs, at: (at, act) => clock.at(at - aheadMs, act) },
+    });
+    try {
+      const connected = async (): Promise<Json> => {
+        const path = '/process.Process/Connect';
+        const stream = await RpcStream.open(later.port, path, { process: { pid } });
+        const last = await stream.end();
+        return {
+          last,
+          exitCode: eventOf(stream.messages.at(-1) ?? { event: {} }).end?.['exitCode'],
+        };
+      };
+      expect(await connected()).to.deep.equal({ last: {}, exitCode: 5 });
+      aheadMs = 30_000;
+      expect(await connected()).to.have.nested.property('last.error.code', 'not_found');
+    } finally {
+      later.stop();
+    }
   });
 
   it('takes input of any length, for a process that reads it', async () => {
