@@ -1,13 +1,9 @@
-import dns from 'node:dns';
+import './names-lead-here.mts';
 
 /**
  * Does what a program does that knows E2B_DOMAIN and E2B_API_KEY alone, with the package that the
- * first argument names. All names lead to this machine.
+ * first argument names.
  */
-const lookup = (_name: string, options: { all?: boolean }, done: (...of: unknown[]) => void) =>
-  options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4);
-Object.assign(dns, { lookup });
-
 const { Sandbox } = await import(process.argv[2] ?? '');
 const sandbox = await Sandbox.create();
 const host = sandbox.getHost(3_000);

@@ -123,9 +123,10 @@ export const SERVICE_STEPS = {
     withinMs = 30_000,
   }) => {
     let heard = 0;
+    const asked = new Set<unknown>();
     const between = new ProxyBetween(options.sandboxUrl, {
-      // The SDKs ask for 50.
       request: (headers) => {
+        asked.add(headers['keepalive-ping-interval']);
         headers['keepalive-ping-interval'] = '1';
       },
       frame: (frame) => {
@@ -142,6 +143,8 @@ export const SERVICE_STEPS = {
       await sandbox.files.write('/tmp/enough', '');
       const { stdout } = await silent.wait();
       expect(stdout).to.equal('over\n');
+      // By themselves they wait 300 s for the next byte.
+      expect([...asked]).to.include('50');
     } finally {
       between.stop();
     }

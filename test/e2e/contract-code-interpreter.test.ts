@@ -2,122 +2,75 @@ import { Sandbox } from '@e2b/code-interpreter';
 import { expect } from 'chai';
 import { existsSync } from 'node:fs';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { stepsByDomain } from '../e2b/by-domain.ts';
+import { INTERPRETER_STEPS } from '../e2b/interpreter-steps.ts';
+import { impatientWay, type Way } from '../e2b/ways.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
-import { rejection } from '../support/harness/rejection.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 const TEMPLATE = 'code-interpreter-v1';
 
 describe("E2B's code interpreter, unchanged, on a daemon", function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: DaemonUnderTest;
   let sandbox: Sandbox;
+  /** One whose address is another than that of the control API. */
+  let apart: Sandbox | undefined;
+  let way: Way | undefined;
+  let byDomain: ReturnType<typeof stepsByDomain> | undefined;
 
   before(async function () {
     if (!existsSync('/usr/bin/python3')) return skipBecause(this, 'there is no /usr/bin/python3');
     daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
     const tenant = daemon.client();
-    await tenant.post('/sandboxpools', { name: TEMPLATE, templateName: TEMPLATE, replicas: 1 });
-    await stocked(tenant, 1, TEMPLATE);
-    const url = readPidFile(daemon.dataDir)?.compatibleAddress ?? '';
-    sandbox = await Sandbox.create({
-      ...{ apiKey: toCompatibleForm(daemon.tenantKey), apiUrl: url, sandboxUrl: url },
-      envs: { OF_CLAIM: 'claim', LONG: 'é'.repeat(20_000) },
+    await tenant.post('/sandboxpools', { name: TEMPLATE, templateName: TEMPLATE, replicas: 3 });
+    await stocked(tenant, 3, TEMPLATE);
+    const url = daemon.compatibleUrl;
+    const key = toCompatibleForm(daemon.tenantKey);
+    way = await impatientWay(url);
+    const create = (sandboxUrl: string): Promise<Sandbox> =>
+      Sandbox.create({
+        ...{ apiKey: key, apiUrl: url, sandboxUrl },
+        envs: { OF_CLAIM: 'claim', LONG: 'é'.repeat(20_000) },
+      });
+    sandbox = await create(url);
+    apart = await create(`http://127.0.0.1:${way.port}`);
+    // It goes on beside the others.
+    byDomain = stepsByDomain('interpreter', { url, key });
+    byDomain.catch(() => {});
+  });
+  after(async () => {
+    await byDomain?.catch(() => {});
+    way?.stop();
+    await daemon?.dispose();
+  });
+
+  for (const ports of ['one port', 'two ports'])
+    describe(`by two URLs of ${ports}`, () => {
+      const under = (): Sandbox => {
+        const found = ports === 'one port' ? sandbox : apart;
+        if (!found) throw new Error('there is no such sandbox');
+        return found;
+      };
+      for (const [title, step] of Object.entries(INTERPRETER_STEPS)) it(title, () => step(under()));
     });
-  });
-  after(() => daemon?.dispose());
 
-  it('keeps variables from one execution to the next', async () => {
-    const first = await sandbox.runCode('x = 1');
-    const second = await sandbox.runCode('x + 1');
-
-    expect(first).to.deep.include({ results: [], error: undefined });
-    expect([second.text, second.executionCount]).to.deep.equal(['2', 2]);
+  it('has all variables of the claim, however long they are', async () => {
+    const code = "import os\n(os.environ['OF_CLAIM'], len(os.environ['LONG']))";
+    expect((await sandbox.runCode(code)).text).to.equal("('claim', 20000)");
   });
 
-  it('tells what is printed, shown and raised, in the order in which it comes', async () => {
-    const seen: string[] = [];
-    const say = (word: string) => (of: { readonly line: string }) =>
-      void seen.push(`${word} ${of.line}`);
-    const { results, error, logs } = await sandbox.runCode(
-      "import sys, os\nprint('é')\nos.system('echo by a program')\n" +
-        "display(1)\nprint('no', file=sys.stderr)\n1 / 0",
-      {
-        onStdout: say('out'),
-        onStderr: say('err'),
-        onResult: ({ text }) => void seen.push(`result ${text}`),
-        onError: ({ name }) => void seen.push(name),
-      },
-    );
+  it('does all of that by a domain, over TLS', async function () {
+    const steps = await byDomain;
+    if (!steps) return skipBecause(this, 'there is no openssl to make a certificate with');
 
-    expect(logs.stdout.toSorted()).to.deep.equal(['by a program\n', 'é\n']);
-    expect(seen.slice(-3)).to.deep.equal(['result 1', 'err no\n', 'ZeroDivisionError']);
-    expect(results.map(({ isMainResult }) => isMainResult)).to.deep.equal([false]);
-    expect(error).to.include({ name: 'ZeroDivisionError', value: 'division by zero' });
-    expect(error?.traceback).to.match(/^Traceback[^]*"<cell \d+>", line 6[^]*1 \/ 0/);
-  });
-
-  it('has the variables of the claim, and those of the call over them while it lasts', async () => {
-    const read =
-      "import os\n(os.environ['OF_CLAIM'], os.environ.get('OWN'), len(os.environ['LONG']))";
-    const envs = { OF_CLAIM: 'call', OWN: 'own' };
-
-    expect((await sandbox.runCode(read, { envs })).text).to.equal("('call', 'own', 20000)");
-    expect((await sandbox.runCode(read)).text).to.equal("('claim', None, 20000)");
-  });
-
-  it('has contexts with variables and folders of their own, of which none stops another', async () => {
-    const [busy, other] = [
-      await sandbox.createCodeContext(),
-      await sandbox.createCodeContext({ cwd: '/tmp', language: 'python' }),
-    ];
-    expect(other).to.deep.include({ language: 'python', cwd: '/tmp' });
-    const hanging = sandbox.runCode('while True: pass', { context: busy });
-    hanging.catch(() => {});
-    const code = 'import os; own = 1; os.getcwd()';
-    expect((await sandbox.runCode(code, { context: other })).text).to.equal('/tmp');
-    expect((await sandbox.runCode("'own' in globals()")).text).to.equal('False');
-    expect((await sandbox.listCodeContexts()).map(({ id }) => id)) //
-      .to.include.members([busy.id, other.id]);
-
-    await sandbox.removeCodeContext(busy);
-    expect((await hanging).error?.name).to.equal('ContextRemoved');
-    await sandbox.restartCodeContext(other);
-    const { error } = await sandbox.runCode('own', { context: other });
-    expect(error?.name).to.equal('NameError');
-    const gone = await rejection(sandbox.runCode('1', { context: busy }));
-    expect(gone.name).to.equal('NotFoundError');
-    await sandbox.removeCodeContext(other.id);
-    expect(await sandbox.listCodeContexts()).to.have.lengthOf(1);
-  });
-
-  it('interrupts code whose client has given up, and goes on with what it knew', async () => {
-    const code = 'kept = 5\nimport time\nwhile True: time.sleep(1)';
-    const late = await rejection(sandbox.runCode(code, { timeoutMs: 300 }));
-    expect(late.name).to.equal('TimeoutError');
-    expect((await sandbox.runCode('kept')).text).to.equal('5');
-  });
-
-  it('says that its process ended, and begins anew', async () => {
-    const { error } = await sandbox.runCode('import os; os.kill(os.getpid(), 9)');
-    expect(error).to.deep.include({ name: 'ContextEnded' });
-    expect(error?.value).to.contain('SIGKILL');
-    expect((await sandbox.runCode("'kept' in globals()")).text).to.equal('False');
-  });
-
-  it('refuses what it can not do', async () => {
-    const language = await rejection(sandbox.runCode('1', { language: 'r' }));
-    const folder = await rejection(sandbox.createCodeContext({ cwd: '/none' }));
-    expect([language.message, folder.message]).to.deep.equal([
-      '400 Bad Request',
-      '400 Bad Request',
-    ]);
+    expect(steps.filter(({ why }) => why !== null)).to.deep.equal([]);
+    expect(steps.map(({ step }) => step)).to.deep.equal(Object.keys(INTERPRETER_STEPS));
   });
 
   it('says what is wrong with a bad request', async () => {
-    const url = readPidFile(daemon.dataDir)?.compatibleAddress ?? '';
+    const url = daemon.compatibleUrl;
     const headers = {
       'E2b-Sandbox-Id': sandbox.sandboxId,
       'E2b-Sandbox-Port': '49999',

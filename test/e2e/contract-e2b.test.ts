@@ -1,7 +1,15 @@
+import { expect } from 'chai';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { SDKS, type Sdk, type SdkOptions, type SdkSandbox } from '../e2b/a-sdk.ts';
+import { stepsByDomain } from '../e2b/by-domain.ts';
 import { SERVICE_STEPS } from '../e2b/service-steps.ts';
+import { impatientWay, type Way } from '../e2b/ways.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+
+const [LATEST, LatestSandbox] = [...SDKS].at(-1) as [string, Sdk];
+/** Longer than what stands between lets a connection be silent. */
+const SILENT_S = 15;
 
 const inOneSandbox = (Sandbox: Sdk, options: () => SdkOptions): void => {
   let sandbox: SdkSandbox;
@@ -16,19 +24,58 @@ const inOneSandbox = (Sandbox: Sdk, options: () => SdkOptions): void => {
 };
 
 describe("E2B's SDKs, unchanged, on a daemon", function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: DaemonUnderTest;
   let options: SdkOptions;
+  /** Those that have the addresses of the two parts of the API apart. */
+  let apart: SdkOptions;
+  let way: Way | undefined;
+  // Both mostly wait: they go on beside the others.
+  let byDomain: ReturnType<typeof stepsByDomain> | undefined;
+  let inSilence: Promise<string> | undefined;
 
   before(async () => {
     daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
     const url = daemon.compatibleUrl;
     options = { apiKey: toCompatibleForm(daemon.tenantKey), apiUrl: url, sandboxUrl: url };
+    way = await impatientWay(url);
+    apart = { ...options, sandboxUrl: `http://127.0.0.1:${way.port}` };
+    inSilence = silent();
+    inSilence.catch(() => {});
+    byDomain = stepsByDomain('services', { url, key: options.apiKey });
+    byDomain.catch(() => {});
   });
-  after(() => daemon.dispose());
+  after(async () => {
+    await byDomain?.catch(() => {});
+    way?.stop();
+    await daemon.dispose();
+  });
+
+  const silent = async (): Promise<string> => {
+    const sandbox = await LatestSandbox.create('base', apart);
+    const { stdout } = await sandbox.commands.run(`sleep ${SILENT_S}; echo late`);
+    await sandbox.kill();
+    return stdout;
+  };
 
   for (const [version, Sandbox] of SDKS)
     describe(`e2b ${version}`, () => {
       inOneSandbox(Sandbox, () => options);
     });
+
+  describe(`e2b ${LATEST}, by two ports`, () => {
+    inOneSandbox(LatestSandbox, () => apart);
+  });
+
+  it(`let e2b ${LATEST} wait for a silent command, over a way that cuts what is silent`, async () => {
+    expect(await inSilence).to.equal('late\n');
+  });
+
+  it(`serve e2b ${LATEST} by a domain, over TLS`, async function () {
+    const steps = await byDomain;
+    if (!steps) return skipBecause(this, 'there is no openssl to make a certificate with');
+
+    expect(steps.filter(({ why }) => why !== null)).to.deep.equal([]);
+    expect(steps.length).to.equal(Object.keys(SERVICE_STEPS).length - 1);
+  });
 });

@@ -52,7 +52,7 @@ export const poolStatus = async (
 
 /** Waits until the pool has exactly so many idle instances and none on its way in or out. */
 export const stocked = (client: HttpClient, count: number, name = 'default'): Promise<unknown> =>
-  within(15_000, `${count} idle in ${name}`, async () => {
+  within(60_000, `${count} idle in ${name}`, async () => {
     const status = await poolStatus(client, name);
     return (
       (status['idleReplicas'] === count &&

@@ -37,20 +37,22 @@ export const impatientWay = async (target: string): Promise<Way> =>
     }),
   );
 
+/** TLS before a daemon, with a certificate of the authority. */
+export const tlsWay = async (target: string, { cert, key }: Authority): Promise<Way> => {
+  const port = Number(new URL(target).port);
+  return await started(
+    createTlsServer({ cert, key, ALPNProtocols: ['http/1.1'] }, (socket) =>
+      pipe(socket, connect(port, '127.0.0.1')),
+    ),
+  );
+};
+
 /**
  * A proxy that leads every name to the daemon: what is spoken is TLS with the authority's certificate, as behind a
  * wildcard name.
  */
-export const wayOfNames = async (target: string, { cert, key }: Authority): Promise<Way> => {
-  const port = Number(new URL(target).port);
-  const pipe = (socket: Socket, to: Socket): void => {
-    socket.on('error', () => to.destroy()).pipe(to);
-    to.on('error', () => socket.destroy()).pipe(socket);
-  };
-  const secure = createTlsServer({ cert, key, ALPNProtocols: ['http/1.1'] }, (socket) =>
-    pipe(socket, connect(port, '127.0.0.1')),
-  );
-  const inner = await started(secure);
+export const wayOfNames = async (target: string, authority: Authority): Promise<Way> => {
+  const inner = await tlsWay(target, authority);
   const proxy = createServer();
   proxy.on('connect', (_request, socket: Socket) => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -64,6 +66,11 @@ export const wayOfNames = async (target: string, { cert, key }: Authority): Prom
       inner.stop();
     },
   };
+};
+
+const pipe = (socket: Socket, to: Socket): void => {
+  socket.on('error', () => to.destroy()).pipe(to);
+  to.on('error', () => socket.destroy()).pipe(socket);
 };
 
 const started = async (server: Server): Promise<Way> => {
