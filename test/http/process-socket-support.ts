@@ -103,11 +103,10 @@ export class FakeProcess {
             },
           };
         },
-        writeToProcess: async (_caller, _sandboxId, { bytes, last }) => {
+        giveInput: async (_caller, _sandboxId, { bytes, last }) => {
           const refusal = this.refusing.shift();
           if (refusal) throw refusal;
           this.input.push(last ? 'end' : bytes.toString());
-          return FACT;
         },
         signalProcess: async (_caller, _sandboxId, { name }) => {
           this.done.push(name);

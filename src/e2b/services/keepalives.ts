@@ -1,3 +1,4 @@
+import { Code, ConnectError } from '@connectrpc/connect';
 import type { Clock } from '../../contracts/clock.ts';
 
 /** Stands in a stream for a time in which nothing came. */
@@ -12,43 +13,88 @@ export const keepaliveMs = (header: string | null): number => {
   return Math.min(Math.max(seconds, 1), MOST_SECONDS) * 1_000;
 };
 
+export interface SilenceTerms {
+  readonly clock: Clock;
+  readonly everyMs: number;
+  /** The moment at which it fails with DeadlineExceeded. Absent: never. */
+  readonly endsAt?: number | undefined;
+}
+
 /** Yields the items, and SILENCE whenever none came for `everyMs`. */
 export async function* withSilences<T>(
   items: AsyncIterable<T>,
-  clock: Clock,
-  everyMs: number,
+  { clock, everyMs, endsAt = Infinity }: SilenceTerms,
 ): AsyncGenerator<T | typeof SILENCE, void, undefined> {
   const iterator = items[Symbol.asyncIterator]();
-  let wake = (): void => {};
-  let come: Promise<IteratorResult<T>> | undefined;
+  const timer = new LateTimer(clock);
   try {
     for (;;) {
       let isThere = false;
-      const next = (come ??= iterator.next());
-      // what it rejects with is thrown below
+      const next = iterator.next();
       const arrived = (): void => {
         isThere = true;
-        wake();
+        timer.wake();
       };
+      // what it rejects with is thrown below
       next.then(arrived, arrived);
       while (!isThere) {
-        const isSilent = await new Promise<boolean>((resolve) => {
-          const cancel = clock.at(clock.now() + everyMs, () => resolve(true));
-          wake = () => {
-            cancel();
-            resolve(false);
-          };
-        });
-        if (isSilent && !isThere) yield SILENCE;
+        if (clock.now() >= endsAt)
+          throw new ConnectError('the operation timed out', Code.DeadlineExceeded);
+        const silentAt = clock.now() + everyMs;
+        await timer.until(Math.min(silentAt, endsAt));
+        if (!isThere && clock.now() >= silentAt) yield SILENCE;
       }
-      come = undefined;
       const item = await next;
       if (item.done) return;
       yield item.value;
     }
   } finally {
-    wake();
+    timer.stop();
     // A reading that is still under way ends by its own signal.
     void Promise.resolve(iterator.return?.()).catch(() => {});
+  }
+}
+
+/**
+ * Waits for moments, each later than the one before as a rule: what is armed for one goes on to the
+ * next, so that a stream that prints much arms nothing for each piece.
+ */
+class LateTimer {
+  readonly #clock: Clock;
+  #moment = 0;
+  #armedFor = Infinity;
+  #cancel = (): void => {};
+  #wake = (): void => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves at the moment, or when it is woken. To be waited for once at a time. */
+  until(moment: number): Promise<void> {
+    this.#moment = moment;
+    if (moment < this.#armedFor) this.#arm();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  wake(): void {
+    this.#wake();
+  }
+
+  stop(): void {
+    this.#cancel();
+    this.#wake();
+  }
+
+  #arm(): void {
+    this.#cancel();
+    this.#armedFor = this.#moment;
+    this.#cancel = this.#clock.at(this.#moment, () => {
+      this.#armedFor = Infinity;
+      if (this.#clock.now() < this.#moment) this.#arm();
+      else this.#wake();
+    });
   }
 }

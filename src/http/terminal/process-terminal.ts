@@ -13,7 +13,7 @@ import type { ProcessAsk } from './process-request.ts';
 export interface ProcessTerminalDeps {
   readonly operations: Pick<
     Operations,
-    'followProcess' | 'writeToProcess' | 'signalProcess' | 'resizeProcess'
+    'followProcess' | 'giveInput' | 'signalProcess' | 'resizeProcess'
   >;
   readonly clock: Clock;
   readonly clients: Pick<Clients, 'followKey'>;
@@ -153,7 +153,7 @@ class ProcessWire {
     const input = { processId, bytes: bytes ?? Buffer.alloc(0), last: bytes === undefined };
     while (!this.#left.signal.aborted)
       try {
-        await this.#deps.operations.writeToProcess(caller, sandboxId, input);
+        await this.#deps.operations.giveInput(caller, sandboxId, input);
         break;
       } catch (error) {
         if (!(error instanceof Refusal) || !AGAIN.has(error.code)) {

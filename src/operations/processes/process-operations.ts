@@ -31,6 +31,8 @@ export interface ProcessOperations {
     request: FollowProcessRequest,
   ) => Promise<ProcessFollow>;
   /** Resolves once the process has the input, or will have it next; 64 KiB at most. */
+  readonly giveInput: (caller: Caller, sandboxId: string, input: ProcessInput) => Promise<void>;
+  /** Does the same, and then tells of the process. */
   readonly writeToProcess: (
     caller: Caller,
     sandboxId: string,

@@ -19,6 +19,7 @@ export const processOperations = (
   calls: CallsUnderWay = callsUnderWay(),
   places = new ReaderPlaces(deps.sandboxes),
 ): ProcessOperations => ({
+  giveInput: giveInput(deps, calls),
   followProcess: followProcess(deps, places),
   startProcess: startProcess(deps, calls),
   runProcess: runProcess(deps, calls, places),
@@ -30,7 +31,10 @@ export const processOperations = (
     await deps.sandboxes.require(caller, sandboxId);
     return await foundProcess(deps.driver, sandboxId, processId);
   },
-  writeToProcess: writeToProcess(deps, calls),
+  writeToProcess: async (caller, sandboxId, input) => {
+    await giveInput(deps, calls)(caller, sandboxId, input);
+    return await foundProcess(deps.driver, sandboxId, input.processId);
+  },
   signalProcess: async (caller, sandboxId, { processId, name }) => {
     await deps.sandboxes.require(caller, sandboxId);
     deps.sandboxes.active(sandboxId);
@@ -52,13 +56,12 @@ export const processOperations = (
 });
 
 /** Input is taken whole or not at all (operation `POST …/processes/{processId}/stdin`). */
-const writeToProcess =
-  (deps: ProcessDeps, calls: CallsUnderWay): ProcessOperations['writeToProcess'] =>
+const giveInput =
+  (deps: ProcessDeps, calls: CallsUnderWay): ProcessOperations['giveInput'] =>
   async (caller, sandboxId, input) => {
     await deps.sandboxes.require(caller, sandboxId);
     deps.sandboxes.active(sandboxId);
     await calls({ tenant: tenantKey(caller), sandboxId }, () => handOver(deps, sandboxId, input));
-    return await foundProcess(deps.driver, sandboxId, input.processId);
   };
 
 const handOver = async (

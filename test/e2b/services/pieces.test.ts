@@ -57,7 +57,7 @@ describe('silences of a stream', () => {
     })();
     const seen: unknown[] = [];
     const reading = (async () => {
-      for await (const item of withSilences(items, clock, 1_000)) seen.push(item);
+      for await (const item of withSilences(items, { clock, everyMs: 1_000 })) seen.push(item);
     })();
 
     for (const count of [1, 2]) {
@@ -74,6 +74,42 @@ describe('silences of a stream', () => {
     expect(clock.waiting).to.equal(0);
   });
 
+  it('count from the last of what came, and arm one timer for all of it', async () => {
+    const clock = new TestClock();
+    let armed = 0;
+    const at: TestClock['at'] = (moment, due) => {
+      armed += 1;
+      return clock.at(moment, due);
+    };
+    const said = new Said();
+    const silences = withSilences(said.words(), {
+      clock: { now: () => clock.now(), at },
+      ...{ everyMs: 1_000, endsAt: clock.now() + 3_500 },
+    });
+    const seen: unknown[] = [];
+    const reading = (async () => {
+      for await (const item of silences) seen.push(item === SILENCE ? clock.now() : item);
+    })();
+    reading.catch(() => {}); // looked at below
+
+    const began = clock.now();
+    await eventually(() => armed === 1, 'it waits');
+    for (const word of ['a', 'b', 'c']) {
+      clock.advance(200);
+      said.say(word);
+      await eventually(() => seen.includes(word) && said.isAsked, 'it came');
+    }
+    expect(armed).to.equal(1);
+    for (const count of [4, 5]) {
+      clock.advance(1_000);
+      await eventually(() => seen.length === count && clock.waiting === 1, 'silence is told');
+    }
+    clock.advance(900);
+    expect(await reading.catch((error: unknown) => error)).to.have.property('code', 4);
+    expect(seen).to.deep.equal(['a', 'b', 'c', began + 1_600, began + 2_600]);
+    expect(clock.waiting).to.equal(0);
+  });
+
   it('fail as the stream does, and leave no timer when they are left', async () => {
     const clock = new TestClock();
     const failing = (async function* () {
@@ -83,7 +119,7 @@ describe('silences of a stream', () => {
     const seen: unknown[] = [];
     let failure: unknown;
     try {
-      for await (const item of withSilences(failing, clock, 1_000)) seen.push(item);
+      for await (const item of withSilences(failing, { clock, everyMs: 1_000 })) seen.push(item);
     } catch (error) {
       failure = error;
     }
@@ -99,3 +135,25 @@ describe('silences of a stream', () => {
     ]);
   });
 });
+
+/** Words that are said one by one. */
+class Said {
+  #say: ((word: string) => void) | undefined;
+
+  get isAsked(): boolean {
+    return this.#say !== undefined;
+  }
+
+  say(word: string): void {
+    const say = this.#say;
+    this.#say = undefined;
+    say?.(word);
+  }
+
+  async *words(): AsyncGenerator<string, void, undefined> {
+    for (;;)
+      yield await new Promise<string>((resolve) => {
+        this.#say = resolve;
+      });
+  }
+}

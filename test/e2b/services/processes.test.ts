@@ -137,12 +137,16 @@ describe("processes for E2B's SDKs", function () {
 
   it('looks for no process whose stream is open here', async () => {
     const { processes } = served().driver.driver;
-    const { list } = processes;
+    const { list, find } = processes;
     let lists = 0;
     Object.assign(processes, {
       list: (...given: Parameters<typeof list>) => {
         lists += 1;
         return list.apply(processes, given);
+      },
+      find: (...given: Parameters<typeof find>) => {
+        lists += 1;
+        return find.apply(processes, given);
       },
     });
     try {
@@ -160,7 +164,7 @@ describe("processes for E2B's SDKs", function () {
       );
       expect(lists).to.be.above(0);
     } finally {
-      Object.assign(processes, { list });
+      Object.assign(processes, { list, find });
     }
   });
 

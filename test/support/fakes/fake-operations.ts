@@ -447,6 +447,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly listProcesses = this.#processes.listProcesses;
   readonly getProcess = this.#processes.getProcess;
   readonly followProcess = this.#processes.followProcess;
+  readonly giveInput = this.#processes.giveInput;
   readonly writeToProcess = this.#processes.writeToProcess;
   readonly signalProcess = this.#processes.signalProcess;
   readonly resizeProcess = this.#processes.resizeProcess;

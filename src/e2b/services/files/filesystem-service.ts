@@ -105,7 +105,7 @@ export const filesystemService = (
       const { events, close } = await watchedEvents(operations, entries, order);
       try {
         yield { event: { case: 'start', value: {} } };
-        for await (const event of withSilences(events(context.signal), clock, everyMs))
+        for await (const event of withSilences(events(context.signal), { clock, everyMs }))
           yield event === SILENCE
             ? { event: { case: 'keepalive', value: {} } }
             : { event: { case: 'filesystem', value: event } };

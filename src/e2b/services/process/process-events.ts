@@ -1,18 +1,16 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
+import { create, toJsonString, type MessageInitShape } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
-import type { Clock } from '../../../contracts/clock.ts';
 import type { ProcessFact } from '../../../model/process.ts';
 import type { ProcessFollow } from '../../../operations/processes/process-operations.ts';
-import type { ProcessEventSchema } from '../generated/process.ts';
-import { SILENCE, withSilences } from '../keepalives.ts';
+import { ProcessEvent_EndEventSchema, type ProcessEventSchema } from '../generated/process.ts';
+import { SILENCE, withSilences, type SilenceTerms } from '../keepalives.ts';
+import { frameOf } from '../rpc/frames.ts';
 import { WholeCharacters } from './whole-characters.ts';
 
 type Told = { readonly event: MessageInitShape<typeof ProcessEventSchema> };
 type Stream = 'stdout' | 'stderr' | 'pty';
 
-export interface EventTerms {
-  readonly clock: Clock;
-  readonly everyMs: number;
+export interface EventTerms extends SilenceTerms {
   readonly signal: AbortSignal;
   /** Milliseconds after which the process is killed, which is told as the stream's own end. */
   readonly timeoutMs?: number | undefined;
@@ -22,37 +20,47 @@ const PIECE = 32 << 10;
 const TTY_PIECE = 16 << 10;
 const ROUNDING_MS = 10;
 
+/** Returns the first message of a process's stream. */
+export const startOf = ({ pid }: ProcessFact): Told => ({
+  event: { event: { case: 'start', value: { pid } } },
+});
+
 /**
- * Yields the start of a process, what it prints in pieces that end between characters where it is
- * text, and its end; and that it is alive where it is silent. Closes the reading.
+ * Yields the frames behind the start: what the process prints, in pieces that end between
+ * characters where it is text, and its end; and that it is alive where it is silent. They are made
+ * by hand, as there may be many of them: the JSON of a `ProcessEvent`, whichever call it answers.
  */
-export async function* processEvents(
-  follow: ProcessFollow,
-  { clock, everyMs, signal, timeoutMs }: EventTerms,
-): AsyncGenerator<Told, void, undefined> {
-  try {
-    const { pid, tty } = follow.fact;
-    yield { event: { event: { case: 'start', value: { pid } } } };
-    const most = tty ? TTY_PIECE : PIECE;
-    const texts = { stdout: new WholeCharacters(most), stderr: new WholeCharacters(most) };
-    for await (const item of withSilences(follow.output(signal), clock, everyMs)) {
-      if (item === SILENCE) yield { event: { event: { case: 'keepalive', value: {} } } };
-      else if (item.kind === 'bytes')
-        for (const piece of texts[item.stream].pieces(item.bytes))
-          yield dataOf(tty ? 'pty' : item.stream, piece);
-      else if (item.kind === 'end') {
-        if (isTimedOut(item.fact, timeoutMs)) throw timedOut();
-        for (const stream of ['stdout', 'stderr'] as const)
-          for (const piece of texts[stream].rest()) yield dataOf(tty ? 'pty' : stream, piece);
-        yield { event: { event: { case: 'end', value: endOf(item.fact) } } };
-        return;
-      }
+export async function* processFrames(
+  { fact: { tty }, output }: Pick<ProcessFollow, 'fact' | 'output'>,
+  { signal, timeoutMs, ...silences }: EventTerms,
+): AsyncGenerator<Buffer, void, undefined> {
+  const most = tty ? TTY_PIECE : PIECE;
+  const texts = { stdout: new WholeCharacters(most), stderr: new WholeCharacters(most) };
+  for await (const item of withSilences(output(signal), silences)) {
+    if (item === SILENCE) yield KEEPALIVE;
+    else if (item.kind === 'bytes')
+      for (const piece of texts[item.stream].pieces(item.bytes))
+        yield dataFrame(tty ? 'pty' : item.stream, piece);
+    else if (item.kind === 'end') {
+      if (isTimedOut(item.fact, timeoutMs)) throw timedOut();
+      for (const stream of ['stdout', 'stderr'] as const)
+        for (const piece of texts[stream].rest()) yield dataFrame(tty ? 'pty' : stream, piece);
+      yield endFrame(item.fact);
+      return;
     }
-    signal.throwIfAborted();
-  } finally {
-    follow.close();
   }
+  signal.throwIfAborted();
 }
+
+const KEEPALIVE = frameOf('{"event":{"keepalive":{}}}');
+
+const dataFrame = (stream: Stream, bytes: Buffer): Buffer =>
+  frameOf(`{"event":{"data":{"${stream}":"${bytes.toString('base64')}"}}}`);
+
+const endFrame = (fact: ProcessFact): Buffer => {
+  const end = create(ProcessEvent_EndEventSchema, endOf(fact));
+  return frameOf(`{"event":{"end":${toJsonString(ProcessEvent_EndEventSchema, end)}}}`);
+};
 
 const timedOut = (): ConnectError =>
   new ConnectError('the process was killed at its timeout', Code.DeadlineExceeded);
@@ -62,10 +70,6 @@ const isTimedOut = (
   { exitCode, startedAt, endedAt = startedAt }: ProcessFact,
   timeoutMs = Infinity,
 ): boolean => exitCode === 124 && endedAt - startedAt >= timeoutMs - ROUNDING_MS;
-
-const dataOf = (stream: Stream, value: Uint8Array<ArrayBuffer>): Told => ({
-  event: { event: { case: 'data', value: { output: { case: stream, value } } } },
-});
 
 /** Names the signals as programs of E2B expect them to be named. */
 const KILLED: Readonly<Record<string, string>> = { KILL: 'killed', TERM: 'terminated' };

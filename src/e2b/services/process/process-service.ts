@@ -23,7 +23,7 @@ import { keepaliveMs } from '../keepalives.ts';
 import { badArgument, notFound } from '../rpc/rpc-errors.ts';
 import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
 import { FollowedProcesses } from './followed-processes.ts';
-import { processEvents } from './process-events.ts';
+import { processFrames, startOf } from './process-events.ts';
 
 export interface ProcessServiceDeps {
   readonly operations: Pick<
@@ -31,7 +31,7 @@ export interface ProcessServiceDeps {
     | 'runProcess'
     | 'followProcess'
     | 'listProcesses'
-    | 'writeToProcess'
+    | 'giveInput'
     | 'signalProcess'
     | 'resizeProcess'
   >;
@@ -79,18 +79,30 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
     };
     return { fact: running.fact, output: (signal) => running.output(signal), close };
   };
-  const follow = (context: HandlerContext) => ({
-    clock,
-    everyMs: keepaliveMs(context.requestHeader.get('keepalive-ping-interval')),
-    signal: context.signal,
-  });
+  /** Yields the start, and hands the rest over: the library holds much of a stream. */
+  const begun = function* (
+    context: HandlerContext,
+    running: ProcessFollow,
+    timeoutMs?: number,
+  ): Generator<ReturnType<typeof startOf>, void, undefined> {
+    const call = callOf(context);
+    const { signal } = call.sandbox;
+    const leftMs = context.timeoutMs();
+    const frames = processFrames(running, {
+      ...{ clock, signal, timeoutMs },
+      everyMs: keepaliveMs(context.requestHeader.get('keepalive-ping-interval')),
+      endsAt: leftMs === undefined ? undefined : clock.now() + leftMs,
+    });
+    call.goesOn = { frames, close: () => running.close() };
+    yield startOf(running.fact);
+  };
   /** Gives a process input, in pieces that it takes one after another. */
   const give = async (sandbox: AddressedSandbox, fact: ProcessFact, input: Uint8Array) => {
     const { caller, sandboxId } = sandbox;
     const { processId } = fact;
     for (let at = 0; at < input.length; at += INPUT_BYTES) {
       const bytes = Buffer.from(input.subarray(at, at + INPUT_BYTES));
-      await operations.writeToProcess(caller, sandboxId, { processId, bytes, last: false });
+      await operations.giveInput(caller, sandboxId, { processId, bytes, last: false });
     }
   };
 
@@ -99,15 +111,14 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       const sandbox = sandboxOf(context);
       const order = await orderOf(request, context, (path) => homes.place(sandbox, path));
       const running = await operations.runProcess(sandbox.caller, sandbox.sandboxId, order);
-      const terms = { ...follow(context), timeoutMs: order.timeoutMs };
-      yield* processEvents(kept(sandbox.sandboxId, running), terms);
+      yield* begun(context, kept(sandbox.sandboxId, running), order.timeoutMs);
     },
     connect: async function* ({ process }, context) {
       const { caller, sandboxId } = sandboxOf(context);
       const { processId } = await find(context, process, ENDED_MS);
       const request = { processId, from: 'latest', pace: true };
       const running = await operations.followProcess(caller, sandboxId, request);
-      yield* processEvents(kept(sandboxId, running), follow(context));
+      yield* begun(context, kept(sandboxId, running));
     },
     list: async (_request, context) => {
       const { sandbox, room } = callOf(context);
@@ -133,7 +144,7 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       if (tty)
         throw new ConnectError('a terminal is not closed; write Ctrl-D', Code.FailedPrecondition);
       const input = { processId, bytes: Buffer.alloc(0), last: true };
-      await operations.writeToProcess(sandbox.caller, sandbox.sandboxId, input);
+      await operations.giveInput(sandbox.caller, sandbox.sandboxId, input);
       return {};
     },
     sendSignal: async ({ process, signal }, context) => {

@@ -1,32 +1,35 @@
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Cuts bytes into pieces of a length at most that end between two characters of UTF-8: some SDKs
- * decode each piece by itself. Bytes that are no text are cut anywhere.
+ * decode each piece by itself. Bytes that are no text are cut anywhere. Pieces may share the memory
+ * of what they were cut from.
  */
 export class WholeCharacters {
   readonly #most: number;
   /** Begins a character whose end has not come: three bytes at most. */
-  #begun: Buffer = Buffer.alloc(0);
+  #begun: Buffer = NOTHING;
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  *pieces(bytes: Buffer): Generator<Uint8Array<ArrayBuffer>, void, undefined> {
+  *pieces(bytes: Buffer): Generator<Buffer, void, undefined> {
     let left = this.#begun.length === 0 ? bytes : Buffer.concat([this.#begun, bytes]);
     while (left.length > this.#most) {
       const end = this.#most - begunAt(left.subarray(0, this.#most));
-      yield Uint8Array.from(left.subarray(0, end));
+      yield left.subarray(0, end);
       left = left.subarray(end);
     }
     const end = left.length - begunAt(left);
-    this.#begun = Buffer.from(left.subarray(end));
-    if (end > 0) yield Uint8Array.from(left.subarray(0, end));
+    this.#begun = end === left.length ? NOTHING : Buffer.from(left.subarray(end));
+    if (end > 0) yield left.subarray(0, end);
   }
 
   /** Yields what was held back, where there is something. */
-  *rest(): Generator<Uint8Array<ArrayBuffer>, void, undefined> {
-    if (this.#begun.length > 0) yield Uint8Array.from(this.#begun);
-    this.#begun = Buffer.alloc(0);
+  *rest(): Generator<Buffer, void, undefined> {
+    if (this.#begun.length > 0) yield this.#begun;
+    this.#begun = NOTHING;
   }
 }
 

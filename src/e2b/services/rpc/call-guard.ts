@@ -15,8 +15,18 @@ export interface Call {
   permitProcess: (processId: string) => void;
   /** Takes the place of the message of an answer that is long: its JSON, made piece by piece. */
   longJson?: AsyncIterable<Uint8Array>;
+  /** Is what comes behind the first message of a stream, where the call makes it itself. */
+  goesOn?: FramesToCome;
   /** Says, once it is known, that the sandbox is gone. */
   gone?: Error;
+}
+
+/** The frames of a stream but for its first and last ones. */
+export interface FramesToCome {
+  /** To be read once. What it fails with is told in the last frame. */
+  readonly frames: AsyncIterable<Buffer>;
+  /** Whether it was read or not; may be repeated. */
+  readonly close: () => void;
 }
 
 export const CALL = createContextKey<Call | undefined>(undefined);
@@ -58,10 +68,7 @@ export const guardCalls =
     };
     const failed = (error: unknown): ConnectError => {
       if (isGone(error)) call.gone = error as Error;
-      const told = rpcErrorOf(error);
-      if (told) return told;
-      log.error({ error, requestId: sandbox.requestId }, 'request failed');
-      return new ConnectError('internal error', Code.Internal);
+      return toldOf(error, log, sandbox);
     };
     /** The first message says that it was done. */
     async function* each<T>(messages: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
@@ -89,3 +96,15 @@ export const guardCalls =
       throw failed(error);
     }
   };
+
+/** Returns what a client is told of an error, and logs one that is the daemon's fault. */
+export const toldOf = (
+  error: unknown,
+  log: Log,
+  { requestId }: Pick<AddressedSandbox, 'requestId'>,
+): ConnectError => {
+  const told = rpcErrorOf(error);
+  if (told) return told;
+  log.error({ error, requestId }, 'request failed');
+  return new ConnectError('internal error', Code.Internal);
+};

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   createConnectRouter,
   createContextValues,
+  type ConnectError,
   type ConnectRouter,
   type HandlerContext,
 } from '@connectrpc/connect';
@@ -16,7 +17,8 @@ import type { AnswerBudget } from '../../../operations/sandboxes/answer-budget.t
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
 import { badArgument } from './rpc-errors.ts';
-import { CALL, guardCalls, type Call } from './call-guard.ts';
+import { CALL, guardCalls, toldOf, type Call, type FramesToCome } from './call-guard.ts';
+import { lastFrame } from './frames.ts';
 
 export interface RpcDeps {
   readonly clock: Clock;
@@ -75,21 +77,59 @@ export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void)
   return {
     takes: (path) => handlers.has(path),
     answer: async (request, response, sandbox) => {
-      const path = pathOf(request);
-      const handler = handlers.get(path);
-      if (!handler) throw new Error(`no such call: ${path}`);
+      const handler = handlers.get(pathOf(request));
+      if (!handler) throw new Error(`no such call: ${pathOf(request)}`);
       if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
         throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'calls and their answers are JSON here');
-      const body = await readWhole(request, response, deps.arriving);
-      const room = roomOf({ res: response }, deps.answers, sandbox.caller);
-      const call: Call = { sandbox, room, permitProcess: unguarded };
-      const answer = await handled(handler, { request, body, call, path });
-      if (call.gone === undefined) return await send(deps, response, longAs(answer, call));
-      await answer.body?.[Symbol.asyncIterator]().return?.();
-      throw call.gone;
+      const rest = await begin(deps, handler, { request, response, sandbox });
+      if (rest) await sendRest(deps, response, { ...rest, sandbox });
+      if (!response.destroyed) response.end();
     },
   };
 };
+
+interface Asked {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly sandbox: AddressedSandbox;
+}
+
+/**
+ * Sends what the library makes of an answer. Of a stream that goes on without it that is the head
+ * and the first message; what is to come is returned, and nothing of the library's stays behind.
+ */
+const begin = async (
+  deps: RpcDeps,
+  handler: UniversalHandler,
+  { request, response, sandbox }: Asked,
+): Promise<FramesToCome | undefined> => {
+  const body = await readWhole(request, response, deps.arriving);
+  const room = roomOf({ res: response }, deps.answers, sandbox.caller);
+  const call: Call = { sandbox, room, permitProcess: unguarded };
+  try {
+    const answer = await handled(handler, { request, body, call, path: pathOf(request) });
+    if (call.gone !== undefined || response.destroyed) {
+      await answer.body?.[Symbol.asyncIterator]().return?.();
+      if (call.gone !== undefined) throw call.gone;
+      call.goesOn?.close();
+      return undefined;
+    }
+    const { status, header, body: pieces } = longAs(answer, call);
+    response.writeHead(status, Object.fromEntries(header ?? []));
+    if (pieces) await send(deps, response, call.goesOn ? firstOf(pieces) : pieces);
+    return call.goesOn;
+  } catch (error) {
+    call.goesOn?.close();
+    throw error;
+  }
+};
+
+async function* firstOf<T>(pieces: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+  for await (const piece of pieces) {
+    yield piece;
+    return;
+  }
+}
 
 /** Returns the answer with its message as the call made it itself, where it did. */
 const longAs = (answer: UniversalServerResponse, { longJson }: Call): UniversalServerResponse => {
@@ -143,19 +183,33 @@ async function* framed(body: Buffer, header: Headers): AsyncGenerator<Uint8Array
   yield body;
 }
 
-/** Sends the answer no faster than its client reads. */
+/** Sends what there is no faster than the client reads. */
 const send = async (
   deps: RpcDeps,
   response: ServerResponse,
-  { status, header, body }: UniversalServerResponse,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<void> => {
-  if (response.destroyed) return void (await body?.[Symbol.asyncIterator]().return?.());
-  response.writeHead(status, Object.fromEntries(header ?? []));
-  for await (const piece of body ?? []) {
+  for await (const piece of pieces) {
     if (response.destroyed) return;
     if (!response.write(piece)) await drained(deps, response);
   }
-  response.end();
+};
+
+/** Sends what a stream goes on with, and its last frame. */
+const sendRest = async (
+  deps: RpcDeps,
+  response: ServerResponse,
+  { frames, close, sandbox }: FramesToCome & Pick<Call, 'sandbox'>,
+): Promise<void> => {
+  let failure: ConnectError | undefined;
+  try {
+    await send(deps, response, frames);
+  } catch (error) {
+    failure = toldOf(error, deps.log, sandbox);
+  } finally {
+    close();
+  }
+  if (!response.destroyed) response.write(lastFrame(failure));
 };
 
 /** Resolves once more can be written. A client that reads nothing for long is cut. */

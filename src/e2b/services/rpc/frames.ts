@@ -1,0 +1,26 @@
+import type { ConnectError } from '@connectrpc/connect';
+import { createEndStreamSerialization, endStreamFlag } from '@connectrpc/connect/protocol-connect';
+
+/** Bytes before a message: its flags and its length. */
+const HEAD = 5;
+
+/** Returns the frame of a message of ASCII, as Connect has it in a stream. */
+export const frameOf = (message: string, flags = 0): Buffer => {
+  const frame = Buffer.allocUnsafe(HEAD + message.length);
+  frame.writeUInt8(flags, 0);
+  frame.writeUInt32BE(message.length, 1);
+  frame.write(message, HEAD, 'latin1');
+  return frame;
+};
+
+const ends = createEndStreamSerialization(undefined);
+
+/** Returns the last frame of a stream; `error`: why it ends before its time. */
+export const lastFrame = (error?: ConnectError): Buffer => {
+  const end = ends.serialize({ metadata: new Headers(), ...(error ? { error } : {}) });
+  const frame = Buffer.alloc(HEAD + end.length);
+  frame.writeUInt8(endStreamFlag, 0);
+  frame.writeUInt32BE(end.length, 1);
+  frame.set(end, HEAD);
+  return frame;
+};
