@@ -28,7 +28,9 @@ describe('alerts on a real daemon whose build is broken', function () {
       from: 'keepRecord: assign(({ context, event }) =>',
       to: `keepRecord: assign(({ context, event }) => event.type === 'AMENDED' && event.record.claim.idleTimeoutMs === ${PLANTED_SECONDS * 1_000} ? (() => { throw new Error('planted by a drill'); })() :`,
     });
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2'], undefined, build.root);
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2'], undefined, {
+      root: build.root,
+    });
     client = daemon.client();
     await stocked(client, 2);
     watch = new AlertWatch({ a: () => daemon.metrics() });

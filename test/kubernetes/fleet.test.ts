@@ -1,88 +1,57 @@
 import { expect } from 'chai';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { commandDaemon } from '../../src/cli/control.ts';
-import { Balancer } from '../../local-cluster/balancer.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { ControlPlane } from '../../local-cluster/control-plane.ts';
+import { noRedis } from '../../local-cluster/redis-server.ts';
+import { noFakeTime } from '../support/chaos/faults/clock-jump.ts';
+import { FleetArena } from '../support/chaos/fleet/fleet-arena.ts';
+import { fleetChaosRun } from '../support/chaos/fleet/fleet-run.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
-import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
-import { claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const PATIENCE_MS = 60_000;
-const PREFIX = 'test-fleet-';
+const [CLAIMS, FAULTS] = [300, 8];
+const LONGEST_MS = 1_000;
+/** For a machine that has other work. */
+const AT_MOST_MS = 5 * 60_000;
 
-describe('a manager of three replicas on a cluster', function () {
-  this.timeout(180_000);
-  const replicas = onReplicas(onTheControlPlane(), {
-    namespacePrefix: PREFIX,
-    env: { SANDPOOL_ROLE: 'manager', SANDPOOL_CLUSTER_ID: 'hub' },
-  });
-  let balancer: Balancer;
-  let worker: DaemonUnderTest;
+describe('a manager of three replicas on a cluster, and three workers', function () {
+  this.timeout(AT_MOST_MS + 4 * 60_000);
+  const cluster = onTheControlPlane();
+  let ground: Promise<ControlPlane>;
+  let arena: FleetArena;
 
-  before(async () => {
-    balancer = new Balancer(replicas().list.map(({ port }) => port));
-    await balancer.start();
-    const manager = replicas().replica(0);
-    const { token } = await commandDaemon(manager.dataDir, '/clusters/join-token', {
-      clusterID: 'w1',
+  before(async function () {
+    const missing = noRedis ?? noFakeTime;
+    if (missing !== undefined) skipBecause(this, missing);
+    ground = ControlPlane.start();
+    arena = await FleetArena.start({
+      ...{ poolReplicas: 6, memberReplicas: 2 },
+      grounds: { manager: cluster(), worker: ground },
     });
-    const file = join(manager.dataDir, 'join.token');
-    writeFileSync(file, String(token), { mode: 0o600 });
-    worker = await DaemonUnderTest.start([
-      ...['--cluster-id', 'w1', '--namespace-pattern', `${PREFIX}{team}`],
-      ...['--fleet-managers', `ws://127.0.0.1:${balancer.port}`, '--fleet-join-token-file', file],
-      ...['--default-pool-replicas', '2'],
-    ]);
   });
   after(async () => {
-    await worker?.dispose();
-    await balancer?.stop();
+    await arena?.stop();
+    await (await ground)?.stop();
   });
 
-  const clients = (): readonly HttpClient[] =>
-    replicas().list.map(({ port }) => new HttpClient(port, replicas().adminKey));
-  const connected = async (client: HttpClient): Promise<boolean> =>
-    (await client.get('/clusters')).json.items?.some(
-      (each) => each['clusterID'] === 'w1' && each['status'] === 'Connected',
-    ) === true;
-  const linkedToAll = (): Promise<void> =>
-    eventually(
-      async () => (await Promise.all(clients().map(connected))).every(Boolean),
-      'each replica has a link',
-      PATIENCE_MS,
-    );
-
-  it('serves a worker that knows one address, at any of them', async () => {
-    await linkedToAll();
-    for (const client of clients()) {
-      await stocked(client, 2, 'w1::default');
-      const id = await claim(client, 'w1::default');
-      expect((await run(client, id, 'echo here')).stdout).to.equal('here\n');
-      for (const other of clients())
-        expect((await other.get(`/sandboxes/${id}`)).json.sandbox).to.have.property(
-          'sandboxId',
-          id,
-        );
-      expect((await client.delete(`/sandboxes/${id}`)).json.status).to.equal('Stopping');
-    }
-  });
+  const clients = (): readonly HttpClient[] => arena.managers.map(({ client }) => client(''));
 
   it('promotes a key at one replica, and revokes it at another', async () => {
-    await linkedToAll();
     const [one, other] = clients() as [HttpClient, HttpClient];
     const { json: made } = await one.post('/api-keys', {});
     const path = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
     expect((await other.post(path)).json.status).to.equal('promoted');
-    const atWorker = worker.client(String(made['apiKey']));
-    const isTold = (status: number): Promise<void> =>
-      eventually(
-        async () => (await atWorker.get('/sandboxpools')).status === status,
-        `the key is answered with ${status}`,
-        PATIENCE_MS,
-      );
+    const isTold = async (status: number): Promise<void> => {
+      for (const worker of arena.workers) {
+        const client = worker.client(String(made['apiKey']));
+        await eventually(
+          async () => (await client.get('/sandboxpools')).status === status,
+          `the key is answered with ${status} by ${worker.clusterId}`,
+          PATIENCE_MS,
+        );
+      }
+    };
     await isTold(200);
     await eventually(
       async () => (await one.post(path)).json.errorCode === 'ALREADY_GLOBAL',
@@ -93,11 +62,16 @@ describe('a manager of three replicas on a cluster', function () {
     await isTold(401);
   });
 
-  it('is followed by its worker to a replica that is new', async () => {
-    expect(await replicas().replica(0).stop()).to.equal(0);
-    await replicas().replica(0).start();
-    await linkedToAll();
-    for (const client of clients())
-      expect((await client.get('/sandboxpools/w1::default')).status).to.equal(200);
+  it('keep every promise while links are cut, daemons killed and clocks off', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    console.log(`      seed ${seed}`);
+    const { violations, claims, disturbances, keys } = await fleetChaosRun(arena, {
+      ...{ seed, claims: CLAIMS, faults: FAULTS, atMostMs: AT_MOST_MS },
+      ...{ clients: 6, longestMs: LONGEST_MS, keysWithinMs: PATIENCE_MS },
+    });
+    expect(violations.map(({ promise, what }) => `${promise}: ${what}`)).to.deep.equal([]);
+    expect(claims).to.be.at.least(CLAIMS);
+    expect(disturbances).to.have.lengthOf(FAULTS);
+    expect(keys.promoted).to.be.above(0);
   });
 });

@@ -26,6 +26,8 @@ export interface ExecAsked {
   readonly id: string;
   /** How long the command runs. */
   readonly seconds?: number;
+  /** What is run in its place. */
+  readonly command?: string;
 }
 
 /** What a client asked for. Of claims, pools and envs: names in the namespace of the client. */

@@ -168,8 +168,8 @@ const claimOf = ({
 });
 
 /** The time limit is beyond what a request may take. */
-const commandOf = ({ id, seconds }: ExecAsked): object => ({
-  command: seconds === undefined ? `echo ${id}` : `sleep ${seconds}`,
+const commandOf = ({ id, seconds, command = `echo ${id}` }: ExecAsked): object => ({
+  command: seconds === undefined ? command : `sleep ${seconds}`,
   timeoutSeconds: 10,
 });
 

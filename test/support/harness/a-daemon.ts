@@ -15,6 +15,13 @@ const FLAGS: readonly string[] = ['--default-pool-max-replicas', '0'];
 /** As a newcomer starts it: an env sizes the default pool. */
 export const AS_SHIPPED: readonly string[] = ['--default-pool-max-replicas', '64'];
 
+export interface DaemonTerms {
+  /** Another build's folder; this one's unless told. */
+  readonly root?: string;
+  /** Beside the variables of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** One run of the built daemon on a data folder. */
 export interface DaemonRun {
   readonly address: string;
@@ -34,25 +41,27 @@ export class DaemonUnderTest {
   readonly dataDir: string;
   readonly #flags: readonly string[];
   readonly #root: string;
+  readonly #env: Readonly<Record<string, string>>;
   #run: DaemonRun | undefined;
   readonly #clients: HttpClient[] = [];
 
-  private constructor(flags: readonly string[], folder: string, root: string) {
+  private constructor(
+    flags: readonly string[],
+    folder: string,
+    { root = ROOT, env = {} }: DaemonTerms,
+  ) {
     this.#flags = flags;
     this.dataDir = folder;
-    this.#root = root;
+    [this.#root, this.#env] = [root, env];
   }
 
-  /**
-   * On a new folder of its own, or on the one that is given; from this build, or from another one's
-   * folder.
-   */
+  /** On a new folder of its own, or on the one that is given. */
   static async start(
     flags: readonly string[] = [],
     folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-')),
-    root = ROOT,
+    terms: DaemonTerms = {},
   ): Promise<DaemonUnderTest> {
-    const daemon = new DaemonUnderTest(flags, folder, root);
+    const daemon = new DaemonUnderTest(flags, folder, terms);
     try {
       await daemon.start();
     } catch (error) {
@@ -123,6 +132,7 @@ export class DaemonUnderTest {
       {
         cwd: this.#root,
         stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...this.#env },
       },
     );
     let out = '';

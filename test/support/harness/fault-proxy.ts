@@ -4,10 +4,10 @@ import { connect as connectTls, createServer as createTlsServer, TLSSocket } fro
 /**
  * A TCP proxy on loopback whose link can be made bad. `pass`: bytes go through. `hold`: they stop
  * in both directions, the connections stay open (a half-open link). `swallow-answers`: requests go
- * through, answers stop. `cut-answers`: the connection is reset in place of the first byte of an
- * answer.
+ * through, answers stop. `swallow-requests`: the other way round. `cut-answers`: the connection is
+ * reset in place of the first byte of an answer.
  */
-export type LinkState = 'pass' | 'hold' | 'swallow-answers' | 'cut-answers';
+export type LinkState = 'pass' | 'hold' | 'swallow-answers' | 'swallow-requests' | 'cut-answers';
 
 /**
  * What a proxy needs to see what passes: a certificate that clients accept, and the authority of
@@ -97,7 +97,10 @@ export class FaultProxy {
     }
     const forward = (to: Socket, chunk: Buffer, isAnswer: boolean): void => {
       if (isAnswer && this.#state === 'cut-answers') reset();
-      else if (this.#state === 'hold' || (isAnswer && this.#state === 'swallow-answers'))
+      else if (
+        this.#state === 'hold' ||
+        this.#state === (isAnswer ? 'swallow-answers' : 'swallow-requests')
+      )
         this.#held.push(() => {
           forward(to, chunk, isAnswer);
         });

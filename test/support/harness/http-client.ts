@@ -52,6 +52,8 @@ export interface HttpClientTerms {
   readonly keyHeader?: string;
   /** False: the document says nothing of this port. */
   readonly isDocumented?: boolean;
+  /** Where connections come from; 127.0.0.1 unless told. */
+  readonly localAddress?: string;
 }
 
 /**
@@ -80,7 +82,7 @@ export class HttpClient {
   send(method: string, path: string, ask: HttpAsk = {}): Promise<HttpAnswer> {
     const payload = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body));
     const key = ask.key ?? this.key;
-    const { keyHeader = 'SERVICE-API-KEY', isDocumented = true } = this.#terms;
+    const { keyHeader = 'SERVICE-API-KEY', isDocumented = true, localAddress } = this.#terms;
     const headers: Record<string, string | number> = {
       ...(key === undefined ? {} : { [keyHeader]: key }),
       ...(payload === undefined
@@ -97,6 +99,7 @@ export class HttpClient {
           path,
           headers,
           agent: this.#agent,
+          ...(localAddress === undefined ? {} : { localAddress }),
           ...(ask.signal ? { signal: ask.signal } : {}),
         },
         (response) => {

@@ -3,9 +3,25 @@ import type { Fault } from './fault.ts';
 
 /**
  * `slow`: every byte late. `cut`: reset again and again. `answers cut`: what is asked arrives, its
- * answer never. `half-open`: nothing moves.
+ * answer never. `half-open`: nothing moves. `one way out`, `one way in`: bytes pass from who opened
+ * the link alone, or to it.
  */
-export type LinkTrouble = 'slow' | 'cut' | 'answers cut' | 'half-open';
+export type LinkTrouble =
+  | 'slow'
+  | 'cut'
+  | 'answers cut'
+  | 'half-open'
+  | 'one way out'
+  | 'one way in';
+const STATES = {
+  'answers cut': 'cut-answers',
+  'half-open': 'hold',
+  'one way out': 'swallow-answers',
+  'one way in': 'swallow-requests',
+} as const;
+
+/** One link, or several that fail together. */
+export type Breakable = Pick<FaultProxy, 'cut' | 'delayMs' | 'state'>;
 
 const DELAY_MS = 400;
 const CUT_EVERY_MS = 300;
@@ -20,12 +36,12 @@ export class BadLink implements Fault {
   readonly others = 'wait';
   readonly hinders: number;
   readonly lastsMs: number;
-  readonly #proxy: FaultProxy;
+  readonly #proxy: Breakable;
   readonly #trouble: LinkTrouble;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    proxy: FaultProxy,
+    proxy: Breakable,
     {
       trouble,
       victim,
@@ -50,9 +66,8 @@ export class BadLink implements Fault {
 
   async begin(): Promise<void> {
     if (this.#trouble === 'slow') this.#proxy.delayMs = DELAY_MS;
-    if (this.#trouble === 'answers cut') this.#proxy.state = 'cut-answers';
-    if (this.#trouble === 'half-open') this.#proxy.state = 'hold';
-    if (this.#trouble === 'cut') {
+    else if (this.#trouble !== 'cut') this.#proxy.state = STATES[this.#trouble];
+    else {
       this.#proxy.cut();
       this.#timer = setInterval(() => {
         this.#proxy.cut();

@@ -1,0 +1,167 @@
+import { commandDaemon } from '../../../../src/cli/control.ts';
+import { ControlPlane } from '../../../../local-cluster/control-plane.ts';
+import { startRedis } from '../../../../local-cluster/redis-server.ts';
+import { aPodTemplate, Replicas } from '../../../../local-cluster/replicas.ts';
+import { eventually } from '../../harness/eventually.ts';
+import { HttpClient } from '../../harness/http-client.ts';
+import { FakeClock } from '../faults/clock-jump.ts';
+import { POOL_TEMPLATE, type Reached } from '../recorder.ts';
+import { anEmbeddedWorker, aWorkerOnACluster, type FleetWorker } from './workers.ts';
+
+const PREFIX = 'test-fleet-';
+const HOUR_S = 3_600;
+const MANAGERS = 3;
+const READY_MS = 120_000;
+export const WORK = 'work';
+export const ENV = 'dev';
+
+/**
+ * The clusters on which a fleet stands: the manager's, and that of the worker that has one, which
+ * may still be on its way.
+ */
+export interface Grounds {
+  readonly manager: ControlPlane;
+  readonly worker: Promise<ControlPlane>;
+}
+
+interface FleetArenaTerms {
+  /** Instances of each worker's pool, and of each member of the env. */
+  readonly poolReplicas: number;
+  readonly memberReplicas: number;
+  readonly grounds: Grounds;
+}
+
+/** One replica of the manager, and its clock. */
+export interface ManagerReplica extends Reached {
+  readonly replica: Replicas['list'][number];
+  readonly clock: FakeClock;
+}
+
+/**
+ * A manager of three replicas on an API server, and three workers: two on this machine, of which
+ * one's clock is an hour ahead and the other's an hour behind, and one on an API server of its own.
+ */
+export class FleetArena {
+  readonly managers: readonly ManagerReplica[];
+  readonly workers: readonly FleetWorker[];
+  readonly #replicas: Replicas;
+  readonly #undo: readonly (() => Promise<unknown> | void)[];
+
+  private constructor(
+    replicas: Replicas,
+    clocks: readonly FakeClock[],
+    parts: {
+      readonly workers: readonly FleetWorker[];
+      readonly undo: readonly (() => Promise<unknown> | void)[];
+    },
+  ) {
+    [this.#replicas, this.workers, this.#undo] = [replicas, parts.workers, parts.undo];
+    this.managers = replicas.list.map((replica, n) => {
+      const client = new HttpClient(replica.port, replicas.adminKey);
+      return { replica, clock: clocks[n]!, client: () => client }; // as many as replicas
+    });
+  }
+
+  static async start(terms: FleetArenaTerms): Promise<FleetArena> {
+    const undo: (() => Promise<unknown> | void)[] = [];
+    try {
+      const { manager, worker } = terms.grounds;
+      const redis = await startRedis();
+      undo.push(() => redis.stop());
+      const clocks = Array.from({ length: MANAGERS }, () => new FakeClock());
+      undo.push(() => clocks.forEach((clock) => clock.remove()));
+      const replicas = await Replicas.start({
+        cluster: manager,
+        redis: redis.settings,
+        count: MANAGERS,
+        namespacePrefix: PREFIX,
+        env: { SANDPOOL_ROLE: 'manager', SANDPOOL_CLUSTER_ID: 'hub' },
+        own: (n) => ({ env: clocks[n]?.env ?? {} }),
+      });
+      undo.push(() => replicas.stop());
+      await manager.apply(aPodTemplate(POOL_TEMPLATE));
+      const termsOf = async (clusterId: string, offsetSeconds: number) => ({
+        ...{ clusterId, offsetSeconds, managers: replicas },
+        token: await joinTokenOf(replicas, clusterId),
+      });
+      const begun = await Promise.allSettled([
+        termsOf('w1', HOUR_S).then(anEmbeddedWorker),
+        termsOf('w2', -HOUR_S).then(anEmbeddedWorker),
+        Promise.all([termsOf('w3', 0), worker]).then(([own, cluster]) =>
+          aWorkerOnACluster({ ...own, cluster }),
+        ),
+      ]);
+      const workers = begun.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      undo.push(() => Promise.all(workers.map((each) => each.stop())));
+      for (const each of begun) if (each.status === 'rejected') throw each.reason as Error;
+      const arena = new FleetArena(replicas, clocks, { workers, undo });
+      await arena.untilLinked(READY_MS);
+      await arena.#makePools(terms);
+      return arena;
+    } catch (error) {
+      for (const step of undo.toReversed()) await step();
+      throw error;
+    }
+  }
+
+  /** Resolves once each replica of the manager is linked to each worker. */
+  async untilLinked(withinMs: number): Promise<void> {
+    await eventually(
+      async () => {
+        const lists = await Promise.all(
+          this.managers.map(({ client }) =>
+            client('')
+              .get('/clusters')
+              .catch(() => undefined),
+          ),
+        );
+        return lists.every(
+          (answer) =>
+            answer?.json.items?.filter(
+              (each) => each['isLocal'] !== true && each['status'] === 'Connected',
+            ).length === this.workers.length,
+        );
+      },
+      'each replica of the manager is linked to each worker',
+      withinMs,
+    );
+  }
+
+  async stop(): Promise<void> {
+    for (const { ways } of this.workers)
+      for (const way of ways) Object.assign(way, { state: 'pass', delayMs: 0 });
+    for (const step of this.#undo.toReversed()) await step();
+  }
+
+  async #makePools({ poolReplicas, memberReplicas }: FleetArenaTerms): Promise<void> {
+    const client = new HttpClient(this.#replicas.replica(0).port, this.#replicas.adminKey);
+    const made = async (path: string, body: object, at = client): Promise<void> => {
+      const { status, text } = await at.post(path, body);
+      if (status !== 201) throw new Error(`POST ${path} answers ${status}: ${text}`);
+    };
+    await made('/envs', { name: ENV, templateRef: { name: POOL_TEMPLATE } });
+    for (const { clusterId, client: clientOf } of this.workers) {
+      const pool = { name: WORK, templateName: POOL_TEMPLATE, replicas: poolReplicas };
+      await made('/sandboxpools', pool, clientOf());
+      await made(`/envs/${ENV}/sandboxpools`, {
+        ...{ name: `${ENV}-${clusterId}`, clusterID: clusterId, replicas: memberReplicas },
+        maxReplicas: memberReplicas,
+      });
+    }
+    await eventually(
+      async () => {
+        const answer = await client.get(`/envs/${ENV}`);
+        return answer.text.split('"state":"Active"').length - 1 >= this.workers.length;
+      },
+      'each member of the env is there',
+      READY_MS,
+    );
+    client.close();
+  }
+}
+
+const joinTokenOf = async (replicas: Replicas, clusterID: string): Promise<string> => {
+  const { dataDir } = replicas.replica(0);
+  const { token } = await commandDaemon(dataDir, '/clusters/join-token', { clusterID });
+  return String(token);
+};

@@ -1,0 +1,131 @@
+import type { Dice } from '../../builders/hostile-values.ts';
+import type { FaultProxy } from '../../harness/fault-proxy.ts';
+import { BadLink, type Breakable, type LinkTrouble } from '../faults/bad-link.ts';
+import { ClockJump } from '../faults/clock-jump.ts';
+import type { Fault } from '../faults/fault.ts';
+import { Killed } from '../faults/killed.ts';
+import { Stopped } from '../faults/stopped.ts';
+import type { Strike } from '../strike.ts';
+import type { FleetArena } from './fleet-arena.ts';
+
+const HOUR_S = 3_600;
+/** Nobody waits for another leader: what a fault hinders is not asked here. */
+const OTHERS = { others: 'wait', hinders: 0 } as const;
+/** Of ten strikes so many begin while another fault lasts. */
+const AT_ONCE = 0.3;
+const TROUBLES: readonly [LinkTrouble, ...LinkTrouble[]] = [
+  'cut',
+  'slow',
+  'half-open',
+  'one way out',
+  'one way in',
+  'answers cut',
+];
+
+/** Links that fail together. */
+class SeveralWays implements Breakable {
+  readonly #ways: readonly FaultProxy[];
+
+  constructor(ways: readonly FaultProxy[]) {
+    this.#ways = ways;
+  }
+
+  set delayMs(delayMs: number) {
+    for (const way of this.#ways) way.delayMs = delayMs;
+  }
+
+  set state(state: Breakable['state']) {
+    for (const way of this.#ways) way.state = state;
+  }
+
+  cut(): void {
+    for (const way of this.#ways) way.cut();
+  }
+}
+
+type Maker = (arena: FleetArena, dice: Dice, lastsMs: number) => Fault;
+
+const aLink =
+  (trouble: LinkTrouble): Maker =>
+  (arena, dice, lastsMs) => {
+    const { clusterId, ways } = pick(arena.workers, dice);
+    const one = dice.below(2 * ways.length);
+    const chosen = ways.filter((_, n) => one >= ways.length || n === one);
+    return new BadLink(new SeveralWays(chosen), {
+      ...{ trouble, lastsMs, victim: clusterId, hinders: 0 },
+    });
+  };
+
+const MAKERS: Readonly<Record<string, Maker>> = {
+  ...Object.fromEntries(TROUBLES.map((trouble) => [`link ${trouble}`, aLink(trouble)])),
+  'kill worker': (arena, dice, lastsMs) => {
+    const worker = pick(arena.workers, dice);
+    return new Killed(worker, { ...OTHERS, what: 'worker', victim: worker.clusterId, lastsMs });
+  },
+  'stop worker': (arena, dice, lastsMs) => {
+    const worker = pick(arena.workers, dice);
+    return new Stopped((name) => worker.signal(name), {
+      ...{ ...OTHERS, what: 'worker', victim: worker.clusterId, lastsMs },
+    });
+  },
+  'kill manager': (arena, dice, lastsMs) => {
+    const { replica } = pick(arena.managers, dice);
+    const mortal = { kill: () => replica.kill(), restart: () => replica.start() };
+    return new Killed(mortal, { ...OTHERS, what: 'manager', victim: replica.name, lastsMs });
+  },
+  'kill manager, by SIGTERM': (arena, dice, lastsMs) => {
+    const { replica } = pick(arena.managers, dice);
+    const mortal = {
+      kill: async () => void (await replica.stop()),
+      restart: () => replica.start(),
+    };
+    return new Killed(mortal, {
+      ...{ ...OTHERS, what: 'manager, by SIGTERM', victim: replica.name, lastsMs },
+    });
+  },
+  'stop manager': (arena, dice, lastsMs) => {
+    const { replica } = pick(arena.managers, dice);
+    return new Stopped((name) => replica.signal(name), {
+      ...{ ...OTHERS, what: 'manager', victim: replica.name, lastsMs },
+    });
+  },
+  'clock jump': (arena, dice, lastsMs) => {
+    const { replica, clock } = pick(arena.managers, dice);
+    const seconds = dice.chance(0.5) ? HOUR_S : -HOUR_S;
+    return new ClockJump(clock, { victim: replica.name, seconds, lastsMs });
+  },
+};
+
+export const FLEET_FAULTS: readonly string[] = Object.keys(MAKERS);
+
+/** Every kind once, in an order of chance, before any comes again; now and then two at once. */
+export class FleetFaultPlan {
+  readonly #arena: FleetArena;
+  readonly #dice: Dice;
+  readonly #longestMs: number;
+  #left: string[] = [];
+
+  constructor(arena: FleetArena, dice: Dice, longestMs: number) {
+    [this.#arena, this.#dice, this.#longestMs] = [arena, dice, longestMs];
+  }
+
+  next(most: number): Strike {
+    const first = this.#draw();
+    const blows = [{ fault: first, afterMs: this.#dice.below(300) }];
+    if (most < 2 || !this.#dice.chance(AT_ONCE)) return blows;
+    const second = this.#draw();
+    // one process or link has one fault at a time
+    if (second.victim !== first.victim)
+      blows.push({ fault: second, afterMs: this.#dice.below(1_000) });
+    return blows;
+  }
+
+  #draw(): Fault {
+    if (this.#left.length === 0) this.#left = [...FLEET_FAULTS];
+    const [kind = ''] = this.#left.splice(this.#dice.below(this.#left.length), 1);
+    const lastsMs = 200 + this.#dice.below(this.#longestMs - 200);
+    return MAKERS[kind]!(this.#arena, this.#dice, lastsMs); // one of its own names
+  }
+}
+
+const pick = <T>(values: readonly T[], dice: Dice): T => values[dice.below(values.length)]!; // there are some

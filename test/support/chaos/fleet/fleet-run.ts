@@ -1,0 +1,170 @@
+import { Dice } from '../../builders/hostile-values.ts';
+import type { HttpClient } from '../../harness/http-client.ts';
+import { pause } from '../hands.ts';
+import type { Disturbance, Moment, Violation } from '../history.ts';
+import { Recorder } from '../recorder.ts';
+import { strike } from '../strike.ts';
+import { ENV, type FleetArena, WORK } from './fleet-arena.ts';
+import { FleetFaultPlan } from './fleet-faults.ts';
+import { FleetKeys, type KeyPlace } from './fleet-keys.ts';
+import { FleetLoad, USER } from './fleet-load.ts';
+import { fleetViolationsOf, type FleetEvidence, type KnownSandbox } from './fleet-verdict.ts';
+
+export interface FleetChaosOptions {
+  /** Faults come from here: their kinds, victims, times and order. */
+  readonly seed: number;
+  /**
+   * It goes on until so many claims are acknowledged and so many faults are over, or for
+   * `atMostMs`.
+   */
+  readonly claims: number;
+  readonly faults: number;
+  readonly atMostMs: number;
+  readonly clients: number;
+  /** How long a fault lasts at most. */
+  readonly longestMs: number;
+  /** How soon after the last fault keys must be right everywhere. */
+  readonly keysWithinMs: number;
+  readonly onStrike?: (line: string) => void;
+  /** Ends the load early; what was reached by then is judged. */
+  readonly enough?: AbortSignal;
+}
+
+export interface FleetChaosReport {
+  readonly claims: number;
+  readonly disturbances: readonly Disturbance[];
+  readonly violations: readonly Violation[];
+  readonly evidence: FleetEvidence;
+  /** From the last fault until each replica was linked to each worker; until keys were right. */
+  readonly linkedMs: number;
+  readonly keysRightMs: number;
+  readonly keys: { readonly promoted: number; readonly revoked: number };
+  /** By daemon: what it logged lately. */
+  readonly logs: Readonly<Record<string, string>>;
+}
+
+/** For the faults of one strike, and what restarts after them. */
+const STRIKE_MS = 120_000;
+const LINKED_MS = 60_000;
+const LOOK_MS = 250;
+const PAGE = 1_000;
+const LIST_MS = 30_000;
+
+/** Load and faults on a fleet; then what the evidence says about the promises. */
+export const fleetChaosRun = async (
+  arena: FleetArena,
+  options: FleetChaosOptions,
+): Promise<FleetChaosReport> => {
+  const now = (): Moment => performance.now();
+  const dice = new Dice(options.seed);
+  const managers = arena.managers.map(({ client }) => client(USER));
+  const recorder = new Recorder(arena.managers, now);
+  const load = new FleetLoad({
+    recorder,
+    dice: new Dice(options.seed + 1),
+    managers: managers.length,
+    clients: options.clients,
+    pools: [...arena.workers.map(({ clusterId }) => `${clusterId}::${WORK}`), ENV],
+    withFiles: new Set(arena.workers.flatMap((each) => (each.hasFiles ? [each.clusterId] : []))),
+    running: async () => await runningAt(managers[dice.below(managers.length)]).catch(() => []),
+  });
+  const keys = new FleetKeys(managers, new Dice(options.seed + 2));
+  keys.start();
+  load.start();
+  const plan = new FleetFaultPlan(arena, new Dice(options.seed), options.longestMs);
+  const disturbances: Disturbance[] = [];
+  const isEnough = (): boolean =>
+    options.enough?.aborted === true ||
+    (load.claims >= options.claims && disturbances.length >= options.faults);
+  for (const deadline = now() + options.atMostMs; !isEnough() && now() < deadline;) {
+    const left = options.faults - disturbances.length;
+    // spread over the claims
+    if (left > 0 && load.claims * options.faults >= options.claims * disturbances.length) {
+      const done = await strike(plan.next(left), {
+        ...{ now, replicas: managers.length, withinMs: STRIKE_MS },
+      });
+      disturbances.push(...done);
+      options.onStrike?.(
+        `${(now() / 1_000).toFixed(0)} s: ${done.map(({ kind, victim, from, to }) => `${kind} (${victim}) ${(to - from).toFixed(0)} ms`).join(' and ')}; ${load.claims} claims, ${disturbances.length} faults`,
+      );
+    } else {
+      await pause(LOOK_MS);
+    }
+  }
+  const calm = now();
+  const [linkedMs] = await Promise.all([
+    arena.untilLinked(LINKED_MS).then(() => now() - calm),
+    load.stop(),
+    keys.stop(),
+  ]);
+  const seen = await keys.seen(placesOf(arena), Math.max(0, options.keysWithinMs - (now() - calm)));
+  const keysRightMs = now() - calm;
+  const evidence: FleetEvidence = {
+    calls: recorder.calls,
+    known: (await Promise.all(arena.workers.map(knownAt))).flat(),
+    listed: await Promise.all(
+      managers.map(async (client) => new Set((await runningAt(client)).map(({ id }) => id))),
+    ),
+    effects: load.effects,
+    keys: seen,
+  };
+  return {
+    claims: load.claims,
+    disturbances,
+    evidence,
+    linkedMs,
+    keysRightMs,
+    keys: keys.counts,
+    logs: Object.fromEntries([
+      ...arena.managers.map(({ replica }) => [replica.name, replica.log]),
+      ...arena.workers.map((worker) => [worker.clusterId, worker.log()]),
+    ]),
+    violations: [
+      ...fleetViolationsOf(evidence),
+      ...recorder.strange.map((what) => ({ promise: 'answers as documented', what })),
+    ],
+  };
+};
+
+/** Keys are tried at each worker's own address, and at each replica of the manager. */
+const placesOf = ({ workers, managers }: FleetArena): readonly KeyPlace[] => [
+  ...workers.map((worker) => ({ name: worker.clusterId, port: worker.port() })),
+  ...managers.map(({ replica }) => ({ name: replica.name, port: replica.port })),
+];
+
+interface Listed {
+  readonly id: string;
+  readonly name?: string;
+  readonly isRunning: boolean;
+}
+
+const listOf = async (client: HttpClient, query: string): Promise<readonly Listed[]> => {
+  const found: Listed[] = [];
+  for (let offset = 0; ; offset += PAGE) {
+    const { status, json, text } = await client.get(
+      `/sandboxes?limit=${PAGE}&offset=${offset}${query}`,
+      { signal: AbortSignal.timeout(LIST_MS) },
+    );
+    if (status !== 200) throw new Error(`a list is answered with ${status}: ${text}`);
+    const items = json.items ?? [];
+    for (const item of items) {
+      const { name } = (item['metadata'] ?? {}) as { readonly name?: string };
+      found.push({
+        id: String(item['sandboxId']),
+        isRunning: item['status'] === 'Running',
+        ...(name === undefined ? {} : { name }),
+      });
+    }
+    if (items.length < PAGE) return found;
+  }
+};
+
+const runningAt = async (client: HttpClient | undefined): Promise<readonly Listed[]> =>
+  client ? await listOf(client, '&phase=Running') : [];
+
+/** All that a worker itself knows of, finished ones too, by the names that the manager gives. */
+const knownAt = async (worker: FleetArena['workers'][number]): Promise<readonly KnownSandbox[]> =>
+  (await listOf(worker.client(), '')).map((each) => ({
+    ...each,
+    id: `${worker.clusterId}.${each.id}`,
+  }));

@@ -1,0 +1,157 @@
+import { isAcknowledged, said } from '../case.ts';
+import type { Call, Moment, Violation } from '../history.ts';
+
+/** Marks that commands left in a sandbox, and what was found there afterwards. */
+export interface Effects {
+  readonly id: string;
+  readonly sent: readonly { readonly mark: string; readonly isAnswered: boolean }[];
+  readonly found: readonly string[];
+}
+
+/** A sandbox as its own cluster knows it, at its own address; `id` names the cluster. */
+export interface KnownSandbox {
+  readonly id: string;
+  /** Of the claim. */
+  readonly name?: string;
+  readonly isRunning: boolean;
+}
+
+/** An API key of the manager, and at which addresses it was answered so once all was calm. */
+export interface SeenKey {
+  readonly keyId: string;
+  readonly isGood: boolean;
+  readonly answers: readonly { readonly where: string; readonly status: number }[];
+}
+
+/** All that is known of a run over a fleet, in whose end nothing is disturbed. */
+export interface FleetEvidence {
+  /** At replicas of the manager. */
+  readonly calls: readonly Call[];
+  readonly known: readonly KnownSandbox[];
+  /** By replica of the manager: what it lists as running. */
+  readonly listed: readonly ReadonlySet<string>[];
+  readonly effects: readonly Effects[];
+  readonly keys: readonly SeenKey[];
+}
+
+/** What of the promises a run over a fleet broke. */
+export const fleetViolationsOf = (evidence: FleetEvidence): readonly Violation[] =>
+  Object.entries(PROMISES).flatMap(([promise, look]) =>
+    look(evidence).map((what): Violation => ({ promise, what })),
+  );
+
+interface Claimed {
+  readonly name: string;
+  readonly id: string;
+  readonly call: Call;
+}
+
+const claimsIn = (calls: readonly Call[]): readonly Claimed[] =>
+  calls.flatMap((call) => {
+    const { asked, answer } = call;
+    if (asked.what !== 'claim' || !isAcknowledged(call) || answer?.id === undefined) return [];
+    return [{ name: asked.name ?? '', id: answer.id, call }];
+  });
+
+/** No sandbox is handed to two claims. */
+const handedOutOnce = ({ calls }: FleetEvidence): readonly string[] => {
+  const holders = new Map<string, string>();
+  return claimsIn(calls).flatMap(({ name, id }) => {
+    const holder = holders.get(id) ?? name;
+    holders.set(id, holder);
+    return holder === name ? [] : [`${id} was handed to ${holder} and to ${name}`];
+  });
+};
+
+/** A claim has one sandbox over all clusters, however often it was repeated under its key. */
+const oneEffectPerClaim = ({ calls, known }: FleetEvidence): readonly string[] => {
+  const effects = new Map<string, Set<string>>();
+  const note = (name: string, id: string): void =>
+    void effects.set(name, (effects.get(name) ?? new Set()).add(id));
+  for (const { name, id } of claimsIn(calls)) note(name, id);
+  for (const { name, id } of known) if (name !== undefined) note(name, id);
+  return [...effects].flatMap(([name, ids]) =>
+    ids.size > 1 ? [`${name} claimed ${[...ids].join(' and ')}`] : [],
+  );
+};
+
+/** By sandbox: when its end was first asked for. */
+const endsIn = (calls: readonly Call[]): ReadonlyMap<string, Moment> => {
+  const ends = new Map<string, Moment>();
+  for (const { asked, invoked } of calls)
+    if (asked.what === 'delete')
+      ends.set(asked.id, Math.min(invoked, ends.get(asked.id) ?? Infinity));
+  return ends;
+};
+
+/** What was acknowledged stands, on its cluster and at each replica of the manager. */
+const nothingLost = ({ calls, known, listed }: FleetEvidence): readonly string[] => {
+  const running = new Set(known.filter(({ isRunning }) => isRunning).map(({ id }) => id));
+  const ends = endsIn(calls);
+  const held = new Set(claimsIn(calls).flatMap(({ id }) => (ends.has(id) ? [] : [id])));
+  const lost = [...held].filter((id) => !running.has(id)).map((id) => `${id} is held, and gone`);
+  const unlisted = listed.flatMap((ids, n) =>
+    [...held].filter((id) => !ids.has(id)).map((id) => `replica ${n} does not list ${id}`),
+  );
+  const undead = calls.flatMap((call) =>
+    call.asked.what === 'delete' && isAcknowledged(call) && running.has(call.asked.id)
+      ? [`it runs on: ${said(call)}`]
+      : [],
+  );
+  return [...lost, ...unlisted, ...undead];
+};
+
+/** A cut link is 503, never 404 of what is there. */
+const nothingDenied = ({ calls }: FleetEvidence): readonly string[] => {
+  const ends = endsIn(calls);
+  const claimed = new Map(claimsIn(calls).map(({ id, call }) => [id, call.completed]));
+  return calls.flatMap((call) => {
+    const { asked, answer, invoked, completed } = call;
+    if (answer?.errorCode === 'CLUSTER_NOT_FOUND') return [`the cluster is there: ${said(call)}`];
+    if (answer?.status !== 404) return [];
+    // no pool was deleted
+    if (!('id' in asked)) return [`it was there all the while: ${said(call)}`];
+    const isThere = (claimed.get(asked.id) ?? Infinity) <= invoked;
+    const isAsked = (ends.get(asked.id) ?? Infinity) < completed;
+    // the first call that asks for its end finds it, unless it is the second to carry it out
+    const isFirst = asked.what === 'delete' && ends.get(asked.id) === invoked;
+    return isThere && (!isAsked || isFirst) ? [`it ran all the while: ${said(call)}`] : [];
+  });
+};
+
+/** What fails is said with a reason. */
+const noInternalError = ({ calls }: FleetEvidence): readonly string[] =>
+  calls.flatMap((call) =>
+    (call.answer?.status ?? 0) >= 500 && call.answer?.status !== 503 ? [said(call)] : [],
+  );
+
+/** A command is carried out at most once, and once where it was answered. */
+const oneEffectPerCommand = ({ effects }: FleetEvidence): readonly string[] =>
+  effects.flatMap(({ id, sent, found }) =>
+    sent.flatMap(({ mark, isAnswered }) => {
+      const times = found.filter((each) => each === mark).length;
+      return times > 1 || (isAnswered && times < 1)
+        ? [`${mark} was carried out ${times} times in ${id}`]
+        : [];
+    }),
+  );
+
+/** Promoted keys are good, and revoked ones are not, at every address. */
+const keysRight = ({ keys }: FleetEvidence): readonly string[] =>
+  keys.flatMap(({ keyId, isGood, answers }) =>
+    answers.flatMap(({ where, status }) =>
+      status === (isGood ? 200 : 401)
+        ? []
+        : [`${isGood ? 'promoted' : 'revoked'} ${keyId} is answered with ${status} at ${where}`],
+    ),
+  );
+
+const PROMISES = {
+  'handed out once': handedOutOnce,
+  'one effect per claim': oneEffectPerClaim,
+  'nothing lost': nothingLost,
+  'nothing denied': nothingDenied,
+  'no internal error': noInternalError,
+  'one effect per command': oneEffectPerCommand,
+  'keys right everywhere': keysRight,
+} as const;
