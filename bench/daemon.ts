@@ -99,6 +99,13 @@ export class Daemon {
     return new URL(address);
   }
 
+  /** Where its metrics are. */
+  get metricsAddress(): string {
+    const address = readPidFile(this.dataDir)?.metricsAddress;
+    if (address === undefined) throw new Error('the daemon serves no metrics');
+    return address;
+  }
+
   /** Resolves once nothing is under way any more. */
   async calm(): Promise<void> {
     await untilCalm([this.pid, this.spawnerPid]);

@@ -1,4 +1,5 @@
 import type { Figure } from '../figure.ts';
+import { atScale, severalManagers } from '../fleet/at-scale.ts';
 import { cuts } from '../fleet/cuts.ts';
 import { idleLinks, lists, managerAlone } from '../fleet/many-workers.ts';
 import { calls, claims } from '../fleet/routed.ts';
@@ -14,4 +15,6 @@ export const fleet: readonly Figure[] = [
   lists,
   idleLinks,
   managerAlone,
+  atScale,
+  severalManagers,
 ];

@@ -1,4 +1,3 @@
-import { Child } from '../child.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Bench, type Figure } from '../figure.ts';
 import { heapOf } from '../figures/idle.ts';
@@ -8,8 +7,8 @@ import { expectAll } from '../load.ts';
 import { cpuMsOf, pause } from '../process-facts.ts';
 import type { Service } from '../service.ts';
 import { quantile } from '../statistics.ts';
-import { joinTokenOf, linkAddressOf, startManager, untilLinked } from './a-fleet.ts';
-import type { WorkersAnswer, WorkersOrder } from './worker-protocol.ts';
+import { startManager, untilLinked } from './a-fleet.ts';
+import { namesOf, Workers } from './workers.ts';
 
 const [CLUSTERS, SANDBOXES] = [50, 2_000];
 const PAGES = 60;
@@ -28,25 +27,18 @@ const withWorkers = async <T>(
   terms: Parameters<typeof startManager>[1] = {},
 ): Promise<T> => {
   const manager = await startManager(bench, terms);
-  const child = new Child<WorkersOrder, WorkersAnswer>('fleet/workers-process');
+  const workers = new Workers();
   try {
     return await run(manager, async (names, sandboxes) => {
-      const workers = [];
-      for (const clusterId of names)
-        workers.push({ clusterId, token: await joinTokenOf(manager, clusterId) });
-      const address = linkAddressOf(manager.service.port);
-      await child.ask({ kind: 'join', manager: address, workers, sandboxes });
+      await workers.join(manager, names, sandboxes);
     });
   } finally {
-    await child.stop();
+    await workers.stop();
     await manager.dispose();
   }
 };
 
 type Join = (names: readonly string[], sandboxes: number) => Promise<void>;
-
-const namesOf = (prefix: string, count: number): readonly string[] =>
-  Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
 export const lists: Figure = {
   name: 'fleet:list',
