@@ -87,10 +87,20 @@ export const gather = async <T>(
   terms: MergedTerms,
   read: (reader: ClusterReader) => Promise<T>,
 ): Promise<Gathered<T>> => {
-  const { context, request } = terms;
+  const { asked, missing } = askedClusters(deps, terms.request);
+  const { parts, silent } = await readEach(deps, { ...terms, asked }, read);
+  return { parts, incomplete: sayMissing(terms.context, [...missing, ...silent]) };
+};
+
+/** Reads these clusters as `gather` does, and says nothing yet of those that are silent. */
+export const readEach = async <T>(
+  deps: FleetDeps,
+  { asked, ...terms }: MergedTerms & Pick<AskedClusters, 'asked'>,
+  read: (reader: ClusterReader) => Promise<T>,
+): Promise<Pick<Gathered<T>, 'parts'> & { readonly silent: readonly string[] }> => {
+  const { request } = terms;
   const signal = request.signal();
-  const { asked, missing } = askedClusters(deps, request);
-  const silent = [...missing];
+  const silent: string[] = [];
   const ofOne = namedByQuery(request.query) !== undefined;
   const parts = await Promise.all(
     asked.map(async (cluster) => {
@@ -104,7 +114,7 @@ export const gather = async <T>(
       }
     }),
   );
-  return { parts: parts.flat(), incomplete: sayMissing(context, silent) };
+  return { parts: parts.flat(), silent };
 };
 
 /** Says in an answer which clusters it lacks. */

@@ -3,7 +3,13 @@ import { invalidArgument } from '../../model/refusals.ts';
 import type { Answer } from '../router/route.ts';
 import { itemInFleet } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
-import { gather, type MergedTerms } from './gathered.ts';
+import {
+  askedClusters,
+  readEach,
+  sayMissing,
+  type Gathered,
+  type MergedTerms,
+} from './gathered.ts';
 
 /** How deep a page may lie: what stands before it is read from each cluster. */
 const MOST_DEEP = 10_000;
@@ -34,12 +40,9 @@ export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<A
       'offset',
       `must lie within the first ${MOST_DEEP} over several clusters; name one by poolName`,
     );
-  const { parts, incomplete } = await gather(deps, terms, ({ ask }) =>
-    readFirst(
-      async (count, from) => pageIn(await ask({ limit: count, offset: from })),
-      offset + limit,
-    ),
-  );
+  const { asked, missing } = askedClusters(deps, terms.request);
+  const { parts, silent } = await readEnough(deps, { ...terms, asked }, offset + limit);
+  const incomplete = sayMissing(terms.context, [...missing, ...silent]);
   return {
     status: 200,
     body: {
@@ -53,6 +56,68 @@ export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<A
     },
   };
 };
+
+type Parts = Gathered<Page>['parts'];
+
+/**
+ * Reads so much of each list that the first `count` items of all are among it. Of many clusters
+ * each is asked for its share and some more first, and those for all that the page may hold of
+ * which everything that came is in it: the newest are seldom on one cluster alone, and what is read
+ * in vain costs more than another turn.
+ */
+const readEnough = async (
+  deps: FleetDeps,
+  terms: Parameters<typeof readEach>[1],
+  count: number,
+): Promise<{ readonly parts: Parts; readonly silent: readonly string[] }> => {
+  const { asked } = terms;
+  const read = (of: typeof asked, most: number) =>
+    readEach(deps, { ...terms, asked: of }, ({ ask }) =>
+      readFirst(async (limit, offset) => pageIn(await ask({ limit, offset })), most),
+    );
+  const share = Math.ceil((SHARES * count) / asked.length) + SPARE;
+  if (asked.length <= FEW || share >= count) return await read(asked, count);
+  const first = await read(asked, share);
+  const short = fullyShown(first.parts, { count, share });
+  if (short.size === 0) return first;
+  const again = await read(
+    asked.filter(({ clusterId }) => short.has(clusterId)),
+    count,
+  );
+  const whole = new Map(again.parts.map((each) => [each.clusterId, each]));
+  return {
+    parts: first.parts.flatMap((each) =>
+      short.has(each.clusterId) ? (whole.get(each.clusterId) ?? []) : each,
+    ),
+    silent: [...first.silent, ...again.silent],
+  };
+};
+
+/** Finds clusters that may have more of the first `count` than the `share` that was read. */
+const fullyShown = (
+  parts: Parts,
+  { count, share }: { readonly count: number; readonly share: number },
+): ReadonlySet<string> => {
+  const shown = new Set(
+    byAge(parts)
+      .slice(0, count)
+      .map(({ item }) => item),
+  );
+  return new Set(
+    parts
+      .filter(({ part: { items, total } }) => {
+        const last = items.at(-1);
+        return items.length >= share && total > share && last !== undefined && shown.has(last);
+      })
+      .map(({ clusterId }) => clusterId),
+  );
+};
+
+/** So many clusters are each asked for a whole page. */
+const FEW = 8;
+/** Each of more is asked for so many times its share of a page, and some items more. */
+const SHARES = 2;
+const SPARE = 3;
 
 const readFirst = async (read: Read, count: number): Promise<Page> => {
   const items: object[] = [];

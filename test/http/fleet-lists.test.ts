@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Readable } from 'node:stream';
+import { mergedList } from '../../src/http/fleet/merged-list.ts';
+import type { FleetDeps } from '../../src/http/fleet/fleet-router.ts';
+import type { MergedTerms } from '../../src/http/fleet/gathered.ts';
+import { runs } from '../support/harness/runs.ts';
+
+interface Item {
+  readonly sandboxId: string;
+  readonly claimedAt: string;
+}
+interface Page {
+  readonly items: readonly Item[];
+  readonly total: number;
+  readonly incomplete?: true;
+}
+
+/** The lists of `hub` and so many workers; each item says its age. */
+class Lists {
+  readonly #ages: readonly (readonly number[])[];
+  readonly warnings: string[] = [];
+  /** How much each request asked for. */
+  readonly limits: number[] = [];
+  /** Answers nothing but the first so many requests. */
+  answers = Infinity;
+
+  constructor(ages: readonly (readonly number[])[]) {
+    this.#ages = ages;
+  }
+
+  get all(): readonly Item[] {
+    return this.#ages
+      .flatMap((_, at) => this.#itemsOf(at).map((item) => ({ at, item })))
+      .map(({ at, item }) => ({ ...item, sandboxId: `${nameOf(at)}.${item.sandboxId}` }))
+      .sort((a, b) => (a.claimedAt > b.claimedAt ? -1 : a.claimedAt < b.claimedAt ? 1 : 0));
+  }
+
+  async page(limit: number, offset: number): Promise<Page> {
+    const names = this.#ages.map((_, at) => nameOf(at)).slice(1);
+    const deps = {
+      fleet: {
+        clusterId: 'hub',
+        listOthers: () => names.map((clusterId) => ({ clusterId, status: 'Connected' })),
+        wayTo: (clusterId: string) => ({ clusterId }),
+      },
+      passing: {
+        pass: async ({ way, target }: { way: { clusterId: string }; target: string }) => {
+          if (this.limits.length >= this.answers) throw new Error('it does not answer');
+          const query = new URL(target, 'http://w').searchParams;
+          const text = JSON.stringify(
+            this.#pageOf(names.indexOf(way.clusterId) + 1, {
+              limit: Number(query.get('limit')),
+              offset: Number(query.get('offset')),
+            }),
+          );
+          return Object.assign(Readable.from([Buffer.from(text)]), { statusCode: 200 });
+        },
+      },
+    } as unknown as FleetDeps;
+    const terms = {
+      context: {
+        path: '/sandboxes',
+        querystring: '',
+        state: {},
+        append: (_name: string, value: string) => void this.warnings.push(value),
+      },
+      request: { query: { limit, offset }, signal: () => new AbortController().signal },
+      own: ({ query }: { query: { limit: number; offset: number } }) => ({
+        status: 200,
+        body: this.#pageOf(0, query),
+      }),
+    } as unknown as MergedTerms;
+    return (await mergedList(deps, terms)).body as Page;
+  }
+
+  #itemsOf(at: number): readonly Item[] {
+    return (this.#ages[at] ?? []).map((age, place) => ({
+      sandboxId: `${place}`,
+      claimedAt: new Date(1e12 - age * 1_000).toISOString(),
+    }));
+  }
+
+  #pageOf(at: number, { limit, offset }: { limit: number; offset: number }): Page {
+    if (at > 0) this.limits.push(limit);
+    const items = this.#itemsOf(at);
+    return { items: items.slice(offset, offset + limit), total: items.length };
+  }
+}
+
+const nameOf = (at: number): string => (at === 0 ? 'hub' : `w${String(at).padStart(2, '0')}`);
+
+describe('a list over many clusters', () => {
+  it('is in pages what it is as a whole, wherever the newest are', () => {
+    const list = fc
+      .array(fc.nat(60), { maxLength: 40 })
+      .map((ages) => ages.toSorted((a, b) => a - b));
+    return fc.assert(
+      fc.asyncProperty(
+        fc.array(list, { minLength: 1, maxLength: 14 }),
+        fc.nat(60),
+        fc.integer({ min: 1, max: 30 }),
+        async (ages, offset, limit) => {
+          const lists = new Lists(ages);
+          const { items, total, incomplete } = await lists.page(limit, offset);
+          expect(items).to.deep.equal(lists.all.slice(offset, offset + limit));
+          expect([total, incomplete]).to.deep.equal([lists.all.length, undefined]);
+        },
+      ),
+      { numRuns: runs(1_000) },
+    );
+  });
+
+  it('asks each for little first, and for more where the newest are alone', async () => {
+    const even = new Lists(Array.from({ length: 50 }, () => [0, 1, 2, 3, 4, 5, 6, 7]));
+    await even.page(20, 0);
+    expect(even.limits).to.deep.equal(Array.from({ length: 49 }, () => 4));
+    const ages = Array.from({ length: 100 }, (_, age) => age);
+    const one = new Lists([
+      ages.map((age) => age + 1_000),
+      ages,
+      ...Array.from({ length: 48 }, () => ages.map((age) => age + 1_000)),
+    ]);
+    await one.page(20, 0);
+    expect(one.limits).to.deep.equal([...Array.from({ length: 49 }, () => 4), 20]);
+  });
+
+  it('says once which clusters it lacks, also those that are silent when asked for more', async () => {
+    const ages = Array.from({ length: 100 }, (_, age) => age);
+    const lists = new Lists([[], ages, ...Array.from({ length: 10 }, () => [5_000])]);
+    lists.answers = 11;
+    const { items, total, incomplete } = await lists.page(50, 0);
+    expect([items.length, total, incomplete]).to.deep.equal([10, 10, true]);
+    expect(lists.warnings).to.deep.equal(['199 - "no answer from the clusters w01"']);
+  });
+});
