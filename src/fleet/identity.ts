@@ -4,7 +4,7 @@ import type { RoutedRequest } from '../contracts/fleet/cluster-links.ts';
 import type { Clock } from '../contracts/clock.ts';
 import { RecentSet } from '../lib/recent-set.ts';
 import type { Caller } from '../model/tenant.ts';
-import type { FleetKey, signatureCheck } from './fleet-keys.ts';
+import type { LinkSecret } from './link-secret.ts';
 
 /** An identity is good for so long after it was signed. */
 const LIFETIME_MS = 10_000;
@@ -51,8 +51,14 @@ export interface LinkTerms {
   readonly clock: Clock;
 }
 
-/** Signs who asks, at the manager. */
-export const identitySigner = (key: FleetKey, { clusterId, linkId, clock }: LinkTerms) => {
+/**
+ * Signs who asks, at the manager: by the secret of the link, or by the manager's own key for a
+ * worker that has none.
+ */
+export const identitySigner = (
+  signer: Pick<LinkSecret, 'sign'>,
+  { clusterId, linkId, clock }: LinkTerms,
+) => {
   const began = clock.now();
   let last = 0;
   return (caller: Caller, request: RoutedRequest): string => {
@@ -76,7 +82,7 @@ export const identitySigner = (key: FleetKey, { clusterId, linkId, clock }: Link
       },
     };
     const signed = Buffer.from(JSON.stringify(claims)).toString('base64url');
-    return `${signed}.${key.sign(signed)}`;
+    return `${signed}.${signer.sign(signed)}`;
   };
 };
 
@@ -85,7 +91,7 @@ export const identitySigner = (key: FleetKey, { clusterId, linkId, clock }: Link
  * the first time. Undefined where anything is wrong.
  */
 export const identityCheck = (
-  isSigned: NonNullable<ReturnType<typeof signatureCheck>>,
+  isSigned: LinkSecret['isSigned'],
   { clusterId, linkId, clock }: LinkTerms,
 ) => {
   const began = clock.now();

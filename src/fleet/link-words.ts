@@ -12,6 +12,12 @@ import { z } from 'zod';
 export const LINK_VERSION = 1;
 
 const text = z.string().min(1).max(512);
+/**
+ * One end's half of the link's secret, by which identities are signed. A manager offers it, and a
+ * worker that knows what it is gives its own; where either is absent, of a version before, each
+ * identity is signed by the manager's key.
+ */
+const half = text.optional();
 
 export const ManagerHello = z.object({
   version: z.int(),
@@ -21,6 +27,7 @@ export const ManagerHello = z.object({
   replica: text,
   /** Says which TLS connection it came by; empty where TLS ends before the manager. */
   channel: z.string().max(512),
+  half,
 });
 export const WorkerHello = z.object({
   version: z.int(),
@@ -31,6 +38,7 @@ export const WorkerHello = z.object({
   replica: text,
   /** The origin of the URL that it dialled. */
   address: text,
+  half,
 });
 export const ManagerProof = z.object({ signature: text });
 /** `held`: another link leads to this replica already, and this one is to end. */
@@ -55,7 +63,10 @@ export type WorkerHello = z.infer<typeof WorkerHello>;
 /** The most bytes of one of these. */
 export const MOST_WORDS = 8_192;
 
-/** Returns the text that both sign. It begins with who signs, so that neither is the other's. */
+/**
+ * Returns the text that both sign. It begins with who signs, so that neither is the other's. Halves
+ * are in it where both are given; so nobody between the two puts others in their place.
+ */
 export const transcriptOf = (
   by: 'manager' | 'worker',
   manager: ManagerHello,
@@ -74,4 +85,5 @@ export const transcriptOf = (
     worker.nonce,
     worker.replica,
     worker.address,
+    ...(manager.half !== undefined && worker.half !== undefined ? [manager.half, worker.half] : []),
   ]);

@@ -10,6 +10,7 @@ import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { identitySigner } from './identity.ts';
 import { KeyTeller } from './key-teller.ts';
+import { newSecretHalf, type LinkSecret } from './link-secret.ts';
 import { ask, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import { channelOf } from './link-channel.ts';
 import {
@@ -47,6 +48,17 @@ export interface LinkedWorker {
   readonly publicKey: string;
   /** Which of the cluster's replicas. */
   readonly replica: string;
+}
+
+interface ProvedWorker {
+  readonly worker: LinkedWorker;
+  /** Signs identities that this worker takes. */
+  readonly signer: Pick<LinkSecret, 'sign'>;
+}
+
+interface RouteTerms extends Pick<ProvedWorker, 'signer'> {
+  readonly clusterId: string;
+  readonly linkId: string;
 }
 
 const REMOVED = 'the cluster was removed';
@@ -98,10 +110,11 @@ export class ManagerLink {
     const { clock } = this.#terms;
     const callOff = clock.at(clock.now() + OPEN_MS, () => this.cut('it took too long to open'));
     try {
-      const worker = await this.#proved();
-      if (!worker) return undefined;
+      const proved = await this.#proved();
+      if (!proved) return undefined;
+      const { worker, signer } = proved;
       const linkId = randomUUID();
-      const route = this.#routeOf({ clusterId: worker.clusterId, linkId });
+      const route = this.#routeOf({ clusterId: worker.clusterId, linkId, signer });
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
       this.#worker = worker;
       this.#route = route;
@@ -165,14 +178,16 @@ export class ManagerLink {
     await this.#teller.tellAll();
   }
 
-  async #proved(): Promise<LinkedWorker | undefined> {
+  async #proved(): Promise<ProvedWorker | undefined> {
     const { key, registry, replica, addresses, channel } = this.#terms;
+    const half = newSecretHalf();
     const manager: ManagerHello = {
       version: LINK_VERSION,
       managerKey: key.publicKey,
       nonce: newNonce(),
       replica,
       channel,
+      half: half.publicKey,
     };
     const worker = WorkerHello.parse(await ask(this.#session, '/hello', manager));
     if (worker.version !== LINK_VERSION)
@@ -186,6 +201,8 @@ export class ManagerLink {
     const { signature, joinToken } = proof;
     if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
       return await this.#refuse('has not the key that it names');
+    const signer = worker.half === undefined ? key : half.agree(worker.half, transcript);
+    if (!signer) return await this.#refuse('gives what is no half of a secret');
     if (addresses.length > 0 && !addresses.some((each) => new URL(each).origin === worker.address))
       return await this.#refuse('dialled an address that is none of fleet.addresses');
     const { clusterID: clusterId, clusterKey: publicKey } = worker;
@@ -193,7 +210,7 @@ export class ManagerLink {
     if (why !== undefined) return await this.#refuse(why, { left: true });
     this.#terms.proved(clusterId);
     await this.#tellKeys(transcript);
-    return { clusterId, publicKey, replica: worker.replica };
+    return { worker: { clusterId, publicKey, replica: worker.replica }, signer };
   }
 
   /** No GOAWAY of HTTP/2 says so: Node never ends a stream that was begun when one comes. */
@@ -209,7 +226,7 @@ export class ManagerLink {
     throw new Error(`the cluster ${error}`);
   }
 
-  #routeOf({ clusterId, linkId }: { readonly clusterId: string; readonly linkId: string }) {
+  #routeOf({ clusterId, linkId, signer }: RouteTerms): ClusterRoute {
     return {
       clusterId,
       linkId,
@@ -225,7 +242,7 @@ export class ManagerLink {
         });
         return connection;
       },
-      identify: identitySigner(this.#terms.key, { clusterId, linkId, clock: this.#terms.clock }),
+      identify: identitySigner(signer, { clusterId, linkId, clock: this.#terms.clock }),
       probe: (silent: () => void) => this.#heartbeat?.probe(silent) ?? (() => undefined),
     };
   }

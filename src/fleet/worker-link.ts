@@ -13,6 +13,7 @@ import type { Caller } from '../model/tenant.ts';
 import { fingerprintOf, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { identityCheck } from './identity.ts';
+import { newSecretHalf } from './link-secret.ts';
 import {
   answerWords,
   LINK_SETTINGS,
@@ -84,6 +85,7 @@ export class WorkerLink {
   readonly #terms: WorkerLinkTerms;
   readonly #session: ServerHttp2Session;
   #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
+  readonly #half = newSecretHalf();
   #keys: KeyListener | undefined;
   #isHeld = false;
   #check: IdentityCheck | undefined;
@@ -188,6 +190,7 @@ export class WorkerLink {
         nonce: newNonce(),
         replica: this.#terms.replica,
         address: this.#terms.address,
+        ...(manager.half === undefined ? {} : { half: this.#half.publicKey }),
       };
       this.#words = { manager, worker };
       return worker;
@@ -223,9 +226,12 @@ export class WorkerLink {
       return {};
     }
     if (path !== '/welcome' || !this.#keys?.isCaughtUp || this.#check) return undefined;
-    const isSigned = signatureCheck(manager.managerKey);
     const { linkId } = Welcome.parse(body);
-    if (!isSigned) return undefined;
+    const isSigned =
+      manager.half === undefined
+        ? signatureCheck(manager.managerKey)
+        : this.#half.agree(manager.half, transcriptOf('manager', manager, worker))?.isSigned;
+    if (!isSigned) throw new Error('the manager gives what is no half of a secret');
     credentials.joined(manager.managerKey);
     this.#check = identityCheck(isSigned, { clusterId, linkId, clock: this.#terms.clock });
     return {};

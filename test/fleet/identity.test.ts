@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
 import { identityCheck, identitySigner } from '../../src/fleet/identity.ts';
+import { newSecretHalf, type LinkSecret } from '../../src/fleet/link-secret.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
 const CALLER = {
@@ -12,80 +13,100 @@ const CALLER = {
 } as const;
 const REQUEST = { method: 'POST', target: '/sandboxes', idempotencyKey: undefined };
 
-describe('an identity that a manager signs', () => {
-  const key = newFleetKey();
-  const setUp = ({ clusterId = 'w1', linkId = 'l1', signedBy = key } = {}) => {
-    const manager = new TestClock();
-    const worker = new TestClock(manager.now() - 3_600_000);
-    const isSigned = signatureCheck(key.publicKey);
-    if (!isSigned) throw new Error('no key');
-    return {
-      manager,
-      worker,
-      sign: identitySigner(signedBy, { clusterId, linkId, clock: manager }),
-      check: identityCheck(isSigned, { clusterId: 'w1', linkId: 'l1', clock: worker }),
+/** A manager's own key, for a worker of a version before, and the secret of a link. */
+const signers = {
+  'a manager': (): LinkSecret => {
+    const key = newFleetKey();
+    return { ...key, isSigned: signatureCheck(key.publicKey) ?? (() => false) };
+  },
+  'the secret of a link': (): LinkSecret =>
+    newSecretHalf().agree(newSecretHalf().publicKey, 'transcript') ?? fail(),
+};
+
+for (const [name, newSigner] of Object.entries(signers))
+  describe(`an identity that ${name} signs`, () => {
+    const signer = newSigner();
+    const setUp = ({ clusterId = 'w1', linkId = 'l1', signedBy = signer } = {}) => {
+      const manager = new TestClock();
+      const worker = new TestClock(manager.now() - 3_600_000);
+      return {
+        manager,
+        worker,
+        sign: identitySigner(signedBy, { clusterId, linkId, clock: manager }),
+        check: identityCheck(signer.isSigned, { clusterId: 'w1', linkId: 'l1', clock: worker }),
+      };
     };
-  };
 
-  it('says who asks, with clocks an hour apart', () => {
-    const { sign, check } = setUp();
-    const caller = { ...CALLER, gated: true, makers: ['eve'] } as const;
-    expect(check(sign(caller, REQUEST), REQUEST)).to.deep.equal(caller);
-  });
+    it('says who asks, with clocks an hour apart', () => {
+      const { sign, check } = setUp();
+      const caller = { ...CALLER, gated: true, makers: ['eve'] } as const;
+      expect(check(sign(caller, REQUEST), REQUEST)).to.deep.equal(caller);
+    });
 
-  it('is good once', () => {
-    const { sign, check } = setUp();
-    const identity = sign(CALLER, REQUEST);
-    expect(check(identity, REQUEST)).not.to.equal(undefined);
-    expect(check(identity, REQUEST)).to.equal(undefined);
-  });
+    it('is good once', () => {
+      const { sign, check } = setUp();
+      const identity = sign(CALLER, REQUEST);
+      expect(check(identity, REQUEST)).not.to.equal(undefined);
+      expect(check(identity, REQUEST)).to.equal(undefined);
+    });
 
-  it('is good for its request alone', () => {
-    const { sign, check } = setUp();
-    for (const other of [
-      { ...REQUEST, method: 'DELETE' },
-      { ...REQUEST, target: '/sandboxes?all=true' },
-      { ...REQUEST, idempotencyKey: 'k' },
-    ])
-      expect(check(sign(CALLER, REQUEST), other)).to.equal(undefined);
-  });
+    it('is good for its request alone', () => {
+      const { sign, check } = setUp();
+      for (const other of [
+        { ...REQUEST, method: 'DELETE' },
+        { ...REQUEST, target: '/sandboxes?all=true' },
+        { ...REQUEST, idempotencyKey: 'k' },
+      ])
+        expect(check(sign(CALLER, REQUEST), other)).to.equal(undefined);
+    });
 
-  it('is good for some seconds', () => {
-    const { sign, check, worker } = setUp();
-    const identity = sign(CALLER, REQUEST);
-    worker.advance(10_100);
-    expect(check(identity, REQUEST)).to.equal(undefined);
-  });
+    it('is good for some seconds', () => {
+      const { sign, check, worker } = setUp();
+      const identity = sign(CALLER, REQUEST);
+      worker.advance(10_100);
+      expect(check(identity, REQUEST)).to.equal(undefined);
+    });
 
-  it('is good on a link that stands for weeks, by clocks that do not run alike', () => {
-    for (const driftMs of [-720, 720]) {
-      const { sign, check, manager, worker } = setUp();
-      for (let hour = 0; hour < 24 * 14; hour += 1) {
-        manager.advance(3_600_000);
-        worker.advance(3_600_000 + driftMs);
-        expect(check(sign(CALLER, REQUEST), REQUEST), `hour ${hour}`).not.to.equal(undefined);
+    it('is good on a link that stands for weeks, by clocks that do not run alike', () => {
+      for (const driftMs of [-720, 720]) {
+        const { sign, check, manager, worker } = setUp();
+        for (let hour = 0; hour < 24 * 14; hour += 1) {
+          manager.advance(3_600_000);
+          worker.advance(3_600_000 + driftMs);
+          expect(check(sign(CALLER, REQUEST), REQUEST), `hour ${hour}`).not.to.equal(undefined);
+        }
+        const old = sign(CALLER, REQUEST);
+        worker.advance(15_000);
+        expect(check(old, REQUEST)).to.equal(undefined);
       }
-      const old = sign(CALLER, REQUEST);
-      worker.advance(15_000);
-      expect(check(old, REQUEST)).to.equal(undefined);
-    }
+    });
+
+    it('is nothing to another cluster, on another link, or signed by another', () => {
+      for (const given of [{ clusterId: 'w2' }, { linkId: 'l0' }, { signedBy: newSigner() }]) {
+        const { sign, check } = setUp(given);
+        expect(check(sign(CALLER, REQUEST), REQUEST)).to.equal(undefined);
+      }
+    });
+
+    it('is nothing once a byte of it has changed, or it is no identity', () => {
+      const { sign, check } = setUp();
+      const [signed = '', signature = ''] = sign(CALLER, REQUEST).split('.');
+      const claims = JSON.parse(Buffer.from(signed, 'base64url').toString()) as object;
+      const admin = Buffer.from(
+        JSON.stringify({ ...claims, caller: { ...CALLER, role: 'admin' } }),
+      ).toString('base64url');
+      for (const text of [
+        '',
+        '.',
+        'x'.repeat(10_000),
+        `${admin}.${signature}`,
+        `${signed}.`,
+        signed,
+      ])
+        expect(check(text, REQUEST)).to.equal(undefined);
+    });
   });
 
-  it('is nothing to another cluster, on another link, or of another manager', () => {
-    for (const given of [{ clusterId: 'w2' }, { linkId: 'l0' }, { signedBy: newFleetKey() }]) {
-      const { sign, check } = setUp(given);
-      expect(check(sign(CALLER, REQUEST), REQUEST)).to.equal(undefined);
-    }
-  });
-
-  it('is nothing once a byte of it has changed, or it is no identity', () => {
-    const { sign, check } = setUp();
-    const [signed = '', signature = ''] = sign(CALLER, REQUEST).split('.');
-    const claims = JSON.parse(Buffer.from(signed, 'base64url').toString()) as object;
-    const admin = Buffer.from(
-      JSON.stringify({ ...claims, caller: { ...CALLER, role: 'admin' } }),
-    ).toString('base64url');
-    for (const text of ['', '.', 'x'.repeat(10_000), `${admin}.${signature}`, `${signed}.`, signed])
-      expect(check(text, REQUEST)).to.equal(undefined);
-  });
-});
+const fail = (): never => {
+  throw new Error('there is no secret');
+};
