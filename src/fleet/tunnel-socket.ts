@@ -13,7 +13,7 @@ export class TunnelSocket extends SocketStream {
 
   /** `client` where requests are sent from here: it ends once the other end has. */
   constructor(stream: Http2Stream, end: 'client' | 'server') {
-    super({ allowHalfOpen: end === 'server' });
+    super({ allowHalfOpen: end === 'server', highWaterMark: BUFFERED_BYTES });
     this.#stream = stream;
     stream.on('data', (bytes: Buffer) => {
       this.moved();
@@ -34,6 +34,19 @@ export class TunnelSocket extends SocketStream {
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void) {
     this.moved();
     this.#stream.write(bytes, done);
+  }
+
+  /** Sends at once what HTTP/1.1 writes at once, such as head and body. */
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer }[],
+    done: (error?: Error | null) => void,
+  ): void {
+    this.moved();
+    const stream = this.#stream;
+    stream.cork();
+    for (const [at, { chunk }] of chunks.entries())
+      stream.write(chunk, at === chunks.length - 1 ? done : undefined);
+    stream.uncork();
   }
 
   override _final(done: (error?: Error | null) => void): void {
@@ -58,3 +71,5 @@ export class TunnelSocket extends SocketStream {
 }
 
 const LINGER_MS = 5_000;
+/** Each way. */
+const BUFFERED_BYTES = 64 * 1024;

@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import {
+  connect,
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocket, WebSocketServer } from 'ws';
+import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
+import { answerWords, ask, readWords } from '../../src/fleet/link-calls.ts';
+import { channelOf } from '../../src/fleet/link-channel.ts';
+import { newSecretHalf } from '../../src/fleet/link-secret.ts';
+import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
+
+const PATIENCE_MS = 30_000;
+const CALLER = {
+  namespace: 'team-blue',
+  team: 'blue',
+  user: 'ada',
+  role: 'user',
+  keyId: 'k1',
+} as const;
+const REQUEST = { method: 'POST', target: '/sandboxes', idempotencyKey: undefined };
+
+type Words = Record<string, unknown>;
+/** What the worker is told by the manager, and what it answers, as they are passed on. */
+interface Change {
+  readonly told?: (words: Words) => Words;
+  readonly answered?: (words: Words) => Words;
+}
+
+describe('the secret of a link', () => {
+  it('is the same at both ends, for one transcript, and nobody else’s', () => {
+    const [manager, worker, other] = [newSecretHalf(), newSecretHalf(), newSecretHalf()];
+    const mine = manager.agree(worker.publicKey, 'transcript');
+    const theirs = worker.agree(manager.publicKey, 'transcript');
+    const signature = mine?.sign('text') ?? '';
+    expect(theirs?.isSigned('text', signature)).to.equal(true);
+    expect(theirs?.isSigned('text.', signature)).to.equal(false);
+    expect(theirs?.isSigned('text', signature.slice(0, -2))).to.equal(false);
+    expect(theirs?.isSigned('text', '')).to.equal(false);
+    for (const wrong of [
+      worker.agree(manager.publicKey, 'another'),
+      worker.agree(other.publicKey, 'transcript'),
+      other.agree(manager.publicKey, 'transcript'),
+    ])
+      expect(wrong?.isSigned('text', signature)).to.equal(false);
+  });
+
+  it('comes of nothing that is no such key, nor of one that says what it comes to', () => {
+    // the point of order 1, of which every secret is 0
+    const low = Buffer.concat([
+      Buffer.from(newSecretHalf().publicKey, 'base64').subarray(0, -32),
+      Buffer.alloc(32),
+    ]).toString('base64');
+    for (const given of ['', 'x', newFleetKey().publicKey, low])
+      expect(newSecretHalf().agree(given, 'transcript'), given).to.equal(undefined);
+  });
+});
+
+describe('a link, and who stands between its ends', () => {
+  const key = newFleetKey();
+  let fleet: FleetUnderTest;
+  let between: WebSocketServer;
+  let joined: TestWorker;
+  let check: IdentityCheck | undefined;
+
+  beforeEach(async () => {
+    fleet = await FleetUnderTest.start({ key });
+    between = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(between, 'listening');
+    check = undefined;
+  });
+  afterEach(async () => {
+    await fleet.stop();
+    for (const socket of between.clients) socket.terminate();
+    await new Promise((resolve) => between.close(resolve));
+  });
+
+  /** Has a worker join over somebody who speaks with each end, and changes what is said. */
+  const joinOver = async (change: Change): Promise<void> => {
+    between.on('connection', (socket) => {
+      const manager = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
+      for (const each of [socket, manager]) each.on('error', () => undefined);
+      socket.once('close', () => manager.terminate());
+      manager.once('close', () => socket.terminate());
+      const worker = streamOf(socket); // it speaks at once
+      manager.once('open', () => passOn({ manager: streamOf(manager), worker, change }));
+    });
+    const { token: joinToken } = await fleet.registry.invite('w1');
+    const { port } = between.address() as AddressInfo;
+    joined = fleet.worker({
+      ...{ clusterId: 'w1', joinToken, manager: `ws://127.0.0.1:${port}` },
+      serve: (connection: Duplex, given: IdentityCheck) => {
+        connection.on('error', () => undefined);
+        check = given;
+      },
+    });
+  };
+
+  /** Resolves with what the worker makes of an identity, and with the identity. */
+  const identified = async () => {
+    await fleet.linked('w1');
+    const route = fleet.links.find('w1');
+    route?.dial().on('error', () => undefined);
+    await eventually(() => check !== undefined, 'the worker takes a connection', PATIENCE_MS);
+    const identity = route?.identify(CALLER, REQUEST) ?? '';
+    const isSigned = signatureCheck(key.publicKey);
+    const [signed = '', signature = ''] = identity.split('.');
+    return {
+      caller: check?.(identity, REQUEST),
+      byManagerKey: isSigned?.(signed, signature),
+    };
+  };
+
+  it('has identities signed by its secret', async () => {
+    await joinOver({});
+    expect(await identified()).to.deep.equal({ caller: CALLER, byManagerKey: false });
+  });
+
+  it('has them signed by the manager’s key where an end is of a version before', async () => {
+    const without = ({ half: _half, ...words }: Words): Words => words;
+    await joinOver({ told: without, answered: without });
+    expect(await identified()).to.deep.equal({ caller: CALLER, byManagerKey: true });
+  });
+
+  it('is not opened where one end alone was told of the other’s half, or of another', async () => {
+    const { publicKey } = newSecretHalf();
+    const another = (words: Words): Words =>
+      'half' in words ? { ...words, half: publicKey } : words;
+    await joinOver({ told: another, answered: another });
+    await eventually(() => joined.told.length > 0, 'the worker refuses', PATIENCE_MS);
+    expect(joined.told[0]).to.include('the manager has not the key that it names');
+    expect(fleet.links.find('w1')).to.equal(undefined);
+  });
+
+  it('is not opened with a half that is none, which is said', async () => {
+    await joinOver({ answered: (words) => ('half' in words ? { ...words, half: 'x' } : words) });
+    await eventually(() => joined.told.length > 0, 'it is refused', PATIENCE_MS);
+    expect(fleet.links.find('w1')).to.equal(undefined);
+  });
+});
+
+const streamOf = (socket: WebSocket): Duplex => {
+  const stream = channelOf(socket);
+  socket.once('close', () => stream.destroy());
+  return stream;
+};
+
+/** Speaks as the manager to the worker, and as the worker to the manager. */
+const passOn = ({
+  manager,
+  worker,
+  change: { told = (words) => words, answered = (words) => words },
+}: {
+  readonly manager: Duplex;
+  readonly worker: Duplex;
+  readonly change: Change;
+}): void => {
+  const toWorker = connect('http://worker', { createConnection: () => worker });
+  const toManager = performServerHandshake(manager);
+  for (const session of [toWorker, toManager]) session.on('error', () => undefined);
+  toManager.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    stream.on('error', () => undefined);
+    if (headers[':method'] === 'CONNECT') {
+      const on = toWorker.request({ ':method': 'CONNECT', ':authority': 'w1' });
+      on.on('error', () => undefined);
+      stream.respond({ ':status': 200 });
+      stream.pipe(on).pipe(stream);
+      return;
+    }
+    void (async () => {
+      const words = (await readWords(stream, 1 << 20)) as Words;
+      const path = String(headers[':path']);
+      const said = (await ask(toWorker, path, told(words))) as Words;
+      answerWords(stream, 200, answered(said));
+    })().catch(() => stream.close());
+  });
+};
