@@ -1,4 +1,8 @@
-import type { ExecOutcome, ExecRequest } from '../../../src/contracts/sandbox-driver.ts';
+import {
+  OutcomeUnknown,
+  type ExecOutcome,
+  type ExecRequest,
+} from '../../../src/contracts/sandbox-driver.ts';
 import { apiServer } from '../../../src/k8s/api/api-client.ts';
 import type { ApiServer } from '../../../src/k8s/api/api-calls.ts';
 import { readClusterAccess, type ClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
@@ -9,6 +13,8 @@ import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { FaultProxy } from '../harness/fault-proxy.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
+
+const MOST_TRIES = 5;
 
 export interface StreamsTerms {
   readonly pingEveryMs?: number;
@@ -115,9 +121,22 @@ export class PodStreamsUnderTest {
     );
   }
 
+  /**
+   * As `exec`, and again where the way into the Pod breaks off, as it does now and then on a busy
+   * machine: for commands that may be run twice.
+   */
+  async outcome(...command: Parameters<PodStreamsUnderTest['exec']>): Promise<ExecOutcome> {
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await this.exec(...command);
+      } catch (error) {
+        if (!(error instanceof OutcomeUnknown) || tries === MOST_TRIES) throw error;
+      }
+  }
+
   /** What a shell printed. */
   async sh(pod: PodTarget, script: string, part: Partial<ExecRequest> = {}): Promise<string> {
-    return String((await this.exec(pod, ['sh', '-c', script], part)).stdout);
+    return String((await this.outcome(pod, ['sh', '-c', script], part)).stdout);
   }
 
   /** Whether a process with these words runs, anywhere in the Pods that kwok plays. */

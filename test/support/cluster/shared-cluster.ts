@@ -68,10 +68,17 @@ const known = <T>(value: T | undefined): T => {
   return value;
 };
 
+const ends: (() => Promise<void>)[] = [];
+/** Has it called before the cluster stops that suites share. */
+export const beforeTheClusterStops = (end: () => Promise<void>): void => {
+  ends.push(end);
+};
+
 // Mocha's root suite is current while a test file is loaded, and files import this one at their
 // top.
 after('the shared cluster', async function () {
   this.timeout(START_MS);
+  for (const end of ends) await end();
   // or the hook that asked for it has failed
   for (const asked of [shared, real]) await (await asked?.catch(() => undefined))?.stop();
 });

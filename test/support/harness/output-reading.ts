@@ -1,6 +1,6 @@
 import type { ProcessFact, ProcessOutput } from '../../../src/model/process.ts';
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 60_000;
 
 /** Reads a process's output from its first moment on, and keeps all of it. */
 export class OutputReading {

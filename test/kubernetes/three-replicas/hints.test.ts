@@ -1,17 +1,17 @@
 import { expect } from 'chai';
-import { eventually } from '../support/harness/eventually.ts';
-import { carryOut } from '../support/harness/hints.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
-import { untilAnswered } from '../support/harness/until-answered.ts';
-import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { carryOut } from '../../support/harness/hints.ts';
+import { HttpClient } from '../../support/harness/http-client.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
+import { aPodTemplate } from '../../../local-cluster/replicas.ts';
+import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
 
 /** What a hint advises of a pool whose instances do not start on a cluster is done, and they start. */
 describe('what hints advise on a cluster', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, { count: 1 });
+  const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
 
   const container = (image: string, memory: string): object => ({
@@ -20,7 +20,7 @@ describe('what hints advise on a cluster', function () {
     resources: { limits: { cpu: '100m', memory } },
   });
   before(async () => {
-    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('blue', 'bob'));
+    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('azure', 'bob'));
     for (const [name, image, memory] of [
       ['vast', 'busybox', '2Ti'],
       ['absent', 'unpullable', '64Mi'],

@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { keysAndQuotasSuite } from '../contracts/keys-and-quotas.ts';
-import { eventually } from '../support/harness/eventually.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
-import { untilAnswered } from '../support/harness/until-answered.ts';
+import { aPodTemplate } from '../../../local-cluster/replicas.ts';
+import { keysAndQuotasSuite } from '../../contracts/keys-and-quotas.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { HttpClient } from '../../support/harness/http-client.ts';
+import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 
 describe('keys and quotas of three replicas', function () {
   this.timeout(120_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane);
+  const replicas = onSharedReplicas(controlPlane);
   before(() => controlPlane().apply(aPodTemplate('keys-pod')));
 
   keysAndQuotasSuite('three replicas', () => ({

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
-import { poolsSuite } from '../contracts/pools-over-rest.ts';
-import { eventually } from '../support/harness/eventually.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
-import { untilAnswered } from '../support/harness/until-answered.ts';
+import { POOL_LABEL } from '../../../src/k8s/sandboxes/sandbox-resource.ts';
+import { poolsSuite } from '../../contracts/pools-over-rest.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { HttpClient } from '../../support/harness/http-client.ts';
+import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 
 const IMAGE = 'registry.invalid/sandbox:1';
 const TEMPLATE = {
@@ -17,7 +17,7 @@ const TEMPLATE = {
 describe('what pools are made of, on three replicas', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane);
+  const replicas = onSharedReplicas(controlPlane);
   let tenants: readonly HttpClient[];
   let namespace: string;
 

@@ -1,20 +1,20 @@
 import { expect } from 'chai';
-import { podNameOf } from '../../src/model/identifiers.ts';
-import { eventually } from '../support/harness/eventually.ts';
-import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
-import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
-import { untilAnswered } from '../support/harness/until-answered.ts';
+import { podNameOf } from '../../../src/model/identifiers.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { HttpClient, type HttpAnswer } from '../../support/harness/http-client.ts';
+import { aPodTemplate } from '../../../local-cluster/replicas.ts';
+import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 
 describe('three replicas on a cluster', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane);
+  const replicas = onSharedReplicas(controlPlane);
   let tenant: string;
 
   before(async () => {
-    tenant = await replicas().tenant('red', 'rita');
+    tenant = await replicas().tenant('crimson', 'rita');
     await controlPlane().apply(aPodTemplate('idle-pod'));
   });
 
@@ -91,7 +91,7 @@ describe('three replicas on a cluster', function () {
       readonly leader: { readonly replica?: string; readonly epoch?: number };
       readonly seenBy: { readonly replica: string; readonly note?: string };
     }
-    const pool = `${replicas().namespaceOf('red')}%2Flooked-into`;
+    const pool = `${replicas().namespaceOf('crimson')}%2Flooked-into`;
     const look = async (
       client: (typeof all)[number],
       path: string,
@@ -169,7 +169,7 @@ describe('three replicas on a cluster', function () {
   });
 
   it('take pools that kubectl makes, and let kubectl end a sandbox', async () => {
-    const namespace = replicas().namespaceOf('red');
+    const namespace = replicas().namespaceOf('crimson');
     const [one, two] = clients();
     await controlPlane().apply({
       apiVersion: 'sandpool.dev/v1alpha1',
