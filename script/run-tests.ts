@@ -2,8 +2,9 @@
  * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process
  * each), or the test files that are named; with `--nodes` what stands on Node's own modules
  * on the other Nodes too, with `--other-nodes` that alone; with `kubernetes` alone the suites that need a control plane,
- * with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no
- * checks run with them. Three suites run beside each other, unless `--in-turn` is given: one of real
+ * with `kubernetes --real-node` those that need a real node too, with `--machine` after it what looks
+ * at all of the machine, with `--pods` the rest: none of these runs otherwise, and no checks run with
+ * them. Three suites run beside each other, unless `--in-turn` is given: one of real
  * daemons that are measured and killed, one that does little but wait, and another; with
  * `--daemons`, `--waiting` or `--others` one of these lanes runs alone. `--list` prints what would
  * run, and runs nothing. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or
@@ -37,21 +38,20 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * Nodes five minutes more; a noisy machine is several times slower.
  */
 const RUN_DEADLINE_MS = 75 * 60_000;
-const KUBERNETES_DEADLINES_MS: Readonly<Record<string, number>> = {
-  kubernetes: 38 * 60_000,
-  'real-node': 18 * 60_000,
-};
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 3_000;
-/**
- * The suites of what needs a control plane, and a real node, and the arguments that ask for one of
- * them.
- */
-const KUBERNETES: Readonly<Record<string, string>> = {
-  kubernetes: 'kubernetes',
-  'kubernetes --real-node': 'real-node',
+/** The suites of what needs a control plane, and a real node, by the arguments that ask for them. */
+const KUBERNETES: Readonly<Record<string, Asked>> = {
+  kubernetes: { suites: ['kubernetes'], withinMs: 38 * 60_000 },
+  'kubernetes --real-node': { suites: ['real-node', 'clean-machine'], withinMs: 18 * 60_000 },
+  'kubernetes --real-node --pods': { suites: ['real-node'], withinMs: 23 * 60_000 },
+  'kubernetes --real-node --machine': { suites: ['clean-machine'], withinMs: 8 * 60_000 },
 };
+interface Asked {
+  readonly suites: readonly string[];
+  readonly withinMs: number;
+}
 
 const CHECKS: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: 'build', command: [join(ROOT, 'script/build')] },
@@ -99,24 +99,30 @@ const LANE_OF: Readonly<Record<string, string>> = {
   alerts: '--waiting',
   examples: '--waiting',
   newcomers: '--waiting',
+  // ask one daemon one thing after the other
+  contract: '--waiting',
+  api: '--waiting',
 };
 const LANES = ['--daemons', '--waiting', '--others'] as const;
 /**
- * What of e2e asks one daemon, and neither measures nor kills it, or mostly waits: suites of their
- * own, which run last.
+ * What of e2e asks one daemon, and neither measures nor kills it, or mostly waits, and what has to
+ * be alone: suites of their own, which run last.
  */
-const CALM_SUITES: readonly { readonly name: string; readonly files: string }[] = [
+const SUITES_APART: readonly { readonly name: string; readonly files: string }[] = [
   { name: 'contract', files: join('e2e', 'contract-') },
   { name: 'api', files: join('e2e', 'api.') },
   { name: 'alerts', files: join('e2e', 'alert-drills') },
   { name: 'examples', files: join('e2e', 'documentation') },
   { name: 'newcomers', files: join('e2e', 'newcomer') },
+  // finds the mounts, links and folders of nodes and daemons beside it
+  { name: 'clean-machine', files: join('real-node', 'a-clean-machine') },
 ];
+const LIST = '--list';
 const FLAGS: ReadonlySet<string> = new Set([
   '--nodes',
   '--other-nodes',
   '--in-turn',
-  '--list',
+  LIST,
   ...LANES,
 ]);
 
@@ -135,9 +141,8 @@ const main = async (args: readonly string[]): Promise<number> => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-'));
   // sandboxes run under uids of their own, and must reach their folders below it
   chmodSync(folder, 0o711);
-  const kubernetes = KUBERNETES[args.join(' ')];
-  const deadline =
-    performance.now() + (KUBERNETES_DEADLINES_MS[kubernetes ?? ''] ?? RUN_DEADLINE_MS);
+  const kubernetes = KUBERNETES[args.filter((arg) => arg !== LIST).join(' ')];
+  const deadline = performance.now() + (kubernetes?.withinMs ?? RUN_DEADLINE_MS);
   const running: Lane[] = [];
   const abort = (signal: NodeJS.Signals): void => {
     for (const { current } of running) if (current) killSession(current);
@@ -156,14 +161,14 @@ const main = async (args: readonly string[]): Promise<number> => {
   const files = kubernetes !== undefined ? [] : args.filter((arg) => !FLAGS.has(arg));
   const suites: readonly Suite[] =
     files.length === 0
-      ? suitesOf(join(ROOT, 'test')).filter(
-          (suite) =>
-            (Object.values(KUBERNETES).includes(suite.name) ? suite.name : undefined) ===
-              kubernetes && isOfLane(suite, args),
+      ? suitesOf(join(ROOT, 'test')).filter((suite) =>
+          kubernetes === undefined
+            ? !isOnKubernetes(suite) && isOfLane(suite, args)
+            : kubernetes.suites.includes(suite.name),
         )
       : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
   const otherNodesAlone = args.includes('--other-nodes');
-  if (args.includes('--list')) return list(otherNodesAlone ? suites.map(ofOtherNodes) : suites);
+  if (args.includes(LIST)) return list(otherNodesAlone ? suites.map(ofOtherNodes) : suites);
   const buildOnly =
     kubernetes !== undefined ||
     otherNodesAlone ||
@@ -232,13 +237,16 @@ const suitesOf = (folder: string): readonly Suite[] => {
   const add = (name: string, file: string): void => {
     suites.set(name, [...(suites.get(name) ?? []), join(folder, file)]);
   };
-  const calm = (file: string): string | undefined =>
-    CALM_SUITES.find((suite) => file.startsWith(suite.files))?.name;
-  for (const file of files) if (calm(file) === undefined) add(file.split(sep)[0] ?? '', file);
-  for (const { name, files: own } of CALM_SUITES)
+  const apart = (file: string): string | undefined =>
+    SUITES_APART.find((suite) => file.startsWith(suite.files))?.name;
+  for (const file of files) if (apart(file) === undefined) add(file.split(sep)[0] ?? '', file);
+  for (const { name, files: own } of SUITES_APART)
     for (const file of files.filter((each) => each.startsWith(own))) add(name, file);
   return [...suites].map(([name, own]) => ({ name, files: own }));
 };
+
+const isOnKubernetes = ({ name }: Suite): boolean =>
+  Object.values(KUBERNETES).some(({ suites }) => suites.includes(name));
 
 const laneOf = ({ name }: Suite): string => LANE_OF[name] ?? '--others';
 

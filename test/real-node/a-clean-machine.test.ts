@@ -51,7 +51,7 @@ const cgroups = (): readonly string[] => {
   );
 };
 
-// The first file of its suite: two nodes at a time would share a network.
+// A suite of its own, alone on the machine: two nodes at a time would share a network, too.
 describe('a machine that had a real node', function () {
   this.timeout(START_MS + RESTORE_MS);
 

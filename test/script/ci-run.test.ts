@@ -36,10 +36,11 @@ describe('.ci/run', () => {
     daemons = "echo '0 passed, 0 failed, 0 skipped'",
     waiting = "echo '0 passed, 0 failed, 0 skipped'",
     otherNodes = "echo '0 passed, 0 failed, 0 skipped'",
+    machine = "echo '0 passed, 0 failed, 0 skipped'",
   ): { readonly code: number | null; readonly lines: readonly string[] } => {
     program(
       'script/test',
-      `case $* in --others) ${others} ;; --other-nodes) ${otherNodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
+      `case $* in --others) ${others} ;; --other-nodes) ${otherNodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node --pods') ${realNode} ;; 'kubernetes --real-node --machine') ${machine} ;; esac`,
     );
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
@@ -96,6 +97,7 @@ describe('.ci/run', () => {
       "echo five; echo '3 passed, 0 failed, 0 skipped'",
       "echo six; echo '4 passed, 0 failed, 0 skipped'",
       "echo seven; echo '2 passed, 0 failed, 0 skipped'",
+      "echo eight; echo '1 passed, 0 failed, 0 skipped'",
     );
 
     expect(lines).to.include.members([
@@ -106,30 +108,36 @@ describe('.ci/run', () => {
       'daemons| five',
       'waiting| six',
       'nodes| seven',
+      'machine| eight',
     ]);
-    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(6);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '11 passed, 0 failed, 1 skipped']);
+    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(7);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '12 passed, 0 failed, 1 skipped']);
   });
 
-  it('runs daemons and kubernetes in turn beside what waits and the rest, and the real node after them', () => {
-    const alone = (name: string): string =>
-      `mkdir busy || echo '${name} was not alone'; echo '${name} ran'; rmdir busy; touch ${name}; echo '1 passed, 0 failed, 0 skipped'`;
-    // The others end only when the lane beside them has come to its end.
+  it('runs daemons and kubernetes in turn, beside the rest and then the real node, and what looks at the machine alone', () => {
+    const alone = (name: string, place: string): string =>
+      `mkdir ${place} || echo '${name} was not alone'; echo '${name} ran'; rmdir ${place}; touch ${name}; echo '1 passed, 0 failed, 0 skipped'`;
+    const after = (name: string, then: string): string =>
+      `until [ -e ${name} ]; do sleep 0.1; done; ${then}`;
     const { code, lines } = outputOf(
-      "until [ -e cluster ]; do sleep 0.1; done; echo 'rest ran'; echo '1 passed, 0 failed, 0 skipped'",
-      alone('cluster'),
-      alone('node'),
-      alone('daemons'),
-      "until [ -e cluster ]; do sleep 0.1; done; echo '1 passed, 0 failed, 0 skipped'",
+      after('daemons', alone('rest', 'rests')),
+      // ends only when the lane beside it has come to its end
+      after('node', alone('cluster', 'clusters')),
+      `[ -e rest ] || echo 'node was not alone'; ${alone('node', 'nodes')}`,
+      alone('daemons', 'clusters'),
+      "echo '1 passed, 0 failed, 0 skipped'",
+      "echo '1 passed, 0 failed, 0 skipped'",
+      `[ -e cluster ] || echo 'machine was not alone'; ${alone('machine', 'nodes')}`,
     );
 
-    expect(lines.filter((line) => /ran$|alone$/.test(line))).to.deep.equal([
+    expect(lines.filter((line) => /ran$|alone$/.test(line))).to.have.members([
       'daemons| daemons ran',
-      'kubernetes| cluster ran',
       'others| rest ran',
       'real-node| node ran',
+      'kubernetes| cluster ran',
+      'machine| machine ran',
     ]);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '5 passed, 0 failed, 0 skipped']);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '7 passed, 0 failed, 0 skipped']);
   });
 
   it('does not let a part of one lane that fails end the other', () => {
