@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Caller } from '../../model/tenant.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import type { Answer, AnyRequest } from '../router/route.ts';
@@ -100,6 +101,7 @@ export const readEach = async <T>(
 ): Promise<Pick<Gathered<T>, 'parts'> & { readonly silent: readonly string[] }> => {
   const { request } = terms;
   const signal = request.signal();
+  setMaxListeners(asked.length + OTHER_LISTENERS, signal); // each of those that are asked is one
   const silent: string[] = [];
   const ofOne = namedByQuery(request.query) !== undefined;
   const parts = await Promise.all(
@@ -116,6 +118,8 @@ export const readEach = async <T>(
   );
   return { parts: parts.flat(), silent };
 };
+
+const OTHER_LISTENERS = 10;
 
 /** Says in an answer which clusters it lacks. */
 export const sayMissing = (
