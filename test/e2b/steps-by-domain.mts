@@ -2,19 +2,19 @@ import './names-lead-here.mts';
 import type { SdkOptions } from './a-sdk.ts';
 
 /**
- * Goes through the steps of the suites as a program does that knows E2B_DOMAIN and E2B_API_KEY alone, and
- * prints a line of JSON for each: of which package, which step, and why it failed where it did. The argument
- * says which: `services` or `interpreter`.
+ * Goes through the steps of the suites as a program does that knows E2B_DOMAIN and E2B_API_KEY
+ * alone, and prints a line of JSON for each: of which package, which step, and why it failed where
+ * it did. The argument says which: `services` or `interpreter`.
  */
-const told = (of: string, step: string, why: unknown): void =>
-  console.log(JSON.stringify({ of, step, why: why === undefined ? null : String(why) }));
+const told = (of: string, step: string, why: Error | null): void =>
+  console.log(JSON.stringify({ of, step, why: why && String(why) }));
 const tried = async (of: string, step: string, go: () => Promise<void>): Promise<void> =>
   told(
     of,
     step,
     await go().then(
-      () => undefined,
-      (error: unknown) => error,
+      () => null,
+      (error: unknown) => (error instanceof Error ? error : new Error(JSON.stringify(error))),
     ),
   );
 
