@@ -35,7 +35,9 @@ describe("E2B's SDKs, unchanged, on a daemon", function () {
   let inSilence: Promise<string> | undefined;
 
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
+    daemon = await DaemonUnderTest.start([
+      ...['--compatible-api-listen', '127.0.0.1:0', '--default-pool-replicas', '8'],
+    ]);
     const url = daemon.compatibleUrl;
     options = { apiKey: toCompatibleForm(daemon.tenantKey), apiUrl: url, sandboxUrl: url };
     way = await impatientWay(url);
