@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
+import type { GlobalTemplateCopies } from '../../src/contracts/fleet/global-templates.ts';
 import type { PromotedKeyCopies } from '../../src/contracts/fleet/promoted-keys.ts';
 import { silentLog } from '../../src/contracts/log.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
@@ -15,6 +16,16 @@ import type { WorkersAnswer, WorkersOrder } from './worker-protocol.ts';
  * sandboxes, and has as many more as are claimed. Identities are not looked at: that is a worker's
  * work, not a manager's.
  */
+const noTemplateCopies: GlobalTemplateCopies = {
+  leadsTo: () => undefined,
+  begin: () => ({
+    take: async () => undefined,
+    caughtUp: async () => undefined,
+    left: async () => undefined,
+    end: () => undefined,
+  }),
+  report: async () => ({ state: 'Absent', pools: [] }),
+};
 const noCopies: PromotedKeyCopies = {
   leadsTo: () => undefined,
   begin: () => ({
@@ -85,6 +96,7 @@ const join1 = (
       credentials: new WorkerCredentials({ dataDir: folder, joinTokenFile }),
       clock,
       keys: noCopies,
+      templates: noTemplateCopies,
       replica: clusterId,
       log: { ...silentLog, info: () => resolve() }, // linked to a manager
       serve: (connection) => {

@@ -63,6 +63,10 @@ export const LOG_EVENTS = {
   'events-not-kept': 'events not kept',
   'events-not-told-yet': 'events are not told to the other replicas yet',
   'former-sandbox-folder-stays': "a former sandbox's folder stays",
+  'global-template-kept': 'a template of the manager is here',
+  'global-template-not-kept': 'a template of the manager is not kept',
+  'global-template-too-large': 'a template is too large to be global',
+  'global-templates-not-written': 'templates of the manager could not be written',
   'group-does-not-grow': 'group does not grow',
   'group-scaled': 'group scaled',
   'history-forgotten-early': 'history is forgotten early: Redis runs short of memory',
@@ -174,6 +178,7 @@ export const LOG_EVENTS = {
   'template-file-changed':
     'the file of a template has changed, and replaces what was changed here; the ' +
     'version before is kept',
+  'template-file-not-taken': "the file of a template is not taken: the manager's is in its place",
   'template-image-not-usable': 'a template names an image that can not be used',
   'terminal-closed': 'terminal closed',
   'terminal-connection-failed': 'terminal connection failed',

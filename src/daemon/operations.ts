@@ -225,9 +225,9 @@ export const operationsOf = (
     setQuotasOf: setQuotasOf(keys),
     getTemplate: getTemplate(records),
     listTemplates: listTemplates({ catalog: templates }),
-    createTemplate: createTemplate({ ...records, ...common }),
-    updateTemplate: updateTemplate({ ...records, ...common }),
-    deleteTemplate: deleteTemplate({ ...records, ...common }),
+    createTemplate: createTemplate({ ...records, ...common, ...fleet }),
+    updateTemplate: updateTemplate({ ...records, ...common, ...fleet }),
+    deleteTemplate: deleteTemplate({ ...records, ...common, ...fleet }),
     ...fileOperations(filesInSandboxes({ supervisor, driver, clock })),
     ...catalogue({
       instanceTypes: types,

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
+import type { GlobalTemplateCopies } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
 import { MOST_MESSAGE_BYTES, channelName } from './link-channel.ts';
@@ -31,6 +32,7 @@ export interface DialTerms {
   readonly clock: Clock;
   readonly log: Log;
   readonly keys: PromotedKeyCopies;
+  readonly templates: GlobalTemplateCopies;
   readonly serve: (connection: Duplex, check: IdentityCheck) => void;
 }
 
@@ -114,7 +116,9 @@ export class Dialler {
       channel,
       proved: (manager) => {
         this.#managerKey = manager.managerKey;
-        this.#deps.keys.leadsTo(address, fingerprintOf(manager.managerKey));
+        const fingerprint = fingerprintOf(manager.managerKey);
+        this.#deps.keys.leadsTo(address, fingerprint);
+        this.#deps.templates.leadsTo(address, fingerprint);
         return this.#links.holds(manager) ? 'held' : 'new';
       },
       opened: (manager, replicas) => {

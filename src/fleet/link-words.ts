@@ -7,7 +7,8 @@ import { z } from 'zod';
  * proved to be its manager; `POST /keys` tells of promoted keys; `POST /welcome` takes the worker
  * in, `POST /refused` says why not. From then on `POST /replicas` says how many replicas the
  * manager has, each time that it changes, and `POST /leave` is answered when the worker takes
- * nothing new any more.
+ * nothing new any more. `POST /templates` tells of global templates, and `POST /template` asks how
+ * the worker stands to one.
  */
 export const LINK_VERSION = 1;
 
@@ -39,6 +40,8 @@ export const WorkerHello = z.object({
   /** The origin of the URL that it dialled. */
   address: text,
   half,
+  /** Lists what it may be told besides keys; a worker of an earlier version says nothing. */
+  takes: z.array(text).max(16).optional(),
 });
 export const ManagerProof = z.object({ signature: text });
 /** `held`: another link leads to this replica already, and this one is to end. */

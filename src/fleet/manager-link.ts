@@ -3,13 +3,14 @@ import { connect, type ClientHttp2Session } from 'node:http2';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute } from '../contracts/fleet/cluster-links.ts';
+import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
+import type { ToldSource } from '../contracts/fleet/told-records.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { identitySigner } from './identity.ts';
-import { KeyTeller } from './key-teller.ts';
 import { newSecretHalf, type LinkSecret } from './link-secret.ts';
 import { ask, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import { channelOf } from './link-channel.ts';
@@ -20,6 +21,10 @@ import {
   WorkerProof,
   type ManagerHello,
 } from './link-words.ts';
+import { KEY_WORDS } from './promoted-words.ts';
+import { RecordTeller } from './record-teller.ts';
+import { TEMPLATE_WORDS, TemplateReport } from './template-words.ts';
+import type { ToldWords } from './told-words.ts';
 import { TunnelSocket } from './tunnel-socket.ts';
 
 export interface ManagerLinkTerms {
@@ -27,6 +32,7 @@ export interface ManagerLinkTerms {
   readonly key: FleetKey;
   readonly clock: Clock;
   readonly keys: PromotedKeySource;
+  readonly templates: GlobalTemplateSource;
   /** This replica of the manager. */
   readonly replica: string;
   /** How many replicas the manager has. */
@@ -50,8 +56,11 @@ export interface LinkedWorker {
   readonly replica: string;
 }
 
+type Teller = Pick<RecordTeller<unknown>, 'settled' | 'stop' | 'tellAll' | 'tellBeside'>;
+
 interface ProvedWorker {
   readonly worker: LinkedWorker;
+  readonly templates: Teller | undefined;
   /** Signs identities that this worker takes. */
   readonly signer: Pick<LinkSecret, 'sign'>;
 }
@@ -72,7 +81,9 @@ export class ManagerLink {
   readonly #terms: ManagerLinkTerms;
   readonly #session: ClientHttp2Session;
   #heartbeat: Heartbeat | undefined;
-  #teller: KeyTeller | undefined;
+  #keys: Teller | undefined;
+  /** Undefined also where the worker is of a version that knows no global templates. */
+  #templates: Teller | undefined;
   #worker: LinkedWorker | undefined;
   #route: ClusterRoute | undefined;
   #over = false;
@@ -112,7 +123,7 @@ export class ManagerLink {
     try {
       const proved = await this.#proved();
       if (!proved) return undefined;
-      const { worker, signer } = proved;
+      const { worker, signer, templates } = proved;
       const linkId = randomUUID();
       const route = this.#routeOf({ clusterId: worker.clusterId, linkId, signer });
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
@@ -125,6 +136,9 @@ export class ManagerLink {
       });
       if (!this.#over) this.#heartbeat.start();
       void this.#untilItLeaves();
+      this.#templates = templates;
+      if (this.#over) templates?.stop();
+      else templates?.tellBeside();
       return worker;
     } finally {
       callOff();
@@ -143,7 +157,8 @@ export class ManagerLink {
     this.#over = true;
     this.#route = undefined;
     this.#heartbeat?.stop();
-    this.#teller?.stop();
+    this.#keys?.stop();
+    this.#templates?.stop();
     this.#terms.over(this.#worker, why);
     this.#session.destroy();
     this.#socket.terminate();
@@ -151,7 +166,18 @@ export class ManagerLink {
 
   /** Resolves once the worker knows what changed of promoted keys before this call. */
   async keysSettled(): Promise<void> {
-    await this.#teller?.settled();
+    await this.#keys?.settled();
+  }
+
+  /** Resolves once the worker was told what changed of global templates before this call. */
+  async templatesSettled(): Promise<void> {
+    await this.#templates?.settled();
+  }
+
+  /** Asks how the worker stands to a global template. Rejects where it gives no answer. */
+  async report(globalId: string): Promise<CopyReport> {
+    if (!this.#templates) throw new Error('the cluster is of a version without global templates');
+    return TemplateReport.parse(await ask(this.#session, '/template', { globalId }));
   }
 
   /** Tells the worker that it was removed, within 2 s, and cuts. */
@@ -163,19 +189,16 @@ export class ManagerLink {
     this.cut(REMOVED);
   }
 
-  /** Before requests are passed on: the worker must not know as good what was revoked meanwhile. */
-  async #tellKeys(transcript: string): Promise<void> {
-    const { key, clock, keys } = this.#terms;
-    this.#teller = new KeyTeller({
-      session: this.#session,
-      source: keys,
-      key,
-      transcript,
-      clock,
-      failed: (why) => this.cut(why),
+  #teller<Told>(
+    words: ToldWords<Told, unknown>,
+    source: ToldSource<Told>,
+    transcript: string,
+  ): RecordTeller<Told> {
+    const { key, clock } = this.#terms;
+    const failed = (why: string): void => this.cut(why);
+    return new RecordTeller({
+      ...{ words, source, session: this.#session, key, transcript, clock, failed },
     });
-    if (this.#over) this.#teller.stop();
-    await this.#teller.tellAll();
   }
 
   async #proved(): Promise<ProvedWorker | undefined> {
@@ -209,8 +232,19 @@ export class ManagerLink {
     const why = await registry.admit({ clusterId, publicKey, joinToken });
     if (why !== undefined) return await this.#refuse(why, { left: true });
     this.#terms.proved(clusterId);
-    await this.#tellKeys(transcript);
-    return { worker: { clusterId, publicKey, replica: worker.replica }, signer };
+    // before requests are passed on: the worker must not know as good what was revoked meanwhile
+    const { keys, templates } = this.#terms;
+    this.#keys = this.#teller(KEY_WORDS, keys, transcript);
+    if (this.#over) this.#keys.stop();
+    await this.#keys.tellAll();
+    return {
+      worker: { clusterId, publicKey, replica: worker.replica },
+      signer,
+      templates:
+        worker.takes?.includes('templates') === true
+          ? this.#teller(TEMPLATE_WORDS, templates, transcript)
+          : undefined,
+    };
   }
 
   /** No GOAWAY of HTTP/2 says so: Node never ends a stream that was begun when one comes. */

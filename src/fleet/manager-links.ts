@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks, LinkedCluster } from '../contracts/fleet/cluster-links.ts';
+import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
@@ -16,6 +17,8 @@ import { PendingLinks } from './pending-links.ts';
 export const LINK_PATH = '/fleet/link';
 /** How often it is looked whether the manager's replicas are as many as before. */
 const LOOK_MS = 1_000;
+const SETTLED_MS = 5_000;
+const REPORT_MS = 2_000;
 
 export interface ManagerLinksDeps {
   readonly registry: ClusterRegistry;
@@ -23,6 +26,7 @@ export interface ManagerLinksDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly keys: PromotedKeySource;
+  readonly templates: GlobalTemplateSource;
   /** This replica, and the live ones, this one among them, as last seen. */
   readonly replica: string;
   readonly replicas: () => readonly string[];
@@ -108,6 +112,19 @@ export class ManagerLinks implements FleetLinks {
     await Promise.all(links.map((link) => link.keysSettled()));
   }
 
+  /** Resolves once all were told what changed of global templates before this call, or in 5 s. */
+  async templatesSettled(): Promise<void> {
+    const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
+    await this.#within(SETTLED_MS, Promise.all(links.map((link) => link.templatesSettled())));
+  }
+
+  /** How a cluster stands to a global template; undefined where it does not answer in 2 s. */
+  async report(clusterId: string, globalId: string): Promise<CopyReport | undefined> {
+    const link = this.#linksOf(clusterId).find(({ route }) => route !== undefined);
+    const asked = link?.report(globalId).catch(() => undefined);
+    return await this.#within(REPORT_MS, asked ?? Promise.resolve(undefined));
+  }
+
   /** Ends the links of a cluster that was removed. */
   async dismiss(clusterId: string): Promise<void> {
     await Promise.all(this.#linksOf(clusterId).map((link) => link.dismiss()));
@@ -126,6 +143,15 @@ export class ManagerLinks implements FleetLinks {
     this.#callOff();
     for (const clusterId of [...this.#open.keys()])
       for (const link of this.#linksOf(clusterId)) link.cut('the manager stops');
+  }
+
+  async #within<T>(withinMs: number, work: Promise<T>): Promise<T | undefined> {
+    const { clock } = this.#deps;
+    let callOff = (): void => undefined;
+    const late = new Promise<undefined>((resolve) => {
+      callOff = clock.at(clock.now() + withinMs, () => resolve(undefined));
+    });
+    return await Promise.race([work, late]).finally(() => callOff());
   }
 
   #linksOf(clusterId: string): readonly ManagerLink[] {

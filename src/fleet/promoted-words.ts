@@ -1,27 +1,15 @@
 import { z } from 'zod';
-import { MOST_PROMOTED } from '../contracts/fleet/promoted-keys.ts';
-
-/** Keys that one word holds. */
-export const KEYS_OF_WORD = 100;
-/** The most bytes of such a word. */
-export const MOST_KEYS_WORD = 1_048_576;
+import {
+  MOST_PROMOTED,
+  type PromotedChange,
+  type PromotedKey,
+} from '../contracts/fleet/promoted-keys.ts';
+import { wordFields, type ToldWords } from './told-words.ts';
 
 const label = z.string().min(1).max(63);
 
-/**
- * Says, by `POST /keys`, which keys are promoted: all of them before the link carries requests, in
- * several words where they are many, and each change from then on. The manager signs the text of a
- * word together with what both said at the beginning of the link; its number on the link goes up by
- * one each time. So none can be said again, on this link or another.
- */
-export const KeysWord = z.object({ text: z.string().max(MOST_KEYS_WORD), signature: z.string() });
-
-export const Keys = z.object({
-  number: z.int(),
-  /** The manager's time, in ms. */
-  now: z.number(),
-  /** `end`: these, and those of the words before this one, are all. Absent: a change. */
-  whole: z.enum(['more', 'end']).optional(),
+const Keys = z.object({
+  ...wordFields,
   keys: z
     .array(
       z.object({
@@ -41,11 +29,18 @@ export const Keys = z.object({
     .max(MOST_PROMOTED),
   gone: z.array(z.string().max(64)).max(MOST_PROMOTED),
 });
-export type Keys = z.infer<typeof Keys>;
 
-/** The answer to a word: it holds at the worker. */
-export const KeysTaken = z.object({ number: z.int() });
-
-/** Returns what the manager signs. `transcript`: what it signed at the beginning of the link. */
-export const signedKeys = (transcript: string, text: string): string =>
-  JSON.stringify(['sandpool keys', transcript, text]);
+/** Says which keys are promoted: all of them before the link carries requests. */
+export const KEY_WORDS: ToldWords<PromotedKey, PromotedChange> = {
+  path: '/keys',
+  title: 'sandpool keys',
+  atOnce: 100,
+  withinMs: 5_000,
+  most: MOST_PROMOTED,
+  idOf: ({ keyId }) => keyId,
+  put: (keys) => ({ keys }),
+  parse: (word) => {
+    const { number, whole, keys, gone, now } = Keys.parse(word);
+    return { number, whole, ids: keys.map(({ keyId }) => keyId), change: { keys, gone, now } };
+  },
+};

@@ -8,7 +8,11 @@ import type { WebSocket } from 'ws';
 import type { z } from 'zod';
 import type { Clock } from '../contracts/clock.ts';
 import type { RoutedRequest } from '../contracts/fleet/cluster-links.ts';
-import type { PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
+import type {
+  GlobalTemplateChange,
+  GlobalTemplateCopies,
+} from '../contracts/fleet/global-templates.ts';
+import type { PromotedChange, PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
 import type { Caller } from '../model/tenant.ts';
 import { fingerprintOf, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -33,8 +37,10 @@ import {
   Welcome,
   type WorkerHello,
 } from './link-words.ts';
-import { KeyListener } from './key-listener.ts';
-import { MOST_KEYS_WORD } from './promoted-words.ts';
+import { KEY_WORDS } from './promoted-words.ts';
+import { RecordListener } from './record-listener.ts';
+import { TEMPLATE_WORDS, TemplateQuestion } from './template-words.ts';
+import { MOST_TOLD } from './told-words.ts';
 import { TunnelSocket } from './tunnel-socket.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 
@@ -46,6 +52,7 @@ export interface WorkerLinkTerms {
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
   readonly keys: PromotedKeyCopies;
+  readonly templates: GlobalTemplateCopies;
   /** This replica of the cluster. */
   readonly replica: string;
   /** The origin of the URL that was dialled. */
@@ -76,6 +83,14 @@ export interface ManagerReplica {
   readonly replica: string;
 }
 
+interface Heard {
+  readonly keys: RecordListener<PromotedChange>;
+  readonly templates: RecordListener<GlobalTemplateChange>;
+}
+
+/** Words that may be long. */
+const TOLD: ReadonlySet<string> = new Set([KEY_WORDS.path, TEMPLATE_WORDS.path]);
+
 /** For the manager to take the cluster in: longer than it takes itself to refuse one. */
 const TAKE_IN_MS = 15_000;
 
@@ -86,7 +101,8 @@ export class WorkerLink {
   readonly #session: ServerHttp2Session;
   #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
   readonly #half = newSecretHalf();
-  #keys: KeyListener | undefined;
+  /** Since the manager has proved to be ours. */
+  #heard: Heard | undefined;
   #isHeld = false;
   #check: IdentityCheck | undefined;
   #heartbeat: Heartbeat | undefined;
@@ -142,7 +158,8 @@ export class WorkerLink {
     this.#over = true;
     this.#callOff();
     this.#heartbeat?.stop();
-    this.#keys?.end();
+    this.#heard?.keys.end();
+    this.#heard?.templates.end();
     this.#whenIdle?.();
     this.#terms.over(why, this.#isHeld ? 'held' : kind);
     this.#session.destroy();
@@ -165,7 +182,7 @@ export class WorkerLink {
 
   async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
     try {
-      const body = await readWords(stream, path === '/keys' ? 2 * MOST_KEYS_WORD : undefined);
+      const body = await readWords(stream, TOLD.has(path) ? 2 * MOST_TOLD : undefined);
       if (path === '/leave' && this.#check) {
         this.#leaveAsked = stream;
         return;
@@ -191,13 +208,14 @@ export class WorkerLink {
         replica: this.#terms.replica,
         address: this.#terms.address,
         ...(manager.half === undefined ? {} : { half: this.#half.publicKey }),
+        takes: ['templates'],
       };
       this.#words = { manager, worker };
       return worker;
     }
     if (!this.#words) return undefined;
     const { manager, worker } = this.#words;
-    if (path === '/prove' && !this.#keys && !this.#isHeld) {
+    if (path === '/prove' && !this.#heard && !this.#isHeld) {
       const isSigned = signatureCheck(manager.managerKey);
       const { signature } = ManagerProof.parse(body);
       const transcript = transcriptOf('manager', manager, worker);
@@ -211,8 +229,7 @@ export class WorkerLink {
         this.#isHeld = true; // the manager ends it
         return { held: true };
       }
-      const visit = this.#terms.keys.begin(fingerprintOf(manager.managerKey));
-      this.#keys = new KeyListener({ visit, isSigned, transcript });
+      this.#heard = this.#listen(fingerprintOf(manager.managerKey), { isSigned, transcript });
       const joinToken = credentials.joinTokenFor(manager.managerKey);
       return {
         signature: credentials.key.sign(transcriptOf('worker', manager, worker)),
@@ -220,12 +237,18 @@ export class WorkerLink {
       };
     }
     if (path === '/refused') return this.#refused(manager.managerKey, Refused.parse(body));
-    if (path === '/keys') return this.#keys?.take(body);
+    if (path === KEY_WORDS.path) return this.#heard?.keys.take(body);
+    if (path === TEMPLATE_WORDS.path && this.#check) return this.#heard?.templates.take(body);
+    if (path === '/template' && this.#check)
+      return this.#terms.templates.report(
+        fingerprintOf(manager.managerKey),
+        TemplateQuestion.parse(body).globalId,
+      );
     if (path === '/replicas' && this.#check) {
       this.#terms.told(manager, ReplicaCount.parse(body).replicas);
       return {};
     }
-    if (path !== '/welcome' || !this.#keys?.isCaughtUp || this.#check) return undefined;
+    if (path !== '/welcome' || !this.#heard?.keys.isCaughtUp || this.#check) return undefined;
     const { linkId } = Welcome.parse(body);
     const isSigned =
       manager.half === undefined
@@ -237,10 +260,26 @@ export class WorkerLink {
     return {};
   }
 
+  #listen(
+    manager: string,
+    terms: Pick<ConstructorParameters<typeof RecordListener>[0], 'isSigned' | 'transcript'>,
+  ): Heard {
+    const { keys, templates } = this.#terms;
+    return {
+      keys: new RecordListener({ ...terms, words: KEY_WORDS, visit: keys.begin(manager) }),
+      templates: new RecordListener({
+        ...terms,
+        words: TEMPLATE_WORDS,
+        visit: templates.begin(manager),
+      }),
+    };
+  }
+
   async #refused(managerKey: string, { error, left }: z.infer<typeof Refused>): Promise<object> {
     // of a manager that has proved to be ours alone
-    if (left && this.#keys) {
-      await this.#keys.left();
+    if (left && this.#heard) {
+      await this.#heard.keys.left();
+      await this.#heard.templates.left();
       this.#terms.credentials.left(managerKey);
     }
     this.end(`the manager refuses: ${error}`, 'refused');

@@ -196,6 +196,8 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
         ...record,
         version: '2',
         sourceHash: 'f00',
+        globalId: 'an-id-of-template',
+        managedBy: 'a-manager',
         earlier: [{ version: '1', spec: '{"containers":[]}' }],
       }),
       clashes: { name: ({ name: taken }) => aTemplate({ name: taken }) },

@@ -7,7 +7,7 @@ import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import type { HttpClient } from '../support/harness/http-client.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { claim, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 const PATIENCE_MS = 60_000;
@@ -146,6 +146,74 @@ describe('a fleet of real daemons', function () {
       expect(daemon.run.stderr()).not.to.include(key.split('_')[2]);
   });
 
+  const templateAt = async (daemon: DaemonUnderTest): Promise<Record<string, unknown>> =>
+    (await daemon.client().get('/sandbox-templates/shared')).json.template ?? {};
+  const changed = (crdJson: object, syncSource?: string): Promise<HttpAnswer> =>
+    hub
+      .client(hub.adminKey)
+      .put('/admin/sandbox-templates/shared', { crdJson: JSON.stringify(crdJson), syncSource });
+  const shared = (memory: string) => ({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name: 'shared' },
+    spec: {
+      containers: [{ name: 'main', image: 'host', resources: { limits: { memory } } }],
+    },
+  });
+
+  it('has a global template be the same on all clusters, with the revisions of its pools', async () => {
+    const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
+    const made = await hub.client(hub.adminKey).post('/admin/sandbox-templates', {
+      crdJson: JSON.stringify(shared('64Mi')),
+      syncSource: 'global',
+    });
+    expect(made.status, made.text).to.equal(201);
+    expect(made.json.template).to.include({ syncSource: 'global', fleet: 'source' });
+    for (const worker of [w1, w2])
+      expect(await templateAt(worker)).to.deep.equal({ ...made.json.template, fleet: 'copy' });
+
+    const pool = { name: 'shared', templateName: 'shared', replicas: 0 };
+    for (const daemon of [hub, w1, w2])
+      expect((await daemon.client().post('/sandboxpools', pool)).status).to.equal(201);
+    expect((await changed(shared('96Mi'))).json.template).to.include({ version: '2' });
+    const revisions = await Promise.all([hub, w1, w2].map(revisionAtVersion2));
+    expect(new Set(revisions).size).to.equal(1);
+
+    const refused = await w1
+      .client(w1.adminKey)
+      .put('/admin/sandbox-templates/shared', { description: 'mine' });
+    expect([refused.status, refused.json.errorCode]).to.deep.equal([409, 'CONFLICT']);
+    const nowhere = await w1.client(w1.adminKey).post('/admin/sandbox-templates', {
+      crdJson: JSON.stringify({ ...shared('64Mi'), metadata: { name: 'x' } }),
+      syncSource: 'global',
+    });
+    expect([nowhere.status, nowhere.json.errorCode]).to.deep.equal([501, 'FEATURE_DISABLED']);
+    await hub.client().delete('/sandboxpools/shared');
+    await eventually(
+      async () => {
+        const used = await hub.client(hub.adminKey).delete('/admin/sandbox-templates/shared');
+        expect(used.json.errorCode).to.equal('TEMPLATE_IN_USE');
+        return used.text.includes('w1::shared') && !used.text.includes('"name":"shared"');
+      },
+      'pools of workers alone are in the way',
+      PATIENCE_MS,
+    );
+  });
+  const revisionAtVersion2 = async (daemon: DaemonUnderTest): Promise<unknown> => {
+    let revision: unknown;
+    await eventually(
+      async () => {
+        const shown = (await daemon.client().get('/sandboxpools/shared')).json.template;
+        revision = (shown?.['status'] as { readonly updateRevision?: string } | undefined)
+          ?.updateRevision;
+        return shown?.['templateVersion'] === '2';
+      },
+      'the pool follows the template',
+      PATIENCE_MS,
+    );
+    return revision;
+  };
+
   it('says in time that a worker is gone, or silent, and serves it once it is back', async () => {
     const [w1, w2] = workers as [DaemonUnderTest, DaemonUnderTest];
     const id = await claim(client, 'w2::default');
@@ -155,8 +223,14 @@ describe('a fleet of real daemons', function () {
     await w2.kill();
     await eventually(async () => (await errorOf(id)) === 'CLUSTER_UNAVAILABLE', 'w2 is gone');
     expect((await client.get('/sandboxes')).json).to.include({ incomplete: true });
+    for (const memory of ['80Mi', '81Mi', '82Mi']) await changed(shared(memory));
     await w2.start();
     await eventually(async () => (await errorOf(id)) === undefined, 'w2 is back', PATIENCE_MS);
+    await eventually(
+      async () => (await templateAt(w2))['version'] === '5',
+      'w2 has the versions that it missed',
+      PATIENCE_MS,
+    );
     expect((await run(client, id, 'echo again')).stdout).to.equal('again\n');
 
     w1.run.process.kill('SIGSTOP');

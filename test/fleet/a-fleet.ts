@@ -12,6 +12,10 @@ import type {
   PromotedKeyCopies,
   PromotedKeySource,
 } from '../../src/contracts/fleet/promoted-keys.ts';
+import type {
+  GlobalTemplateCopies,
+  GlobalTemplateSource,
+} from '../../src/contracts/fleet/global-templates.ts';
 import { ClusterRegistry } from '../../src/fleet/cluster-registry.ts';
 import { newFleetKey, type FleetKey } from '../../src/fleet/fleet-keys.ts';
 import { ManagerLinks } from '../../src/fleet/manager-links.ts';
@@ -37,6 +41,21 @@ export const noKeys: PromotedKeySource = {
   find: () => undefined,
   follow: () => () => undefined,
 };
+export const noTemplates: GlobalTemplateSource = {
+  list: async () => [],
+  find: () => undefined,
+  follow: () => () => undefined,
+};
+export const noTemplateCopies: GlobalTemplateCopies = {
+  leadsTo: () => undefined,
+  begin: () => ({
+    take: async () => undefined,
+    caughtUp: async () => undefined,
+    left: async () => undefined,
+    end: () => undefined,
+  }),
+  report: async () => ({ state: 'Absent', pools: [] }),
+};
 
 /** What a worker with this data folder is known by; with a token that it may join with. */
 export const credentialsIn = (dataDir: string, joinToken?: string): WorkerCredentials => {
@@ -58,6 +77,7 @@ export interface JoinTerms {
   /** Addresses besides that one. */
   readonly others?: readonly string[];
   readonly keys?: PromotedKeyCopies;
+  readonly templates?: GlobalTemplateCopies;
 }
 
 export interface TestWorker {
@@ -104,11 +124,13 @@ export class FleetUnderTest {
     clock = systemClock(),
     key = newFleetKey(),
     keys = noKeys,
+    templates = noTemplates,
     addresses = [],
   }: {
     clock?: Clock;
     key?: FleetKey;
     keys?: PromotedKeySource;
+    templates?: GlobalTemplateSource;
     addresses?: readonly string[];
   } = {}): Promise<FleetUnderTest> {
     const { database, close } = await aDatabase();
@@ -126,6 +148,7 @@ export class FleetUnderTest {
         clock,
         log: quietLog,
         keys: source,
+        templates,
         replica: 'hub-0',
         replicas: () => ['hub-0'],
         addresses,
@@ -150,7 +173,15 @@ export class FleetUnderTest {
   }
 
   /** Starts a worker, which may be refused. */
-  worker({ clusterId, serve, joinToken, folder, keys = noCopies, ...to }: JoinTerms): TestWorker {
+  worker({
+    clusterId,
+    serve,
+    joinToken,
+    folder,
+    keys = noCopies,
+    templates = noTemplateCopies,
+    ...to
+  }: JoinTerms): TestWorker {
     const kept = folder ?? mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
     const told: string[] = [];
     const log: Log = {
@@ -167,6 +198,7 @@ export class FleetUnderTest {
       clock: this.#clock,
       log,
       keys,
+      templates,
       serve,
     });
     const worker = { folder: kept, links, told };

@@ -8,11 +8,12 @@ import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { MOST_PROMOTED, type PromotedChange } from '../../src/contracts/fleet/promoted-keys.ts';
 import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
-import { KeyListener } from '../../src/fleet/key-listener.ts';
 import { answerWords, readWords } from '../../src/fleet/link-calls.ts';
 import { channelOf } from '../../src/fleet/link-channel.ts';
 import { ManagerHello, transcriptOf } from '../../src/fleet/link-words.ts';
-import { MOST_KEYS_WORD, signedKeys } from '../../src/fleet/promoted-words.ts';
+import { KEY_WORDS } from '../../src/fleet/promoted-words.ts';
+import { RecordListener } from '../../src/fleet/record-listener.ts';
+import { MOST_TOLD, signedWord } from '../../src/fleet/told-words.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -31,9 +32,10 @@ const FIRST = { number: 1, now: 0, whole: 'end', keys: [promoted('keykeykeykey')
 describe('what a worker hears of promoted keys', () => {
   const key = newFleetKey();
   let heard: PromotedChange[];
-  const listener = (transcript = 'this link'): KeyListener => {
+  const listener = (transcript = 'this link'): RecordListener<PromotedChange> => {
     heard = [];
-    return new KeyListener({
+    return new RecordListener({
+      words: KEY_WORDS,
       transcript,
       isSigned: signatureCheck(key.publicKey)!,
       visit: {
@@ -46,7 +48,7 @@ describe('what a worker hears of promoted keys', () => {
   };
   const word = (words: object, { by = key, link = 'this link' } = {}) => {
     const text = JSON.stringify(words);
-    return { text, signature: by.sign(signedKeys(link, text)) };
+    return { text, signature: by.sign(signedWord(KEY_WORDS, link, text)) };
   };
 
   it('is not taken a second time, on this link or another', async () => {
@@ -73,8 +75,8 @@ describe('what a worker hears of promoted keys', () => {
       word({ ...FIRST, keys: [promoted('../../../keys')] }),
       word({ ...FIRST, keys: many }),
       word([]),
-      { text: 'no JSON', signature: key.sign(signedKeys('this link', 'no JSON')) },
-      { text: 'x'.repeat(MOST_KEYS_WORD + 1), signature: 'x' },
+      { text: 'no JSON', signature: key.sign(signedWord(KEY_WORDS, 'this link', 'no JSON')) },
+      { text: 'x'.repeat(MOST_TOLD + 1), signature: 'x' },
       null,
     ]) {
       const keys = listener();
@@ -144,7 +146,7 @@ describe('a worker that lies about promoted keys', () => {
     const hear = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void => {
       stream.on('error', () => undefined);
       void (async () => {
-        const body = (await readWords(stream, 2 * MOST_KEYS_WORD)) as Record<string, string>;
+        const body = (await readWords(stream, 2 * MOST_TOLD)) as Record<string, string>;
         const path = headers[':path'];
         if (path === '/hello') manager = ManagerHello.parse(body);
         const said =

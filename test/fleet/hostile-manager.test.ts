@@ -9,7 +9,7 @@ import { silentLog } from '../../src/contracts/log.ts';
 import { WorkerLinks } from '../../src/fleet/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { credentialsIn, noCopies } from './a-fleet.ts';
+import { credentialsIn, noCopies, noTemplateCopies } from './a-fleet.ts';
 
 /** One frame of HTTP/2 (RFC 9113, 4.1). */
 const frame = (type: number, flags: number, id: number, payload: Buffer): Buffer => {
@@ -58,6 +58,7 @@ describe('a worker, before a manager that means ill, or hangs', () => {
       clock,
       log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
       keys: noCopies,
+      templates: noTemplateCopies,
       serve: () => undefined,
     });
   });

@@ -16,7 +16,7 @@ import { WorkerLinks } from '../../src/fleet/worker-links.ts';
 import { aDatabase } from '../embedded/store/a-database.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { credentialsIn, noCopies, noKeys } from './a-fleet.ts';
+import { credentialsIn, noCopies, noKeys, noTemplateCopies, noTemplates } from './a-fleet.ts';
 
 export interface ManagerReplica {
   readonly name: string;
@@ -82,6 +82,7 @@ export class ManagerReplicas {
       clock: systemClock(),
       log: quietLog,
       keys: noKeys,
+      templates: noTemplates,
       replica: name,
       replicas: () => this.list.map((each) => each.name),
       addresses: [],
@@ -114,6 +115,7 @@ export class ManagerReplicas {
       clock: systemClock(),
       log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
       keys: noCopies,
+      templates: noTemplateCopies,
       serve: serve ?? ((connection) => void connection.destroy()),
     });
     links.start();

@@ -11,6 +11,7 @@ import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
+const OTHER = { containers: [{ name: 'main', image: 'host' }] };
 const SHIPPED = new URL('../../config/templates', import.meta.url).pathname;
 
 describe('the templates that are read at start', () => {
@@ -84,6 +85,19 @@ describe('the templates that are read at start', () => {
     expect((await load())[0])
       .to.include({ version: '1' })
       .and.have.property('sourceHash');
+  });
+
+  it('leaves a copy of a manager’s template alone, and takes its place once the cluster has left', async () => {
+    put('a.json', aTemplate('a', { idleTimeout: '5m' }));
+    const [first] = await load();
+    const { sourceHash: _sourceHash, ...record } = first!;
+    const copy = { ...record, version: '7', globalId: 'an-id-of-template', managedBy: 'a-manager' };
+    await templates.update({ ...copy, document: { ...copy.document, spec: OTHER } });
+    expect((await load())[0]).to.deep.include({ version: '7', managedBy: 'a-manager' });
+    await templates.update({ ...templates.records.get('a')!, managedBy: '' });
+    expect((await load())[0])
+      .to.include({ version: '8' })
+      .and.not.have.any.keys('globalId', 'managedBy');
   });
 
   it('leaves a template that was changed here as it is, for as long as its file does not change', async () => {

@@ -94,6 +94,12 @@ export const statisticsTable = ({
     ],
   );
 
+const TEMPLATE_SOURCES = {
+  file: 'a file',
+  source: 'here, for all clusters',
+  copy: 'the manager, where it is changed',
+};
+
 export const templateFields = (template: Template): string =>
   fields([
     ['template', template.name],
@@ -102,7 +108,7 @@ export const templateFields = (template: Template): string =>
     ['created', shortTime(template.createdAt)],
     ['cpu', template.cpu],
     ['memory', template.memory],
-    ['comes from', template.syncSource === 'global' ? 'a file' : undefined],
+    ['comes from', template.syncSource && TEMPLATE_SOURCES[template.fleet ?? 'file']],
     ['pool sizing', template.poolSizing],
     ['docs', template.docs?.split('\n')[0]],
   ]);

@@ -1,4 +1,5 @@
 import type { Role } from '../../model/tenant.ts';
+import type { ToldCopies, ToldSource, ToldVisit } from './told-records.ts';
 
 /** The most keys of a manager that count on all its clusters. */
 export const MOST_PROMOTED = 1_000;
@@ -22,15 +23,8 @@ export interface PromotedKey {
   readonly expiresAt: number;
 }
 
-/** Tells the links of a manager of its promoted keys. */
-export interface PromotedKeySource {
-  /** Every promoted key that is good now; no older than the call. Rejects where it is not known. */
-  list(): Promise<readonly PromotedKey[]>;
-  /** Undefined where the key is not promoted, or not good any more. */
-  find(keyId: string): PromotedKey | undefined;
-  /** Calls `changed` for each key of which `find` says something else from then on. */
-  follow(changed: (keyId: string) => void): () => void;
-}
+/** Tells the links of a manager of its promoted keys that are good, by their `keyId`. */
+export type PromotedKeySource = ToldSource<PromotedKey>;
 
 /** Says what a manager has to tell of its promoted keys. */
 export interface PromotedChange {
@@ -42,24 +36,11 @@ export interface PromotedChange {
 }
 
 /** Keeps copies of promoted keys at a worker. */
-export interface PromotedKeyCopies {
-  /**
-   * A manager proved to be at one of the addresses that the worker dials. Once each of them is
-   * known to lead to one, copies of any other manager end. `manager`: fingerprint of its key.
-   */
-  leadsTo(address: string, manager: string): void;
-  /** Begins with a link whose manager proved to be it. `manager`: fingerprint of its key. */
-  begin(manager: string): PromotedKeyVisit;
-}
+export type PromotedKeyCopies = ToldCopies<PromotedChange>;
 
-/** Takes in what one link tells of promoted keys. */
-export interface PromotedKeyVisit {
-  /** Has it hold here, also for requests under way; durable when it resolves. */
-  take(change: PromotedChange): Promise<void>;
-  /** Ends all copies besides these, and takes them for up to date from now on. */
-  caughtUp(keyIds: ReadonlySet<string>): Promise<void>;
-  /** The manager does not know this cluster any more: none of its keys is good here. */
-  left(): Promise<void>;
-  /** The link is over. */
-  end(): void;
-}
+/**
+ * Takes in what one link tells of promoted keys. What it took holds for requests under way too, and
+ * durably when `take` resolves; once caught up, its copies are up to date. Where the manager does
+ * not know the cluster any more, none of its keys is good.
+ */
+export type PromotedKeyVisit = ToldVisit<PromotedChange>;

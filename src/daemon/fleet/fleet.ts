@@ -7,6 +7,7 @@ import type { ControlCommands } from '../../control/control-server.ts';
 import { ClusterClient } from '../../fleet/cluster-client.ts';
 import { ClusterRegistry } from '../../fleet/cluster-registry.ts';
 import { envCopies } from '../../fleet/env-copies.ts';
+import { newNonce } from '../../fleet/fleet-keys.ts';
 import { ManagerLinks } from '../../fleet/manager-links.ts';
 import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
 import { WorkerLinks } from '../../fleet/worker-links.ts';
@@ -19,22 +20,27 @@ import { clientAddresses } from '../../http/limits/client-address.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import type { ApiTerms } from '../../http/router/router.ts';
 import { fleetOperations, type FleetOperations } from '../../operations/fleet/fleet-operations.ts';
+import { GlobalTemplates } from '../../operations/fleet/global-templates.ts';
 import { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
 import { PromotedCopies } from '../../operations/fleet/promoted-copies.ts';
 import { PromotedKeys } from '../../operations/fleet/promoted-keys.ts';
+import { TemplateCopies } from '../../operations/fleet/template-copies.ts';
 import type { ApiKeyMirror } from '../../operations/keys/api-keys.ts';
 import type { Promotions } from '../../operations/keys/promote-api-key.ts';
 import type { PromotedTrust } from '../../operations/keys/promoted-trust.ts';
+import type { Globals } from '../../operations/templates/change-templates.ts';
+import type { TemplateCatalog } from '../../operations/templates/template-catalog.ts';
 import type { Assembly } from '../assembly.ts';
 import { clusterCommands } from '../commands/cluster-commands.ts';
 import { namespaceOf } from '../namespaces.ts';
 import { ownManagerKey, sharedClusterKey } from './cluster-key.ts';
 
 interface Given {
-  readonly parts: Pick<Assembly, 'clock' | 'records' | 'coordination' | 'pepper'>;
+  readonly parts: Pick<Assembly, 'clock' | 'records' | 'coordination' | 'pepper' | 'driver'>;
   readonly log: Log;
   readonly replica: string;
   readonly apiKeys: ApiKeyMirror;
+  readonly templates: TemplateCatalog;
   readonly trust: PromotedTrust;
   readonly audit: AuditSink | undefined;
 }
@@ -78,24 +84,32 @@ export interface FleetOperationParts {
   readonly promotions: Promotions | undefined;
   /** Tells the operator what works, and soon may not; undefined: nothing. */
   readonly warning: () => string | undefined;
+  readonly globals: Globals | undefined;
 }
 
 export const openFleet = (config: Config, given: Given): FleetParts => {
   const manager = openManager(config, given);
   const { parts, ...rest } = given;
+  const managers = new Set(config.fleet.managers.map((url) => new URL(url).origin)).size;
   const copies = new PromotedCopies({
-    ...{ ...parts, ...rest },
+    ...{ ...parts, ...rest, managers },
     aloneMs: config.fleet.promotedKeysAlone,
-    managers: new Set(config.fleet.managers.map((url) => new URL(url).origin)).size,
     namespaceOf: (team) => namespaceOf(config.namespacePattern, team),
   });
-  const worker = openWorker(config, { ...given, copies });
+  const { clock, driver, records } = parts;
+  const templateCopies = new TemplateCopies({
+    ...{ clock, driver, log: given.log, catalog: given.templates, managers },
+    templates: records.templates,
+    pools: records.pools,
+  });
+  const worker = openWorker(config, { ...given, copies, templateCopies });
   return {
     operations: {
       callers: worker?.callers,
       listOthers: manager?.http.fleet.listOthers,
       promotions: manager?.promotions,
       warning: () => copies.warning,
+      globals: manager?.globals,
     },
     copies: manager?.copies,
     clients: (clients) => worker?.clients(clients) ?? clients,
@@ -120,6 +134,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
     know: async () => await manager?.registry.start(),
     start: async () => {
       manager?.start();
+      templateCopies.start();
       await copies.start();
     },
     link: (accept) => worker?.start(accept),
@@ -131,6 +146,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       drained: async (withinMs) => await worker?.drained(withinMs),
       stop: () => {
         worker?.stop();
+        templateCopies.stop();
         manager?.http.passing.stop();
         manager?.client.stop();
         manager?.links.stop();
@@ -144,6 +160,7 @@ interface ManagerParts {
   readonly links: ManagerLinks;
   readonly registry: ClusterRegistry;
   readonly promotions: Promotions;
+  readonly globals: Globals;
   /** The registry has started. */
   readonly start: () => void;
   readonly client: ClusterClient;
@@ -152,7 +169,7 @@ interface ManagerParts {
 
 const openManager = (
   config: Config,
-  { parts: { clock, records, coordination, pepper }, log, apiKeys, replica }: Given,
+  { parts: { clock, records, coordination, pepper }, log, apiKeys, templates, replica }: Given,
 ): ManagerParts | undefined => {
   const { role, clusterId, dataDir, fleet } = config;
   if (role !== 'manager') return undefined;
@@ -164,12 +181,14 @@ const openManager = (
     managerKey: key.publicKey,
   });
   const keys = new PromotedKeys({ apiKeys, pepper, clock });
+  const globalTemplates = new GlobalTemplates({ catalog: templates, log });
   const links = new ManagerLinks({
     registry,
     key,
     clock,
     log,
     keys,
+    templates: globalTemplates,
     replica,
     replicas: () => coordination.replicas(),
     addresses: fleet.addresses,
@@ -187,12 +206,32 @@ const openManager = (
       promote: (record) => keys.promote(record),
       settled: () => links.keysSettled(),
     },
+    globals: globalsOf(globalTemplates, links),
     start: () => {
       keys.start();
+      globalTemplates.start();
       links.start();
     },
   };
 };
+
+const globalsOf = (templates: GlobalTemplates, links: ManagerLinks): Globals => ({
+  newId: newNonce,
+  requireRoom: (record) => templates.requireRoom(record),
+  settled: () => links.templatesSettled(),
+  poolsOf: async (globalId) => {
+    const pools = await Promise.all(
+      links.list().map(async ({ clusterId }) => {
+        const report = await links.report(clusterId, globalId);
+        return (report?.pools ?? []).map(({ name, namespace }) => ({
+          name: `${clusterId}::${name}`,
+          namespace,
+        }));
+      }),
+    );
+    return pools.flat();
+  },
+});
 
 interface WorkerParts {
   readonly callers: LinkedCallers;
@@ -203,10 +242,15 @@ interface WorkerParts {
   readonly stop: () => void;
 }
 
+interface GivenWorker extends Given {
+  readonly copies: PromotedCopies;
+  readonly templateCopies: TemplateCopies;
+}
+
 /** Has managers pass requests on to this cluster; undefined where there are none. */
 const openWorker = (
   config: Config,
-  { parts: { clock }, log, replica, copies }: Given & { readonly copies: PromotedCopies },
+  { parts: { clock }, log, replica, copies, templateCopies }: GivenWorker,
 ): WorkerParts | undefined => {
   const { fleet, clusterId, dataDir } = config;
   if (fleet.managers.length === 0) return undefined;
@@ -237,6 +281,7 @@ const openWorker = (
         clock,
         log,
         keys: copies,
+        templates: templateCopies,
         serve: (connection, check) => {
           checks.set(connection, check);
           accept(connection);

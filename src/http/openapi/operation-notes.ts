@@ -270,16 +270,18 @@ rolled out: the pool says \`QuotaExceeded\` and is tried again each minute.`,
 its path (\`crdJson.spec.containers[0].imagePull\`), and so is what this daemon can't run.
 Refused for safety are \`privileged\`, \`allowPrivilegeEscalation\`, added capabilities,
 \`procMount\`, \`hostPath\`, \`hostPort\`, \`hostNetwork\`, \`hostPID\`, \`hostIPC\`, service
-accounts, and \`..\` in a path.`,
+accounts, and \`..\` in a path. A fleet's manager answers a template with \`syncSource\` once the
+clusters that are connected have it, or after 5 s.`,
   updateTemplate: `
 Makes a new version, unless nothing changes; an empty body changes nothing. The last 20 versions
 are kept (of templates larger than some 13 KiB fewer). Pools that are made from it follow by
 themselves; running sandboxes are never touched. A \`crdJson\` is checked as when a template is
-made, and its \`metadata.name\` can't change. Of a template with \`syncSource\` a change stays
-until its file changes.`,
+made, and its \`metadata.name\` can't change. Of a template of a file a change stays until the
+file changes; one whose \`fleet\` is \`copy\` is changed at the manager alone (409).`,
   deleteTemplate:
-    'Refused while pools are made from it. One with `syncSource` comes back at the next ' +
-    'start, as long as its file is there.',
+    'Refused while pools are made from it; one for all clusters of a fleet also while pools of a ' +
+    'cluster that is connected are (`detail.pools`, as `west::shells`). One of a file comes back ' +
+    'at the next start, as long as its file is there.',
   createApiKey: `
 A key of the caller's own team, user and role. The body may be empty. The key is shown this once
 (\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most

@@ -9,6 +9,7 @@ import {
   type TemplateRecord,
   type TemplateSpec,
 } from '../../model/templates/template.ts';
+import { isCopy, isGlobalHere, ownTemplate } from '../../model/templates/global-template.ts';
 import { keptOf, MOST_VERSIONS, versionOf } from '../../model/templates/template-versions.ts';
 import {
   API_VERSION,
@@ -30,6 +31,8 @@ export const ResolvedTemplateSchema = z.object({
   createdAt: z.iso.datetime(),
   specHash: z.string().max(64),
   sourceHash: z.string().max(64).optional(),
+  globalId: z.string().max(64).optional(),
+  managedBy: z.string().max(64).optional(),
   /**
    * The newest first, this one too: after an edit by hand it is the only copy of what was before.
    */
@@ -61,7 +64,8 @@ export const templateResource = ({
     const document = documentOf(object, check);
     if ('reason' in document) return { kind: 'wrong', object, fault: document };
     if (resolved?.specHash !== contentHash(document.spec)) return { kind: 'uninitialized', object };
-    const { version, createdAt, sourceHash, versions: [, ...earlier] = [] } = resolved;
+    const { version, createdAt, sourceHash, globalId, managedBy } = resolved;
+    const [, ...earlier] = resolved.versions ?? [];
     const record = {
       name: metadata.name,
       revision: metadata.resourceVersion,
@@ -70,6 +74,8 @@ export const templateResource = ({
       document,
       ...(sourceHash === undefined ? {} : { sourceHash }),
       ...(earlier.length > 0 ? { earlier } : {}),
+      ...(globalId === undefined ? {} : { globalId }),
+      ...(managedBy === undefined ? {} : { managedBy }),
     };
     return { kind: 'record', record, ...mendedOf(object) };
   },
@@ -77,14 +83,28 @@ export const templateResource = ({
     const {
       version = '0',
       createdAt = object.metadata.creationTimestamp,
-      sourceHash,
       versions = [],
+      ...kept
     } = (object.resolved ?? {}) as Partial<ResolvedTemplate>;
+    const [before, ...earlier] = versions;
+    // a copy of a manager's is changed there alone; the copy's own replica puts its docs back
+    if (before && isCopy(kept)) {
+      const spec = JSON.parse(before.spec) as TemplateSpec;
+      return {
+        spec,
+        resolved: resolvedOf({ ...kept, document: { spec }, version, earlier }, createdAt),
+      };
+    }
     const spec = object.spec as TemplateSpec;
     return {
       spec,
       resolved: resolvedOf(
-        { document: { spec }, version: String(Number(version) + 1), sourceHash, earlier: versions },
+        {
+          ...(isGlobalHere(kept) ? kept : ownTemplate(kept)),
+          document: { spec },
+          version: String(Number(version) + 1),
+          earlier: versions,
+        },
         createdAt,
       ),
     };
@@ -120,10 +140,12 @@ const documentOf = (
 interface Told extends Pick<TemplateRecord, 'version' | 'earlier'> {
   readonly document: { readonly spec: TemplateSpec };
   readonly sourceHash?: string | undefined;
+  readonly globalId?: string | undefined;
+  readonly managedBy?: string | undefined;
 }
 
 const resolvedOf = (
-  { document: { spec }, version, sourceHash, earlier = [] }: Told,
+  { document: { spec }, version, sourceHash, globalId, managedBy, earlier = [] }: Told,
   createdAt: string,
 ): ResolvedTemplate => ({
   format: FORMAT,
@@ -131,5 +153,7 @@ const resolvedOf = (
   createdAt,
   specHash: contentHash(spec),
   ...(sourceHash === undefined ? {} : { sourceHash }),
+  ...(globalId === undefined ? {} : { globalId }),
+  ...(managedBy === undefined ? {} : { managedBy }),
   versions: [versionOf(version, spec), ...keptOf(earlier)],
 });

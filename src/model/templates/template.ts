@@ -242,6 +242,13 @@ export interface TemplateRecord {
   readonly sourceHash?: string;
   /** The versions before this one that are kept, the newest first. */
   readonly earlier?: readonly TemplateVersion[];
+  /** It is the same on all clusters of a fleet; no other template ever has this id. */
+  readonly globalId?: string;
+  /**
+   * Fingerprint of the manager whose template this is a copy of; empty: of one that this cluster
+   * has left, so that it is the cluster's own until that one is back.
+   */
+  readonly managedBy?: string;
 }
 
 /** One container, rendered: every default filled in. Memory in bytes, cpu in cores. */

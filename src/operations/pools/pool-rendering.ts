@@ -15,6 +15,7 @@ import {
   type RenderLookups,
 } from '../../model/pools/render-pool.ts';
 import type { SourceTerms } from '../../model/pools/source-terms.ts';
+import { hasGlobalSource } from '../../model/templates/global-template.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import type { TemplateCatalog } from '../templates/template-catalog.ts';
 
@@ -89,10 +90,10 @@ const refusalOf = (deps: PoolRenderingDeps, source: PoolSource, error: unknown):
   );
 };
 
-const choiceOf = ({ name, document, sourceHash }: TemplateRecord) => ({
-  name,
-  description: document.spec.description ?? '',
-  ...(sourceHash === undefined ? {} : { syncSource: 'global' }),
+const choiceOf = (record: TemplateRecord) => ({
+  name: record.name,
+  description: record.document.spec.description ?? '',
+  ...(hasGlobalSource(record) ? { syncSource: 'global' } : {}),
 });
 
 /**

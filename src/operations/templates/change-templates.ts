@@ -9,6 +9,7 @@ import {
 import { requireMatch } from '../../model/if-match.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import {
+  featureDisabled,
   invalidArgument,
   noSuchTemplate,
   templateAlreadyExists,
@@ -17,6 +18,12 @@ import {
   type Refusal,
 } from '../../model/refusals.ts';
 import { renderDefinition } from '../../model/pools/render-definition.ts';
+import {
+  isCopy,
+  isGlobalHere,
+  ownTemplate,
+  templateOfManager,
+} from '../../model/templates/global-template.ts';
 import type {
   SandboxTemplateDocument,
   TemplateRecord,
@@ -24,7 +31,7 @@ import type {
 } from '../../model/templates/template.ts';
 import { nextVersion } from '../../model/templates/template-versions.ts';
 import type { Operations } from '../operations.ts';
-import type { TemplateChange } from './template-operations.ts';
+import type { TemplateChange, TemplateTerms } from './template-operations.ts';
 import { templateView } from './templates.ts';
 
 export interface ChangeTemplatesDeps {
@@ -32,6 +39,21 @@ export interface ChangeTemplatesDeps {
   readonly pools: Pick<Records<PoolRecord>, 'list'>;
   readonly driver: Pick<SandboxDriver, 'check' | 'expect'>;
   readonly clock: Clock;
+  /** Absent: the daemon manages no clusters. */
+  readonly globals?: Globals | undefined;
+}
+
+/** Has templates of a manager be the same on all its clusters. */
+export interface Globals {
+  readonly newId: () => string;
+  /** Refuses with CONFLICT where there are as many as there may be. */
+  readonly requireRoom: (record: Pick<TemplateRecord, 'name' | 'document' | 'earlier'>) => void;
+  /** Pools that are made from it on the clusters that are connected, the first of each. */
+  readonly poolsOf: (
+    globalId: string,
+  ) => Promise<readonly { readonly name: string; readonly namespace: string }[]>;
+  /** Resolves once the clusters that are connected know what changed before; within 5 s. */
+  readonly settled: () => Promise<void>;
 }
 
 const ATTEMPTS = 5;
@@ -39,21 +61,22 @@ const MOST_POOLS_NAMED = 50;
 
 /**
  * Makes a template, with version 1 (operation `POST /admin/sandbox-templates`). Durable when it
- * resolves.
+ * resolves; a global one is then also at the clusters that are connected.
  */
 export const createTemplate =
-  ({ templates, driver, clock }: ChangeTemplatesDeps): Operations['createTemplate'] =>
-  async (document) => {
+  ({ templates, driver, clock, globals }: ChangeTemplatesDeps): Operations['createTemplate'] =>
+  async (document, terms = {}) => {
     requireRunnable(driver, document);
+    const draft = {
+      name: document.metadata.name,
+      version: '1',
+      createdAt: clock.now(),
+      document,
+    };
     try {
-      return templateView(
-        await templates.create({
-          name: document.metadata.name,
-          version: '1',
-          createdAt: clock.now(),
-          document,
-        }),
-      );
+      const record = await templates.create({ ...draft, ...globalTerms(globals, draft, terms) });
+      if (isGlobalHere(record)) await globals?.settled();
+      return templateView(record);
     } catch (error) {
       throw error instanceof RecordExists ? templateAlreadyExists() : error;
     }
@@ -64,41 +87,40 @@ export const createTemplate =
  * `PUT /admin/sandbox-templates/{name}`). Durable when it resolves; pools follow.
  */
 export const updateTemplate =
-  ({ templates, driver }: ChangeTemplatesDeps): Operations['updateTemplate'] =>
+  ({ templates, driver, globals }: ChangeTemplatesDeps): Operations['updateTemplate'] =>
   async (name, { ifMatch, ...change }) => {
     if (change.document && change.document.metadata.name !== name)
       throw invalidArgument('crdJson.metadata.name', `must be ${name}`);
     if (change.document) requireRunnable(driver, change.document);
     return await withCurrent(templates, name, async (record) => {
       requireMatch(ifMatch, record.revision);
-      const document = changedDocument(record.document, change);
-      return templateView(
-        isDeepStrictEqual(document, record.document)
-          ? record
-          : await templates.update(nextVersion(record, document)),
-      );
+      if (isCopy(record)) throw templateOfManager();
+      const next = nextRecord(globals, record, change);
+      if (next === record) return templateView(record);
+      const written = await templates.update(next);
+      if (isGlobalHere(record) || isGlobalHere(next)) await globals?.settled();
+      return templateView(written);
     });
   };
 
 /**
- * Removes a template that no pool is made from (operation `DELETE
- * /admin/sandbox-templates/{name}`). A pool that is made at the same moment keeps what it was made
- * from.
+ * Removes a template that no pool is made from, on any cluster that is connected where it is global
+ * (operation `DELETE /admin/sandbox-templates/{name}`). A pool that is made at the same moment
+ * keeps what it was made from.
  */
 export const deleteTemplate =
-  ({ templates, pools }: ChangeTemplatesDeps): Operations['deleteTemplate'] =>
+  ({ templates, pools, globals }: ChangeTemplatesDeps): Operations['deleteTemplate'] =>
   async (name) => {
     await withCurrent(templates, name, async (record) => {
-      const users = (await pools.list()).filter(
-        ({ source, deleting }) => source.templateName === name && deleting === false,
-      );
-      if (users.length > 0)
-        throw templateInUse(
-          users
-            .slice(0, MOST_POOLS_NAMED)
-            .map((pool) => ({ name: pool.name, namespace: pool.owner.namespace })),
-        );
+      if (isCopy(record)) throw templateOfManager();
+      const own = (await pools.list())
+        .filter(({ source, deleting }) => source.templateName === name && deleting === false)
+        .map((pool) => ({ name: pool.name, namespace: pool.owner.namespace }));
+      const others = isGlobalHere(record) ? await globals?.poolsOf(record.globalId) : undefined;
+      const users = [...own, ...(others ?? [])];
+      if (users.length > 0) throw templateInUse(users.slice(0, MOST_POOLS_NAMED));
       await templates.remove(record);
+      if (isGlobalHere(record)) await globals?.settled();
     });
   };
 
@@ -119,6 +141,40 @@ const withCurrent = async <T>(
     }
   }
 };
+
+const globalTerms = (
+  globals: Globals | undefined,
+  draft: Pick<TemplateRecord, 'name' | 'document'>,
+  { syncSource }: TemplateTerms,
+): Pick<TemplateRecord, 'globalId'> => {
+  if (syncSource === undefined) return {};
+  if (!globals) throw NO_CLUSTERS();
+  globals.requireRoom(draft);
+  return { globalId: globals.newId() };
+};
+
+/** Returns the record as it is where the change says what is there already. */
+const nextRecord = (
+  globals: Globals | undefined,
+  record: TemplateRecord,
+  { syncSource, ...change }: Parameters<Operations['updateTemplate']>[1],
+): TemplateRecord => {
+  const document = changedDocument(record.document, change);
+  const isChanged = !isDeepStrictEqual(document, record.document);
+  // what a cluster changes of a manager's that it has left is its own
+  const current: TemplateRecord = isChanged && !isGlobalHere(record) ? ownTemplate(record) : record;
+  const next = isChanged ? nextVersion(current, document) : current;
+  if (isGlobalHere(next)) {
+    if (syncSource === '') return ownTemplate(next);
+    if (isChanged) globals?.requireRoom(next);
+    return next;
+  }
+  // one of a file says that it is global already, on a daemon that manages no clusters
+  if (syncSource !== 'global' || (!globals && next.sourceHash !== undefined)) return next;
+  return { ...ownTemplate(next), ...globalTerms(globals, next, { syncSource }) };
+};
+
+const NO_CLUSTERS = (): Refusal => featureDisabled('syncSource', 'other clusters that it manages');
 
 const requireRunnable = (
   driver: ChangeTemplatesDeps['driver'],

@@ -13,6 +13,7 @@ import {
   SandboxTemplateSchema,
   type TemplateRecord,
 } from '../../model/templates/template.ts';
+import { isCopy, isGlobalHere, ownTemplate } from '../../model/templates/global-template.ts';
 import { nextVersion } from '../../model/templates/template-versions.ts';
 
 /**
@@ -53,6 +54,13 @@ export const loadTemplates = async (
     const { name } = document.metadata;
     const known = records.get(name);
     const sourceHash = contentHash(document);
+    if (known && isCopy(known)) {
+      deps.log.warn(
+        { template: name },
+        "the file of a template is not taken: the manager's is in its place",
+      );
+      continue;
+    }
     if (!known)
       records.set(
         name,
@@ -67,7 +75,10 @@ export const loadTemplates = async (
     else if (known.sourceHash !== sourceHash)
       records.set(
         name,
-        await deps.templates.update({ ...takenOver(known, document, deps.log), sourceHash }),
+        await deps.templates.update({
+          ...takenOver(isGlobalHere(known) ? known : ownTemplate(known), document, deps.log),
+          sourceHash,
+        }),
       );
   }
   const named = new Set(documents.map(({ metadata }) => metadata.name));

@@ -10,10 +10,17 @@ export interface TemplateOperations {
   readonly getTemplate: (name: string) => Promise<TemplateView>;
   readonly listTemplates: (page: PageRequest) => Page<TemplateView>;
   /** These three for `/admin`. Durable when they resolve. */
-  readonly createTemplate: (document: SandboxTemplateDocument) => Promise<TemplateView>;
+  readonly createTemplate: (
+    document: SandboxTemplateDocument,
+    terms?: TemplateTerms,
+  ) => Promise<TemplateView>;
   readonly updateTemplate: (
     name: string,
-    change: TemplateChange & { readonly ifMatch?: IfMatch | undefined },
+    change: TemplateChange & {
+      readonly ifMatch?: IfMatch | undefined;
+      /** The empty text: it is global no more. */
+      readonly syncSource?: 'global' | '';
+    },
   ) => Promise<TemplateView>;
   readonly deleteTemplate: (name: string) => Promise<void>;
   readonly listInstanceTypes: () => readonly InstanceType[];
@@ -21,6 +28,11 @@ export interface TemplateOperations {
   readonly listVolumes: (caller: Caller) => Promise<readonly Volume[]>;
   readonly featureGates: () => FeatureGates;
   readonly listClusters: () => readonly ClusterView[];
+}
+
+/** `global`: it goes to all clusters of a manager, and stays the same there. */
+export interface TemplateTerms {
+  readonly syncSource?: 'global';
 }
 
 /** A change of a template; what is not named stays. An empty text is none. */

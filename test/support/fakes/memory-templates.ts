@@ -15,6 +15,12 @@ export class MemoryTemplates implements Records<TemplateRecord> {
   writes = 0;
   reads = 0;
 
+  /** `former`: a store whose records this one has too, as a daemon finds them that starts again. */
+  constructor(former?: MemoryTemplates) {
+    for (const [name, record] of former?.records ?? []) this.records.set(name, record);
+    if (former) this.#revision = former.#revision;
+  }
+
   async list(): Promise<readonly TemplateRecord[]> {
     return [...this.records.values()];
   }

@@ -81,27 +81,36 @@ const createLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'create',
         summary: 'Makes a template, for an admin.',
-        examples: ['sandpool templates create -f python.yaml --admin'],
+        examples: [
+          'sandpool templates create -f python.yaml --admin',
+          'sandpool templates create -f python.yaml --global --admin',
+        ],
       }),
     ),
   )
     .requiredOption('-f, --file <file>', 'its document as YAML or JSON; - is standard input')
+    .option('--global', "at a fleet's manager: make it on all its clusters")
     .action(
-      action(
-        async (api, context, _operands, options: OutputOptions & { readonly file: string }) => {
-          const template = await api.createTemplate({
-            crdJson: JSON.stringify(await readDocument(context, options.file)),
-          });
-          await show(context, options, { value: template, text: () => templateFields(template) });
-        },
-      ),
+      action(async (api, context, _operands, options: CreateOptions) => {
+        const template = await api.createTemplate({
+          crdJson: JSON.stringify(await readDocument(context, options.file)),
+          ...(options.global ? { syncSource: 'global' } : {}),
+        });
+        await show(context, options, { value: template, text: () => templateFields(template) });
+      }),
     );
+
+interface CreateOptions extends OutputOptions {
+  readonly file: string;
+  readonly global?: boolean;
+}
 
 interface UpdateOptions extends OutputOptions {
   readonly file?: string;
   readonly description?: string;
   readonly docs?: string;
   readonly poolSizing?: (typeof POOL_SIZINGS)[number];
+  readonly global?: boolean;
 }
 
 const updateLeaf = (action: ServiceAction): Command =>
@@ -115,6 +124,7 @@ const updateLeaf = (action: ServiceAction): Command =>
         examples: [
           'sandpool templates update -f python.yaml --admin',
           'sandpool templates update python --description "Python 3.13" --admin',
+          'sandpool templates update python --global --admin',
         ],
       }),
     ),
@@ -125,6 +135,8 @@ const updateLeaf = (action: ServiceAction): Command =>
     .addOption(
       new Option('--pool-sizing <sizing>', 'shown, and nothing else').choices(POOL_SIZINGS),
     )
+    .option('--global', "at a fleet's manager: have it on all its clusters from now on")
+    .option('--no-global', 'have it on all clusters no more')
     .action(
       action(async (api, context, [operand], options: UpdateOptions) => {
         const document =
@@ -133,11 +145,12 @@ const updateLeaf = (action: ServiceAction): Command =>
           crdJson: document && JSON.stringify(document),
           description: options.description,
           poolSizing: options.poolSizing,
+          syncSource: options.global === undefined ? undefined : SYNC_SOURCES[`${options.global}`],
           docs: options.docs === undefined ? undefined : await readText(context, options.docs),
         });
         if (Object.keys(change).length === 0)
           throw new CliFailure('there is nothing to change', [
-            'name a file with -f, or at least one of --description, --docs and --pool-sizing',
+            'name a file with -f, or one of --description, --docs, --pool-sizing or --global',
           ]);
         const template = await api.updateTemplate(
           agreedName(operand, document && nameIn(document), 'metadata.name'),
@@ -146,6 +159,8 @@ const updateLeaf = (action: ServiceAction): Command =>
         await show(context, options, { value: template, text: () => templateFields(template) });
       }),
     );
+
+const SYNC_SOURCES = { true: 'global', false: '' } as const;
 
 const nameIn = ({ metadata }: FileDocument): unknown =>
   isObject(metadata) ? metadata['name'] : undefined;

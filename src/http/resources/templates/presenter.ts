@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { hasGlobalSource, isCopy, isGlobalHere } from '../../../model/templates/global-template.ts';
 import type { SandboxTemplateDocument } from '../../../model/templates/template.ts';
 import type { TemplateView } from '../../../operations/views.ts';
 import type { TemplateDeletionWire, TemplateWire } from './schema.ts';
@@ -13,7 +14,9 @@ export const presentTemplate = ({ record, cpu, memory }: TemplateView): Template
     createdAt: timestampOf(record.createdAt),
     cpu,
     memory,
-    ...(record.sourceHash === undefined ? {} : { syncSource: 'global' }),
+    ...(hasGlobalSource(record) ? { syncSource: 'global' } : {}),
+    ...(isGlobalHere(record) ? { fleet: 'source' } : {}),
+    ...(isCopy(record) ? { fleet: 'copy' } : {}),
     ...(docs === undefined ? {} : { docs }),
     crdYaml: yamlOf(record.document),
     ...(poolSizing === undefined ? {} : { poolSizing }),

@@ -46,10 +46,15 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Create a template',
     body: CreateTemplateBody,
     answers: { 201: TemplateEnvelope },
-    refusals: ['ALREADY_EXISTS', 'UNAVAILABLE'],
-    handle: async ({ body }) =>
+    refusals: ['ALREADY_EXISTS', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    handle: async ({ body: { crdJson, syncSource } }) =>
       created({
-        template: presentTemplate(await operations.createTemplate(templateIn(body.crdJson))),
+        template: presentTemplate(
+          await operations.createTemplate(
+            templateIn(crdJson),
+            syncSource === undefined ? {} : { syncSource },
+          ),
+        ),
       }),
   }),
   route({
@@ -62,8 +67,18 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     body: UpdateTemplateBody,
     answers: { 200: TemplateEnvelope },
     versioned: true,
-    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
-    handle: async ({ params, body: { crdJson, description, docs, poolSizing }, ifMatch }) =>
+    refusals: [
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      'CONFLICT',
+      'FEATURE_DISABLED',
+      'PRECONDITION_FAILED',
+      'UNAVAILABLE',
+    ],
+    handle: async ({
+      params,
+      body: { crdJson, description, docs, poolSizing, syncSource },
+      ifMatch,
+    }) =>
       shown(
         await operations.updateTemplate(params.name, {
           ifMatch,
@@ -71,6 +86,7 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
           ...(description === undefined ? {} : { description }),
           ...(docs === undefined ? {} : { docs }),
           ...(poolSizing === undefined ? {} : { poolSizing }),
+          ...(syncSource === undefined ? {} : { syncSource }),
         }),
       ),
   }),
@@ -82,7 +98,7 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Delete a template that no pool is made from',
     params: TemplatePath,
     answers: { 200: TemplateDeletion },
-    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'TEMPLATE_IN_USE', 'UNAVAILABLE'],
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'TEMPLATE_IN_USE', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ params: { name } }) => {
       await operations.deleteTemplate(name);
       return ok(presentTemplateDeletion(name));

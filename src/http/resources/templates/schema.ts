@@ -16,6 +16,9 @@ export const CreateTemplateBody = z.object({
   crdJson: crdJson.describe(
     'A [template](templates.md) as JSON, at most 256 KiB; unknown fields are refused.',
   ),
+  syncSource: maybe(z.literal('global')).describe(
+    "At a fleet's manager: the template is made on [all its clusters](fleet.md#global-templates).",
+  ),
 });
 
 export const UpdateTemplateBody = z.object({
@@ -25,6 +28,10 @@ export const UpdateTemplateBody = z.object({
   description: maybe(text(1_024)).describe('The empty text removes it; so with `docs`.'),
   docs: maybe(text(65_536)),
   poolSizing: maybe(z.enum(POOL_SIZINGS)),
+  syncSource: maybe(z.enum(['global', ''])).describe(
+    "`global` at a fleet's manager: it is on [all its clusters](fleet.md#global-templates) from " +
+      'then on; the empty text: no more.',
+  ),
 });
 
 export const TemplateListQuery = z.object({ limit, offset });
@@ -38,7 +45,12 @@ const Template = z
     cpu: z.string().describe('Of an instance of it.'),
     memory: z.string().describe('Of an instance of it.'),
     syncSource: maybe(z.literal('global')).describe(
-      'It comes from a file of `templatesDir`; left out where it was made here.',
+      'It comes from a file of `templatesDir`, or is the same on all clusters of a fleet; left ' +
+        'out where it was made here.',
+    ),
+    fleet: maybe(z.enum(['source', 'copy'])).describe(
+      'It is the same on [all clusters of a fleet](fleet.md#global-templates): `source` at the ' +
+        'manager, where it is changed; `copy` at the others.',
     ),
     docs: maybe(z.string()).describe('For people, at length.'),
     crdYaml: z.string().describe('The template as a manifest.'),

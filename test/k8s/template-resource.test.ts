@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { templateResource } from '../../src/k8s/records/template-resource.ts';
+import type { ResourceObject } from '../../src/k8s/records/resource.ts';
+import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/templates/template.ts';
+
+const document = (description: string) =>
+  SandboxTemplateSchema.parse({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name: 't' },
+    spec: { description, containers: [{ name: 'main', image: 'busybox' }] },
+  });
+const RECORD: TemplateRecord = {
+  ...{ name: 't', revision: '7', version: '3', createdAt: 1_000, document: document('third') },
+  earlier: [{ version: '2', spec: JSON.stringify(document('second').spec) }],
+  globalId: 'an-id-of-template',
+};
+
+describe('a template that is edited by hand', () => {
+  const resource = templateResource({ check: () => undefined });
+  /** As the daemon writes it after somebody edited the object of this record. */
+  const edited = (record: TemplateRecord) => {
+    const object = {
+      metadata: { name: 't', resourceVersion: '8' },
+      ...resource.write(record),
+    } as unknown as ResourceObject;
+    const settled = resource.initialize?.({
+      ...object,
+      spec: document('by hand').spec,
+    } as ResourceObject);
+    const read = resource.read({ ...object, ...settled } as ResourceObject);
+    return read.kind === 'record' ? read.record : undefined;
+  };
+
+  it('has its next version, which goes to all clusters where it is a manager’s', () => {
+    expect(edited(RECORD)).to.deep.include({
+      version: '4',
+      document: document('by hand'),
+      globalId: RECORD.globalId,
+    });
+    expect(edited(RECORD)?.earlier?.map(({ version }) => version)).to.deep.equal(['3', '2']);
+  });
+
+  it('is as before where it is a copy of a manager’s', () => {
+    const copy = { ...RECORD, managedBy: 'a-manager' };
+    expect(edited(copy)).to.deep.equal({ ...copy, revision: '8' });
+  });
+
+  it('is the cluster’s own where that has left the manager', () => {
+    const left = edited({ ...RECORD, managedBy: '' });
+    expect(left).to.include({ version: '4' });
+    expect(left).to.not.have.any.keys('globalId', 'managedBy');
+  });
+});
