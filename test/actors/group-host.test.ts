@@ -154,6 +154,7 @@ describe('the host of autoscaling groups', () => {
     pool.settle(1);
     pool.settle(1);
     lead();
+    await eventually(() => host.group('env', 'g')?.outlook !== undefined, 'it has looked');
     clock.advance(1_000);
     for (let count = 0; count < 9; count++) pool.claim(clock.now());
     host.wake('env', 'a');
