@@ -81,7 +81,7 @@ for (const { promise, what } of violations.slice(0, MOST_SHOWN))
 if (violations.length > 0) console.log(`what is known of it: ${keep(report)}`);
 console.log(
   `each replica linked to each worker ${(report.linkedMs / 1_000).toFixed(1)} s after the last fault, ` +
-    `${keys.promoted} promoted keys, ${keys.revoked} of them revoked, right everywhere after ${(report.keysRightMs / 1_000).toFixed(1)} s`,
+    `${keys.promoted} promoted keys, ${keys.revoked} of them revoked, right at every address, the last one tried after ${(report.keysRightMs / 1_000).toFixed(1)} s`,
 );
 console.log(
   `seed ${seed}: ${report.claims} claims acknowledged, ${disturbances.length} faults, ${evidence.calls.length} calls: ${violations.length} violations`,

@@ -17,11 +17,11 @@ export const ENV = 'dev';
 
 /**
  * The clusters on which a fleet stands: the manager's, and that of the worker that has one, which
- * may still be on its way.
+ * may still be on its way. Absent: no worker has one.
  */
 export interface Grounds {
   readonly manager: ControlPlane;
-  readonly worker: Promise<ControlPlane>;
+  readonly worker?: Promise<ControlPlane>;
 }
 
 interface FleetArenaTerms {
@@ -38,8 +38,9 @@ export interface ManagerReplica extends Reached {
 }
 
 /**
- * A manager of three replicas on an API server, and three workers: two on this machine, of which
- * one's clock is an hour ahead and the other's an hour behind, and one on an API server of its own.
+ * A manager of three replicas on an API server, and its workers: two on this machine, of which one's
+ * clock is an hour ahead and the other's an hour behind, and where there is one more cluster one on
+ * that.
  */
 export class FleetArena {
   readonly managers: readonly ManagerReplica[];
@@ -87,9 +88,13 @@ export class FleetArena {
       const begun = await Promise.allSettled([
         termsOf('w1', HOUR_S).then(anEmbeddedWorker),
         termsOf('w2', -HOUR_S).then(anEmbeddedWorker),
-        Promise.all([termsOf('w3', 0), worker]).then(([own, cluster]) =>
-          aWorkerOnACluster({ ...own, cluster }),
-        ),
+        ...(worker
+          ? [
+              Promise.all([termsOf('w3', 0), worker]).then(([own, cluster]) =>
+                aWorkerOnACluster({ ...own, cluster }),
+              ),
+            ]
+          : []),
       ]);
       const workers = begun.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       undo.push(() => Promise.all(workers.map((each) => each.stop())));
