@@ -186,8 +186,6 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }
     }
 
-    foreignIdsOfSdks(() => ({ service: service(), owned, others }));
-
     it('is asked for by every operation that there is', () => {
       const rest = documentedOperations.filter(
         (documented) =>
@@ -418,6 +416,9 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
         for (const mark of passing) expect(reader.text).to.not.include(mark);
       }
     });
+
+    // at last: it makes pools of theirs
+    foreignIdsOfSdks(() => ({ service: service(), owned, others }));
   });
 };
 
