@@ -128,15 +128,15 @@ const writeForm = async (
   const written: Written[] = [];
   let failure: unknown;
   let turn: Promise<void> = Promise.resolve();
-  /** All files but the last one that began: they have come whole. */
-  let earlier = turn;
   const fail = (error: unknown): void => {
     failure ??= error;
     form.destroy();
   };
   form.on('file', (_field, content, { filename }) => {
     content.on('error', () => {});
-    earlier = turn;
+    // Reads on no faster than files are written: the form keeps whole those that are small.
+    form.cork();
+    void turn.then(() => form.uncork());
     turn = turn.then(async () => {
       if (failure !== undefined) return void content.destroy();
       try {
@@ -149,18 +149,11 @@ const writeForm = async (
       }
     });
   });
-  /** Reads on no faster than files are written: the form keeps whole those that are small. */
-  async function* paced(body: Readable): AsyncGenerator<Buffer, void, undefined> {
-    for await (const piece of body) {
-      yield piece as Buffer;
-      await earlier;
-    }
-  }
   form.on('field', () => fail(invalidArgument('body', 'has a part that is no file')));
   const tooMany = (): void => fail(invalidArgument('body', `has more than ${MOST_FILES} files`));
   form.on('filesLimit', tooMany).on('partsLimit', tooMany);
   try {
-    await pipeline(contentOf(request, response), paced, form);
+    await pipeline(contentOf(request, response), form);
   } catch (error) {
     failure ??= malformed(error);
   }
