@@ -1,7 +1,7 @@
 const POLL_MS = 10;
 /** What was looked at for so long is looked at less often: each look may be a process, or a request. */
 const LONG_MS = 1_000;
-const LONGEST_POLL_MS = 100;
+const LONGEST_POLL_MS = 25;
 const PATIENCE_MS = 30_000;
 /** What needs no I/O has mostly come about by then. */
 const QUICK_LOOKS = 5;
