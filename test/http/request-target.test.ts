@@ -139,8 +139,10 @@ const expected = (method: string, target: string): readonly string[] => {
   if (path === undefined) return ['no target'];
   if (PAGES.test(path)) return ['operation', 'stranger'];
   if (operationAt(method === 'HEAD' ? 'GET' : method, path)) return ['operation'];
-  // a pool with an image is refused by its own words
-  return /^\/sandboxpools\/[^/]+\/\//.test(path) ? ['no target', 'stranger'] : ['stranger'];
+  // a pool with an image is refused by its own words, whoever has no key before that
+  return /^\/sandboxpools\/[^/]+\/\//.test(path)
+    ? ['operation', 'no target', 'stranger']
+    : ['stranger'];
 };
 
 /**
