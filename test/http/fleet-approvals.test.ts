@@ -1,10 +1,8 @@
 import { expect } from 'chai';
-import {
-  anApprovingServer,
-  approvalIdOf,
-  TERMS,
-  type ApprovingServer,
-} from './an-approving-server.ts';
+import { FREE, useAway } from '../../src/http/router/pass.ts';
+import { ApprovalUsed } from '../../src/model/approvals/approval-refusals.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-approving-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 describe('an approval of what another cluster does', () => {
@@ -43,8 +41,6 @@ describe('an approval of what another cluster does', () => {
       expect(first.status).to.equal(201);
       expect(again.json).to.deep.equal(first.json);
       expect(await claimed()).to.equal(1);
-      approving.clock.advance(TERMS.grantMs);
-      expect((await claim(poolName)).json.errorCode).to.equal('APPROVAL_REQUIRED');
     });
 
   it('is good for one claim under a key, which may be repeated', async () => {
@@ -65,5 +61,22 @@ describe('an approval of what another cluster does', () => {
     await tenant.put('/sandboxpools/p', { replicas: 3 });
 
     expect((await claim('w1::p')).status).to.equal(201);
+  });
+
+  it('that is no more has no effect, though it was found a moment ago', async () => {
+    let asked = 0;
+    const used = (): never => {
+      throw new ApprovalUsed('a');
+    };
+    const pass = { ...FREE, key: 'approval a', use: used };
+    const tried = await rejection(
+      useAway(pass, true, async () => {
+        asked += 1;
+        return { status: 201, body: {} };
+      }),
+    );
+
+    expect(tried).to.be.instanceOf(ApprovalUsed);
+    expect(asked).to.equal(0);
   });
 });

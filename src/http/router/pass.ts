@@ -1,4 +1,3 @@
-import { ApprovalUsed } from '../../model/approvals/approval-refusals.ts';
 import type { EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { Answer } from './route.ts';
 
@@ -24,13 +23,14 @@ export const FREE: Pass = {
 };
 
 /**
- * Has another cluster bring the effect about under the pass. Its refusal gives the grant back. A
- * grant is settled once an answer is there, but under a client's own Idempotency-Key. By that key,
- * or by the name of the grant, the cluster knows repetitions and answers them as it did at first.
+ * Has another cluster bring the effect about under the pass. Its refusal gives the grant back.
+ * `isMarked`: it goes under an Idempotency-Key, by which the cluster answers repetitions as it did
+ * at first; the grant is left open for them, for as long as it lasts. Else it is settled by an
+ * answer.
  */
 export const useAway = async (
   pass: Pass,
-  markedBy: 'client' | 'grant' | 'nobody',
+  isMarked: boolean,
   work: () => Promise<Answer>,
 ): Promise<Answer> => {
   try {
@@ -39,11 +39,10 @@ export const useAway = async (
       if (given.status >= 400 && given.status < 500) throw new RefusedAway(given);
       return given;
     });
-    if (markedBy !== 'client' && answer.status < 500) await pass.settle();
+    if (!isMarked && answer.status < 500) await pass.settle();
     return answer;
   } catch (error) {
     if (error instanceof RefusedAway) return error.answer;
-    if (error instanceof ApprovalUsed && markedBy === 'grant') return await work();
     throw error;
   }
 };

@@ -168,14 +168,13 @@ const answerRow = async (
   const given = isMarkable ? markOf(context) : undefined;
   const key = given ?? pass.key;
   const markedAs = isMarkable ? key : undefined;
-  const markedBy = given !== undefined ? 'client' : markedAs !== undefined ? 'grant' : 'nobody';
   const byQuery = wayByCluster(deps.terms, row, request);
   const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query) ?? byQuery);
   if (fleet && away) {
     const passed = { way: away, caller, row, context, request, bytes, key: markedAs };
     return giveAway(
       context,
-      await useAway(pass, markedBy, () => answerAway(fleet, passed)),
+      await useAway(pass, markedAs !== undefined, () => answerAway(fleet, passed)),
       request,
     );
   }
@@ -183,7 +182,8 @@ const answerRow = async (
     fleet &&
     caller &&
     (await claimInFleet(row, deps, { fleet, caller, context, request, bytes, key: markedAs }));
-  if (inFleet) return giveAway(context, await useAway(pass, markedBy, inFleet), request);
+  if (inFleet)
+    return giveAway(context, await useAway(pass, markedAs !== undefined, inFleet), request);
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });
     context.state.answered = marked.text;
