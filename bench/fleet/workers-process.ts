@@ -16,7 +16,9 @@ import type { WorkersAnswer, WorkersOrder } from './worker-protocol.ts';
  * sandboxes, and has as many more as are claimed. Identities are not looked at: that is a worker's
  * work, not a manager's.
  */
-const noTemplateCopies: GlobalTemplateCopies = {
+
+/** Takes nothing of what a manager tells. */
+const noCopies: PromotedKeyCopies & GlobalTemplateCopies = {
   leadsTo: () => undefined,
   begin: () => ({
     take: async () => undefined,
@@ -25,15 +27,6 @@ const noTemplateCopies: GlobalTemplateCopies = {
     end: () => undefined,
   }),
   report: async () => ({ state: 'Absent', pools: [] }),
-};
-const noCopies: PromotedKeyCopies = {
-  leadsTo: () => undefined,
-  begin: () => ({
-    take: async () => undefined,
-    caughtUp: async () => undefined,
-    left: async () => undefined,
-    end: () => undefined,
-  }),
 };
 const links: WorkerLinks[] = [];
 const folders: string[] = [];
@@ -96,7 +89,7 @@ const join1 = (
       credentials: new WorkerCredentials({ dataDir: folder, joinTokenFile }),
       clock,
       keys: noCopies,
-      templates: noTemplateCopies,
+      templates: noCopies,
       replica: clusterId,
       log: { ...silentLog, info: () => resolve() }, // linked to a manager
       serve: (connection) => {
