@@ -60,7 +60,8 @@ type Teller = Pick<RecordTeller<unknown>, 'settled' | 'stop' | 'tellAll' | 'tell
 
 interface ProvedWorker {
   readonly worker: LinkedWorker;
-  readonly templates: Teller | undefined;
+  /** Begins to follow global templates; undefined: this worker takes none. */
+  readonly tellerOfTemplates: (() => Teller) | undefined;
   /** Signs identities that this worker takes. */
   readonly signer: Pick<LinkSecret, 'sign'>;
 }
@@ -123,7 +124,7 @@ export class ManagerLink {
     try {
       const proved = await this.#proved();
       if (!proved) return undefined;
-      const { worker, signer, templates } = proved;
+      const { worker, signer, tellerOfTemplates } = proved;
       const linkId = randomUUID();
       const route = this.#routeOf({ clusterId: worker.clusterId, linkId, signer });
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
@@ -136,9 +137,8 @@ export class ManagerLink {
       });
       if (!this.#over) this.#heartbeat.start();
       void this.#untilItLeaves();
-      this.#templates = templates;
-      if (this.#over) templates?.stop();
-      else templates?.tellBeside();
+      if (!this.#over) this.#templates = tellerOfTemplates?.();
+      this.#templates?.tellBeside();
       return worker;
     } finally {
       callOff();
@@ -240,9 +240,9 @@ export class ManagerLink {
     return {
       worker: { clusterId, publicKey, replica: worker.replica },
       signer,
-      templates:
+      tellerOfTemplates:
         worker.takes?.includes('templates') === true
-          ? this.#teller(TEMPLATE_WORDS, templates, transcript)
+          ? () => this.#teller(TEMPLATE_WORDS, templates, transcript)
           : undefined,
     };
   }

@@ -42,7 +42,10 @@ export class RecordTeller<Told> {
     const all = await source.list();
     for (let next = 0; !this.#over; next += words.atOnce) {
       const isLast = next + words.atOnce >= all.length;
-      const part = all.slice(next, next + words.atOnce);
+      // as they are by now: what another link told meanwhile must not be unsaid
+      const part = all
+        .slice(next, next + words.atOnce)
+        .flatMap((each) => source.find(words.idOf(each)) ?? []);
       await inTime(() => this.#say(part, { gone: [], whole: isLast ? 'end' : 'more' }));
       if (isLast) break;
     }

@@ -42,7 +42,7 @@ export const TEMPLATE_WORDS: ToldWords<GlobalTemplate, GlobalTemplateChange> = {
   path: '/templates',
   title: 'sandpool templates',
   atOnce: 1,
-  withinMs: 20_000,
+  withinMs: 30_000,
   most: 2 * MOST_GLOBAL_TEMPLATES,
   idOf: (template) => template.globalId,
   put: (templates) => ({ templates }),

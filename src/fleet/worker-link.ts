@@ -196,7 +196,7 @@ export class WorkerLink {
     }
   }
 
-  #hear(path: string, body: unknown): Promise<object> | object | undefined {
+  #hear(path: string, body: unknown): Promise<object | undefined> | object | undefined {
     const { credentials, clusterId } = this.#terms;
     if (path === '/hello' && !this.#words) {
       const manager = ManagerHello.parse(body);
@@ -240,10 +240,7 @@ export class WorkerLink {
     if (path === KEY_WORDS.path) return this.#heard?.keys.take(body);
     if (path === TEMPLATE_WORDS.path && this.#check) return this.#heard?.templates.take(body);
     if (path === '/template' && this.#check)
-      return this.#terms.templates.report(
-        fingerprintOf(manager.managerKey),
-        TemplateQuestion.parse(body).globalId,
-      );
+      return this.#report(manager.managerKey, TemplateQuestion.parse(body).globalId);
     if (path === '/replicas' && this.#check) {
       this.#terms.told(manager, ReplicaCount.parse(body).replicas);
       return {};
@@ -258,6 +255,12 @@ export class WorkerLink {
     credentials.joined(manager.managerKey);
     this.#check = identityCheck(isSigned, { clusterId, linkId, clock: this.#terms.clock });
     return {};
+  }
+
+  /** Undefined where the store gives no answer: that ends no link. */
+  #report(managerKey: string, globalId: string): Promise<object | undefined> {
+    const { templates } = this.#terms;
+    return templates.report(fingerprintOf(managerKey), globalId).catch(() => undefined);
   }
 
   #listen(

@@ -84,6 +84,24 @@ describe('global templates', () => {
     await shows(['t 4 4 3,2,1', 'u 1 1 ']);
   });
 
+  it('follow their manager again once it has them again', async () => {
+    const told = async () => await hub.globals.list();
+    const visit = west.copies.begin('a manager');
+    const whole = async (): Promise<void> => {
+      await visit.take({ templates: await told(), gone: [], whole: 'end' });
+      await visit.caughtUp(new Set((await told()).map(({ globalId }) => globalId)));
+    };
+    const { record } = await atHub.create(aDocument('t'), GLOBAL);
+    await whole();
+    await visit.take({ templates: [], gone: [record.globalId ?? ''], whole: undefined });
+    expect(west.shown()).to.deep.equal([]);
+    await whole(); // it was restored from a backup
+    await atHub.update('t', { description: '2' });
+    await visit.take({ templates: await told(), gone: [], whole: undefined });
+
+    expect(west.shown()).to.deep.equal(['t 2 2 1']);
+  });
+
   it('become global, and are so no more, by a change that makes no version', async () => {
     await join();
     await atHub.create(aDocument('t'));

@@ -147,6 +147,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       stop: () => {
         worker?.stop();
         templateCopies.stop();
+        copies.stop();
         manager?.http.passing.stop();
         manager?.client.stop();
         manager?.links.stop();

@@ -55,6 +55,8 @@ export class PromotedCopies implements PromotedKeyCopies {
   /** Managers of which it was told that their keys are refused. */
   readonly #lapsed = new Set<string>();
   #work: Promise<void> = Promise.resolve();
+  #callOff = (): void => undefined;
+  #stopped = false;
 
   constructor(deps: PromotedCopiesDeps) {
     this.#deps = deps;
@@ -67,8 +69,17 @@ export class PromotedCopies implements PromotedKeyCopies {
       else if (record.promotedBy !== undefined) this.#copies.set(record.keyId, record);
     });
     this.#deps.trust.start();
-    if (this.#deps.managers === 0) await this.#end(() => true);
-    else this.#look();
+    if (this.#deps.managers === 0) return await this.#end(() => true);
+    this.#look();
+    // of a version that did not note it: from here on its time counts, over restarts too
+    void this.#inTurn(() => this.#confirm()).catch((error: unknown) => this.#notConfirmed(error));
+  }
+
+  /** Writes nothing more. */
+  stop(): void {
+    this.#callOff();
+    this.#stopped = true;
+    for (const { callOff } of this.#again.values()) callOff();
   }
 
   /** Tells the operator of this cluster of a manager that is not heard. */
@@ -147,9 +158,11 @@ export class PromotedCopies implements PromotedKeyCopies {
   #unheard(): readonly { readonly manager: string; readonly since: number }[] {
     const heard = new Set(this.#deps.trust.managers);
     const since = new Map<string, number>();
-    for (const { promotedBy = '', confirmedAt = 0 } of this.#copies.values())
-      if (!heard.has(promotedBy))
-        since.set(promotedBy, Math.max(confirmedAt, since.get(promotedBy) ?? 0));
+    for (const copy of this.#copies.values()) {
+      const { promotedBy = '' } = copy;
+      const at = this.#deps.trust.confirmedAt(copy);
+      if (!heard.has(promotedBy)) since.set(promotedBy, Math.max(at, since.get(promotedBy) ?? 0));
+    }
     return [...since]
       .map(([manager, at]) => ({ manager, since: at }))
       .toSorted((one, other) => one.since - other.since);
@@ -158,9 +171,10 @@ export class PromotedCopies implements PromotedKeyCopies {
   /** Confirms copies of managers that are heard, and tells of those that lapse, ever again. */
   #look(): void {
     const { clock, aloneMs, log } = this.#deps;
-    clock.at(clock.now() + Math.min(LOOK_MS, aloneMs / 8), () => {
+    if (this.#stopped) return;
+    this.#callOff = clock.at(clock.now() + Math.min(LOOK_MS, aloneMs / 8), () => {
       void this.#inTurn(() => this.#confirm())
-        .catch((error: unknown) => log.warn({ error }, 'a promoted key can not be kept'))
+        .catch((error: unknown) => this.#notConfirmed(error))
         .finally(() => this.#look());
       for (const { manager, since } of this.#unheard()) {
         if (clock.now() < since + aloneMs || this.#lapsed.has(manager)) continue;
@@ -173,11 +187,17 @@ export class PromotedCopies implements PromotedKeyCopies {
     });
   }
 
+  #notConfirmed(error: unknown): void {
+    this.#deps.log.warn({ error }, 'a promoted key can not be kept');
+  }
+
   async #confirm(): Promise<void> {
     const { apiKeys, clock, trust } = this.#deps;
     const heard = new Set(trust.managers);
     const due = [...this.#copies.values()].filter(
-      (copy) => heard.has(copy.promotedBy ?? '') && !this.#isConfirmed(copy),
+      (copy) =>
+        copy.confirmedAt === undefined ||
+        (heard.has(copy.promotedBy ?? '') && !this.#isConfirmed(copy)),
     );
     await inParts(due, async (copy) => {
       try {

@@ -58,6 +58,8 @@ export class TemplateCopies implements GlobalTemplateCopies {
   readonly #complete = new Set<string>();
   /** Ended ids, by manager: what is late of them is not taken. */
   readonly #gone = new RecentSet(MOST_GONE);
+  /** Managers that know this cluster no more, until what is of them is the cluster's own. */
+  readonly #left = new Set<string>();
   /** The manager that proved last to be at an address. */
   readonly #managerAt = new Map<string, string>();
   #work: Promise<void> = Promise.resolve();
@@ -93,13 +95,15 @@ export class TemplateCopies implements GlobalTemplateCopies {
   }
 
   begin(manager: string): ToldVisit<GlobalTemplateChange> {
+    this.#left.delete(manager);
     return {
       take: (change) => this.#answered(() => this.#take(manager, change)),
       caughtUp: (ids) => this.#answered(() => this.#caughtUp(manager, ids)),
       left: () =>
         this.#answered(async () => {
           this.#forget(manager);
-          await this.#release(({ managedBy }) => managedBy === manager);
+          this.#left.add(manager);
+          await this.#releaseLeft();
         }),
       end: () => undefined,
     };
@@ -146,8 +150,9 @@ export class TemplateCopies implements GlobalTemplateCopies {
     for (const told of templates) {
       const isWhole = whole !== undefined;
       const known = wanted.get(told.globalId);
+      if (isWhole) this.#gone.delete(`${manager} ${told.globalId}`);
       // a word of another replica of the manager, which was late
-      if (!isWhole && this.#gone.has(`${manager} ${told.globalId}`)) continue;
+      if (this.#gone.has(`${manager} ${told.globalId}`)) continue;
       if (!isWhole && known && isLater(known.told, told)) continue;
       for (const [id, other] of wanted)
         if (id !== told.globalId && other.told.name === told.name) {
@@ -181,6 +186,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
     } catch (error) {
       wanted.problem = { state: 'Pending', message: 'its store did not take it yet' };
       this.#failed(error);
+      if (isOvertaken(error)) return; // another replica wrote it: it is looked at again
     }
     const { problem, told } = wanted;
     if (!problem || isDeepStrictEqual(problem, before)) return;
@@ -223,6 +229,12 @@ export class TemplateCopies implements GlobalTemplateCopies {
     }
   }
 
+  /** Makes what is of managers that know this cluster no more its own. */
+  async #releaseLeft(): Promise<void> {
+    await this.#release(({ managedBy = '' }) => this.#left.has(managedBy));
+    this.#left.clear();
+  }
+
   /** Makes what is of managers that this cluster has no more its own. */
   async #releaseOthers(): Promise<void> {
     if (this.#managerAt.size < this.#deps.managers) return;
@@ -243,8 +255,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
   }
 
   #failed(error: unknown): void {
-    const isOvertaken = error instanceof RecordConflict || error instanceof RecordExists;
-    if (!isOvertaken)
+    if (!isOvertaken(error))
       this.#deps.log.warn({ error }, 'templates of the manager could not be written');
     this.#tryAgain();
   }
@@ -265,6 +276,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
         if (problem?.state === 'Pending') await this.#settle(manager, id);
       await this.#endGone(manager);
     }
+    await this.#releaseLeft();
     if (this.#deps.managers === 0) await this.#release(() => true);
     else await this.#releaseOthers();
     if (!this.#callOff) this.#waitMs = AGAIN_MS;
@@ -282,6 +294,9 @@ export class TemplateCopies implements GlobalTemplateCopies {
       .map((pool) => ({ name: pool.name, namespace: pool.owner.namespace }));
   }
 }
+
+const isOvertaken = (error: unknown): boolean =>
+  error instanceof RecordConflict || error instanceof RecordExists;
 
 const isLater = (one: Pick<TemplateRecord, 'version'>, other: { version: string }): boolean =>
   Number(one.version) > Number(other.version);

@@ -35,6 +35,7 @@ export class PromotedTrust {
   readonly #revoked = new RecentSet(MOST_REVOKED);
   /** Managers that were heard since the start. */
   readonly #heard = new Set<string>();
+  #startedAt = 0;
   #alone = Infinity;
 
   constructor(deps: PromotedTrustDeps) {
@@ -43,7 +44,8 @@ export class PromotedTrust {
 
   /** Links are opened from now on. */
   start(): void {
-    this.#alone = this.#deps.clock.now() + FIRST_WORD_MS;
+    this.#startedAt = this.#deps.clock.now();
+    this.#alone = this.#startedAt + FIRST_WORD_MS;
   }
 
   /** Refuses with INVALID_API_KEY what is revoked, with UNAVAILABLE what may be. */
@@ -64,8 +66,13 @@ export class PromotedTrust {
   }
 
   /** When the copy is good no more, unless its manager says once more that it is. */
-  lapsesAt({ confirmedAt = 0 }: Pick<ApiKeyRecord, 'confirmedAt'>): number {
-    return confirmedAt + this.#deps.aloneMs;
+  lapsesAt(copy: Pick<ApiKeyRecord, 'confirmedAt'>): number {
+    return this.confirmedAt(copy) + this.#deps.aloneMs;
+  }
+
+  /** When its manager last said that it is good; of one that does not say so, the daemon's start. */
+  confirmedAt({ confirmedAt = this.#startedAt }: Pick<ApiKeyRecord, 'confirmedAt'>): number {
+    return confirmedAt;
   }
 
   /** Until when at least what goes on under the copy may go on, unless it is revoked. */
