@@ -2,7 +2,12 @@ import { expect } from 'chai';
 import { FREE, useAway } from '../../src/http/router/pass.ts';
 import { ApprovalUsed } from '../../src/model/approvals/approval-refusals.ts';
 import { rejection } from '../support/harness/rejection.ts';
-import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-approving-server.ts';
+import {
+  anApprovingServer,
+  approvalIdOf,
+  TERMS,
+  type ApprovingServer,
+} from './an-approving-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 describe('an approval of what another cluster does', () => {
@@ -39,17 +44,21 @@ describe('an approval of what another cluster does', () => {
       const [first, again] = [await claim(poolName), await claim(poolName)];
 
       expect(first.status).to.equal(201);
-      expect(again.json).to.deep.equal(first.json);
+      expect(again.json.errorCode).to.equal('CONFLICT');
       expect(await claimed()).to.equal(1);
+      approving.clock.advance(TERMS.grantMs);
+      expect((await claim(poolName)).json.errorCode).to.equal('APPROVAL_REQUIRED');
     });
 
-  it('is good for one claim under a key, which may be repeated', async () => {
+  it('is good for one claim under a key, whose answer another approval brings again', async () => {
     const key = { 'Idempotency-Key': 'k' };
     await granted('w1::p', key);
-    const [first, second] = [await claim('w1::p', key), await claim('w1::p', key)];
+    const first = await claim('w1::p', key);
+    expect([first.status, (await claim('w1::p', key)).status]).to.deep.equal([201, 409]);
+    approving.clock.advance(TERMS.grantMs);
+    await granted('w1::p', key);
 
-    expect(first.status).to.equal(201);
-    expect(second.json).to.deep.equal(first.json);
+    expect((await claim('w1::p', key)).json).to.deep.equal(first.json);
     expect(await claimed()).to.equal(1);
   });
 
@@ -70,7 +79,7 @@ describe('an approval of what another cluster does', () => {
     };
     const pass = { ...FREE, key: 'approval a', use: used };
     const tried = await rejection(
-      useAway(pass, true, async () => {
+      useAway(pass, async () => {
         asked += 1;
         return { status: 201, body: {} };
       }),

@@ -24,6 +24,8 @@ class Lists {
   readonly limits: number[] = [];
   /** Answers nothing but the first so many requests. */
   answers = Infinity;
+  /** Answers nothing where it is asked for more than this. */
+  readonly most = new Map<string, number>();
 
   constructor(ages: readonly (readonly number[])[]) {
     this.#ages = ages;
@@ -48,6 +50,8 @@ class Lists {
         pass: async ({ way, target }: { way: { clusterId: string }; target: string }) => {
           if (this.limits.length >= this.answers) throw new Error('it does not answer');
           const query = new URL(target, 'http://w').searchParams;
+          if (Number(query.get('limit')) > (this.most.get(way.clusterId) ?? Infinity))
+            throw new Error('it does not answer');
           const text = JSON.stringify(
             this.#pageOf(names.indexOf(way.clusterId) + 1, {
               limit: Number(query.get('limit')),
@@ -123,6 +127,19 @@ describe('a list over many clusters', () => {
     ]);
     await one.page(20, 0);
     expect(one.limits).to.deep.equal([...Array.from({ length: 49 }, () => 4), 20]);
+  });
+
+  it('is whole without one that was silent only when asked for more', async () => {
+    const ages = (from: number, count: number): readonly number[] =>
+      Array.from({ length: count }, (_, at) => from + at);
+    const old = Array.from({ length: 7 }, (_, at) => ages(10_000 + at * 100, 10));
+    const lists = new Lists([[], ages(0, 20), ages(100, 20), ages(50, 7), ...old]);
+    lists.most.set('w01', 10);
+    const { items, total, incomplete } = await lists.page(20, 0);
+    const there = lists.all.filter(({ sandboxId }) => !sandboxId.startsWith('w01.'));
+
+    expect(items).to.deep.equal(there.slice(0, 20));
+    expect([total, incomplete]).to.deep.equal([there.length, true]);
   });
 
   it('says once which clusters it lacks, also those that are silent when asked for more', async () => {

@@ -63,7 +63,8 @@ type Parts = Gathered<Page>['parts'];
  * Reads so much of each list that the first `count` items of all are among it. Of many clusters
  * each is asked for its share and some more first, and those for all that the page may hold of
  * which everything that came is in it: the newest are seldom on one cluster alone, and what is read
- * in vain costs more than another turn.
+ * in vain costs more than another turn. Where one of these is silent then, the rest is read in a
+ * third: what it gave first made others look as though less of them were in the page.
  */
 const readEnough = async (
   deps: FleetDeps,
@@ -84,12 +85,21 @@ const readEnough = async (
     asked.filter(({ clusterId }) => short.has(clusterId)),
     count,
   );
-  const whole = new Map(again.parts.map((each) => [each.clusterId, each]));
+  const others = first.parts.filter(({ clusterId }) => !short.has(clusterId));
+  const cutOff = others.filter(({ part: { items, total } }) => items.length < total);
+  const more = new Set(again.silent.length > 0 ? cutOff.map(({ clusterId }) => clusterId) : []);
+  const rest = await read(
+    asked.filter(({ clusterId }) => more.has(clusterId)),
+    count,
+  );
+  const kept = others.filter(({ clusterId }) => !more.has(clusterId));
+  const whole = new Map(
+    [...kept, ...again.parts, ...rest.parts].map((each) => [each.clusterId, each]),
+  );
   return {
-    parts: first.parts.flatMap((each) =>
-      short.has(each.clusterId) ? (whole.get(each.clusterId) ?? []) : each,
-    ),
-    silent: [...first.silent, ...again.silent],
+    // in the order in which they were asked, which tells two of one age apart
+    parts: first.parts.flatMap(({ clusterId }) => whole.get(clusterId) ?? []),
+    silent: [...first.silent, ...again.silent, ...rest.silent],
   };
 };
 

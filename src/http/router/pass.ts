@@ -23,23 +23,17 @@ export const FREE: Pass = {
 };
 
 /**
- * Has another cluster bring the effect about under the pass. Its refusal gives the grant back.
- * `isMarked`: it goes under an Idempotency-Key, by which the cluster answers repetitions as it did
- * at first; the grant is left open for them, for as long as it lasts. Else it is settled by an
- * answer.
+ * Has another cluster bring the effect about under the pass, whose grant is good for one: an answer
+ * settles it, a refusal gives it back, and without a word it is left open for a repetition.
  */
-export const useAway = async (
-  pass: Pass,
-  isMarked: boolean,
-  work: () => Promise<Answer>,
-): Promise<Answer> => {
+export const useAway = async (pass: Pass, work: () => Promise<Answer>): Promise<Answer> => {
   try {
     const answer = await pass.use(async () => {
       const given = await work();
       if (given.status >= 400 && given.status < 500) throw new RefusedAway(given);
       return given;
     });
-    if (!isMarked && answer.status < 500) await pass.settle();
+    if (answer.status < 500) await pass.settle();
     return answer;
   } catch (error) {
     if (error instanceof RefusedAway) return error.answer;

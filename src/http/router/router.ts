@@ -172,18 +172,13 @@ const answerRow = async (
   const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query) ?? byQuery);
   if (fleet && away) {
     const passed = { way: away, caller, row, context, request, bytes, key: markedAs };
-    return giveAway(
-      context,
-      await useAway(pass, markedAs !== undefined, () => answerAway(fleet, passed)),
-      request,
-    );
+    return giveAway(context, await useAway(pass, () => answerAway(fleet, passed)), request);
   }
   const inFleet =
     fleet &&
     caller &&
     (await claimInFleet(row, deps, { fleet, caller, context, request, bytes, key: markedAs }));
-  if (inFleet)
-    return giveAway(context, await useAway(pass, markedAs !== undefined, inFleet), request);
+  if (inFleet) return giveAway(context, await useAway(pass, inFleet), request);
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });
     context.state.answered = marked.text;

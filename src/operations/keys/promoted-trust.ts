@@ -70,7 +70,7 @@ export class PromotedTrust {
     return this.confirmedAt(copy) + this.#deps.aloneMs;
   }
 
-  /** When its manager last said that it is good; of one that does not say so, the daemon's start. */
+  /** When its manager last said that it is good; the daemon's start where it does not say so. */
   confirmedAt({ confirmedAt = this.#startedAt }: Pick<ApiKeyRecord, 'confirmedAt'>): number {
     return confirmedAt;
   }
