@@ -74,16 +74,17 @@ describe('launcher forward', () => {
     return { code: answer?.readUInt8(0) ?? -1, socket };
   };
 
+  /** One dial at a time: a second connection would stand before the first at a server of one. */
   const reached = async (name: string, port: number): Promise<Socket> => {
-    let found = await dial(name, port);
-    await eventually(() => {
-      if (found.code === 0) return true;
-      void dial(name, port).then((next) => {
-        found = next;
-      });
-      return false;
+    let reachedSocket: Socket | undefined;
+    await eventually(async () => {
+      const { code, socket } = await dial(name, port);
+      if (code === 0) reachedSocket = socket;
+      else socket.destroy();
+      return code === 0;
     }, 'the port is listened on');
-    return found.socket;
+    if (!reachedSocket) throw new Error('no connection');
+    return reachedSocket;
   };
 
   const echo = async (socket: Socket, text: string): Promise<string> => {
