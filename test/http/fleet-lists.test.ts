@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { mergedList } from '../../src/http/fleet/merged-list.ts';
 import type { FleetDeps } from '../../src/http/fleet/fleet-router.ts';
 import type { MergedTerms } from '../../src/http/fleet/gathered.ts';
+import { answersShareMet } from '../../src/model/limit-refusals.ts';
 import { runs } from '../support/harness/runs.ts';
 
 interface Item {
@@ -26,6 +27,10 @@ class Lists {
   answers = Infinity;
   /** Answers nothing where it is asked for more than this. */
   readonly most = new Map<string, number>();
+  /** Answers this in place of its list. */
+  readonly instead = new Map<string, string>();
+  /** Is told how many bytes a request holds. */
+  hold: (bytes: number) => void = () => undefined;
 
   constructor(ages: readonly (readonly number[])[]) {
     this.#ages = ages;
@@ -52,12 +57,14 @@ class Lists {
           const query = new URL(target, 'http://w').searchParams;
           if (Number(query.get('limit')) > (this.most.get(way.clusterId) ?? Infinity))
             throw new Error('it does not answer');
-          const text = JSON.stringify(
-            this.#pageOf(names.indexOf(way.clusterId) + 1, {
-              limit: Number(query.get('limit')),
-              offset: Number(query.get('offset')),
-            }),
-          );
+          const text =
+            this.instead.get(way.clusterId) ??
+            JSON.stringify(
+              this.#pageOf(names.indexOf(way.clusterId) + 1, {
+                limit: Number(query.get('limit')),
+                offset: Number(query.get('offset')),
+              }),
+            );
           return Object.assign(Readable.from([Buffer.from(text)]), { statusCode: 200 });
         },
       },
@@ -69,7 +76,11 @@ class Lists {
         state: {},
         append: (_name: string, value: string) => void this.warnings.push(value),
       },
-      request: { query: { limit, offset }, signal: () => new AbortController().signal },
+      request: {
+        query: { limit, offset },
+        signal: () => new AbortController().signal,
+        room: () => ({ hold: (bytes: number) => this.hold(bytes) }),
+      },
       own: ({ query }: { query: { limit: number; offset: number } }) => ({
         status: 200,
         body: this.#pageOf(0, query),
@@ -129,17 +140,28 @@ describe('a list over many clusters', () => {
     expect(one.limits).to.deep.equal([...Array.from({ length: 49 }, () => 4), 20]);
   });
 
-  it('is whole without one that was silent only when asked for more', async () => {
+  it('reads no more of each than stands before the end of a page that lies deep', async () => {
+    const third = (from: number): readonly number[] =>
+      Array.from({ length: 5_000 }, (_, at) => from + at * 3);
+    const lists = new Lists([third(0), third(1), third(2)]);
+    const { items, total } = await lists.page(10, 7_000);
+    expect(items).to.deep.equal(lists.all.slice(7_000, 7_010));
+    expect(total).to.equal(15_000);
+    expect(lists.limits.length).to.be.lessThan(9); // 1,000 at a time, of two others
+  });
+
+  it('keeps what a cluster said that is silent only when asked for more', async () => {
     const ages = (from: number, count: number): readonly number[] =>
       Array.from({ length: count }, (_, at) => from + at);
     const old = Array.from({ length: 7 }, (_, at) => ages(10_000 + at * 100, 10));
     const lists = new Lists([[], ages(0, 20), ages(100, 20), ages(50, 7), ...old]);
     lists.most.set('w01', 10);
     const { items, total, incomplete } = await lists.page(20, 0);
-    const there = lists.all.filter(({ sandboxId }) => !sandboxId.startsWith('w01.'));
+    const of = (name: string) => lists.all.filter((each) => each.sandboxId.startsWith(name));
+    const said = [...of('w01.').slice(0, 7), ...of('w03.'), ...of('w02.')];
 
-    expect(items).to.deep.equal(there.slice(0, 20));
-    expect([total, incomplete]).to.deep.equal([there.length, true]);
+    expect(items).to.deep.equal(said.slice(0, 20));
+    expect([total, incomplete]).to.deep.equal([lists.all.length, true]);
   });
 
   it('says once which clusters it lacks, also those that are silent when asked for more', async () => {
@@ -147,7 +169,47 @@ describe('a list over many clusters', () => {
     const lists = new Lists([[], ages, ...Array.from({ length: 10 }, () => [5_000])]);
     lists.answers = 11;
     const { items, total, incomplete } = await lists.page(50, 0);
-    expect([items.length, total, incomplete]).to.deep.equal([10, 10, true]);
+    expect([items.length, total, incomplete]).to.deep.equal([22, 110, true]);
     expect(lists.warnings).to.deep.equal(['199 - "no answer from the clusters w01"']);
+  });
+
+  it('takes items of one list in its order, and no more than were asked for', async () => {
+    const lists = new Lists([[1, 3], [], [2]]);
+    const item = (sandboxId: string, age: number): object => ({
+      ...{ sandboxId, claimedAt: new Date(1e12 - age * 1_000).toISOString() },
+    });
+    lists.instead.set('w01', JSON.stringify({ items: [item('a', 9), item('b', 0)], total: 2 }));
+    const { items } = await lists.page(10, 0);
+    expect(items.map(({ sandboxId }) => sandboxId)).to.deep.equal(
+      ['hub.0', 'w02.0', 'hub.1', 'w01.a', 'w01.b'], // no younger than what stands before it
+    );
+    const { incomplete } = await lists.page(1, 0);
+    expect(incomplete).to.equal(true);
+  });
+
+  it('counts what it reads of all, and has no room for long items of one', async () => {
+    const long = (bytes: number): string =>
+      JSON.stringify({ items: [{ sandboxId: 'x'.repeat(bytes) }], total: 1 });
+    const lists = new Lists([[1], [2], [3]]);
+    let held = 0;
+    lists.hold = (bytes) => (held = bytes);
+    lists.instead.set('w01', long(1 << 20));
+    lists.instead.set('w02', long(1 << 20));
+    expect(await lists.page(1, 0)).not.to.have.property('incomplete');
+    expect(held).to.be.greaterThan(2 << 20);
+
+    lists.instead.set('w02', long(3 << 20)); // more than one item may be, and all else
+    const { total, incomplete } = await lists.page(1, 0);
+    expect([total, incomplete]).to.deep.equal([2, true]);
+  });
+
+  it('is refused where there is no room, whichever cluster took it', async () => {
+    const lists = new Lists([[1], [2], [3]]);
+    lists.instead.set('w01', JSON.stringify({ items: [{ x: 'x'.repeat(1 << 20) }], total: 1 }));
+    const refusal = answersShareMet();
+    lists.hold = () => {
+      throw refusal;
+    };
+    expect(await lists.page(1, 0).catch((error: unknown) => error)).to.equal(refusal);
   });
 });

@@ -127,6 +127,7 @@ describe('what a manager passes on', () => {
         } as unknown as Context,
         request: {
           query: { limit: 10, offset: 0 },
+          room: () => ({ hold: () => undefined }),
           signal: () => {
             signals += 1;
             return new AbortController().signal;

@@ -1,12 +1,18 @@
 import { setMaxListeners } from 'node:events';
+import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
+import type { AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import type { Answer, AnyRequest } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
+import { LONG_BYTES } from '../server/long-answer.ts';
 import type { FleetDeps } from './fleet-router.ts';
-import { readObject } from './passed-answer.ts';
+import { readObject, type ReadTerms } from './passed-answer.ts';
 
 const MOST_PART_BYTES = 32 << 20;
+/** Bounds of a page what its items are on the average, and all else in it. */
+const MOST_ITEM_BYTES = 32 << 10;
+const MOST_BESIDE_BYTES = 2 << 20;
 /** For a cluster to send its part. */
 const PART_MS = 10_000;
 
@@ -80,6 +86,27 @@ export const namedByQuery = (query: unknown): string | undefined =>
   (query as { readonly clusterID?: string } | undefined)?.clusterID;
 
 /**
+ * Counts what is read of other clusters for one request in its room of the budget for answers,
+ * until it is answered. Returns what is told of each part how long it is by now, and throws as
+ * AnswerRoom does.
+ */
+export const countParts = (room: () => AnswerRoom): (() => NonNullable<ReadTerms['took']>) => {
+  let all = 0;
+  return () => {
+    let counted = 0;
+    return (bytes) => {
+      all += bytes - counted;
+      counted = bytes;
+      if (all > LONG_BYTES) room().hold(all);
+    };
+  };
+};
+
+/** Whether a read failed for what the request itself is, or for want of room, and no cluster. */
+export const isOfRequest = (error: unknown): boolean =>
+  error instanceof Refusal && error.code !== 'CLUSTER_UNAVAILABLE';
+
+/**
  * Has each cluster that a request is about read, all at once. One that does not answer in time is
  * left out, and said to be; its failure is that of the request where that is about it alone.
  */
@@ -89,18 +116,28 @@ export const gather = async <T>(
   read: (reader: ClusterReader) => Promise<T>,
 ): Promise<Gathered<T>> => {
   const { asked, missing } = askedClusters(deps, terms.request);
-  const { parts, silent } = await readEach(deps, { ...terms, asked }, read);
+  const part = countParts(terms.request.room);
+  const { parts, silent } = await readEach(deps, { ...terms, asked, part }, read);
   return { parts, incomplete: sayMissing(terms.context, [...missing, ...silent]) };
 };
+
+interface Reading {
+  readonly signal: AbortSignal;
+  /** Says of what is told how long a part is. */
+  readonly part: ReturnType<typeof countParts>;
+}
+
+export type EachTerms = MergedTerms & Pick<AskedClusters, 'asked'> & Pick<Reading, 'part'>;
 
 /** Reads these clusters as `gather` does, and says nothing yet of those that are silent. */
 export const readEach = async <T>(
   deps: FleetDeps,
-  { asked, ...terms }: MergedTerms & Pick<AskedClusters, 'asked'>,
+  { asked, ...terms }: EachTerms,
   read: (reader: ClusterReader) => Promise<T>,
 ): Promise<Pick<Gathered<T>, 'parts'> & { readonly silent: readonly string[] }> => {
   const { request } = terms;
-  const signal = request.signal();
+  const over = new AbortController();
+  const signal = AbortSignal.any([request.signal(), over.signal]);
   setMaxListeners(asked.length + OTHER_LISTENERS, signal); // each of those that are asked is one
   const silent: string[] = [];
   const ofOne = namedByQuery(request.query) !== undefined;
@@ -110,12 +147,15 @@ export const readEach = async <T>(
       try {
         return [{ clusterId, part: await read(readerOf(deps, { ...terms, signal }, cluster)) }];
       } catch (error) {
-        if (!way || signal.aborted || ofOne) throw error;
+        if (!way || signal.aborted || ofOne || isOfRequest(error)) throw error;
         silent.push(clusterId);
         return [];
       }
     }),
-  );
+  ).catch((error: unknown) => {
+    over.abort(error); // what the others send is not read any more
+    throw error;
+  });
   return { parts: parts.flat(), silent };
 };
 
@@ -133,7 +173,7 @@ export const sayMissing = (
 
 export const readerOf = (
   deps: FleetDeps,
-  terms: MergedTerms & { readonly signal: AbortSignal },
+  terms: MergedTerms & Reading,
   { clusterId, way }: AskedCluster,
 ): ClusterReader => ({
   clusterId,
@@ -148,12 +188,7 @@ const askOwn =
 const askAway =
   (
     { passing }: FleetDeps,
-    {
-      caller,
-      context,
-      way,
-      signal,
-    }: MergedTerms & { readonly way: WayToCluster; readonly signal: AbortSignal },
+    { caller, context, way, signal, part }: MergedTerms & Reading & { readonly way: WayToCluster },
   ): ClusterReader['ask'] =>
   async (changed) => {
     const answer = await passing.pass({
@@ -169,8 +204,13 @@ const askAway =
       answer.destroy();
       throw new Error(`the cluster answered ${String(answer.statusCode)}`);
     }
-    return await readObject(answer, { mostBytes: MOST_PART_BYTES });
+    return await readObject(answer, { mostBytes: mostBytesOf(changed), took: part() });
   };
+
+const mostBytesOf = ({ limit }: Asked): number =>
+  typeof limit === 'number'
+    ? Math.min(MOST_PART_BYTES, MOST_BESIDE_BYTES + limit * MOST_ITEM_BYTES)
+    : MOST_PART_BYTES;
 
 /** Names what a cluster is asked in place of what the client asks. */
 export const targetOf = (

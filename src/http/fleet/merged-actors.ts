@@ -3,7 +3,14 @@ import type { Answer, AnyRequest } from '../router/route.ts';
 import { MOST_PLACE_CURSOR, placeIn, placeText, type Place } from './cluster-positions.ts';
 import { actorInFleet } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
-import { askedClusters, readerOf, sayMissing, type MergedTerms } from './gathered.ts';
+import {
+  askedClusters,
+  countParts,
+  isOfRequest,
+  readerOf,
+  sayMissing,
+  type MergedTerms,
+} from './gathered.ts';
 import { namedCluster } from './named-cluster.ts';
 
 /** Clusters that one page is read from, each after the other. */
@@ -27,6 +34,7 @@ export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise
   const { asked, missing } = askedClusters(deps, { query: ofPool(deps, request) });
   const left = asked.slice(placeOf(asked, start));
   const silent = [...missing];
+  const part = countParts(request.room);
   const items: object[] = [];
   let replica = '';
   let next: Place | undefined;
@@ -40,7 +48,7 @@ export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise
     }
     try {
       const page = Page.parse(
-        await readerOf(deps, { ...terms, signal }, cluster).ask({
+        await readerOf(deps, { ...terms, signal, part }, cluster).ask({
           cursor: from === '' ? undefined : from,
           limit: limit - items.length,
           ...localPool(request),
@@ -50,7 +58,7 @@ export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise
       replica ||= page.replica;
       if (page.next !== undefined) next = { clusterId, cursor: page.next };
     } catch (error) {
-      if (!cluster.way || signal.aborted || asked.length === 1) throw error;
+      if (!cluster.way || signal.aborted || asked.length === 1 || isOfRequest(error)) throw error;
       silent.push(clusterId);
     }
   }
