@@ -26,27 +26,23 @@ class Process:
     """Runs the code of a context until it ends or is ended; after that nothing comes of it."""
 
     def __init__(self, command, cwd):
-        orders, given = os.pipe()
-        taken, told = os.pipe()
-        self._orders, self._told = open(given, "wb", buffering=0), open(taken, "rb", buffering=0)
-        woken, waker = os.pipe()
+        orders, self._orders = piped()
+        self._told, told = piped()
         # Is closed when it has ended, by which its reader knows.
-        self._woken, self._waker = open(woken, "rb", buffering=0), open(waker, "wb", buffering=0)
-        try:
+        self._woken, self._waker = piped()
+        with orders, told:
+            theirs = (orders.fileno(), told.fileno())
             self._process = subprocess.Popen(
                 command,
                 cwd=cwd,
-                env={**os.environ, CONTEXT_VARIABLE: f"{orders},{told}"},
+                env={**os.environ, CONTEXT_VARIABLE: ",".join(map(str, theirs))},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                pass_fds=(orders, told),
+                pass_fds=theirs,
                 start_new_session=True,
             )
-        finally:
-            os.close(orders)
-            os.close(told)
         self._execution = None
         self.fresh = True
         self.ready = threading.Event()
@@ -164,6 +160,12 @@ class Process:
         self._finish(whole=False)
         for pipe in (self._process.stdout, self._process.stderr, self._told, self._woken):
             pipe.close()
+
+
+def piped():
+    """Makes a pipe; an end that nobody holds any more is closed."""
+    read, write = os.pipe()
+    return open(read, "rb", buffering=0), open(write, "wb", buffering=0)
 
 
 def read_from(selector, descriptor):

@@ -31,10 +31,12 @@ runner.main(*map(int, os.environ.pop({processes.CONTEXT_VARIABLE!r}).split(","))
 """
 DEADLINE_S = 30
 
-# What does not start: "process", or the function that a thread is for.
+# What does not start: "process", "pipe 1" and so on of one process, or the function that a thread is for.
 refused = set()
 pids = []
 start_thread = threading.Thread.start
+make_pipe = os.pipe
+made = []
 
 
 def start(thread):
@@ -51,8 +53,16 @@ class Popen(subprocess.Popen):
         pids.append(self.pid)
 
 
+def pipe():
+    made.append("pipe")
+    if f"pipe {len(made)}" in refused:
+        raise OSError(errno.EMFILE, "no more")
+    return make_pipe()
+
+
 @contextlib.contextmanager
 def without(what):
+    made.clear()
     refused.add(what)
     try:
         yield
@@ -105,7 +115,8 @@ def connections():
 def contexts():
     same(ask("GET", "/health")[0], 200)
     before, first = pipes(), len(pids)
-    for what, why in (("_read", "can't start new thread"), ("_wait", "can't start new thread"), ("process", "[Errno 11] no more")):
+    refusals = [("_read", "can't start new thread"), ("_wait", "can't start new thread"), ("process", "[Errno 11] no more")]
+    for what, why in refusals + [(f"pipe {which}", "[Errno 24] no more") for which in (1, 2, 3)]:
         with without(what):
             status, body = ask("POST", "/contexts", "{}")
         same((status, json.loads(body)["message"]), (503, f"the context does not start: {why}"))
@@ -127,6 +138,7 @@ def restarts():
 
 threading.Thread.start = start
 subprocess.Popen = Popen
+os.pipe = pipe
 listener = socket.create_server(("127.0.0.1", 0), backlog=server.MOST_CONNECTIONS)
 socket.create_server = lambda *_, **__: listener
 threading.Thread(target=server.main, args=([sys.executable, "-c", CONTEXT],), daemon=True).start()
