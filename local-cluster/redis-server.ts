@@ -17,7 +17,7 @@ const PROGRAM = [
   '/usr/local/bin/redis-server',
   '/usr/bin/redis-check-rdb',
 ].find((path) => existsSync(path));
-const START_MS = 10_000;
+const START_MS = 60_000;
 const PASSWORD = 'only-for-tests';
 
 export const noRedis =

@@ -126,9 +126,9 @@ describe('sandpool audit', function () {
     const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
       SANDPOOL_DATA_DIR: daemon().dataDir,
     });
-    await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 10_000);
+    await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 30_000);
     write('r-2');
-    await eventually(() => following.text.stdout.includes('r-2'), 'what came', 10_000);
+    await eventually(() => following.text.stdout.includes('r-2'), 'what came', 30_000);
     following.child.kill('SIGINT');
     await following.ended;
 
@@ -144,7 +144,7 @@ describe('sandpool audit', function () {
     const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
       SANDPOOL_DATA_DIR: daemon().dataDir,
     });
-    await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 10_000);
+    await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 30_000);
     const before = audit.before.bind(audit);
     audit.before = async () => {
       audit.before = before;

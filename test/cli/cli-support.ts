@@ -279,7 +279,7 @@ export const startCliInTerminal = (
       await eventually(
         () => (typeof what === 'string' ? output.includes(what) : what.test(output)),
         `the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`,
-        10_000,
+        30_000,
       ),
     ended,
   };

@@ -37,7 +37,7 @@ describe('processes on the command line', function () {
   it('exec passes Ctrl-C on, and ends as the process did', async () => {
     const running = startCli(['exec', sandbox, '--', 'sleep', '61'], env);
     const listed = async (): Promise<string> => (await cli(['ps', sandbox], env)).stdout;
-    await eventually(async () => (await listed()).includes('sleep 61'), 'it runs', 20_000);
+    await eventually(async () => (await listed()).includes('sleep 61'), 'it runs', 30_000);
     running.child.kill('SIGINT');
 
     expect((await running.ended).code).to.equal(130);
@@ -92,7 +92,7 @@ describe('processes on the command line', function () {
     const write = (text: string): Promise<void> =>
       daemonApi().processes.write(sandbox, id, { bytes: Buffer.from(text), last: false });
     await write('first\n');
-    await eventually(() => following.text.stdout === 'first\n', 'the output is shown', 20_000);
+    await eventually(() => following.text.stdout === 'first\n', 'the output is shown', 30_000);
     following.child.kill('SIGINT');
 
     expect((await following.ended).code).to.equal(130);

@@ -171,7 +171,7 @@ describe('sandpool run', function () {
         throw new Error('the client left');
       };
       const { child, ended } = startCli(['run', '--', 'sleep', '60'], env);
-      await eventually(() => running, 'the command runs', 10_000);
+      await eventually(() => running, 'the command runs', 30_000);
       child.kill(signal);
       expect((await ended).code).to.equal(code);
       expect(daemon.operations.sandboxes.size).to.equal(1);
@@ -233,7 +233,7 @@ describe('sandpool run', function () {
       throw new Error('the client left');
     };
     const { child, ended } = startCli(['run', '--', 'sleep', '60'], env);
-    await eventually(() => running, 'the command runs', 10_000);
+    await eventually(() => running, 'the command runs', 30_000);
     child.kill('SIGHUP');
     child.kill('SIGTERM');
     child.kill('SIGINT');

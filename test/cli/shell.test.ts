@@ -66,7 +66,7 @@ describe('sandpool shell', function () {
     await eventually(
       () => served().pty.cols === 101 && served().pty.rows === 41,
       'the size is handed on',
-      5_000,
+      30_000,
     );
     shell.pty.write('stty size; exit\r');
     await shell.shows('41 101');
@@ -107,14 +107,14 @@ describe('sandpool shell', function () {
         return taken > 1_000_000 && Date.now() - since > 300;
       },
       'the output stands still',
-      15_000,
+      30_000,
     );
     expect(seen).to.be.lessThan(12_000_000);
     child.stdout?.resume();
     await eventually(
       () => text.stdout.length > 16_000_000 && text.stdout.slice(16_000_000).includes('done2'),
       'all is there',
-      15_000,
+      30_000,
     );
     expect(/z{2,}/.exec(text.stdout)?.[0].length).to.equal(16_000_000);
     child.stdin?.end('exit\n');
@@ -159,7 +159,7 @@ describe('sandpool shell', function () {
     const own = childOf(shell.pty.pid);
     shell.pty.kill('SIGHUP');
     process.kill(own, 'SIGHUP'); // beside the kernel's, which comes as its session ends
-    await eventually(() => daemon.left().length === 0, 'the sandbox is given back', 5_000);
+    await eventually(() => daemon.left().length === 0, 'the sandbox is given back', 30_000);
   });
 
   it('ends with 125 and the service’s words when the terminal is refused', async () => {

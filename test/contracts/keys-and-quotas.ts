@@ -165,7 +165,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       await eventually(
         async () => (await at(0, key).get(`/sandboxpools/${user}`)).status === 404,
         'it is gone',
-        20_000,
+        30_000,
       );
     });
 
@@ -542,7 +542,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       await eventually(
         async () => String((await shown(at(1, key)))['sandboxes']) === '1,0,1',
         'both are given back',
-        20_000,
+        30_000,
       );
       await claimed(2, key, user);
       expect((await at(1, key).put(`/sandboxpools/${user}`, { replicas: 1 })).status).to.equal(200);

@@ -302,7 +302,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
     });
 
     it('end at their time, and say so', async () => {
-      const fact = await start('echo begun; sleep 1000', { timeoutMs: 1_500 });
+      const fact = await start('echo begun; sleep 1000', { timeoutMs: 3_000 });
       const reading = read(fact);
 
       expect((await reading.end()).exitCode).to.equal(124);

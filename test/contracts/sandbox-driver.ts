@@ -82,7 +82,7 @@ export const ordersOnThisMachine = (echoServer: (port: number) => readonly strin
 
 const command = (argv: readonly string[], part: Partial<ExecRequest> = {}): ExecRequest => ({
   argv,
-  timeoutMs: 10_000,
+  timeoutMs: 30_000,
   outputLimit: 1 << 20,
   ...part,
 });

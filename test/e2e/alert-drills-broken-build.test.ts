@@ -61,12 +61,12 @@ describe('alerts on a real daemon whose build is broken', function () {
     await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: PLANTED_SECONDS });
     await watch.fires('SandpoolMachineThrew');
     await within(
-      10_000,
+      30_000,
       'the log tells why',
       () => daemon.run.stderr().includes('planted by a drill') || undefined,
     );
     await within(
-      10_000,
+      30_000,
       'it is there again',
       async () =>
         (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined,
@@ -92,7 +92,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     }
     await watch.fires('SandpoolMachineBroken');
     await within(
-      10_000,
+      30_000,
       'the log tells that it is left alone',
       () => daemon.run.stderr().includes('left alone') || undefined,
     );

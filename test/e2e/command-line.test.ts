@@ -150,6 +150,11 @@ describe('the command line on a real daemon', function () {
   it('logs shows what a sandbox printed, and follows it to its end', async () => {
     await client.post('/sandboxpools', { name: 'talkers', templateName: 'talker', replicas: 1 });
     const id = await claim(client, 'talkers');
+    await within(
+      30_000,
+      'both lines are there',
+      async () => (await client.get(`/sandboxes/${id}/logs`)).text.includes('second') || undefined,
+    );
     expect(await daemon.cli(['logs', id])).to.deep.equal({
       code: 0,
       stdout: 'first\nsecond\n',
@@ -161,7 +166,7 @@ describe('the command line on a real daemon', function () {
     );
     const following = started('logs', '-f', id);
     await within(
-      10_000,
+      30_000,
       'the first lines',
       () => following.text() === 'first\nsecond\n' || undefined,
     );
@@ -175,7 +180,7 @@ describe('the command line on a real daemon', function () {
 
   it('events shows what happened to a sandbox, and follows what happens', async () => {
     const following = started('events', '-f', '-o', 'json');
-    const id = await within(15_000, 'an event', async () => {
+    const id = await within(30_000, 'an event', async () => {
       const claimed = await claim(client);
       return following.text().includes(claimed)
         ? claimed
@@ -206,7 +211,7 @@ describe('the command line on a real daemon', function () {
 
   it('events goes on after the daemon was started again', async () => {
     const following = started('events', '-f');
-    const first = await within(15_000, 'an event', async () => {
+    const first = await within(30_000, 'an event', async () => {
       const claimed = await claim(client);
       return following.text().includes(claimed)
         ? claimed
@@ -217,7 +222,7 @@ describe('the command line on a real daemon', function () {
     await daemon.stop();
     await daemon.start(['--listen', `127.0.0.1:${port}`]);
     client = daemon.client();
-    await within(20_000, 'an event of the new one', async () => {
+    await within(30_000, 'an event of the new one', async () => {
       const claimed = await claim(client);
       await giveBack(client, claimed);
       return following.text().includes(claimed) || undefined;

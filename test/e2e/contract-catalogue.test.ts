@@ -145,7 +145,7 @@ describe('the contract: templates over a restart', function () {
 
     expect(await shown()).to.include({ version: '3', description: 'from the new file' });
     await within(
-      5_000,
+      30_000,
       'the log says so',
       () => daemon.run.stderr().includes('the file of a template has changed') || undefined,
     );

@@ -11,7 +11,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
   let id: string;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start(['--default-pool-replicas', '3']);
     client = daemon.client();
     await stocked(client, 3);
@@ -19,7 +19,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -90,9 +90,9 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     const startedAt = performance.now();
     const answer = await client.post(`/sandboxes/${id}/exec`, {
       command: 'echo early; echo too >&2; sleep 4001 & sleep 4002 & sleep 4003',
-      timeoutSeconds: 1,
+      timeoutSeconds: 3, // a slow machine has printed by then
     });
-    expect(performance.now() - startedAt).to.be.within(900, 30_000);
+    expect(performance.now() - startedAt).to.be.within(2_900, 30_000);
     expect(answer.status).to.equal(200);
     expect(answer.json).to.include({
       stdout: 'early\n',
@@ -101,8 +101,12 @@ describe('the contract: commands, tokens and idle timeouts', () => {
       timedOut: true,
       truncated: false,
     });
+    await within(
+      30_000,
+      'all of the group are gone',
+      async () => (await processes()).length === before.length || undefined,
+    );
     expect((await processes()).filter((line) => line.startsWith('sleep 400'))).to.deep.equal([]);
-    expect((await processes()).length).to.equal(before.length);
   });
 
   it('a command that ignores all requests to end is killed at its timeout too', async () => {
@@ -110,31 +114,33 @@ describe('the contract: commands, tokens and idle timeouts', () => {
       client,
       id,
       'trap "" TERM INT HUP; echo deaf; while :; do sleep 0.1; done',
-      { timeoutSeconds: 1 },
+      { timeoutSeconds: 3 },
     );
     expect(ran).to.include({ stdout: 'deaf\n', exitCode: 124, timedOut: true });
-    expect((await processes()).filter((line) => line.includes('trap'))).to.deep.equal([]);
+    await within(
+      30_000,
+      'it is gone',
+      async () => !(await processes()).some((line) => line.includes('trap')) || undefined,
+    );
   });
 
   it('a client that goes away takes its command with it', async () => {
+    const leaving = new AbortController();
     const asked = client
-      .post(
-        `/sandboxes/${id}/exec`,
-        { command: 'sleep 5001' },
-        { signal: AbortSignal.timeout(700) },
-      )
+      .post(`/sandboxes/${id}/exec`, { command: 'sleep 5001' }, { signal: leaving.signal })
       .then(
         () => 'answered',
         () => 'left',
       );
     await within(
-      5_000,
+      30_000,
       'it runs',
       async () => (await processes()).some((line) => line.includes('sleep 5001')) || undefined,
     );
+    leaving.abort();
     expect(await asked).to.equal('left');
     await within(
-      5_000,
+      30_000,
       'it is gone',
       async () => !(await processes()).some((line) => line.includes('sleep 5001')) || undefined,
     );
@@ -151,7 +157,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     const exact = await run(client, id, 'head -c 1048576 /dev/zero | tr "\\0" x');
     expect(exact.stdout.length).to.equal(1_048_576);
     expect(exact).to.include({ truncated: false, exitCode: 0 });
-    const endless = await run(client, id, 'yes', { timeoutSeconds: 1 });
+    const endless = await run(client, id, 'yes', { timeoutSeconds: 3 });
     expect(endless.stdout.length).to.equal(1_048_576);
     expect(endless).to.include({ truncated: true, exitCode: 124, timedOut: true });
   });
@@ -210,7 +216,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     const other = await claim(client);
     const asked = client.post(`/sandboxes/${other}/exec`, { command: 'echo begun; sleep 4005' });
     await within(
-      5_000,
+      30_000,
       'it runs',
       async () =>
         (await run(client, other, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).stdout.includes(
@@ -281,8 +287,8 @@ describe('the contract: commands, tokens and idle timeouts', () => {
   });
 
   it('a claim takes an idle timeout of its own; a command under way holds it off', async () => {
-    const other = await claim(client, 'default', { idleTimeout: '1s' });
-    expect((await run(client, other, 'sleep 2; echo still')).stdout).to.equal('still\n');
+    const other = await claim(client, 'default', { idleTimeout: '2s' });
+    expect((await run(client, other, 'sleep 3; echo still')).stdout).to.equal('still\n');
     expect((await client.get(`/sandboxes/${other}`)).status).to.equal(200);
     expect(await finished(client, other)).to.include({ endReason: 'idle-timeout' });
     expect(
@@ -295,7 +301,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
   it('after its end exec, exec-token and idle-timeout are 404', async () => {
     await clear(client);
     await within(
-      5_000,
+      30_000,
       'it is gone',
       async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
     );

@@ -47,7 +47,7 @@ describe('the contract: keys and what goes for every request', () => {
   let anyone: HttpClient;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start([
       '--default-pool-replicas',
       '1',
@@ -60,7 +60,7 @@ describe('the contract: keys and what goes for every request', () => {
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -97,7 +97,7 @@ describe('the contract: keys and what goes for every request', () => {
     const soonOver = daemon.client(apiKey);
     expect((await soonOver.get('/sandboxes')).status).to.equal(200);
     await within(
-      5_000,
+      30_000,
       'it expires',
       async () => (await soonOver.get('/sandboxes')).status === 401 || undefined,
     );

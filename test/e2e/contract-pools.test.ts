@@ -20,13 +20,13 @@ describe('the contract: pools', () => {
   let client: HttpClient;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
     client = daemon.client();
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -36,7 +36,7 @@ describe('the contract: pools', () => {
       if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     }
     await within(
-      10_000,
+      30_000,
       'one pool is left',
       async () => (await client.get('/sandboxpools')).json.total === 1 || undefined,
     );
@@ -47,7 +47,7 @@ describe('the contract: pools', () => {
 
   const gone = (name: string): Promise<unknown> =>
     within(
-      10_000,
+      30_000,
       `${name} is gone`,
       async () => (await client.get(`/sandboxpools/${name}`)).status === 404 || undefined,
     );
@@ -352,7 +352,7 @@ describe('the contract: pools', () => {
   it('a pool of replicas 0 is Ready, and answers a claim with 429', async () => {
     await create('empty', { replicas: 0 });
     await within(
-      5_000,
+      30_000,
       'it is Ready',
       async () => (await poolStatus(client, 'empty'))['phase'] === 'Ready' || undefined,
     );

@@ -32,12 +32,12 @@ describe('the contract: quotas', () => {
   let client: HttpClient;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start(LIMITS);
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -48,7 +48,7 @@ describe('the contract: quotas', () => {
       if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     }
     await within(
-      10_000,
+      30_000,
       'one pool is left',
       async () => (await client.get('/sandboxpools')).json.total === 1 || undefined,
     );
@@ -171,7 +171,7 @@ describe('the contract: quotas', () => {
     expect((await client.get('/sandboxpools/third')).status).to.equal(404);
     await client.delete('/sandboxpools/second');
     await within(
-      5_000,
+      30_000,
       'it is gone',
       async () => (await client.get('/sandboxpools/second')).status === 404 || undefined,
     );

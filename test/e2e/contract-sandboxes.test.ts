@@ -28,7 +28,7 @@ describe('the contract: sandboxes', () => {
   let admin: HttpClient;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start(['--default-pool-replicas', '6']);
     client = daemon.client();
     const {
@@ -40,7 +40,7 @@ describe('the contract: sandboxes', () => {
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -401,7 +401,7 @@ describe('the contract: sandboxes', () => {
     this.timeout(90_000);
     const seen = new Set<string>();
     await client.post('/sandboxpools', { name: 'big', templateName: 'default', replicas: 40 });
-    await within(15_000, 'all were started', async () => {
+    await within(30_000, 'all were started', async () => {
       for (const item of (await list('?phase=Starting&poolName=big&limit=5')).items) {
         expect(item).to.include({ status: 'Starting' });
         const id = String(item['sandboxId']);
@@ -417,7 +417,7 @@ describe('the contract: sandboxes', () => {
     ).to.deep.equal([]);
     await client.delete('/sandboxpools/big');
     await within(
-      10_000,
+      30_000,
       'it is gone',
       async () => (await client.get('/sandboxpools/big')).status === 404 || undefined,
     );

@@ -204,7 +204,7 @@ describe('endpoints and probes on the real daemon', function () {
     expect(response?.statusCode).to.equal(502);
     response?.resume();
     await within(
-      5_000,
+      30_000,
       'it is gone',
       async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
     );
@@ -229,7 +229,7 @@ describe('endpoints and probes on the real daemon', function () {
   it('count an instance that is never ready as a failed start, with what its probe said', async () => {
     await client.post('/sandboxpools', { name: 'never', templateName: 'never', replicas: 1 });
     await within(
-      15_000,
+      30_000,
       'the reason in the log',
       () =>
         daemon.run.stderr().includes('readinessProbe: /bin/sh ended with 3: no luck') || undefined,
@@ -243,7 +243,7 @@ describe('endpoints and probes on the real daemon', function () {
     await pool('onhost', 'onhost');
     const id = await claim(client, 'onhost');
     await within(
-      5_000,
+      30_000,
       'its own port',
       async () => (await client.get(`/sandboxes/${id}/endpoints/app/`)).status === 200 || undefined,
     );

@@ -156,7 +156,7 @@ describe('ways out of a sandbox of the real daemon', function () {
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     host.close();
     templates.remove();
     rmSync(open, { recursive: true });
@@ -223,7 +223,7 @@ describe('ways out of a sandbox of the real daemon', function () {
   const fromMain = async (args: readonly string[]): Promise<Answers> => {
     await run(client, id, 'cat > /tmp/go.new; mv /tmp/go.new /tmp/go', { stdin: args.join(' ') });
     const shown = await within(
-      10_000,
+      30_000,
       'the probe has ended',
       async () => (await run(client, id, 'cat /tmp/answers')).stdout || undefined,
     );
@@ -310,7 +310,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     });
     const answers = parse(
       await within(
-        10_000,
+        30_000,
         'the probe has ended',
         async () => (await run(client, wired, 'cat /tmp/answers')).stdout || undefined,
       ),

@@ -270,7 +270,7 @@ describe('what refusals at a limit advise', function () {
     await client.post('/sandboxpools', { name: 'chatty', templateName: 'chatty', replicas: 1 });
     const gone = await claim(client, 'chatty');
     await within(
-      10_000,
+      30_000,
       'it has printed',
       async () => (await client.get(`/sandboxes/${gone}/logs`)).text.includes('talk') || undefined,
     );

@@ -19,7 +19,7 @@ describe('what hints advise', () => {
   let folder: string;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     folder = mkdtempSync(join(tmpdir(), 'sandpool-hints-'));
     writeFileSync(join(folder, 'file'), 'no folder');
     daemon = await DaemonUnderTest.start([
@@ -33,7 +33,7 @@ describe('what hints advise', () => {
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
     rmSync(folder, { recursive: true });
   });
@@ -51,7 +51,7 @@ describe('what hints advise', () => {
     when: (detail: Refused) => boolean = ({ hint }) => !hint.startsWith('instances are starting'),
   ): Promise<Refused> => {
     let detail: Refused | undefined;
-    await within(20_000, `claims from ${poolName} are refused`, async () => {
+    await within(30_000, `claims from ${poolName} are refused`, async () => {
       const answer = await client.post('/sandboxes', { poolName });
       if (answer.status !== 429) return false;
       detail = (JSON.parse(answer.text) as { readonly detail: Refused }).detail;
@@ -258,7 +258,7 @@ describe('what hints advise', () => {
       expect((await admin.delete(path)).status, path).to.equal(200);
     }
     await within(
-      15_000,
+      30_000,
       'the template goes',
       async () => (await admin.delete('/admin/sandbox-templates/used')).status === 200,
     );

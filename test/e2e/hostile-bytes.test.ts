@@ -73,7 +73,7 @@ describe('hostile bytes to the real daemon', function () {
       if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     // One of them may have deleted it.
     await within(
-      10_000,
+      30_000,
       'the default pool',
       async () =>
         (await client.put('/sandboxpools/default', { replicas: 4 })).status === 200 ||

@@ -28,7 +28,7 @@ describe('an Idempotency-Key and kill -9', function () {
       .post(
         '/sandboxes',
         { poolName: 'default' },
-        { headers: { 'Idempotency-Key': key }, signal: AbortSignal.timeout(5_000) },
+        { headers: { 'Idempotency-Key': key }, signal: AbortSignal.timeout(30_000) },
       )
       .catch(() => undefined);
 

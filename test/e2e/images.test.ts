@@ -65,7 +65,7 @@ describe('images of a daemon', function () {
   it('are unpacked at its start for the templates that name them', async () => {
     for (const line of ['an image was unpacked', 'image dir:absent: there is no such image']) {
       await within(
-        20_000,
+        30_000,
         `the log says: ${line}`,
         async () => daemon.run.stderr().includes(line) || undefined,
       );
@@ -82,7 +82,7 @@ describe('images of a daemon', function () {
       ).status,
     ).to.equal(201);
     const id = await within(
-      20_000,
+      30_000,
       'a claim',
       async () =>
         (await daemon.client().post('/sandboxes', { poolName: 'tools' })).json.sandbox?.[
@@ -113,7 +113,7 @@ describe('images of a daemon', function () {
       .client()
       .post('/sandboxpools', { name: 'absent', templateName: 'absent', replicas: 1 });
     await within(
-      20_000,
+      30_000,
       'the pool has failed',
       async () =>
         JSON.stringify((await daemon.client().get('/sandboxpools/absent')).json).includes(

@@ -10,7 +10,7 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 
 const claim = async (client: HttpClient): Promise<string> =>
   await within(
-    10_000,
+    30_000,
     'a claim',
     async () =>
       (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'],
@@ -23,12 +23,12 @@ describe('the daemon from start to end', () => {
   let daemon: DaemonUnderTest;
 
   beforeEach(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start();
   });
 
   afterEach(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -55,7 +55,7 @@ describe('the daemon from start to end', () => {
       .to.match(/sandboxes are left/)
       .and.to.include('stop --all');
     await within(
-      5_000,
+      30_000,
       'the spawner is gone',
       () => spawnerPid(daemon.dataDir) === undefined || undefined,
     );
@@ -77,7 +77,7 @@ describe('the daemon from start to end', () => {
   });
 
   it('ends everything with stop --all, and starts afresh afterwards with the same keys and pools', async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     const id = await claim(daemon.client());
     const key = daemon.tenantKey;
     const { code } = await daemon.cli(['stop', '--all']);
@@ -120,7 +120,7 @@ describe('the daemon from start to end', () => {
     );
     expect(ended['endReason']).to.equal('exited');
     await within(
-      5_000,
+      30_000,
       'a full pool',
       async () =>
         (
@@ -139,7 +139,7 @@ describe('the daemon from start to end', () => {
     if (before === undefined) throw new Error('there is no spawner');
     process.kill(before, 'SIGKILL');
     const mark = await within(
-      10_000,
+      30_000,
       'it answers again',
       async () => (await run(client, id, 'cat /tmp/mark')) || undefined,
     );
@@ -199,7 +199,7 @@ describe('a full disk', () => {
       await within(30_000, 'the daemon stops', () => child.exitCode ?? undefined);
       expect(child.exitCode).to.equal(1);
       await within(
-        5_000,
+        30_000,
         'it says why',
         () => /Sandpool stops: .*(full|disk|space)/i.test(stderr()) || undefined,
       );

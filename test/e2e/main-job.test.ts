@@ -12,25 +12,29 @@ const poolStatus = async (
 };
 
 const idle = (client: HttpClient, count: number, name = 'default') =>
-  within(
-    10_000,
-    `${count} idle`,
-    async () => (await poolStatus(client, name))['idleReplicas'] === count || undefined,
-  );
+  within(30_000, `${count} idle, and none on its way in or out`, async () => {
+    const status = await poolStatus(client, name);
+    return (
+      (status['idleReplicas'] === count &&
+        status['startingReplicas'] === 0 &&
+        status['stoppingReplicas'] === 0) ||
+      undefined
+    );
+  });
 
 describe('the main job, on a daemon as a user starts it', () => {
   let daemon: DaemonUnderTest;
   let client: HttpClient;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start();
     client = daemon.client();
     await idle(client, 4);
   });
 
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -238,7 +242,7 @@ describe('the main job, on a daemon as a user starts it', () => {
       status: 'Deleting',
     });
     await within(
-      5_000,
+      30_000,
       'the pool is no more',
       async () => (await client.get('/sandboxpools/mine')).status === 404 || undefined,
     );

@@ -67,7 +67,7 @@ describe('metrics of a daemon', function () {
     await client.get('/sandboxes/00000000-0000-4000-8000-000000000000');
     await client.get('/made-up/by-a-client');
     await within(
-      5_000,
+      30_000,
       'the answer counts',
       async () =>
         ((await told()).value('sandpool_http_requests_total', { route: 'none', status: '404' }) ??

@@ -90,7 +90,7 @@ describe('the runbooks, on a daemon that fails', function () {
 
   it('SandpoolPoolsCannotStart, SandpoolStartsFail: a pool whose command is not there', async () => {
     await aPool('drill', { templateName: 'broken', replicas: 1 });
-    await within(20_000, 'it gives up', async () =>
+    await within(30_000, 'it gives up', async () =>
       (await client.get('/sandboxpools/drill')).json.template?.['status'] &&
       (await types('SandpoolPoolsCannotStart', 'sandpool top --broken')).includes('drill')
         ? true

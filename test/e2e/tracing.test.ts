@@ -44,7 +44,7 @@ describe('a daemon with a collector of traces', function () {
 
     expect(answer.status).to.equal(201);
     const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
-    const claim = await within(20_000, 'the claim as a span', () =>
+    const claim = await within(30_000, 'the claim as a span', () =>
       ofTrace().find(({ name }) => name === 'POST /sandboxes'),
     );
     expect(answer.headers['traceresponse']).to.equal(`00-${TRACE}-${claim.spanId}-01`);

@@ -8,12 +8,12 @@ describe('claims that wait', () => {
   let client: HttpClient;
 
   before(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
     client = daemon.client();
   });
   after(async function () {
-    this.timeout(40_000);
+    this.timeout(90_000);
     await daemon.dispose();
   });
   beforeEach(async () => {
@@ -36,7 +36,7 @@ describe('claims that wait', () => {
     answer.catch(() => undefined);
     await client.get('/sandboxes'); // asked after it
     await within(
-      10_000,
+      30_000,
       `${name} waits`,
       async () =>
         (await client.post('/sandboxes', { poolName }, { headers })).json.errorCode ===

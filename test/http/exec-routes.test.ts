@@ -99,7 +99,7 @@ describe('inside a sandbox, over HTTP', () => {
       const seen: Promise<AbortSignal> = new Promise((resolve) => {
         server.operations.runExec = async (_request, signal) => {
           resolve(signal);
-          await once(signal, 'abort', { signal: AbortSignal.timeout(5_000) });
+          await once(signal, 'abort', { signal: AbortSignal.timeout(30_000) });
           return outcome({});
         };
       });
@@ -111,7 +111,7 @@ describe('inside a sandbox, over HTTP', () => {
       expect(signal.aborted).to.equal(false);
       leaving.abort();
       expect(await answer).to.equal('gone');
-      if (!signal.aborted) await once(signal, 'abort', { signal: AbortSignal.timeout(5_000) });
+      if (!signal.aborted) await once(signal, 'abort', { signal: AbortSignal.timeout(30_000) });
     });
 
     it('aborts the command when its key is revoked, with 401', async () => {

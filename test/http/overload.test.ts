@@ -34,7 +34,7 @@ describe('more than the server can do at once', () => {
       const before = started;
       const lists = clients.map((client) => client.get('/sandboxpools'));
       await within(
-        5_000,
+        30_000,
         'all are under way',
         () => started === before + clients.length || undefined,
       );
@@ -87,7 +87,7 @@ describe('more than the server can do at once', () => {
     const ask = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n';
     connection.socket.write(ask.repeat(8));
     await within(
-      5_000,
+      30_000,
       'all are answered',
       () => (connection.received().match(/HTTP/g) ?? []).length === 8 || undefined,
     );
@@ -99,7 +99,7 @@ describe('more than the server can do at once', () => {
     ]);
     connection.socket.write(ask);
     await within(
-      5_000,
+      30_000,
       'it is read from again',
       () => (connection.received().match(/HTTP\/1\.1 404/g) ?? []).length === 3 || undefined,
     );

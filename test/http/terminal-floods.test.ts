@@ -54,7 +54,7 @@ describe('a flood of frames to a terminal', () => {
     };
     look();
     for (let at = 0; at < 5_000; at += 1) ws.send('x');
-    await eventually(() => terminal.typedBytes === 5_000, 'all are typed', 15_000);
+    await eventually(() => terminal.typedBytes === 5_000, 'all are typed', 30_000);
     over = true;
     expect(most).to.be.at.most(2);
   });

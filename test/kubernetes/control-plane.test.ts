@@ -94,7 +94,7 @@ describe('the control plane of the tests', function () {
     await eventually(
       async () => (await seen()) === WANTED,
       'each pod is where its label says',
-      20_000,
+      30_000,
     );
 
     await controlPlane().kubectl(
@@ -314,7 +314,7 @@ describe('the control plane of the tests', function () {
     await eventually(
       () => processesOf(folder).length === 0 && !existsSync(folder),
       'nothing is left',
-      20_000,
+      30_000,
     );
   });
 });

@@ -155,7 +155,7 @@ describe('replicas as the chart deploys them, from the image', function () {
         return status === 201;
       },
       'a sandbox is handed out',
-      20_000,
+      30_000,
     );
 
     expect(

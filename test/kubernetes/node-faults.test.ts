@@ -28,10 +28,10 @@ describe('what a node can suffer', function () {
         return vitals?.kind === 'unavailable' && vitals.reason.includes(reason);
       },
       `unavailable: ${reason}`,
-      20_000,
+      30_000,
     );
   const isAvailable = (id: string): Promise<void> =>
-    eventually(() => last(id)?.vitals.kind === 'available', 'available again', 20_000);
+    eventually(() => last(id)?.vitals.kind === 'available', 'available again', 30_000);
 
   it('makes what idles there unavailable while it is cordoned, and what runs there too, which runs on', async () => {
     const idle = await pods.launched();

@@ -29,7 +29,7 @@ describe('what a Pod can suffer', function () {
         return fact !== undefined && isSo(fact);
       },
       what,
-      20_000,
+      30_000,
     );
   const endOf = (id: string) =>
     pods.log.of(id).findLast(({ record }) => record !== undefined)?.record?.end;
@@ -87,7 +87,7 @@ describe('what a Pod can suffer', function () {
             return said.includes(reason);
           },
           reason,
-          20_000,
+          30_000,
         );
         await own.close();
       };
@@ -137,7 +137,7 @@ describe('what a Pod can suffer', function () {
           return said.includes('failed calling webhook') && !said.includes('OutcomeUnknown');
         },
         'the webhook is asked',
-        20_000,
+        30_000,
       );
       await controlPlane().kubectl('delete', 'validatingwebhookconfiguration', name);
       await own.close();
@@ -174,7 +174,7 @@ describe('what a Pod can suffer', function () {
           return refusal instanceof NoPlace && refusal.message.includes('is being removed');
         },
         'the namespace ends',
-        20_000,
+        30_000,
       );
       await controlPlane().kubectl(
         'patch',
@@ -295,7 +295,7 @@ describe('what a Pod can suffer', function () {
       await eventually(
         async () => (await kubectl('get', 'pods', '-o', 'name')).includes(id) === false,
         'its Pod is gone',
-        20_000,
+        30_000,
       );
     });
 

@@ -40,7 +40,7 @@ describe('the reflector, of a real API server', function () {
   };
   const keyOf = (name: string): string => `${path.split('/')[4] ?? ''}/${name}`;
   const shows = (name: string, a: string | undefined): Promise<void> =>
-    eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 20_000);
+    eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 30_000);
 
   before(async () => {
     access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog);
@@ -119,7 +119,7 @@ describe('the reflector, of a real API server', function () {
         return performance.now() > until;
       },
       'eleven seconds',
-      20_000,
+      30_000,
     );
 
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
@@ -136,7 +136,7 @@ describe('the reflector, of a real API server', function () {
 
     proxy.state = 'hold';
     await put('m', 'held');
-    await eventually(() => reflector.stale !== undefined, 'stale', 20_000);
+    await eventually(() => reflector.stale !== undefined, 'stale', 30_000);
     proxy.state = 'pass';
     await shows('m', 'held');
 
@@ -159,7 +159,7 @@ describe('the reflector, of a real API server', function () {
           () => false,
         ),
       'written',
-      20_000,
+      30_000,
     );
     await shows('m', '1');
     await controlPlane().kill('etcd');
@@ -171,7 +171,7 @@ describe('the reflector, of a real API server', function () {
           () => false,
         ),
       'written',
-      20_000,
+      30_000,
     );
     await shows('m', '2');
   });

@@ -304,7 +304,7 @@ describe('sandboxes as Pods of a real API server', function () {
     await eventually(
       async () => (await labels())?.[POOL_LABEL] === record.poolUid,
       'the label is back',
-      10_000,
+      30_000,
     );
     for (const { driver } of [one, other]) {
       await driver.caughtUp();

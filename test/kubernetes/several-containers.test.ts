@@ -77,7 +77,7 @@ describe('a sandbox of several containers', function () {
   };
 
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
-    eventually(() => pods.log.of(id).some(isSo), what, 20_000);
+    eventually(() => pods.log.of(id).some(isSo), what, 30_000);
 
   const exec = (id: string, container?: string): Promise<ExecOutcome> =>
     pods.driver.exec(

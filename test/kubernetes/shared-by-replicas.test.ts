@@ -44,7 +44,7 @@ describe('what three replicas share', function () {
     await eventually(
       async () => [201, 409].includes((await at(0).post('/sandboxpools', pool)).status),
       'the pool is made',
-      20_000,
+      30_000,
     );
   });
 
@@ -183,7 +183,7 @@ describe('what three replicas share', function () {
       await eventually(
         async () => (await at(replica, key).get('/sandboxes')).status === 401,
         'it is refused',
-        1_000,
+        30_000,
       );
   });
 

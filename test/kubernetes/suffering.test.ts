@@ -56,7 +56,7 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
         return items.some((item) => item['sandboxId'] === id && item['endReason'] === endReason);
       },
       `it ended: ${endReason}`,
-      20_000,
+      30_000,
     );
   const breakerOf = (pool: string): Promise<string> =>
     controlPlane().kubectl('get', 'sandboxpool', pool, '-n', namespace, '-o', 'json');
@@ -220,7 +220,7 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
         );
       },
       'it is in the history',
-      20_000,
+      30_000,
     );
     const pools = (await admin.get('/sandboxpools?all=true')).json.items ?? [];
     expect(pools.map(({ name }) => name)).to.not.include('doomed');

@@ -205,9 +205,8 @@ describe('launcher join', function () {
   it('leaves what a command left in the background running, as long as the sandbox runs', async () => {
     await run(['sh', '-c', 'sleep 61 >/dev/null 2>&1 &']);
 
-    const left = processesIn(sandbox).filter((pid) => commandLine(pid) === 'sleep 61');
-    expect(left).to.have.length(1);
-    process.kill(left[0] ?? 0, 'SIGKILL');
+    await eventually(() => joinedOf('sleep 61').length === 1, 'it runs on');
+    process.kill(joinedOf('sleep 61')[0] ?? 0, 'SIGKILL');
   });
 
   describe('could not, says why on fd 2 and exits with 125', () => {

@@ -323,7 +323,7 @@ describe('launcher logs', function () {
     await eventually(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
     expect(linesOf(ID)).to.deep.equal([]);
     rmSync(join(folder, anId(3)), { recursive: true });
-    await eventually(() => records(ID).length === 1, 'it goes on', 20_000);
+    await eventually(() => records(ID).length === 1, 'it goes on', 30_000);
     expect(records(ID)).to.deep.equal([['F', 'waits']]);
   });
 

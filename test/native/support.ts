@@ -313,10 +313,11 @@ export function collect(child: ChildProcess): Collected {
     signal: child.signalCode,
   }));
   const shows = async (words: string): Promise<void> => {
+    let isOver = false; // it has ended, and all that it printed is read
+    void end.then(() => (isOver = true));
     while (!stdout.includes(words)) {
-      if (child.exitCode !== null || !child.stdout)
-        throw new Error(`ended without ${words}: ${stdout}${stderr}`);
-      await within(once(child.stdout, 'data'), words);
+      if (isOver || !child.stdout) throw new Error(`ended without ${words}: ${stdout}${stderr}`);
+      await within(Promise.race([once(child.stdout, 'data'), end]), words);
     }
   };
   return { end, shows };
@@ -334,10 +335,18 @@ export function startTimeOf(pid: number): string | undefined {
   }
 }
 
-/** The fields of /proc/PID/status. */
+/** The fields of /proc/PID/status; none where there is no such process, or no longer. */
 export function statusOf(pid: number): Map<string, string> {
-  const lines = readFileSync(`/proc/${pid}/status`, 'utf8').trim().split('\n');
+  const lines = statusTextOf(pid).trim().split('\n');
   return new Map(lines.map((line) => [line.split(':')[0] ?? '', line.replace(/^[^:]*:\s*/, '')]));
+}
+
+function statusTextOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Host pids of all processes in a sandbox, by its pid namespace. */
@@ -362,7 +371,7 @@ function namespaceOf(pid: number): string {
 export async function within<T>(
   promise: Promise<T>,
   what: string,
-  milliseconds = 10_000,
+  milliseconds = 30_000,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

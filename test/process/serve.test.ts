@@ -156,7 +156,7 @@ describe('sandpool serve', function () {
         (port = Number(/"port":(\d+).*says that it waits/.exec(daemon.said.err)?.[1] ?? 0)) > 0 ||
         daemon.child.exitCode !== null,
       'it listens',
-      20_000,
+      30_000,
     );
     const [health, readiness, other] = await Promise.all(
       ['healthz', 'readyz', 'v1/sandboxes'].map((path) =>

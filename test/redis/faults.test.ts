@@ -44,7 +44,7 @@ describe('a Redis that fails', function () {
   const isKnown = () =>
     known(() => coordination.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
   const answering = () =>
-    eventually(() => coordination.describe().problems.length === 0, 'Redis answers', 20_000);
+    eventually(() => coordination.describe().problems.length === 0, 'Redis answers', 30_000);
 
   const calls = (): readonly Promise<unknown>[] => [
     reserve('a'),
@@ -102,7 +102,7 @@ describe('a Redis that fails', function () {
 
   it('stopped: says so, and takes claims after', async () => {
     redis.signal('SIGSTOP');
-    await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 20_000);
+    await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 30_000);
     expect(coordination.describe().problems).to.deep.equal(['Redis does not answer']);
     redis.signal('SIGCONT');
     await eventually(
@@ -112,7 +112,7 @@ describe('a Redis that fails', function () {
           () => false,
         ),
       'a claim is taken',
-      15_000,
+      30_000,
     );
 
     await answering();
@@ -120,7 +120,7 @@ describe('a Redis that fails', function () {
 
   it('killed: calls fail at once, and go on once it is back', async () => {
     await redis.kill();
-    await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 20_000);
+    await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 30_000);
     for (const error of await Promise.all(calls().map((call) => rejection(call))))
       expect(error).to.have.property('code', 'UNAVAILABLE');
 
@@ -146,7 +146,7 @@ describe('a Redis that fails', function () {
         return heard.includes('afterwards');
       },
       'it is heard',
-      20_000,
+      30_000,
     );
 
     forget();
@@ -226,7 +226,7 @@ describe('a Redis that fails', function () {
     await eventually(
       () => late.coordination.describe().problems.length === 0,
       'it answers',
-      20_000,
+      30_000,
     );
     expect(
       await late.coordination.redeemToken(await late.coordination.issueToken('x', 5_000, HOLDER)),

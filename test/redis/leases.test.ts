@@ -51,7 +51,7 @@ describe('leases in Redis', function () {
     await eventually(
       () => b.shards().length > 0 && led([a, b]).join() === ALL.join(),
       'both have a share',
-      15_000,
+      30_000,
     );
 
     expect(a.coordination.replicas()).to.deep.equal(['a', 'b']);
@@ -76,7 +76,7 @@ describe('leases in Redis', function () {
     await eventually(
       () => a.told.some(({ kind }) => kind === 'wanted-elsewhere'),
       'a is told',
-      15_000,
+      30_000,
     );
     const wanted = a.told
       .filter(({ kind }) => kind === 'wanted-elsewhere')
@@ -87,7 +87,7 @@ describe('leases in Redis', function () {
     await Promise.all(wanted.map((shard) => a.coordination.giveUp(shard)));
 
     expect(wanted.some((shard) => a.coordination.lease(shard))).to.equal(false);
-    await eventually(() => b.shards().length === wanted.length, 'b has them', 15_000);
+    await eventually(() => b.shards().length === wanted.length, 'b has them', 30_000);
   });
 
   it('goes over at once when a replica leaves in order', async () => {
@@ -95,7 +95,7 @@ describe('leases in Redis', function () {
     await eventually(
       () => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS,
       'both have a share',
-      15_000,
+      30_000,
     );
 
     a.coordination.leave();
@@ -124,7 +124,7 @@ describe('leases in Redis', function () {
     await eventually(
       () => b.shards().length > 0 && b.coordination.replicas().length === 2,
       'both have a share',
-      15_000,
+      30_000,
     );
     expect(b.shards().length).to.be.below(SHARDS);
 
@@ -140,7 +140,7 @@ describe('leases in Redis', function () {
     });
     const b = await join('b');
     const mine = ALL.filter((shard) => rendezvous(`shard-${shard}`, ['b', 'stopped']) === 'b');
-    await eventually(() => b.shards().join() === mine.join(), 'both have their share', 20_000);
+    await eventually(() => b.shards().join() === mine.join(), 'both have their share', 30_000);
 
     child.kill('SIGSTOP');
     await all([b], 'b has all', 15_000);
@@ -151,7 +151,7 @@ describe('leases in Redis', function () {
         new Set(told.filter(({ kind }) => kind === 'gained').map(({ shard }) => shard)).size ===
         SHARDS - mine.length,
       'it has its share again',
-      20_000,
+      30_000,
     );
 
     for (const shard of new Set(told.map((one) => one.shard)))
@@ -173,7 +173,7 @@ describe('leases in Redis', function () {
       await eventually(
         () => ALL.every((shard) => before.get(shard)?.held() === false),
         'none is held',
-        8_000,
+        30_000,
       );
     } finally {
       redis().signal('SIGCONT');
@@ -198,7 +198,7 @@ describe('leases in Redis', function () {
       () =>
         ALL.every((shard) => (a.coordination.lease(shard)?.epoch ?? 0) > (before.get(shard) ?? 0)),
       'all are won anew',
-      20_000,
+      30_000,
     );
   });
 
@@ -208,12 +208,16 @@ describe('leases in Redis', function () {
 
     redis().signal('SIGSTOP');
     const before = ALL.map((shard) => a.coordination.lease(shard));
-    await eventually(() => before.every((lease) => lease?.held() === false), 'none is held', 8_000);
+    await eventually(
+      () => before.every((lease) => lease?.held() === false),
+      'none is held',
+      30_000,
+    );
     const b = await join('b');
     redis().signal('SIGCONT');
 
     await all([a, b], 'every shard is led by somebody', 20_000);
-    await eventually(() => b.shards().length > 0, 'the one that came back has its share', 20_000);
+    await eventually(() => b.shards().length > 0, 'the one that came back has its share', 30_000);
     await all([a, b], 'every shard is led by somebody, still', 5_000);
   });
 
@@ -226,12 +230,12 @@ describe('leases in Redis', function () {
     };
     const b = await join('b');
 
-    await eventually(() => stalled !== undefined, 'a hand-over begins', 15_000);
+    await eventually(() => stalled !== undefined, 'a hand-over begins', 30_000);
     await stalled;
     await eventually(
       () => b.shards().length > 0 && led([a, b]).join() === ALL.join(),
       'every shard is led by somebody',
-      20_000,
+      30_000,
     );
   });
 
@@ -240,7 +244,7 @@ describe('leases in Redis', function () {
     await eventually(
       () => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS,
       'both have a share',
-      15_000,
+      30_000,
     );
     const { client } = redis();
     const lost = a.shards();
@@ -255,7 +259,7 @@ describe('leases in Redis', function () {
     await eventually(
       () => c.shards().length > 0 && led([b, c]).length === SHARDS,
       'both have a share',
-      15_000,
+      30_000,
     );
     const before = [b, c].flatMap((replica) =>
       lost.map((shard) => replica.coordination.lease(shard)),
@@ -267,7 +271,7 @@ describe('leases in Redis', function () {
     await eventually(
       () => before.every((lease) => lease?.held() !== true),
       'what the copy lacks is held no more',
-      20_000,
+      30_000,
     );
     await all([b, c], 'every shard is led by somebody', 20_000);
   });

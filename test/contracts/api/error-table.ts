@@ -123,7 +123,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
               (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() }))
                 .status === 401,
             'it is refused',
-            20_000,
+            30_000,
           );
           for (const _ of service().ports) {
             await eventually(
@@ -131,7 +131,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
                 (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() }))
                   .status === 401,
               'so it is everywhere',
-              20_000,
+              30_000,
             );
             expect(
               bodyOf(await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() })),

@@ -8,7 +8,7 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 const MIB = 2 ** 20;
 
 describe('what a sandbox is kept to', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let spawned: WatchedDriver;
 
   before(async () => {
@@ -83,7 +83,7 @@ describe('what a sandbox is kept to', function () {
     if (!spawned.driver.describe().isolation.startsWith('cgroup'))
       skipBecause(this, 'there are no cgroups here');
     const { slowest, loud } = await besideOf('bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 3');
-    expect(slowest).to.be.lessThan(10_000);
+    expect(slowest).to.be.lessThan(30_000);
     const folder =
       spawned.noteOf(loud).cgroups.find((path) => path.includes('pids')) ??
       spawned.noteOf(loud).cgroups[0] ??
@@ -96,7 +96,7 @@ describe('what a sandbox is kept to', function () {
     const { slowest, loud } = await besideOf(
       'head -c 1000000000 /dev/zero | tail -c 900000000 | wc -c',
     );
-    expect(slowest).to.be.lessThan(10_000);
+    expect(slowest).to.be.lessThan(30_000);
     const outcome = await spawned.exec(loud, [
       'sh',
       '-c',
@@ -110,7 +110,7 @@ describe('what a sandbox is kept to', function () {
     const { slowest, loud } = await besideOf(
       'while :; do head -c 30000000 /dev/zero > /tmp/a; rm /tmp/a; done 2>/dev/null',
     );
-    expect(slowest).to.be.lessThan(10_000);
+    expect(slowest).to.be.lessThan(30_000);
     for (const [folder, most] of [
       ['/tmp', 8],
       ['/dev/shm', 8],

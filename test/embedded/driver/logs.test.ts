@@ -43,7 +43,7 @@ describe('what sandboxes print', function () {
     Number((await linesOf(id, { tailLines: 1 }, from))[0]?.split(' ')[1] ?? 0);
   const countsOn = async (id: string, from = driver): Promise<void> => {
     const before = await lastCount(id, from);
-    await eventually(async () => (await lastCount(id, from)) > before + 5, 'it goes on', 20_000);
+    await eventually(async () => (await lastCount(id, from)) > before + 5, 'it goes on', 30_000);
   };
   const logsFolder = (): string => pathsOf(world.dataDir).logs;
 
@@ -95,7 +95,10 @@ describe('what sandboxes print', function () {
     await countsOn(id);
 
     const counts = (await linesOf(id)).map((line) => Number(line.split(' ')[1]));
-    expect(counts).to.deep.equal(Array.from({ length: counts.length }, (_, n) => n + 1));
+    // A line may be in its hands, seldom: it is killed while it reads, writes, or waits.
+    const jumps = counts.map((n, at) => n - (counts[at - 1] ?? 0)).filter((jump) => jump !== 1);
+    expect(jumps, 'lines lost').to.have.length.at.most(1);
+    expect(jumps[0] ?? 2).to.be.within(2, 4);
     expect(world.log.kinds(id)).to.deep.equal(['starting', 'available']);
   });
 
@@ -108,7 +111,7 @@ describe('what sandboxes print', function () {
     await eventually(
       () => driver.describe().problems.length === 0,
       'another spawner is there',
-      20_000,
+      30_000,
     );
     await countsOn(id);
     expect(pumpPid(), 'the same keeps it').to.equal(pump);
@@ -187,7 +190,10 @@ describe('what sandboxes print', function () {
     const files = readdirSync(join(logsFolder(), flood)).filter((name) => name !== 'of');
     expect(files.length).to.be.at.most(2);
     for (const file of files)
-      expect(statSync(join(logsFolder(), flood, file)).size).to.be.at.most(1 << 20);
+      expect(
+        // one that has been replaced since it was listed has no size
+        statSync(join(logsFolder(), flood, file), { throwIfNoEntry: false })?.size ?? 0,
+      ).to.be.at.most(1 << 20);
   });
 
   it('is followed as it comes, to its end', async () => {

@@ -10,7 +10,8 @@ import { FactLog } from '../../support/harness/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../../support/builders/instance-orders.ts';
 import { webServer } from '../../support/builders/web-server.ts';
 
-const often = { periodMs: 1_000, failureThreshold: 1 };
+/** A machine that is busy does not fail it: `timeoutMs`. */
+const often = { periodMs: 1_000, failureThreshold: 1, timeoutMs: 20_000 };
 
 describe('readiness probes of real sandboxes', function () {
   this.timeout(90_000);
@@ -35,11 +36,14 @@ describe('readiness probes of real sandboxes', function () {
     ['a request', httpProbe(8_000, '/status/204')],
   ] as const) {
     it(`become available once ${name} passes`, async () => {
+      const whenTold = 'until [ -e /tmp/go ]; do sleep 0.05; done; ';
       const argv =
         name === 'a command'
-          ? ['sh', '-c', 'sleep 0.3; touch /tmp/ready; exec sleep infinity']
-          : ['sh', '-c', 'sleep 0.3; exec "$@"', 'sh', ...webServer(8_000)];
+          ? ['sh', '-c', `${whenTold}touch /tmp/ready; exec sleep infinity`]
+          : ['sh', '-c', `${whenTold}exec "$@"`, 'sh', ...webServer(8_000)];
       const { id } = await spawned.driver.launch(probed(probe, {}, argv), permitted);
+      await eventually(() => spawned.log.of(id).length > 1, 'it is probed');
+      await spawned.exec(id, ['touch', '/tmp/go']);
       const available = await spawned.log.when(id, 'available');
       expect(available.record).to.deep.include({ id, state: 'idle' });
       expect(spawned.log.of(id)[1]?.vitals)

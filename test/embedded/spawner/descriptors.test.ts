@@ -24,7 +24,7 @@ const shortOf = (spare: number, code: string): string => {
       const warn = () => { complaints += 1; for (const fd of held.splice(0, 20)) closeSync(fd); };
       const watcher = new Watcher('/bin/true', { info() {}, error() {}, warn });
       watcher.start();
-      for (const until = performance.now() + 5_000; complaints < 2 && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
+      for (const until = performance.now() + 20_000; complaints < 2 && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
       watcher.stop();
       return complaints < 2 ? 'never tried again' : 'tried again';
     };
@@ -38,7 +38,7 @@ const shortOf = (spare: number, code: string): string => {
     const answer = await tried(make);
     const before = held.length;
     const back = () => { fill(); return held.length - before; };
-    for (const until = performance.now() + 5_000; back() < ${spare} && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
+    for (const until = performance.now() + 20_000; back() < ${spare} && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
     console.log(JSON.stringify([answer, back()]));
   `;
   const done = spawnSync(
@@ -53,7 +53,7 @@ const shortOf = (spare: number, code: string): string => {
       '-e',
       program,
     ],
-    { encoding: 'utf8', timeout: 30_000 },
+    { encoding: 'utf8', timeout: 55_000 },
   );
   return done.stdout.trim() || done.stderr;
 };

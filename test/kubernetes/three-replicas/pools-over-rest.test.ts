@@ -89,7 +89,7 @@ describe('what pools are made of, on three replicas', function () {
         (found = ((await read('pods', '-l', label)) as { items: readonly { spec: PodSpec }[] })
           .items[0]?.spec) !== undefined,
       `a Pod of ${pool}`,
-      20_000,
+      30_000,
     );
     return found!;
   };
@@ -206,7 +206,7 @@ describe('what pools are made of, on three replicas', function () {
       async () =>
         (await Promise.all([0, 1, 2].map(shown))).every(({ memory }) => memory === '96Mi'),
       'its leader renders it anew, for all',
-      20_000,
+      30_000,
     );
     expect((await shown(1))['spec']).to.deep.include(overrides);
 

@@ -94,7 +94,7 @@ export class TerminalUnderTest {
     this.socket.send(JSON.stringify(frame));
   }
 
-  shows(what: RegExp | string, withinMs = 10_000): Promise<string> {
+  shows(what: RegExp | string, withinMs = 30_000): Promise<string> {
     return within(
       withinMs,
       `the terminal shows ${String(what)}; it shows ${JSON.stringify(this.#output.slice(-500))}`,

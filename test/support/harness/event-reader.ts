@@ -103,7 +103,7 @@ export class EventReader {
   async until(
     look: (events: readonly ReadEvent[]) => boolean,
     what: string,
-    withinMs = 5_000,
+    withinMs = 30_000,
   ): Promise<readonly ReadEvent[]> {
     await eventually(() => look(this.events), what, withinMs).catch((error: Error) => {
       throw new Error(`${error.message}; so far ${this.#text.slice(-500)}`);

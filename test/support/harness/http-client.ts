@@ -166,7 +166,7 @@ export const connectRaw = async (port: number): Promise<RawConnection> => {
   return {
     socket,
     received,
-    closed: async (deadlineMs = 5_000) => {
+    closed: async (deadlineMs = 30_000) => {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(

@@ -68,7 +68,7 @@ export const claim = (
   poolName = 'default',
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<string> =>
-  within(15_000, `a claim from ${poolName}`, async () => {
+  within(30_000, `a claim from ${poolName}`, async () => {
     const answer = await client.post('/sandboxes', { poolName, ...more });
     if (answer.status !== 201 && answer.json.errorCode !== 'POOL_EXHAUSTED')
       throw new Error(`a claim from ${poolName} answered ${answer.status}: ${answer.text}`);
@@ -100,7 +100,7 @@ export const run = async (
 export const giveBack = async (client: HttpClient, id: string): Promise<void> => {
   await client.delete(`/sandboxes/${id}`);
   await within(
-    10_000,
+    30_000,
     `${id} is gone`,
     async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
   );
