@@ -21,6 +21,7 @@ export type {
   AutoscalingGroupEnvelope,
   AutoscalingGroupList,
   Cluster,
+  ClusterRoute,
   ClusterList,
   Env,
   EnvCondition,

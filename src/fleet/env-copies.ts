@@ -67,7 +67,7 @@ const Pools = z.object({ items: z.array(z.looseObject({ name: word })).max(MOST_
 const Pool = z.object({ template: z.looseObject({ name: word }) });
 
 export interface EnvCopiesDeps {
-  readonly links: FleetLinks;
+  readonly links: Pick<FleetLinks, 'list' | 'find'>;
   readonly client: Pick<ClusterClient, 'ask'>;
 }
 

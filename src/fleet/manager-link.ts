@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connect, type ClientHttp2Session } from 'node:http2';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
-import type { ClusterRoute } from '../contracts/fleet/cluster-links.ts';
+import type { ClusterRoute, LinkView } from '../contracts/fleet/cluster-links.ts';
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { ToldSource } from '../contracts/fleet/told-records.ts';
@@ -87,6 +87,7 @@ export class ManagerLink {
   #templates: Teller | undefined;
   #worker: LinkedWorker | undefined;
   #route: ClusterRoute | undefined;
+  #opened: Pick<LinkView, 'linkId' | 'openedAt'> | undefined;
   #over = false;
 
   constructor(socket: WebSocket, terms: ManagerLinkTerms) {
@@ -114,6 +115,18 @@ export class ManagerLink {
     return this.#heartbeat?.isSilent ? undefined : this.#route;
   }
 
+  /** Undefined where it is not open yet. */
+  get view(): LinkView | undefined {
+    if (!this.#opened || !this.#worker) return undefined;
+    const standing = this.#heartbeat?.isSilent ? 'Silent' : 'Open';
+    return {
+      ...this.#opened,
+      replica: this.#worker.replica,
+      status: this.#route ? standing : 'Leaving',
+      latencyMs: this.#heartbeat?.latencyMs || undefined,
+    };
+  }
+
   /**
    * Resolves with whose link it is, once that is proved; undefined where the worker has another one
    * to this replica. Rejects where it is not proved.
@@ -130,6 +143,7 @@ export class ManagerLink {
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
       this.#worker = worker;
       this.#route = route;
+      this.#opened = { linkId, openedAt: clock.now() };
       this.#heartbeat = new Heartbeat(this.#session, {
         clock,
         heard: () => this.#terms.heard(worker.clusterId),

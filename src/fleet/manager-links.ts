@@ -86,12 +86,20 @@ export class ManagerLinks implements FleetLinks {
     });
   }
 
+  get replica(): string {
+    return this.#deps.replica;
+  }
+
   list(): readonly LinkedCluster[] {
-    return this.#deps.registry.list().map(({ clusterId }) => ({
-      clusterId,
-      isConnected: this.#linksOf(clusterId).some(({ route }) => route !== undefined),
-      lastHeartbeat: this.#lastHeard.get(clusterId),
-    }));
+    return this.#deps.registry.list().map(({ clusterId }) => {
+      const links = this.#linksOf(clusterId).flatMap(({ view }) => view ?? []);
+      return {
+        clusterId,
+        isConnected: links.some(({ status }) => status === 'Open'),
+        lastHeartbeat: this.#lastHeard.get(clusterId),
+        links,
+      };
+    });
   }
 
   find(clusterId: string): ClusterRoute | undefined {

@@ -1,3 +1,4 @@
+import type { LinkView } from '../contracts/fleet/cluster-links.ts';
 import type { EnvCondition } from '../model/envs/env-condition.ts';
 import type { EnvMember, EnvRecord, MemberConfig, MemberState } from '../model/envs/env.ts';
 import type { TextPairs } from '../model/claim-terms.ts';
@@ -110,6 +111,15 @@ export interface ClusterView {
   readonly status: 'Connected' | 'Disconnected';
   /** Undefined: it was not heard of since the daemon started. */
   readonly lastHeartbeat: number | undefined;
+  /** How a manager reaches it; absent of its own cluster. */
+  readonly route?: RouteView;
+}
+
+export interface RouteView {
+  /** The replica of the manager that says so: links are each replica's own. */
+  readonly manager: string;
+  /** Calls go over those that are open, in turn. */
+  readonly links: readonly LinkView[];
 }
 
 export interface SandboxStatistics {

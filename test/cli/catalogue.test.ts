@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import type { LinkView } from '../../src/contracts/fleet/cluster-links.ts';
+import type { LinkStatus } from '../../src/model/fleet/cluster.ts';
+import type { ClusterView } from '../../src/operations/views.ts';
 import { onACliDaemon } from './cli-support.ts';
 
 describe('what a deployment offers, on the command line', () => {
@@ -36,7 +39,7 @@ describe('what a deployment offers, on the command line', () => {
 
   it('clusters, features and stats show what there is', async () => {
     expect((await sandpool('clusters')).stdout).to.match(
-      /^CLUSTER +STATUS +LOCAL +HEARTBEAT\nlocal +Connected +yes +2026-03-01T12:00:00Z\n$/,
+      /^CLUSTER +STATUS +LOCAL +HEARTBEAT +LINKS +LATENCY\nlocal +Connected +yes +2026-03-01T12:00:00Z +- +-\n$/,
     );
     expect((await sandpool('features')).stdout)
       .to.match(/^FEATURE +HERE\n/)
@@ -47,6 +50,48 @@ describe('what a deployment offers, on the command line', () => {
       /^OF +SANDBOXES\nall +1\nRunning +1\nnamespace team-blue +1\n$/,
     );
     expect((await sandpool('stats')).stderr).to.include('ADMIN_REQUIRED');
+  });
+
+  it('clusters shows over which links each is reached, and how fast', async () => {
+    const link = (replica: string, status: LinkStatus, latencyMs?: number): LinkView => ({
+      linkId: `link-of-${replica.slice(0, 8)}`,
+      replica,
+      status,
+      openedAt: Date.parse('2026-03-01T11:00:00Z'),
+      latencyMs,
+    });
+    const links = [
+      link('west-0', 'Open', 1.25),
+      link('west-1', 'Silent', 0.75),
+      link('w-2', 'Open'),
+    ];
+    const flood = Array.from({ length: 64 }, () => link('\u001b[2J'.repeat(100), 'Open'));
+    const others = { west: links, east: [], evil: flood };
+    Object.assign(daemon().operations, {
+      listClusters: (): readonly ClusterView[] =>
+        Object.entries(others).map(([clusterId, of]) => ({
+          clusterId,
+          isLocal: false,
+          status: of.length > 0 ? 'Connected' : 'Disconnected',
+          lastHeartbeat: undefined,
+          route: { manager: 'hub-0', links: of },
+        })),
+    });
+
+    const { stdout } = await sandpool('clusters', '-o', 'wide');
+    expect(stdout)
+      .to.match(/^west +Connected +no +- +3 +1\.3 ms +hub-0$/m)
+      .and.match(/^east +Disconnected +no +- +0 +- +hub-0$/m);
+    expect((await sandpool('clusters', 'get', 'west')).stdout)
+      .to.match(/^reached by: +replica hub-0 of the manager$/m)
+      .and.match(/^link-of-west-1 +west-1 +Silent +0\.8 ms +2026-03-01T11:00:00Z$/m);
+    const evil = (await sandpool('clusters', 'get', 'evil')).stdout;
+    expect(evil).to.match(/^links: +64$/m);
+    expect(evil.match(/^link-of-.{60,200}$/gm)).to.have.length(16);
+    expect(evil).not.to.include('\u001b');
+    const unknown = await sandpool('clusters', 'get', 'north');
+    expect([unknown.code, unknown.stderr]).to.deep.include(1);
+    expect(unknown.stderr).to.include('there is no cluster north');
   });
 
   it('as JSON they are the service’s own answers', async () => {

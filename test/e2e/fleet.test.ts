@@ -101,6 +101,10 @@ describe('a fleet of real daemons', function () {
       'the audit of both clusters',
       PATIENCE_MS,
     );
+    expect(await ran('clusters')).to.match(/^w1 +Connected +no +\S+Z +1 +\d+\.\d ms$/m);
+    const { headers } = await client.get(`/sandboxes/${id}`);
+    const link = `${headers['sandpool-link']} `;
+    expect(await ran('clusters', 'get', String(headers['sandpool-cluster']))).to.include(link);
     expect(await ran('debug', 'sandbox', id)).to.include(id);
     expect(await ran('debug', 'pool', 'w2::default')).to.match(/^pool: +w2::default\/default$/m);
     const reader = await EventReader.open(

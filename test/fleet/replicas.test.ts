@@ -82,6 +82,19 @@ describe('a manager of several replicas', () => {
     links.leave();
     for (const replica of manager.list)
       await eventually(async () => (await answersOf(replica)) === 'b,b', 'one does', 30_000);
+    for (const replica of manager.list) {
+      const shown = () => replica.links.list()[0]?.links ?? [];
+      await eventually(
+        () => shown().every(({ latencyMs }) => latencyMs !== undefined && latencyMs > 0),
+        'heartbeats came back over both',
+        30_000,
+      );
+      const stands = shown().map((link) => `${link.replica} ${link.status}`);
+      expect(stands.sort()).to.deep.equal(['a Leaving', 'b Open']);
+      expect(replica.links.find('w1')?.linkId).to.equal(
+        shown().find(({ status }) => status === 'Open')?.linkId,
+      );
+    }
   });
 
   it('shuts out a cluster whose record is removed, at each of them', async () => {

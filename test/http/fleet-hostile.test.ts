@@ -149,6 +149,8 @@ describe('a manager, before a worker that means ill', () => {
         Refresh: '0; url=https://evil.example/',
         'Access-Control-Allow-Origin': '*',
         'WWW-Authenticate': 'Basic',
+        'Sandpool-Cluster': 'w1',
+        'Sandpool-Link': 'another',
       });
       response.end();
     };
@@ -157,6 +159,10 @@ describe('a manager, before a worker that means ill', () => {
       ...['location', 'content-location', 'refresh', 'access-control-allow-origin'],
       'www-authenticate',
     );
+    expect([headers['sandpool-cluster'], headers['sandpool-link']]).to.deep.equal([
+      'evil',
+      servers.fleet.links.find('evil')?.linkId,
+    ]);
   });
 
   it('leads a client of an endpoint nowhere but within it', () => {

@@ -59,10 +59,17 @@ describe('a manager, over the clusters of its fleet', () => {
     const refused = await tenant.post(`/sandboxes/${id}/exec`, { command: 7 });
     expect([refused.status, refused.json.detail]).to.deep.include(400);
     const { headers } = await tenant.get(`/sandboxes/${id}`);
+    const [, w2] = servers.fleet.links.list();
+    expect([headers['sandpool-cluster'], headers['sandpool-link']]).to.deep.equal([
+      'w2',
+      w2?.links[0]?.linkId,
+    ]);
+    expect((await tenant.get('/sandboxpools')).headers).not.to.have.property('sandpool-cluster');
     const again = await tenant.get(`/sandboxes/${id}`, {
       headers: { 'If-None-Match': headers['etag'] ?? '' },
     });
     expect(again.status).to.equal(304);
+    expect(again.headers).to.include({ 'sandpool-cluster': 'w2' });
     const idle = await tenant.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' });
     expect(idle.json).to.have.nested.property('sandbox.sandboxId', id);
   });

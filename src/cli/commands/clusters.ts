@@ -2,14 +2,16 @@ import type { Command } from 'commander';
 import type { Actions } from '../action.ts';
 import { addConnectionOptions, dataDirOf } from '../connection.ts';
 import { print } from '../context.ts';
+import { CliFailure } from '../failure.ts';
 import { commandDaemon } from '../control.ts';
 import { group, leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
-import { clusterTable } from '../show/rows.ts';
+import { clusterFields, clusterTable } from '../show/cluster-rows.ts';
 
-/** `clusters list|join-token|remove`; without a word it lists. */
+/** `clusters list|get|join-token|remove`; without a word it lists. */
 export const clustersGroup = ({ action, serviceAction }: Actions): Command =>
   group('clusters', 'Lists the clusters there are, has others join, and removes them', [
+    getLeaf(serviceAction),
     joinTokenLeaf(action),
     removeLeaf(action),
   ]).addCommand(listLeaf(serviceAction), { isDefault: true });
@@ -19,14 +21,37 @@ const listLeaf = (action: Actions['serviceAction']): Command =>
     addConnectionOptions(
       leaf({
         usage: 'list',
-        summary: 'Lists the clusters there are, and whether they are connected.',
-        examples: ['sandpool clusters', 'sandpool clusters list -o json'],
+        summary:
+          'Lists the clusters there are, whether they are connected, over how many links, and ' +
+          'how long a heartbeat takes, as the replica of the manager sees it that answers.',
+        examples: ['sandpool clusters', 'sandpool clusters list -o wide'],
       }),
     ),
   ).action(
     action(async (api, context, _operands, options: OutputOptions) => {
       const list = await api.listClusters();
       await show(context, options, { value: list, text: (wide) => clusterTable(list.items, wide) });
+    }),
+  );
+
+const getLeaf = (action: Actions['serviceAction']): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'get <clusterID>',
+        summary: 'Shows one cluster, and the links over which the manager reaches it.',
+        examples: ['sandpool clusters get west', 'sandpool clusters get west -o json'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [clusterID], options: OutputOptions) => {
+      const { items } = await api.listClusters();
+      const cluster = items.find((each) => each.clusterID === clusterID);
+      if (!cluster)
+        throw new CliFailure(`there is no cluster ${String(clusterID)}`, [
+          'list those that there are: sandpool clusters',
+        ]);
+      await show(context, options, { value: cluster, text: () => clusterFields(cluster) });
     }),
   );
 

@@ -2,7 +2,6 @@ import { printable } from '../terminal/printable.ts';
 import type {
   ApiKey,
   AuditRecord,
-  Cluster,
   Event,
   FeatureGates,
   InstanceType,
@@ -68,8 +67,6 @@ export const instanceTypeTable = (types: readonly InstanceType[], wide: boolean)
   tableOf(INSTANCE_TYPE, types, wide);
 export const volumeTable = (volumes: readonly Volume[], wide: boolean): string =>
   tableOf(VOLUME, volumes, wide);
-export const clusterTable = (clusters: readonly Cluster[], wide: boolean): string =>
-  tableOf(CLUSTER, clusters, wide);
 
 export const featureTable = (gates: FeatureGates): string =>
   table(
@@ -274,13 +271,6 @@ const VOLUME: readonly Column<Volume>[] = [
   { heading: 'NAME', of: ({ displayName }) => displayName },
   { heading: 'CLASS', of: ({ storageClass }) => storageClass, wide: true },
   { heading: 'PHASE', of: ({ phase }) => phase, wide: true },
-];
-
-const CLUSTER: readonly Column<Cluster>[] = [
-  { heading: 'CLUSTER', of: ({ clusterID }) => clusterID },
-  { heading: 'STATUS', of: ({ status }) => status },
-  { heading: 'LOCAL', of: ({ isLocal }) => (isLocal ? 'yes' : 'no') },
-  { heading: 'HEARTBEAT', of: ({ lastHeartbeat }) => shortTime(lastHeartbeat) },
 ];
 
 const EVENT: readonly Column<Event>[] = [

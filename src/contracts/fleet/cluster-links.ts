@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { LinkStatus } from '../../model/fleet/cluster.ts';
 import type { Caller } from '../../model/tenant.ts';
 
 /** Describes a worker cluster as its manager sees it. */
@@ -7,6 +8,21 @@ export interface LinkedCluster {
   readonly isConnected: boolean;
   /** When it was heard of last, in ms; undefined: not since the manager started. */
   readonly lastHeartbeat: number | undefined;
+  /** Those to this replica of the manager: of each replica of the cluster one. */
+  readonly links: readonly LinkView[];
+}
+
+/** Describes one link, of one replica of a cluster, as the manager's end sees it. */
+export interface LinkView {
+  readonly linkId: string;
+  /** The cluster's replica, as that one says. */
+  readonly replica: string;
+  /** Only `Open` ones take what is new. */
+  readonly status: LinkStatus;
+  /** In ms. */
+  readonly openedAt: number;
+  /** How long the last heartbeat took there and back, in ms; undefined: none came back yet. */
+  readonly latencyMs: number | undefined;
 }
 
 /** Names the one request that a signed identity is good for. */
@@ -45,6 +61,8 @@ export interface ClusterRoute {
 
 /** The worker clusters of a manager. */
 export interface FleetLinks {
+  /** This replica of the manager. */
+  readonly replica: string;
   /** Every cluster that has joined or was invited, by its id in order. */
   list(): readonly LinkedCluster[];
   /**

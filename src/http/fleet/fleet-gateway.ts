@@ -11,7 +11,7 @@ import { refuseUpgrade } from '../terminal/refusals.ts';
 import { namedCluster } from './named-cluster.ts';
 import { BY_TOKEN, passUpgrade, type PassUpgradeDeps } from './pass-upgrade.ts';
 import { passTaken } from './passed-answer.ts';
-import { endpointHeaders } from './passed-headers.ts';
+import { endpointHeaders, routeHeaders } from './passed-headers.ts';
 
 export interface FleetGatewayDeps extends PassUpgradeDeps {
   readonly clock: Clock;
@@ -75,8 +75,9 @@ const answerEndpoint = async (
   try {
     const caller = await clients.authenticate(request);
     forgetKey = clients.followKey(caller, () => request.socket.destroy());
+    const way = fleet.wayTo(cluster);
     const answer = await passing.pass({
-      way: fleet.wayTo(cluster),
+      way,
       caller,
       request,
       ...(hasBody(request) ? { body: request } : {}),
@@ -85,6 +86,7 @@ const answerEndpoint = async (
     });
     response.writeHead(answer.statusCode ?? 0, {
       ...endpointHeaders(answer, { url: request.url ?? '', base: clients.base(request) }),
+      ...routeHeaders(way),
       'X-Request-Id': requestId,
     });
     await passTaken(answer, response, { clock: passing.clock, stallMs: STALL_MS });

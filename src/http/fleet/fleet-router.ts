@@ -9,6 +9,7 @@ import { isMerged, shownInFleet } from './fleet-names.ts';
 import { namedCluster } from './named-cluster.ts';
 import type { Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
+import { routeHeaders } from './passed-headers.ts';
 
 /** Holds what a manager passes requests on by. */
 export interface FleetDeps {
@@ -104,7 +105,7 @@ export const answerAway = async (
     const { token } = given.body as { readonly token?: unknown };
     if (typeof token === 'string') passing.tokens.remember(clusterId, token, caller);
   }
-  return given;
+  return { ...given, headers: { ...given.headers, ...routeHeaders(way) } };
 };
 
 const bodyOf = ({

@@ -15,7 +15,7 @@ import { ClientGone } from '../router/request-body.ts';
 import { tokenIn } from '../terminal/request.ts';
 import type { FleetDeps } from './fleet-router.ts';
 import { broken, hasSoundStatus, MAX_ANSWER_HEADER_BYTES } from './pass-on.ts';
-import { answeredHeaders, passedHeaders } from './passed-headers.ts';
+import { answeredHeaders, passedHeaders, routeHeaders } from './passed-headers.ts';
 
 /** Matches targets for which a token is brought in place of a key; names the cluster. */
 export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
@@ -83,7 +83,7 @@ export const passUpgrade = async (
         throw error;
       }
     }
-    socket.write(headOf(answer, requestId), 'latin1');
+    socket.write(headOf(answer, { ...routeHeaders(way), 'X-Request-Id': requestId }), 'latin1');
     if (!stream) return await pipeline(answer, socket);
     if (head.length > 0) stream.write(head);
     await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
@@ -155,9 +155,9 @@ const answerTo = (asked: ClientRequest, way: WayToCluster): Promise<Answered> =>
   });
 
 /** Returns the head of the worker's answer, without what is for its connection alone. */
-const headOf = (answer: IncomingMessage, requestId: string): string => {
+const headOf = (answer: IncomingMessage, also: Readonly<Record<string, string>>): string => {
   const { statusCode = 101 } = answer;
-  const headers = { ...answeredHeaders(answer), 'X-Request-Id': requestId };
+  const headers = { ...answeredHeaders(answer), ...also };
   const lines = [
     `HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode] ?? ''}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),

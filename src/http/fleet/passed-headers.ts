@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { FLEET_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { HOP_BY_HOP, namedByConnection, ORIGIN_WIDE, PAGE_POLICY } from '../gateway/headers.ts';
 import { readTarget } from '../gateway/target.ts';
 
@@ -36,7 +37,18 @@ const NOT_ANSWERED: ReadonlySet<string> = new Set([
   'speculation-rules',
   'origin-agent-cluster',
   FLEET_KEY_HEADER,
+  'sandpool-cluster',
+  'sandpool-link',
 ]);
+
+/** Headers by which an answer of another cluster says over which link it came. */
+export const routeHeaders = ({
+  clusterId,
+  linkId,
+}: Pick<WayToCluster, 'clusterId' | 'linkId'>): Readonly<Record<string, string>> => ({
+  'Sandpool-Cluster': clusterId,
+  'Sandpool-Link': linkId,
+});
 
 /** Lists what no operation of the API says, and would mean something to a browser. */
 const NO_ANSWER_OF_THE_API = /^(?:access-control-|www-authenticate$|sourcemap$|x-sourcemap$)/;

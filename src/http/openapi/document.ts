@@ -182,6 +182,14 @@ const HEADERS: Readonly<Record<string, Json>> = {
     required: true,
     schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' },
   },
+  'Sandpool-Cluster': {
+    description: "The cluster that answered, where a fleet's manager passed the request on to it.",
+    schema: text,
+  },
+  'Sandpool-Link': {
+    description: 'The link that it was passed on over; `GET /clusters` shows those there are.',
+    schema: text,
+  },
   Link: {
     description: 'What replaces it, as `rel="successor-version"`.',
     required: true,

@@ -313,7 +313,9 @@ Exactly those that \`overrides.volumes\` may name: on one machine the directorie
 persistent volume claims of the caller's namespace. There is deliberately no parameter: the key
 says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,000.`,
   getFeatureGates: 'They do not change while the daemon runs.',
-  listClusters: 'A daemon that manages no fleet knows itself alone.',
+  listClusters: `
+A daemon that manages no fleet knows itself alone. Links, latency and route are what the replica of
+the manager that answers sees: each has links of its own.`,
   getSandboxStatistics: `
 Live sandboxes and instances by their status, and as \`Completed\` those finished that are still
 kept (\`history.retention\`). Counts that are kept as things happen: nothing is searched. A manager

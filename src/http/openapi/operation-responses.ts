@@ -87,12 +87,16 @@ const DESCRIPTION: Readonly<Record<number, string>> = {
   206: 'The part that `Range` names.',
 };
 
+/** Say where an answer came from that another cluster may give. */
+const ROUTE_HEADERS = ['Sandpool-Cluster', 'Sandpool-Link'];
+
 const headersOf = (row: Route, status: number): readonly string[] => [
   'X-Request-Id',
   ...(status === 503 && !row.withoutRetryAfter ? ['Retry-After'] : []),
   ...(takesIdempotencyKey(row) ? ['Idempotency-Replayed'] : []),
   ...(row.body || row.access !== 'open' ? ['Warning'] : []),
   ...(row.versioned ? ['ETag'] : []),
+  ...(row.params?.names || row.operationId === 'claimSandbox' ? ROUTE_HEADERS : []),
   ...(row.deprecated ? ['Deprecation', 'Sunset', 'Link'] : []),
 ];
 

@@ -14,3 +14,10 @@ export interface ClusterRecord {
   readonly publicKey?: string;
   readonly joinedAt?: number;
 }
+
+/**
+ * Lists how a link may stand. `Silent`: nothing comes of it at this time; `Leaving`: the replica
+ * that opened it stops.
+ */
+export const LINK_STATUSES = ['Open', 'Silent', 'Leaving'] as const;
+export type LinkStatus = (typeof LINK_STATUSES)[number];

@@ -1,8 +1,12 @@
 import type { Volume } from '../../../contracts/volumes.ts';
 import type { InstanceType } from '../../../model/templates/instance-type.ts';
-import type { ClusterView, SandboxStatistics } from '../../../operations/views.ts';
+import type { ClusterView, RouteView, SandboxStatistics } from '../../../operations/views.ts';
 import type { ClusterWire, InstanceTypeWire, SandboxStatisticsWire, VolumeWire } from './schema.ts';
 import { timestampOf } from '../common-schema.ts';
+
+/** Bound what a list shows of one cluster's links, whatever that cluster opens and says. */
+const MOST_LINKS = 16;
+const MOST_CHARACTERS = 64;
 
 /** A list that is shown whole. */
 export const presentList = <T, W>(items: readonly T[], present: (item: T) => W) => ({
@@ -47,12 +51,39 @@ export const presentCluster = ({
   isLocal,
   status,
   lastHeartbeat,
+  route,
 }: ClusterView): ClusterWire => ({
   clusterID: clusterId,
   isLocal,
   status,
   ...(lastHeartbeat === undefined ? {} : { lastHeartbeat: timestampOf(lastHeartbeat) }),
+  ...(route === undefined ? {} : presentRoute(route)),
 });
+
+const presentRoute = ({
+  manager,
+  links,
+}: RouteView): Pick<ClusterWire, 'links' | 'latencyMs' | 'route'> => {
+  const open = links.flatMap(({ status, latencyMs }) =>
+    status === 'Open' && latencyMs !== undefined ? [latencyMs] : [],
+  );
+  return {
+    links: links.length,
+    ...(open.length === 0 ? {} : { latencyMs: inThousandths(Math.min(...open)) }),
+    route: {
+      manager,
+      links: links.slice(0, MOST_LINKS).map(({ linkId, replica, status, openedAt, latencyMs }) => ({
+        linkID: linkId,
+        replica: replica.slice(0, MOST_CHARACTERS),
+        status,
+        openedAt: timestampOf(openedAt),
+        ...(latencyMs === undefined ? {} : { latencyMs: inThousandths(latencyMs) }),
+      })),
+    },
+  };
+};
+
+const inThousandths = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
 export const presentStatistics = ({
   total,

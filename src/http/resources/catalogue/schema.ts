@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LINK_STATUSES } from '../../../model/fleet/cluster.ts';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
 import { clusterID, incomplete, maybe, timestamp } from '../common-schema.ts';
 
@@ -56,6 +57,29 @@ export const FeatureGates = z
   })
   .meta({ id: 'FeatureGates' });
 
+const latencyMs = maybe(z.number()).describe(
+  'Of the last heartbeat, there and back, in ms; left out where none came back yet.',
+);
+
+const ClusterRoute = z
+  .object({
+    manager: z.string().describe('The replica that answers: links are of each replica.'),
+    links: z
+      .array(
+        z.object({
+          linkID: z.string().describe('As `Sandpool-Link` of an answer that came over it.'),
+          replica: z.string().describe("The cluster's replica that opened it."),
+          status: z
+            .enum(LINK_STATUSES)
+            .describe('What is new goes over those that are `Open`, in turn.'),
+          openedAt: timestamp,
+          latencyMs,
+        }),
+      )
+      .describe('The first 16.'),
+  })
+  .meta({ id: 'ClusterRoute' });
+
 const Cluster = z
   .object({
     clusterID: z.string().describe("As it stands before a sandbox's id or a pool's name."),
@@ -64,6 +88,13 @@ const Cluster = z
     lastHeartbeat: maybe(timestamp).describe(
       'When it was heard of last; left out where it was not since the daemon started.',
     ),
+    links: maybe(z.int()).describe(
+      'How many there are of its replicas to the one that answers. At a manager, of its workers.',
+    ),
+    latencyMs: maybe(z.number()).describe(
+      'Of the last heartbeat there and back, in ms, over the fastest link that is open.',
+    ),
+    route: maybe(ClusterRoute).describe('How a manager reaches it.'),
   })
   .meta({ id: 'Cluster' });
 export const ClusterList = listOf(Cluster).meta({ id: 'ClusterList' });

@@ -1,0 +1,42 @@
+import type { Cluster, ClusterRoute } from '../../client/wire.ts';
+import { shortTime, tableOf, type Column } from './rows.ts';
+import { fields } from './table.ts';
+
+export const clusterTable = (clusters: readonly Cluster[], wide: boolean): string =>
+  tableOf(CLUSTER, clusters, wide);
+
+/** One cluster, and the links over which it is reached. */
+export const clusterFields = (cluster: Cluster): string => {
+  const { clusterID, isLocal, status, lastHeartbeat, links, latencyMs, route } = cluster;
+  const text = fields([
+    ['cluster', clusterID],
+    ['status', status],
+    ['local', isLocal ? 'yes' : 'no'],
+    ['heartbeat', shortTime(lastHeartbeat)],
+    ['latency', latencyOf(latencyMs)],
+    ['links', links],
+    ['reached by', route && `replica ${route.manager} of the manager`],
+  ]);
+  return route && route.links.length > 0 ? `${text}\n${tableOf(LINK, route.links, true)}` : text;
+};
+
+const latencyOf = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : `${ms.toFixed(1)} ms`;
+
+const CLUSTER: readonly Column<Cluster>[] = [
+  { heading: 'CLUSTER', of: ({ clusterID }) => clusterID },
+  { heading: 'STATUS', of: ({ status }) => status },
+  { heading: 'LOCAL', of: ({ isLocal }) => (isLocal ? 'yes' : 'no') },
+  { heading: 'HEARTBEAT', of: ({ lastHeartbeat }) => shortTime(lastHeartbeat) },
+  { heading: 'LINKS', of: ({ links }) => links },
+  { heading: 'LATENCY', of: ({ latencyMs }) => latencyOf(latencyMs) },
+  { heading: 'REACHED BY', of: ({ route }) => route?.manager, wide: true },
+];
+
+const LINK: readonly Column<ClusterRoute['links'][number]>[] = [
+  { heading: 'LINK', of: ({ linkID }) => linkID },
+  { heading: 'REPLICA', of: ({ replica }) => replica },
+  { heading: 'STATUS', of: ({ status }) => status },
+  { heading: 'LATENCY', of: ({ latencyMs }) => latencyOf(latencyMs) },
+  { heading: 'OPENED', of: ({ openedAt }) => shortTime(openedAt) },
+];
