@@ -28,6 +28,7 @@ export class Heartbeat {
   #latencyMs = 0;
   #isSilent = false;
   #callOff: () => void = () => {};
+  #callOffEnd: () => void = () => {};
   #callOffProbe: (() => void) | undefined;
 
   constructor(session: Http2Session, terms: HeartbeatTerms) {
@@ -43,12 +44,13 @@ export class Heartbeat {
 
   start(): void {
     this.#terms.heard();
-    this.#ping();
-    this.#arm();
+    this.#pingAndAgain();
+    this.#endUnlessHeard();
   }
 
   stop(): void {
     this.#callOff();
+    this.#callOffEnd();
     this.#callOffProbe?.();
     this.#waiting.clear();
   }
@@ -86,12 +88,18 @@ export class Heartbeat {
     for (const silent of waiting) silent();
   }
 
-  #arm(): void {
+  #pingAndAgain(): void {
+    const { clock } = this.#terms;
+    this.#ping();
+    this.#callOff = clock.at(clock.now() + HEARTBEAT_MS, () => this.#pingAndAgain());
+  }
+
+  /** Looks at the very moment, however much later than a PING its answer came. */
+  #endUnlessHeard(): void {
     const { clock, dead } = this.#terms;
-    this.#callOff = clock.at(clock.now() + HEARTBEAT_MS, () => {
-      if (clock.now() - this.#lastHeard >= DEAD_MS) return dead('nothing was heard of it for 15 s');
-      this.#ping();
-      this.#arm();
+    this.#callOffEnd = clock.at(this.#lastHeard + DEAD_MS, () => {
+      if (clock.now() - this.#lastHeard < DEAD_MS) return this.#endUnlessHeard();
+      dead('nothing was heard of it for 15 s');
     });
   }
 

@@ -48,4 +48,14 @@ describe('a heartbeat', () => {
     clock.advance(1);
     expect(told).to.deep.equal(['dead']);
   });
+
+  it('finds it dead after 15 s also where its answers took their time', () => {
+    const { clock, told, heartbeat } = setUp();
+    clock.advance(50);
+    heartbeat.heard();
+    clock.advance(14_999);
+    expect(told).to.deep.equal([]);
+    clock.advance(1);
+    expect(told).to.deep.equal(['dead']);
+  });
 });

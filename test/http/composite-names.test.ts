@@ -79,16 +79,47 @@ describe("names with a cluster's before them", () => {
     expect([status, json.detail]).to.deep.equal([400, { field: 'poolName' }]);
   });
 
-  it('that are no names behind the cluster are not found', async () => {
-    expect((await server.tenant.get(`/sandboxes/.${id}`)).json.errorCode).to.equal(
-      'SANDBOX_NOT_FOUND',
-    );
-    expect((await server.tenant.get('/sandboxes/local.nope')).json.errorCode).to.equal(
-      'SANDBOX_NOT_FOUND',
-    );
-    expect((await server.tenant.get('/sandboxpools/local::local::shells')).json.errorCode).to.equal(
-      'POOL_NOT_FOUND',
-    );
+  it('that are malformed are refused by the name of their field', async () => {
+    const { tenant } = server;
+    const sandboxes = [`.${id}`, 'local.', 'local.nope', `local.local.${id}`, `Local.${id}`];
+    const pools = [
+      '::shells',
+      'local::',
+      'local::local::shells',
+      'local::Shells',
+      'lo.cal::shells',
+    ];
+    const asked = [
+      ...sandboxes.flatMap((name) => [
+        ['sandboxId', tenant.get(`/sandboxes/${name}`)] as const,
+        ['sandboxId', tenant.delete(`/sandboxes/${name}`)] as const,
+        ['sandboxId', tenant.get(`/sandboxes/${name}/processes`)] as const,
+      ]),
+      ...pools.flatMap((name) => [
+        ['name', tenant.get(`/sandboxpools/${name}`)] as const,
+        ['poolName', tenant.post('/sandboxes', { poolName: name })] as const,
+        ['poolName', tenant.get(`/sandboxes?poolName=${name}`)] as const,
+      ]),
+    ];
+    for (const [field, answer] of asked) {
+      const { status, json } = await answer;
+      expect([status, json.errorCode, json.detail]).to.deep.equal([
+        400,
+        'INVALID_ARGUMENT',
+        { field },
+      ]);
+    }
+  });
+
+  it('that are well formed and not there are not found, and so is whatever names no cluster', async () => {
+    for (const name of ['local.0190d4a5-7b1e-4c3a-9f00-000000000001', 'nope', 'local:nope'])
+      expect((await server.tenant.get(`/sandboxes/${name}`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
+    for (const name of ['local::nope', 'No', 'local:shells'])
+      expect((await server.tenant.get(`/sandboxpools/${name}`)).json.errorCode).to.equal(
+        'POOL_NOT_FOUND',
+      );
   });
 });
 

@@ -65,6 +65,16 @@ describe('what a manager shows of all clusters', () => {
       );
     });
 
+    it('lack one that tells an amount below nothing', async () => {
+      Object.assign(servers.workers['w1']!.operations, {
+        getQuotasOf: async (_: Caller, tenant: object) => ({
+          ...{ tenant, limits: eachResource(() => -5), used: eachResource(() => 0) },
+        }),
+      });
+      const { json, warning } = await ask<Quotas>(path);
+      expect([json.incomplete, warning?.includes('w1')]).to.deep.equal([true, true]);
+    });
+
     it('count what was used, and say which cluster they lack', async () => {
       for (const [at, { operations }] of Object.values(servers.workers).entries()) {
         const { getQuotas } = operations;
@@ -154,7 +164,7 @@ describe('what a manager shows of all clusters', () => {
       readonly nextCursor?: string;
       readonly incomplete?: true;
     }
-    const WROTE = { hub: [1, 5, 9], w1: [2, 3, 10, 4], w2: [6, 7, 8] };
+    const WROTE = { hub: [1, 5, 9], w1: [2, 3, 10, 4], w2: [5, 6, 7, 8] };
 
     beforeEach(() => {
       for (const [clusterId, operations] of Object.entries(everyOne())) {
@@ -194,7 +204,8 @@ describe('what a manager shows of all clusters', () => {
       'w2-8',
       'w2-7',
       'w2-6',
-      'hub-5',
+      'hub-5', // of one age in the order of the clusters
+      'w2-5',
       'w1-4',
       'w1-10',
       'w1-3',
@@ -203,8 +214,12 @@ describe('what a manager shows of all clusters', () => {
     ];
 
     it('is one list, each line once, in pages of any size, a cluster’s own in its order', async () => {
-      for (const limit of [1, 2, 3, 7, 20])
-        expect(ids(await pages(`limit=${limit}`)), String(limit)).to.deep.equal(ALL);
+      for (const limit of [1, 2, 3, 7, 20]) {
+        const read = await pages(`limit=${limit}`);
+        expect(ids(read), String(limit)).to.deep.equal(ALL);
+        // nor is one asked again whose lines were all shown
+        expect(read.filter(({ incomplete }) => incomplete)).to.deep.equal([]);
+      }
       const [first] = await pages('limit=20');
       expect(first?.items.slice(0, 2).map(({ clusterID }) => clusterID)).to.deep.equal([
         'hub',

@@ -1,5 +1,4 @@
 import { isDnsLabel } from '../../model/identifiers.ts';
-import { namedCluster } from './named-cluster.ts';
 
 /** Fits into a header and a query, beside what else a request has. */
 export const MOST_POSITIONS_TEXT = 8_192;
@@ -64,10 +63,9 @@ export const placeText = ({ clusterId, cursor }: Place): string => `${clusterId}
 
 /** Undefined for what is no place. */
 export const placeIn = (text: string): Place | undefined => {
-  const clusterId = namedCluster('sandbox', text);
-  if (clusterId === undefined) return undefined;
-  const cursor = text.slice(clusterId.length + 1);
-  return cursor.length <= MOST_PLACE_CURSOR && /^[\w-]*$/.test(cursor)
+  const at = text.indexOf('.');
+  const [clusterId, cursor] = [text.slice(0, Math.max(0, at)), text.slice(at + 1)];
+  return isDnsLabel(clusterId) && cursor.length <= MOST_PLACE_CURSOR && /^[\w-]*$/.test(cursor)
     ? { clusterId, cursor }
     : undefined;
 };

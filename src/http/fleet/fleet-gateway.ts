@@ -3,12 +3,12 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { STALL_MS } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/gateway.ts';
+import { readName } from '../router/local-names.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import { ClientGone, hasBody } from '../router/request-body.ts';
 import { giveError } from '../server/raw-answer.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
-import { namedCluster } from './named-cluster.ts';
 import { BY_TOKEN, passUpgrade, type PassUpgradeDeps } from './pass-upgrade.ts';
 import { passTaken } from './passed-answer.ts';
 import { endpointHeaders, routeHeaders } from './passed-headers.ts';
@@ -57,7 +57,7 @@ export const fleetGateway = (deps: FleetGatewayDeps): Pick<Gateway, keyof Gatewa
 const BY_ID = /^(?:\/v1)?\/sandboxes\/([^/?]{1,256})\//;
 
 const clusterIn = (url: string): string | undefined =>
-  BY_TOKEN.exec(url)?.[1] ?? namedCluster('sandbox', BY_ID.exec(url)?.[1] ?? '');
+  BY_TOKEN.exec(url)?.[1] ?? readName('sandbox', BY_ID.exec(url)?.[1] ?? '')?.cluster;
 
 interface Asked {
   readonly cluster: string;

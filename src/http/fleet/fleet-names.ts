@@ -1,4 +1,4 @@
-import type { NameKind } from '../router/local-names.ts';
+import { separatorOf, type NameKind } from '../router/local-names.ts';
 
 /**
  * Shows a worker's answer as the fleet's: a sandbox's id and a pool's name get their cluster before
@@ -55,13 +55,13 @@ export const shownInFleet = (
 
 /** Which kind of name an actor of this kind has. */
 export const actorNameKind = (kind: unknown): NameKind =>
-  kind === 'sandbox' || kind === 'approval' ? 'sandbox' : 'pool';
+  kind === 'sandbox' || kind === 'approval' ? 'instance' : 'actor';
 
 /** An actor, by names that lead to it over the manager. */
 export const actorInFleet = (clusterId: string, actor: object): object => {
   const { kind, key, name } = actor as Readonly<Record<string, unknown>>;
   if (typeof key !== 'string' || typeof name !== 'string') return actor;
-  const prefix = clusterId + (actorNameKind(kind) === 'sandbox' ? '.' : '::');
+  const prefix = clusterId + separatorOf(actorNameKind(kind));
   return { ...actor, key: prefix + key, name: prefix + name };
 };
 

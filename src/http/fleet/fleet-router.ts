@@ -1,12 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { Caller } from '../../model/tenant.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
-import { nameKindOf } from '../router/local-names.ts';
+import { nameKindOf, readName } from '../router/local-names.ts';
 import { hasBody } from '../router/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { isMerged, shownInFleet } from './fleet-names.ts';
-import { namedCluster } from './named-cluster.ts';
 import type { Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
@@ -19,7 +18,7 @@ export interface FleetDeps {
 
 /**
  * The way to the cluster that a path names before a name in it; undefined where that is the
- * manager's own, or none. Refuses as FleetOperations.wayTo does.
+ * manager's own, or none, or the name is malformed. Refuses as FleetOperations.wayTo does.
  */
 export const wayByPath = (
   { fleet }: FleetDeps,
@@ -29,7 +28,7 @@ export const wayByPath = (
   if (row.path.startsWith('/envs/')) return undefined; // it is the env's to say where a member is
   const { names = {} } = row.params ?? {};
   for (const name in names) {
-    const cluster = namedCluster(nameKindOf(names[name], params), params[name] ?? '');
+    const cluster = readName(nameKindOf(names[name], params), params[name] ?? '')?.cluster;
     if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
   }
   return undefined;
@@ -42,7 +41,7 @@ export const wayByPool = (
 ): WayToCluster | undefined => {
   for (const each of asked) {
     const { poolName } = (each ?? {}) as { readonly poolName?: unknown };
-    const cluster = typeof poolName === 'string' ? namedCluster('pool', poolName) : undefined;
+    const cluster = typeof poolName === 'string' ? readName('pool', poolName)?.cluster : undefined;
     if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
   }
   return undefined;

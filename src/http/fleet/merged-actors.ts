@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { malformedName, readName } from '../router/local-names.ts';
 import type { Answer, AnyRequest } from '../router/route.ts';
 import { MOST_PLACE_CURSOR, placeIn, placeText, type Place } from './cluster-positions.ts';
 import { actorInFleet } from './fleet-names.ts';
@@ -11,7 +12,6 @@ import {
   sayMissing,
   type MergedTerms,
 } from './gathered.ts';
-import { namedCluster } from './named-cluster.ts';
 
 /** Clusters that one page is read from, each after the other. */
 const MOST_OF_PAGE = 8;
@@ -73,25 +73,23 @@ export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise
   };
 };
 
-/** The query, about the cluster of the pool that it names. */
+/** The query, about the cluster of the pool that it names. Refuses a malformed name. */
 const ofPool = ({ fleet }: FleetDeps, { query }: AnyRequest): unknown => {
   const { pool } = query as { readonly pool?: string };
-  return pool === undefined
-    ? query
-    : { clusterID: fleet.clusterId, ...(query as object), ...clusterIn(pool) };
-};
-
-const clusterIn = (pool: string): object => {
-  const cluster = namedCluster('pool', pool);
-  return cluster === undefined ? {} : { clusterID: cluster };
+  if (pool === undefined) return query;
+  const name = readName('actor', pool);
+  if (!name) throw malformedName('actor', 'pool');
+  return {
+    clusterID: fleet.clusterId,
+    ...(query as object),
+    ...(name.cluster === undefined ? {} : { clusterID: name.cluster }),
+  };
 };
 
 const localPool = ({ query }: AnyRequest): { readonly pool?: string } => {
   const { pool } = query as { readonly pool?: string };
-  const cluster = pool === undefined ? undefined : namedCluster('pool', pool);
-  return pool === undefined || cluster === undefined
-    ? {}
-    : { pool: pool.slice(cluster.length + '::'.length) };
+  const name = pool === undefined ? undefined : readName('actor', pool);
+  return name?.cluster === undefined ? {} : { pool: name.local };
 };
 
 /** The manager's own comes first, the others by id; one that is not there is passed over. */
