@@ -10,11 +10,17 @@ const LONGEST = 1_024;
 export const readPassword = async (context: CliContext): Promise<string> => {
   const { stdin, stderr } = context;
   if (!stdin.isTTY || !stdin.setRawMode) return firstLine(await allOf(stdin));
-  const first = await typed(context, 'Password: ');
-  const second = await typed(context, 'Again: ');
-  if (first !== second) throw new CliFailure('the two are not the same');
-  await print(stderr, '');
-  return first;
+  // Before the question is there: what is typed the moment that it shows must not show.
+  stdin.setRawMode(true);
+  try {
+    const first = await typed(context, 'Password: ');
+    const second = await typed(context, 'Again: ');
+    if (first !== second) throw new CliFailure('the two are not the same');
+    return first;
+  } finally {
+    stdin.setRawMode(false);
+    await print(stderr, '');
+  }
 };
 
 const allOf = async (stdin: CliContext['stdin']): Promise<string> => {
@@ -32,10 +38,10 @@ const firstLine = (text: string): string => {
   return line;
 };
 
+/** In raw mode. */
 const typed = async (context: CliContext, question: string): Promise<string> => {
   const { stdin, stderr } = context;
   await print(stderr, question);
-  stdin.setRawMode?.(true);
   try {
     return await new Promise<string>((resolve, reject) => {
       let text = '';
@@ -57,7 +63,6 @@ const typed = async (context: CliContext, question: string): Promise<string> => 
       stdin.resume();
     });
   } finally {
-    stdin.setRawMode?.(false);
     await print(stderr, '\n');
   }
 };
