@@ -11,6 +11,7 @@ import { newFleetKey } from '../src/fleet/fleet-keys.ts';
 import { readPidFile } from '../src/process/pid-file.ts';
 import type { RedisSettings } from '../src/redis/settings.ts';
 import type { Cluster } from './control-plane/cluster.ts';
+import { freePorts } from './control-plane/free-ports.ts';
 import { installCustomResources } from './custom-resources.ts';
 import { KeptOutput } from './kept-output.ts';
 import { knownAsUnused } from './unused-quotas.ts';
@@ -87,6 +88,8 @@ export class Replica {
   /** Resolves once it is ready; rejects with what it said where it is not in time. */
   async start(own: ReplicaOwn = {}): Promise<void> {
     const { root = ROOT } = own;
+    // One that nothing else is given while it is down, as any port of the kernel's choice may be.
+    if (this.#port === 0) this.#port = (await freePorts(1))[0] ?? 0;
     const child = spawn(
       process.execPath,
       [join(root, 'dist/cli/main.js'), 'serve', '--config', join(root, 'config/kubernetes.yaml')],

@@ -609,7 +609,8 @@ export const coordinationSuite = (
         new Promise((resolve) => {
           coordination.publishEvent(anEvent(sandboxId, owner), sandboxId, resolve);
         });
-      const listen = (owner: Tenant | undefined, after?: string) => {
+      /** Follows from before it resolves on. */
+      const listen = async (owner: Tenant | undefined, after?: string) => {
         const controller = new AbortController();
         const batches: EventBatch[] = [];
         const over = (async () => {
@@ -617,6 +618,7 @@ export const coordinationSuite = (
             batches.push(batch);
         })();
         const heard = () => batches.flatMap(({ events }) => events);
+        await eventually(() => batches.length > 0, 'it follows');
         return {
           batches,
           heard,
@@ -629,7 +631,7 @@ export const coordinationSuite = (
       };
 
       it('are told to who follows, in the order of their numbers, which rise', async () => {
-        const ears = listen(undefined);
+        const ears = await listen(undefined);
         const ids = [await publish('a'), await publish('b'), await publish('c', BOB)];
         await eventually(() => ears.heard().length === 3, 'all are heard');
         await ears.stop();
@@ -642,7 +644,7 @@ export const coordinationSuite = (
       });
 
       it("are told to a tenant where they are the tenant's", async () => {
-        const [alice, bob] = [listen(ALICE), listen(BOB)];
+        const [alice, bob] = [await listen(ALICE), await listen(BOB)];
         await publish('a');
         await publish('b', BOB);
         await eventually(() => alice.heard().length === 1 && bob.heard().length === 1, 'both hear');
@@ -654,7 +656,7 @@ export const coordinationSuite = (
       it('are told from a number on, and from now on without one', async () => {
         const first = await publish('a');
         await publish('b');
-        const [after, now] = [listen(ALICE, String(first)), listen(ALICE)];
+        const [after, now] = [await listen(ALICE, String(first)), await listen(ALICE)];
         await eventually(() => after.heard().length === 1, 'what was missed is heard');
         await publish('c');
         await eventually(
@@ -670,8 +672,7 @@ export const coordinationSuite = (
       it('that are not known any more are missed, which is said once', async () => {
         await publish('a');
         for (const after of ['1', 'x', '9007199254740993']) {
-          const ears = listen(ALICE, after);
-          await eventually(() => ears.batches.length > 0, 'it is said');
+          const ears = await listen(ALICE, after);
           await publish(`b${after}`);
           await eventually(() => ears.names().includes(`b${after}`), 'it goes on');
           await ears.stop();

@@ -533,8 +533,10 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
         expect((await at(0, key).get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal(
           'Running',
         );
-      expect(statusOf(await at(0, key).get(`/sandboxpools/${user}`))['runningReplicas']).to.equal(
-        2,
+      await eventually(
+        async () =>
+          statusOf(await at(0, key).get(`/sandboxpools/${user}`))['runningReplicas'] === 2,
+        'both are shown to run',
       );
 
       for (const id of ids)

@@ -79,9 +79,15 @@ export const INTERPRETER_STEPS = {
 
   'interrupts code whose client has given up, and goes on with what it knew': async (sandbox) => {
     const code = 'kept = 5\nimport time\nwhile True: time.sleep(1)';
-    const late = await rejection(sandbox.runCode(code, { timeoutMs: 300 }));
-    expect(late.name).to.equal('TimeoutError');
-    expect((await sandbox.runCode('kept')).text).to.equal('5');
+    let kept: string | undefined;
+    // A busy machine may not have begun with it when its client gives up.
+    for (const timeoutMs of [300, 3_000, 20_000]) {
+      const late = await rejection(sandbox.runCode(code, { timeoutMs }));
+      expect(late.name).to.equal('TimeoutError');
+      kept = (await sandbox.runCode("globals().get('kept')")).text;
+      if (kept === '5') break;
+    }
+    expect(kept).to.equal('5');
   },
 
   'says that its process ended, and begins anew': async (sandbox) => {

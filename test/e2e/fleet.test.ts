@@ -9,6 +9,7 @@ import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -129,7 +130,7 @@ describe('a fleet of real daemons', function () {
     const { json: made } = await client.post('/api-keys', {});
     const path = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
     const admin = hub.client(hub.adminKey);
-    expect((await admin.post(path)).json.status).to.equal('promoted');
+    expect((await untilAnswered(200, () => admin.post(path))).json.status).to.equal('promoted');
     expect((await admin.post(path)).json.errorCode).to.equal('ALREADY_GLOBAL');
     return { key: String(made['apiKey']), keyId: String(made['keyId']) };
   };
@@ -173,8 +174,14 @@ describe('a fleet of real daemons', function () {
     });
     expect(made.status, made.text).to.equal(201);
     expect(made.json.template).to.include({ syncSource: 'global', fleet: 'source' });
-    for (const worker of [w1, w2])
+    for (const worker of [w1, w2]) {
+      await eventually(
+        async () => (await templateAt(worker))['fleet'] === 'copy',
+        'the worker has it',
+        PATIENCE_MS,
+      );
       expect(await templateAt(worker)).to.deep.equal({ ...made.json.template, fleet: 'copy' });
+    }
 
     const pool = { name: 'shared', templateName: 'shared', replicas: 0 };
     for (const daemon of [hub, w1, w2])

@@ -7,6 +7,7 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const PATIENCE_MS = 60_000;
 /** The long form, with a worker on a cluster of its own: `script/chaos fleet`. */
@@ -38,7 +39,8 @@ describe('a manager of three replicas on a cluster, and two workers', function (
     const [one, other] = clients() as [HttpClient, HttpClient];
     const { json: made } = await one.post('/api-keys', {});
     const path = `/admin/api-keys/${String(made['name']).replace('/', '%2F')}/promote`;
-    expect((await other.post(path)).json.status).to.equal('promoted');
+    const promoted = await untilAnswered(200, () => other.post(path), PATIENCE_MS);
+    expect(promoted.json.status).to.equal('promoted');
     const isTold = async (status: number): Promise<void> => {
       for (const worker of arena.workers) {
         const client = worker.client(String(made['apiKey']));
@@ -64,7 +66,7 @@ describe('a manager of three replicas on a cluster, and two workers', function (
     console.log(`      seed ${seed}`);
     const { violations, claims, disturbances, keys } = await fleetChaosRun(arena, {
       ...{ seed, claims: CLAIMS, faults: FAULTS, atMostMs: AT_MOST_MS },
-      ...{ clients: 4, longestMs: LONGEST_MS, keysWithinMs: PATIENCE_MS },
+      ...{ clients: 4, longestMs: LONGEST_MS, keysWithinMs: 2 * PATIENCE_MS },
     });
     expect(violations.map(({ promise, what }) => `${promise}: ${what}`)).to.deep.equal([]);
     expect(claims).to.be.at.least(CLAIMS);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
@@ -53,9 +54,11 @@ describe('a rollout on a cluster', function () {
     expect(Math.min(...seen), 'of 5 that are unclaimed').to.be.at.least(4);
     expect(status).to.deep.include({ idleReplicas: 5, runningReplicas: 1, updatedReplicas: 5 });
     const podName = String(claimed.json.sandbox?.['podName']);
-    expect((await podsOf()).filter((pod) => before.includes(pod))).to.deep.equal([
-      `pod/${podName}`,
-    ]);
+    await eventually(
+      async () =>
+        (await podsOf()).filter((pod) => before.includes(pod)).join() === `pod/${podName}`,
+      'of those there were the claimed one alone is left',
+    );
     await replicas().replica(2).start();
     for (const replica of [0, 1, 2]) {
       const { updateRevision, conditions } = await new RollingPool(at(replica), 'rolled').status();
@@ -73,12 +76,11 @@ describe('a rollout on a cluster', function () {
     await pool.edit({ overrides: { image: 'unpullable', defaultStartupTimeout: '1s' } });
     await pool.until('it is stopped', ({ phase }) => phase === 'Degraded');
     for (const replica of [0, 1, 2]) {
-      const { idleReplicas, conditions } = await new RollingPool(at(replica), 'stopped').until(
-        'each says so',
-        ({ phase, conditions: [progressing] }) =>
-          phase === 'Degraded' && progressing?.reason === 'RolloutBlocked',
+      const { conditions } = await new RollingPool(at(replica), 'stopped').until(
+        'each says so, and shows those that stay',
+        ({ phase, idleReplicas, conditions: [progressing] }) =>
+          phase === 'Degraded' && progressing?.reason === 'RolloutBlocked' && idleReplicas === 3,
       );
-      expect(idleReplicas).to.equal(3);
       expect(conditions[0]?.message).to.contain('older instances stays');
     }
     await untilAnswered(201, () => at(1).post('/sandboxes', { poolName: 'stopped' }));

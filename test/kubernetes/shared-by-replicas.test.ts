@@ -154,6 +154,12 @@ describe('what three replicas share', function () {
     const kept = await at(1).post('/sandboxes', { poolName: 'p' }, { headers });
     expect([kept.status, kept.text]).to.deep.equal([201, first.text]);
 
+    await eventually(
+      async () =>
+        Object((await at(0).get('/sandboxpools/p')).json.template?.['status'])['idleReplicas'] ===
+        1,
+      'there is another',
+    );
     const under = { 'Idempotency-Key': 'cut-off' };
     const cut = at(0)
       .post('/sandboxes', { poolName: 'p' }, { headers: under })
@@ -162,14 +168,17 @@ describe('what three replicas share', function () {
         () => undefined,
       );
     await eventually(
-      async () => ((await at(1).get('/sandboxes')).json.total ?? 0) >= 2,
+      async () => ((await at(1).get('/sandboxes?phase=Running')).json.total ?? 0) >= 2,
       'it is claimed',
     );
     await replicas().replica(0).kill();
     const known = await cut;
     const again = idOf(await claimed(1, under));
     expect(again).to.equal(known ?? again);
-    expect((await at(2).get('/sandboxes?phase=Running')).json.total).to.equal(2);
+    await eventually(
+      async () => (await at(2).get('/sandboxes?phase=Running')).json.total === 2,
+      'there are two, and no third',
+    );
     await replicas().replica(0).start();
   });
 

@@ -72,14 +72,6 @@ describe('a replica that is killed while it fills a pool', function () {
     const survivor =
       replicas().list.find((replica) => replica !== victim) ?? expect.fail('there are three');
     await untilAnswered(200, () => of(survivor).put('/sandboxpools/p', { replicas: REPLICAS }));
-    await eventually(
-      async () => (await namesOf('sandboxes')).length > 0,
-      'the pool begins to fill',
-    );
-
-    await victim.kill();
-    const begun = (await namesOf('sandboxes')).length;
-
     const status = async (): Promise<Readonly<Record<string, unknown>>> => {
       const { text } = await of(survivor).get('/sandboxpools/p');
       return (
@@ -88,6 +80,15 @@ describe('a replica that is killed while it fills a pool', function () {
         }
       ).template.status;
     };
+    // Quick looks: a kubectl takes long enough for a pool to fill.
+    await eventually(async () => {
+      const { startingReplicas, idleReplicas } = await status();
+      return Number(startingReplicas) + Number(idleReplicas) > 0;
+    }, 'the pool begins to fill');
+
+    await victim.kill();
+    const begun = (await namesOf('sandboxes')).length;
+
     await eventually(
       async () => (await status())['idleReplicas'] === REPLICAS,
       'the pool is full',

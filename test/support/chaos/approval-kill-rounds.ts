@@ -13,7 +13,7 @@ export interface ApprovalRounds {
 }
 
 const CLAIMS = 8;
-const CALL_MS = 10_000;
+const CALL_MS = 30_000;
 /** After the requests were sent; some are answered by then. */
 const KILL_WITHIN_MS = 120;
 

@@ -38,7 +38,8 @@ export interface RoundCounts {
 
 const POOL = 12;
 const CLIENTS = 6;
-const HEAL_MS = 10_000;
+/** Whatever else the machine has to do. */
+const HEAL_MS = 60_000;
 
 /**
  * Claims and deletes without pause while daemon, spawner or both are killed with -9 at a random

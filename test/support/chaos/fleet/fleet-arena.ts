@@ -4,6 +4,7 @@ import { startRedis } from '../../../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../../../local-cluster/replicas.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { HttpClient } from '../../harness/http-client.ts';
+import { untilAnswered } from '../../harness/until-answered.ts';
 import { FakeClock } from '../faults/clock-jump.ts';
 import { POOL_TEMPLATE, type Reached } from '../recorder.ts';
 import { anEmbeddedWorker, aWorkerOnACluster, type FleetWorker } from './workers.ts';
@@ -141,8 +142,7 @@ export class FleetArena {
   async #makePools({ poolReplicas, memberReplicas }: FleetArenaTerms): Promise<void> {
     const client = new HttpClient(this.#replicas.replica(0).port, this.#replicas.adminKey);
     const made = async (path: string, body: object, at = client): Promise<void> => {
-      const { status, text } = await at.post(path, body);
-      if (status !== 201) throw new Error(`POST ${path} answers ${status}: ${text}`);
+      await untilAnswered(201, () => at.post(path, body), READY_MS);
     };
     await made('/envs', { name: ENV, templateRef: { name: POOL_TEMPLATE } });
     for (const { clusterId, client: clientOf } of this.workers) {

@@ -45,7 +45,9 @@ export interface FleetChaosReport {
 
 /** For the faults of one strike, and what restarts after them. */
 const STRIKE_MS = 120_000;
-const LINKED_MS = 60_000;
+const LINKED_MS = 120_000;
+/** Whatever is shown late is shown by then. */
+const SHOWN_MS = 30_000;
 const LOOK_MS = 250;
 const PAGE = 1_000;
 const LIST_MS = 30_000;
@@ -99,7 +101,7 @@ export const fleetChaosRun = async (
   ]);
   const seen = await keys.seen(placesOf(arena), Math.max(0, options.keysWithinMs - (now() - calm)));
   const keysRightMs = now() - calm;
-  const evidence: FleetEvidence = {
+  const look = async (): Promise<FleetEvidence> => ({
     calls: recorder.calls,
     known: (await Promise.all(arena.workers.map(knownAt))).flat(),
     listed: await Promise.all(
@@ -107,7 +109,16 @@ export const fleetChaosRun = async (
     ),
     effects: load.effects,
     keys: seen,
-  };
+  });
+  let evidence = await look();
+  for (
+    const deadline = now() + SHOWN_MS;
+    fleetViolationsOf(evidence).some(({ promise }) => promise === 'nothing lost') &&
+    now() < deadline;
+  ) {
+    await pause(LOOK_MS);
+    evidence = await look();
+  }
   return {
     claims: load.claims,
     disturbances,
