@@ -226,20 +226,16 @@ describe('drills on a real node', function () {
       message: 'kubelet has disk pressure',
     };
     try {
-      await kubectl(
-        'patch',
-        'node',
-        REAL_NODE,
-        '--subresource=status',
-        '--type=strategic',
-        '-p',
-        JSON.stringify({ status: { conditions: [pressure] } }),
-      );
+      // Again where the kubelet wrote its first status after it.
+      const patched = ['--subresource=status', '--type=strategic', '-p'];
+      const status = JSON.stringify({ status: { conditions: [pressure] } });
       await eventually(
-        async () =>
-          (
+        async () => {
+          await kubectl('patch', 'node', REAL_NODE, ...patched, status);
+          return (
             await kubectl('get', 'node', REAL_NODE, '-o', 'jsonpath={.spec.taints[*].key}')
-          ).includes('disk-pressure'),
+          ).includes('disk-pressure');
+        },
         'it is tainted',
         PATIENCE_MS,
       );
