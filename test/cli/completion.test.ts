@@ -132,7 +132,7 @@ describe('completion', () => {
         SANDPOOL_API_KEY: 'k',
       }),
     ).to.deep.equal(none);
-    expect(performance.now() - began).to.be.below(10_000);
+    expect(performance.now() - began).to.be.below(30_000);
     stuck.close();
   });
 

@@ -43,7 +43,9 @@ export class ProxyBetween {
 
   constructor(target: string, changes: Changes) {
     [this.#target, this.#changes] = [new URL(target), changes];
-    this.#server = createServer((asked, answer) => this.#pass(asked, answer));
+    this.#server = createServer({ keepAliveTimeout: 65_000 }, (asked, answer) =>
+      this.#pass(asked, answer),
+    );
   }
 
   /** Returns where it is. */

@@ -18,7 +18,7 @@ const CUT_MS = 10_000;
  */
 export const impatientWay = async (target: string): Promise<Way> =>
   await started(
-    createServer((request, response) => {
+    createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
       const { method, headers, url = '/' } = request;
       const onwards = ask(new URL(url, target), {
         method,

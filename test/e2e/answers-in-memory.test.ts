@@ -8,7 +8,7 @@ const MOST_NULS = 'head -c 1048576 /dev/zero; head -c 1048576 /dev/zero >&2';
 const NULS = '\0'.repeat(1_048_576);
 
 describe('a tenant whose commands print more than the daemon has memory for', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: DaemonUnderTest;
   let loud: HttpClient;
   let other: HttpClient;

@@ -189,15 +189,16 @@ describe('secrets that are planted', function () {
       await terminal.closed;
     }
     const running = client.post(`/sandboxes/${id}/exec`, {
-      command: ['sh', '-c', 'cat >/dev/null; sleep 1'],
+      command: ['sh', '-c', 'cat >/dev/null; until [ -e /tmp/seen ]; do sleep 0.1; done'],
       env: { PLANTED_TOO: inside['exec env'] },
       stdin: sent['stdin'],
     });
     await within(30_000, 'the command runs', () => {
       const seen = allCommandLines();
       cmdlines += seen;
-      return seen.includes('cat >/dev/null; sleep 1') || undefined;
+      return seen.includes('cat >/dev/null; until') || undefined;
     });
+    await run(client, id, 'touch /tmp/seen');
     await heard(running);
   };
 

@@ -10,10 +10,10 @@ import { approvalIdOf } from './an-approving-server.ts';
 import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-support.ts';
 
 const SESSION = '__Host-sandpool-session';
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 60_000;
 
 describe('the console in Chromium', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let chromium: Browser;
   let provider: RunningProvider;
   let world: ConsoleWorld;

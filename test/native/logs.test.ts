@@ -69,7 +69,7 @@ describe('launcher logs', function () {
     ]);
     expect(Date.now() - Date.parse(linesOf(ID)[0]?.slice(0, 30) ?? '')).to.be.within(
       -1_000,
-      10_000,
+      30_000,
     );
   });
 
@@ -185,7 +185,7 @@ describe('launcher logs', function () {
     writeSync(quiet, 'here\n');
     const asked = performance.now();
     await eventually(() => records(OTHER).length === 1, 'the quiet one');
-    expect(performance.now() - asked).to.be.below(10_000);
+    expect(performance.now() - asked).to.be.below(30_000);
     writeSync(flooded, 'the end\n');
 
     await eventually(() => records(ID).at(-1)?.[1] === 'the end', 'the end of the flood', 30_000);

@@ -162,7 +162,10 @@ describe('usage and requests of two replicas', function () {
     const { id = '', revision = '' } = stored?.record ?? {};
     b.driver.lag();
     await truth.retire(id, revision);
-    // what the leader launched for it
+    await eventually(
+      async () => (await truth.records.all()).some(({ record }) => record.id !== id),
+      'the leader launched another for it',
+    );
     const claimed = await b.claim(alice, { poolName: 'default' });
 
     expect(claimed.id).to.not.equal(id);

@@ -139,7 +139,7 @@ describe('the images of a machine', function () {
     const began = performance.now();
     for (let i = 0; i < 50; i += 1)
       expect(await reasonOf(images.prepare('oci:broken'))).to.equal(reason);
-    expect(performance.now() - began).to.be.lessThan(1_000);
+    expect(performance.now() - began, 'much less than 50 unpackers take').to.be.lessThan(5_000);
     const key = await layout('broken');
     expect((await images.prepare('oci:broken')).key).to.equal(key);
     expect(readdirSync(folders.unpacked)).to.deep.equal([key]);

@@ -29,7 +29,7 @@ export const aWatchedDriver = async (
   ): Promise<ExecOutcome> =>
     driver.exec(
       id,
-      { argv, timeoutMs: 20_000, outputLimit: 1 << 20, ...request },
+      { argv, timeoutMs: 60_000, outputLimit: 1 << 20, ...request },
       new AbortController().signal,
     );
   return {
