@@ -4,7 +4,7 @@
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,44 +14,78 @@ import { readPidFile } from '../src/process/pid-file.ts';
 
 const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const START_MS = 60_000;
+const USUAL_PORT = 8080;
 const MOST_WORKERS = 8;
 const run = promisify(execFile);
 
 interface Started {
   readonly dataDir: string;
-  readonly address: string;
   readonly process: ChildProcess;
 }
 
-const start = async (dataDir: string, flags: readonly string[]): Promise<Started> => {
-  const process_ = spawn(
+/** All that there is to stop; what did not come up too. */
+const started: Started[] = [];
+
+/** Resolves with its address once it serves. */
+const start = async (dataDir: string, flags: readonly string[]): Promise<string> => {
+  const child = spawn(
     process.execPath,
     [COMMAND, 'serve', '--data-dir', dataDir, '--metrics-listen', 'none', ...flags],
     // a signal of the terminal is for this process, which stops them in order
     { stdio: ['ignore', 'ignore', 'inherit'], detached: true },
   );
+  started.push({ dataDir, process: child });
   const address = (): string | undefined => readPidFile(dataDir)?.address;
   await eventually(
-    () => address() !== undefined || process_.exitCode !== null,
+    () => address() !== undefined || hasEnded(child),
     `${dataDir} is served`,
     START_MS,
   );
   const at = address();
   if (at === undefined) throw new Error('a daemon did not start; see above');
-  return { dataDir, address: at, process: process_ };
+  return at;
 };
 
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null;
+
 const stop = async ({ dataDir, process: child }: Started): Promise<void> => {
-  if (child.exitCode === null) {
+  if (!hasEnded(child)) {
     child.kill('SIGTERM');
     await once(child, 'exit');
   }
   await run(process.execPath, [COMMAND, 'stop', '--all', '--data-dir', dataDir]);
 };
 
+interface Manager {
+  readonly dataDir: string;
+  readonly address: string;
+}
+
+/** Has a worker join the manager. */
+const joined = async (folder: string, clusterId: string, hub: Manager): Promise<void> => {
+  const file = join(folder, `${clusterId}.token`);
+  const { stdout } = await run(process.execPath, [
+    ...[COMMAND, 'clusters', 'join-token', clusterId, '--data-dir', hub.dataDir],
+  ]);
+  writeFileSync(file, stdout, { mode: 0o600 });
+  await start(join(folder, clusterId), [
+    ...['--cluster-id', clusterId, '--listen', '127.0.0.1:0', '--compatible-api-listen', 'none'],
+    ...['--fleet-managers', hub.address.replace('http', 'ws')],
+    ...['--fleet-join-token-file', file],
+  ]);
+};
+
+/** Whether each cluster is connected. */
+const isWhole = async ({ dataDir, address }: Manager): Promise<boolean> => {
+  const key = readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim();
+  const answer = await fetch(`${address}/clusters`, { headers: { 'SERVICE-API-KEY': key } });
+  const { items } = (await answer.json()) as { readonly items: readonly { status: string }[] };
+  return items.every(({ status }) => status === 'Connected');
+};
+
 const serve = async (count: number, port: number): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-fleet-'));
-  const started: Started[] = [];
   const asked = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => {
@@ -59,46 +93,41 @@ const serve = async (count: number, port: number): Promise<void> => {
       });
   });
   try {
-    const hub = await start(join(folder, 'hub'), [
+    const dataDir = join(folder, 'hub');
+    const address = await start(dataDir, [
       ...['--role', 'manager', '--cluster-id', 'hub', '--listen', `127.0.0.1:${port}`],
+      ...(port === USUAL_PORT ? [] : ['--compatible-api-listen', '127.0.0.1:0']),
     ]);
-    started.push(hub);
-    for (let n = 1; n <= count; n += 1) {
-      const clusterId = `w${n}`;
-      const file = join(folder, `${clusterId}.token`);
-      const { stdout } = await run(process.execPath, [
-        ...[COMMAND, 'clusters', 'join-token', clusterId, '--data-dir', hub.dataDir],
-      ]);
-      writeFileSync(file, stdout, { mode: 0o600 });
-      const manager = hub.address.replace('http', 'ws');
-      started.push(
-        await start(join(folder, clusterId), [
-          ...['--cluster-id', clusterId, '--listen', '127.0.0.1:0'],
-          ...['--compatible-api-listen', 'none'],
-          ...['--fleet-managers', manager, '--fleet-join-token-file', file],
-        ]),
-      );
-    }
+    const hub = { dataDir, address };
+    const clusterIds = Array.from({ length: count }, (_, n) => `w${n + 1}`);
+    await Promise.all(clusterIds.map((clusterId) => joined(folder, clusterId, hub)));
+    await eventually(() => isWhole(hub), 'all workers are connected', START_MS);
     process.stdout.write(`
-Sandpool is ready: a manager and ${count} workers. Nothing of it is kept.
+Sandpool is ready: a manager at ${address} and ${count} workers. Nothing of it is kept.
+In another terminal, in this folder:
 
-  export SANDPOOL_DATA_DIR=${hub.dataDir}
+  export SANDPOOL_DATA_DIR=${dataDir}
   bin/sandpool clusters
-  bin/sandpool run --pool w1::default uname
+  bin/sandpool run --pool ${clusterIds[0] ?? 'hub'}::default -- uname
 
 Ctrl-C stops it.
 `);
     await asked;
   } finally {
-    for (const each of started.toReversed())
-      await stop(each).catch((error: unknown) => {
-        process.stderr.write(`${String(error)}\n`);
-      });
+    const [manager, ...workers] = started;
+    for (const each of [workers, manager ? [manager] : []])
+      await Promise.all(
+        each.map((one) =>
+          stop(one).catch((error: unknown) => {
+            process.stderr.write(`${String(error)}\n`);
+          }),
+        ),
+      );
     rmSync(folder, { recursive: true, force: true });
   }
 };
 
-const [count = '2', port = '8080'] = process.argv.slice(2);
+const [count = '2', port = String(USUAL_PORT)] = process.argv.slice(2);
 if (!/^\d{1,2}$/.test(count) || Number(count) > MOST_WORKERS || !/^\d{1,5}$/.test(port)) {
   process.stderr.write(`script/server --fleet takes 0 to ${MOST_WORKERS} workers and a port.\n`);
   process.exitCode = 2;
