@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -8,7 +9,8 @@ import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
-import { claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { bodyOf, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { ProcessSocket } from '../support/harness/process-socket.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const PATIENCE_MS = 60_000;
@@ -117,6 +119,70 @@ describe('a fleet of real daemons', function () {
     await client.delete(`/sandboxes/${id}`);
     await reader.until((all) => all.at(-1)?.event === 'end', 'it is no more', PATIENCE_MS);
     reader.close();
+  });
+
+  /** A command of the manager's own that goes on, and what it has printed so far. */
+  const started = (...args: readonly string[]) => {
+    const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
+      env: { ...process.env, SANDPOOL_DATA_DIR: hub.dataDir },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const said = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (part: string) => {
+        said[name] += part;
+      });
+    return { said, ended: once(child, 'close').then(([code]) => Number(code)) };
+  };
+
+  it('follows logs, a process and an actor of a worker to their end', async () => {
+    const [w1] = workers as [DaemonUnderTest, DaemonUnderTest];
+    const talker = 'echo first; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo é; sleep 1000';
+    const container = { name: 'main', image: 'host', command: ['/bin/sh', '-c', talker] };
+    const made = await w1.client(w1.adminKey).post('/admin/sandbox-templates', {
+      crdJson: JSON.stringify({
+        ...shared('64Mi'),
+        metadata: { name: 'talker' },
+        spec: { containers: [container] },
+      }),
+    });
+    expect(made.status, made.text).to.equal(201);
+    const pool = { name: 'talkers', templateName: 'talker', replicas: 1 };
+    expect((await w1.client().post('/sandboxpools', pool)).status).to.equal(201);
+    await stocked(client, 1, 'w1::talkers');
+    const id = await claim(client, 'w1::talkers');
+    const headers = { 'SERVICE-API-KEY': hub.tenantKey };
+    const logs = await EventReader.open(hub.run.port, `/sandboxes/${id}/logs?follow=true`, headers);
+    const isLogged = (line: string): Promise<unknown> =>
+      logs.until((all) => all.some(({ data }) => data['line'] === line), line, PATIENCE_MS);
+    logs.read();
+    await isLogged('first');
+    const actor = started('debug', 'sandbox', id, '-f', '--admin');
+    await eventually(() => actor.said.stdout.includes(id), 'where it stands', PATIENCE_MS);
+
+    const begun = await client.post(`/sandboxes/${id}/processes`, {
+      command: ['/bin/sh', '-c', 'touch /tmp/go; cat; echo of it >&2'],
+      stdin: true,
+    });
+    const { process: cat } = bodyOf(begun) as { readonly process: { readonly processId: string } };
+    const path = `/sandboxes/${id}/processes/${cat.processId}/output`;
+    const socket = new ProcessSocket(hub.run.port, path, hub.tenantKey);
+    const text = 'ü'.repeat(20_000);
+    for (let n = 0; n < 4; n += 1) socket.send(Buffer.from(text));
+    await eventually(() => socket.printed('stdout') === text.repeat(4), 'its output', PATIENCE_MS);
+    socket.send('{"type":"eof"}');
+    expect(await socket.closed).to.deep.equal([1000, 'the process ended']);
+    expect([socket.printed('stderr'), socket.texts]).to.deep.equal([
+      'of it\n',
+      ['{"type":"exit","exitCode":0}'],
+    ]);
+
+    await isLogged('é');
+    await client.delete(`/sandboxes/${id}`);
+    await logs.until((all) => all.at(-1)?.event === 'end', 'the end of its log', PATIENCE_MS);
+    expect([await actor.ended, actor.said.stderr]).to.deep.include(0);
+    expect(actor.said.stderr).to.include('it is no more');
+    expect(actor.said.stdout).to.match(/stopping/i);
   });
 
   /** Waits until a key is answered so at the own address of a worker. */
