@@ -9,7 +9,7 @@ describe('the client', () => {
   let client: SandpoolClient;
   beforeEach(async () => {
     server = await aStubServer();
-    client = new SandpoolClient({ server: server.url, apiKey: 'spk_the_key', deadlineMs: 5_000 });
+    client = new SandpoolClient({ server: server.url, apiKey: 'spk_the_key', deadlineMs: 30_000 });
   });
   afterEach(async () => {
     client.close();

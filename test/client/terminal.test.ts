@@ -28,7 +28,7 @@ describe('the client’s terminal', () => {
       token: 's3cret',
       cols: 100,
       rows: 40,
-      deadlineMs: 5_000,
+      deadlineMs: 30_000,
     });
   const behind = (): FakeTerminal => daemon.terminals[0] as FakeTerminal;
 
@@ -120,7 +120,7 @@ describe('the client’s terminal', () => {
         token: 't',
         cols: 80,
         rows: 24,
-        deadlineMs: 5_000,
+        deadlineMs: 30_000,
       }),
     )) as ConnectionFailed;
     expect([error.name, error.code]).to.deep.equal(['ConnectionFailed', 'ECONNREFUSED']);

@@ -27,6 +27,8 @@ describe('the API client', () => {
   let answer: Answering;
   const claims = () => server.lane('claims');
   const [soon, quick] = [{ deadlineMs: 400 }, { deadlineMs: 2_000 }];
+  /** Of what is to be answered. */
+  const patient = { deadlineMs: 20_000 };
 
   beforeEach(async () => {
     answer = (_request, response) => {
@@ -374,7 +376,7 @@ describe('the API client', () => {
       rejection(server.lane('background').get('/stuck', soon)),
     );
 
-    await claims().create('/claim', {}, quick);
+    await claims().create('/claim', {}, patient);
 
     await Promise.all(stuck);
   });
@@ -429,7 +431,7 @@ describe('the API client', () => {
       await rejection(claims().create('/a', {}, soon));
       proxy.state = 'pass';
 
-      expect(await claims().get('/b', quick)).to.deep.equal({ ok: true });
+      expect(await claims().get('/b', patient)).to.deep.equal({ ok: true });
     }
   });
 

@@ -441,7 +441,7 @@ describe('the reflector', () => {
     it('does not take itself for caught up', async () => {
       await started({ mostCompared: 0 });
       restored();
-      await reflector.caughtUp(5_000);
+      await reflector.caughtUp(30_000);
       expect(reflector.get('b')).to.equal(undefined);
       expect(reflector.get('c')).to.equal(3);
     });
@@ -477,7 +477,7 @@ describe('the reflector', () => {
     collection.put('b', 1);
     collection.remove('a');
     collection.elsewhere();
-    await reflector.caughtUp(1_000);
+    await reflector.caughtUp(30_000);
     expect(changes).to.deep.equal(['put a 1', 'put b 1', 'gone a 1']);
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
@@ -491,7 +491,7 @@ describe('the reflector', () => {
     collection.remove('b');
     collection.put('c', 1);
     let isDone = false;
-    const done = reflector.caughtUp(5_000).then(() => {
+    const done = reflector.caughtUp(30_000).then(() => {
       isDone = true;
     });
     await eventually(() => collection.lists === 2, 'it is compared');
@@ -507,11 +507,11 @@ describe('the reflector', () => {
     collection.put('a', 1);
     await started({ mostCompared: 0 });
     collection.put('a', 2);
-    await reflector.caughtUp(1_000);
+    await reflector.caughtUp(30_000);
     expect(changes).to.deep.equal(['put a 1', 'put a 2']);
 
     collection.elsewhere();
-    const caughtUp = reflector.caughtUp(5_000);
+    const caughtUp = reflector.caughtUp(30_000);
     await eventually(
       () => collection.timeoutSeconds === 3 && collection.watchers.size === 1,
       'a watch that ends soon',

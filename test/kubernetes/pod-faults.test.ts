@@ -308,7 +308,7 @@ describe('what a Pod can suffer', function () {
         await rejection(
           pods.driver.exec(
             id,
-            { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 },
+            { argv: ['true'], timeoutMs: 30_000, outputLimit: 1 },
             new AbortController().signal,
           ),
         ),

@@ -96,11 +96,11 @@ describe('the reflector, of a real API server', function () {
 
     for (let round = 0; round < 8; round += 1) {
       await put('m1', `v${round}`);
-      await reflector.caughtUp(5_000);
+      await reflector.caughtUp(30_000);
       expect(reflector.get(keyOf('m1'))).to.equal(`v${round}`);
     }
     await api().remove(`${path}/m2`);
-    await reflector.caughtUp(5_000);
+    await reflector.caughtUp(30_000);
     expect(reflector.get(keyOf('m2'))).to.equal(undefined);
 
     expect(

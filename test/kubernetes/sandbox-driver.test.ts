@@ -360,7 +360,7 @@ describe('sandboxes as Pods of a real API server', function () {
     expect(
       await late.driver.exec(
         record.id,
-        { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 },
+        { argv: ['true'], timeoutMs: 30_000, outputLimit: 1 },
         new AbortController().signal,
       ),
     ).to.equal(outcome);
