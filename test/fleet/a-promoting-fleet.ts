@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/contracts/clock.ts';
+import type { Records } from '../../src/contracts/record-store.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { PromotedCopies } from '../../src/operations/fleet/promoted-copies.ts';
@@ -19,19 +20,26 @@ export class ClusterKeys {
   readonly store = new MemoryApiKeys();
   readonly pepper: Buffer;
   readonly #clock: Clock;
+  readonly #records: Records<ApiKeyRecord>;
   apiKeys!: ApiKeyMirror;
   keys!: PromotedKeys;
   copies!: PromotedCopies;
   #authenticate!: (key: string) => unknown;
   #serial = 0;
 
-  private constructor(pepper: number, clock: Clock) {
+  private constructor(pepper: number, clock: Clock, records: Records<ApiKeyRecord> | undefined) {
     this.pepper = Buffer.alloc(32, pepper);
+    this.#records = records ?? this.store;
     this.#clock = clock;
   }
 
-  static async start(pepper: number, clock: Clock): Promise<ClusterKeys> {
-    const cluster = new ClusterKeys(pepper, clock);
+  /** `records`: of a store that other replicas of the cluster have too. */
+  static async start(
+    pepper: number,
+    clock: Clock,
+    records?: Records<ApiKeyRecord>,
+  ): Promise<ClusterKeys> {
+    const cluster = new ClusterKeys(pepper, clock, records);
     await cluster.restart();
     return cluster;
   }
@@ -41,7 +49,7 @@ export class ClusterKeys {
     const clock = this.#clock;
     const trust = new PromotedTrust({ clock, hasManagers: managers > 0, aloneMs: ALONE_MS });
     this.apiKeys = new ApiKeyMirror({
-      apiKeys: this.store,
+      apiKeys: this.#records,
       clock,
       revocations: aCoordination(clock),
       trust,

@@ -76,10 +76,25 @@ describe('copies of promoted keys', () => {
     expect([west.told(one.apiKey), west.told(two.apiKey)]).to.deep.equal(['good', 'good']);
     west.copies.leadsTo('ws://a', 'one');
     await one.visit.caughtUp(new Set([one.key.keyId]));
+    expect(west.told(two.apiKey)).to.equal('good'); // its link stands
+    two.visit.end();
+    await one.visit.caughtUp(new Set([one.key.keyId]));
     expect([west.told(one.apiKey), west.told(two.apiKey)]).to.deep.equal([
       'good',
       'INVALID_API_KEY',
     ]);
+  });
+
+  it('that ended since an address led to another manager are good again once they are told', async () => {
+    const { key, apiKey, visit } = await told();
+    visit.end();
+    await told('another');
+    expect([west.told(apiKey), west.store.records.size]).to.deep.equal(['INVALID_API_KEY', 1]);
+    west.copies.leadsTo('ws://a', 'm');
+    const back = west.copies.begin('m');
+    await back.take({ keys: [key], gone: [], now: clock.now() });
+    await back.caughtUp(new Set([key.keyId]));
+    expect(west.told(apiKey)).to.equal('good');
   });
 
   it('of one manager are as they are, whatever another one says', async () => {

@@ -14,6 +14,11 @@ export interface RecordMirrorDeps<T extends { readonly revision: Revision }> {
   readonly storeKeyOf: (record: T) => string;
   /** How many removed records it remembers, which never come back; 0 where names are used again. */
   readonly mostRemoved: number;
+  /**
+   * Whether a record may be made anew under its key: such a one is shown as the store reports it,
+   * and what a write or a read returned does not bring it back. Absent: none may.
+   */
+  readonly comesAgain?: (record: T) => boolean;
 }
 
 /** Hears of a change after the mirror took it in; `before` is what it showed until then. */
@@ -94,12 +99,14 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
   /** Takes in what a write or a read returned, unless the mirror shows a newer one. */
   take(record: T): void {
     const known = this.get(this.#deps.keyOf(record));
+    // the store has reported it before, and perhaps its end since
+    if (!known && this.#comesAgain(record)) return;
     if (!known || isNewer(record.revision, known.revision)) this.#put(record);
   }
 
   /** Takes a record for removed, also one that the mirror did not show. */
   forget(key: string, record = this.get(key)): void {
-    this.#removed.add(key);
+    if (!record || !this.#comesAgain(record)) this.#removed.add(key);
     const known = this.get(key);
     if (!known || !record) return;
     this.#byKey.delete(key);
@@ -139,10 +146,14 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
 
   #put(record: T): void {
     const key = this.#deps.keyOf(record);
-    if (this.#removed.has(key)) return;
+    if (this.#removed.has(key) && !this.#comesAgain(record)) return;
     const before = this.get(key);
     this.#byKey.set(key, record);
     this.#report({ kind: 'put', record }, before);
+  }
+
+  #comesAgain(record: T): boolean {
+    return this.#deps.comesAgain?.(record) === true;
   }
 
   #report(change: RecordChange<T>, before: T | undefined): void {

@@ -12,7 +12,8 @@ export interface ToldSource<T> {
 export interface ToldCopies<Change> {
   /**
    * A manager proved to be at one of the addresses that the worker dials. Once each of them is
-   * known to lead to one, copies of any other manager end. `manager`: fingerprint of its key.
+   * known to lead to one, copies of any other manager to which no link leads end. `manager`:
+   * fingerprint of its key.
    */
   leadsTo(address: string, manager: string): void;
   /** Begins with a link whose manager proved to be it. `manager`: fingerprint of its key. */

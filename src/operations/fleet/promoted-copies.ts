@@ -13,6 +13,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import { promotedHashOf } from '../keys/mint-api-key.ts';
 import type { PromotedTrust, TrustedLink } from '../keys/promoted-trust.ts';
+import { lapseWarning, unheardManagers } from './unheard-managers.ts';
 
 export interface PromotedCopiesDeps {
   readonly apiKeys: ApiKeyMirror;
@@ -54,6 +55,8 @@ export class PromotedCopies implements PromotedKeyCopies {
   readonly #managerAt = new Map<string, string>();
   /** Managers of which it was told that their keys are refused. */
   readonly #lapsed = new Set<string>();
+  /** Copies that no link told of when they were looked through, though one has caught up. */
+  #doubted: ReadonlySet<string> = new Set();
   #work: Promise<void> = Promise.resolve();
   #callOff = (): void => undefined;
   #stopped = false;
@@ -64,11 +67,12 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   /** Once the keys are known: a cluster that has no manager any more keeps no copies. */
   async start(): Promise<void> {
-    this.#deps.apiKeys.follow(({ kind, record }) => {
+    const { apiKeys, trust } = this.#deps;
+    apiKeys.follow(({ kind, record }) => {
       if (kind === 'gone') this.#copies.delete(record.keyId);
       else if (record.promotedBy !== undefined) this.#copies.set(record.keyId, record);
     });
-    this.#deps.trust.start();
+    trust.start();
     if (this.#deps.managers === 0) return await this.#end(() => true);
     this.#look();
     // of a version that did not note it: from here on its time counts, over restarts too
@@ -84,15 +88,9 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   /** Tells the operator of this cluster of a manager that is not heard. */
   get warning(): string | undefined {
-    const { clock, aloneMs } = this.#deps;
-    const [first] = this.#unheard().filter(({ since }) => clock.now() - since >= aloneMs / 2);
-    if (!first) return undefined;
-    const [since, until] = [first.since, first.since + aloneMs].map((at) =>
-      new Date(at).toISOString(),
-    );
-    return clock.now() >= first.since + aloneMs
-      ? `promoted keys are refused until their manager is heard: it confirmed them last at ${since}`
-      : `promoted keys are refused from ${until} on: their manager confirmed them last at ${since}`;
+    const { clock, aloneMs, trust } = this.#deps;
+    const [first] = unheardManagers(this.#copies.values(), trust);
+    return first && lapseWarning(first, { now: clock.now(), aloneMs });
   }
 
   leadsTo(address: string, manager: string): void {
@@ -104,13 +102,28 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   begin(manager: string): PromotedKeyVisit {
     const { trust } = this.#deps;
-    const link = trust.begin(manager);
+    const link = trust.begin(manager, this.#known(manager));
     return {
-      take: (change) => this.#inTurn(() => this.#take(manager, change)),
-      caughtUp: (keyIds) => this.#inTurn(() => this.#caughtUp(link, keyIds)),
+      take: (change) => {
+        // refused from now on, whatever is written at this time
+        for (const keyId of change.gone) trust.revoke(manager, keyId);
+        const keys = change.keys.filter(({ keyId }) => trust.tell(link, keyId));
+        return this.#inTurn(() => this.#take(manager, { ...change, keys }));
+      },
+      caughtUp: () => this.#inTurn(() => this.#caughtUp(link)),
       left: () => this.#inTurn(() => this.#end(({ promotedBy }) => promotedBy === manager)),
-      end: () => trust.end(link),
+      end: () => {
+        trust.end(link);
+        this.#inTurn(() => this.#endOthers()).catch(() => undefined);
+      },
     };
+  }
+
+  /** Ids of a manager's keys that there are copies of, or that one is tried to be made of. */
+  #known(manager: string): readonly string[] {
+    const kept = [...this.#copies.values()].filter(({ promotedBy }) => promotedBy === manager);
+    const later = [...this.#again.values()].filter((each) => each.manager === manager);
+    return [...kept, ...later].map(({ keyId }) => keyId);
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -120,63 +133,69 @@ export class PromotedCopies implements PromotedKeyCopies {
   }
 
   async #take(manager: string, { keys, gone, now }: PromotedChange): Promise<void> {
-    const isGone = new Set(gone);
-    for (const keyId of gone) {
-      this.#deps.trust.revoke(manager, keyId);
-      this.#givenUp(manager, keyId);
-    }
-    await this.#end(({ keyId, promotedBy }) => promotedBy === manager && isGone.has(keyId));
+    for (const keyId of gone) this.#givenUp(manager, keyId);
+    await this.#remove(manager, new Set(gone));
     const ahead = this.#deps.clock.now() - now;
     await inParts(keys, (key) => this.#keep(manager, key, ahead));
   }
 
-  async #caughtUp(link: TrustedLink, keyIds: ReadonlySet<string>): Promise<void> {
-    for (const { manager, keyId } of this.#again.values())
-      if (manager === link.manager && !keyIds.has(keyId)) this.#givenUp(manager, keyId);
-    await this.#end(({ keyId, promotedBy }) => promotedBy === link.manager && !keyIds.has(keyId));
-    this.#deps.trust.caughtUp(link);
+  async #caughtUp(link: TrustedLink): Promise<void> {
+    const gone = this.#deps.trust.caughtUp(link);
+    for (const keyId of gone) this.#givenUp(link.manager, keyId);
+    await this.#remove(link.manager, new Set(gone));
     this.#lapsed.delete(link.manager);
     await this.#endOthers();
   }
 
   /** Ends what is of managers that this cluster has no more, once all addresses have been heard. */
   async #endOthers(): Promise<void> {
-    if (this.#managerAt.size < this.#deps.managers) return;
+    if (this.#stopped || this.#managerAt.size < this.#deps.managers) return;
     const managers = new Set(this.#managerAt.values());
-    await this.#end(({ promotedBy = '' }) => !managers.has(promotedBy));
+    await this.#end(
+      ({ promotedBy = '' }) => !managers.has(promotedBy) && !this.#deps.trust.isLinked(promotedBy),
+    );
   }
 
-  /** Ends copies: here first, and durably when it resolves. */
+  /** Ends copies until they are told of again: here first, and durably when it resolves. */
   async #end(isMeant: (copy: ApiKeyRecord) => boolean): Promise<void> {
     const { apiKeys, trust } = this.#deps;
     const meant = [...this.#copies.values()].filter(isMeant);
-    for (const { keyId, promotedBy = '' } of meant) trust.revoke(promotedBy, keyId);
+    for (const { keyId, promotedBy = '' } of meant) trust.endCopy(promotedBy, keyId);
     await inParts(meant, (copy) => apiKeys.remove(copy));
   }
 
-  /** Managers that are not heard now, by when they last were, the earliest first. */
-  #unheard(): readonly { readonly manager: string; readonly since: number }[] {
-    const heard = new Set(this.#deps.trust.managers);
-    const since = new Map<string, number>();
-    for (const copy of this.#copies.values()) {
-      const { promotedBy = '' } = copy;
-      const at = this.#deps.trust.confirmedAt(copy);
-      if (!heard.has(promotedBy)) since.set(promotedBy, Math.max(at, since.get(promotedBy) ?? 0));
-    }
-    return [...since]
-      .map(([manager, at]) => ({ manager, since: at }))
-      .toSorted((one, other) => one.since - other.since);
+  /** Removes copies that are refused already. */
+  async #remove(manager: string, keyIds: ReadonlySet<string>): Promise<void> {
+    const meant = [...this.#copies.values()].filter(
+      ({ keyId, promotedBy }) => promotedBy === manager && keyIds.has(keyId),
+    );
+    await inParts(meant, (copy) => this.#deps.apiKeys.remove(copy));
+  }
+
+  /** Ends copies that no link has told of for as long as it takes to look twice. */
+  async #endDoubted(): Promise<void> {
+    const { trust } = this.#deps;
+    const heard = new Set(trust.managers);
+    const doubted = [...this.#copies.values()].filter(
+      (copy) => heard.has(copy.promotedBy ?? '') && !trust.isTold(copy),
+    );
+    const before = this.#doubted;
+    this.#doubted = new Set(doubted.map(({ keyId }) => keyId));
+    await this.#end((copy) => before.has(copy.keyId) && doubted.includes(copy));
   }
 
   /** Confirms copies of managers that are heard, and tells of those that lapse, ever again. */
   #look(): void {
-    const { clock, aloneMs, log } = this.#deps;
+    const { clock, aloneMs, log, trust } = this.#deps;
     if (this.#stopped) return;
     this.#callOff = clock.at(clock.now() + Math.min(LOOK_MS, aloneMs / 8), () => {
-      void this.#inTurn(() => this.#confirm())
+      void this.#inTurn(async () => {
+        await this.#endDoubted();
+        await this.#confirm();
+      })
         .catch((error: unknown) => this.#notConfirmed(error))
         .finally(() => this.#look());
-      for (const { manager, since } of this.#unheard()) {
+      for (const { manager, since } of unheardManagers(this.#copies.values(), trust)) {
         if (clock.now() < since + aloneMs || this.#lapsed.has(manager)) continue;
         this.#lapsed.add(manager);
         log.warn(
@@ -193,11 +212,8 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   async #confirm(): Promise<void> {
     const { apiKeys, clock, trust } = this.#deps;
-    const heard = new Set(trust.managers);
     const due = [...this.#copies.values()].filter(
-      (copy) =>
-        copy.confirmedAt === undefined ||
-        (heard.has(copy.promotedBy ?? '') && !this.#isConfirmed(copy)),
+      (copy) => copy.confirmedAt === undefined || (trust.isTold(copy) && !this.#isConfirmed(copy)),
     );
     await inParts(due, async (copy) => {
       try {
@@ -216,7 +232,7 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   async #keep(manager: string, key: PromotedKey, ahead: number): Promise<void> {
     const { apiKeys, trust, log } = this.#deps;
-    if (trust.isRevoked(manager, key.keyId)) return; // a word of another replica, which was late
+    if (trust.isOver(manager, key.keyId)) return; // it ended since it was told
     const wanted = this.#copyOf(manager, key, ahead);
     try {
       const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));

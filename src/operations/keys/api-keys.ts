@@ -59,6 +59,8 @@ export class ApiKeyMirror {
       keyOf: ({ keyId }) => keyId,
       storeKeyOf: ({ keyId }) => keyId,
       mostRemoved: MOST_REMOVED,
+      // a copy of a manager's key; PromotedTrust says which are refused
+      comesAgain: ({ promotedBy }) => promotedBy !== undefined,
     });
     this.#mirror.follow(({ kind, record }, before) => {
       if (before) this.#unlist(before);
@@ -81,7 +83,9 @@ export class ApiKeyMirror {
   async start(): Promise<void> {
     this.#revocations.subscribeRevocations(
       (keyId) => {
-        this.#mirror.forget(keyId);
+        // a copy may have been made anew since
+        if (this.find(keyId)?.promotedBy === undefined) this.#mirror.forget(keyId);
+        else this.#mirror.refresh(keyId).catch(() => undefined);
       },
       () => {
         void this.#lookForRevoked();
@@ -136,10 +140,16 @@ export class ApiKeyMirror {
   /**
    * Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth
    * nothing here, and the error passes on. A promoted key goes once that is durable: its workers,
-   * once they were told, refuse it for good.
+   * once they were told, refuse it for good. So does a copy of one: who ends it has PromotedTrust
+   * refuse it before.
    */
   async remove(record: ApiKeyRecord): Promise<void> {
-    const isPromoted = record.global === true && record.promotedBy === undefined;
+    if (record.promotedBy !== undefined) {
+      this.#ends.changed(record.keyId);
+      await this.#removeStanding(record);
+      return this.#revocations.publishRevocation(record.keyId);
+    }
+    const isPromoted = record.global === true;
     if (!isPromoted) this.#mirror.forget(record.keyId);
     try {
       await this.#removeStanding(record);

@@ -13,6 +13,7 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
   readonly #names = new Set<string>();
   readonly #followers = new Followers<ApiKeyRecord>();
   reads = 0;
+  #revision = 0;
 
   async list(): Promise<readonly ApiKeyRecord[]> {
     this.reads += 1;
@@ -40,7 +41,7 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
     const name = `${draft.namespace}/${draft.shortName}`;
     if (this.records.has(draft.keyId) || this.#names.has(name)) throw new RecordExists();
     this.#names.add(name);
-    const record = { ...draft, revision: '1' };
+    const record = { ...draft, revision: this.#next() };
     this.records.set(record.keyId, record);
     this.#followers.tell({ kind: 'put', record });
     return record;
@@ -48,7 +49,7 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
 
   async update(record: ApiKeyRecord): Promise<ApiKeyRecord> {
     if (this.records.get(record.keyId)?.revision !== record.revision) throw new RecordConflict();
-    const next = { ...record, revision: String(Number(record.revision) + 1) };
+    const next = { ...record, revision: this.#next() };
     this.records.set(record.keyId, next);
     this.#followers.tell({ kind: 'put', record: next });
     return next;
@@ -59,5 +60,10 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
     this.records.delete(record.keyId);
     this.#names.delete(`${record.namespace}/${record.shortName}`);
     this.#followers.tell({ kind: 'gone', record });
+  }
+
+  /** Grows over the end of a record, and the making of another one under its key. */
+  #next(): string {
+    return String((this.#revision += 1));
   }
 }
