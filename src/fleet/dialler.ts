@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream';
-import { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { GlobalTemplateCopies } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
-import { MOST_MESSAGE_BYTES, channelName } from './link-channel.ts';
+import { dialMessages } from './dial-messages.ts';
+import { dialEndless } from './endless-message.ts';
+import { channelName, endlessChannel, type LinkChannel } from './link-channel.ts';
 import { fingerprintOf } from './fleet-keys.ts';
 import { LINK_PATH } from './manager-links.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
@@ -23,6 +24,8 @@ const MOST_WAIT_MS = 1_000;
 const LONG_WAIT_MS = 10_000;
 /** Dials in a row that lead to replicas which are linked already, for each replica there is. */
 const MOST_HELD = 10;
+/** After so many dials by one message without end, the next is by many. */
+const MOST_IN_VAIN = 2;
 
 export interface DialTerms {
   readonly clusterId: string;
@@ -55,7 +58,10 @@ export class Dialler {
   readonly #links: KnownLinks;
   /** The manager that answered here last. */
   #managerKey: string | undefined;
-  #socket: WebSocket | undefined;
+  /** Ends the dial, or the link, that there is. */
+  #end: (() => void) | undefined;
+  /** Dials in a row that were agreed to as one message without end, and became no link. */
+  #inVain = 0;
   #waitMs = FIRST_WAIT_MS;
   #held = 0;
   #callOff: (() => void) | undefined;
@@ -70,7 +76,7 @@ export class Dialler {
 
   /** Dials where a link is missing, and it does not already. */
   consider(): void {
-    if (this.#stopped || this.#socket || this.#callOff) return;
+    if (this.#stopped || this.#end || this.#callOff) return;
     if (this.#managerKey !== undefined && this.#links.missing(this.#managerKey) <= 0) return;
     this.#dial();
   }
@@ -78,39 +84,35 @@ export class Dialler {
   stop(): void {
     this.#stopped = true;
     this.#callOff?.();
-    this.#socket?.terminate();
+    this.#end?.();
   }
 
   #dial(): void {
-    const socket = new WebSocket(new URL(LINK_PATH, this.#address), {
-      perMessageDeflate: false,
-      // what is masked with zeros stays as it is: no page of a browser speaks over a link
-      generateMask: (mask) => mask.fill(0),
-      maxPayload: MOST_MESSAGE_BYTES,
-      handshakeTimeout: DIAL_MS,
-      followRedirects: false,
-    });
-    this.#socket = socket;
-    let failure = 'the connection ended';
-    let channel = '';
-    socket.on('error', ({ message }) => {
-      failure = message;
-    });
-    const closed = (): void => this.#over(failure, 'cut');
-    socket.once('close', closed);
-    socket.once('upgrade', (answer) => {
-      channel = channelName(answer.socket);
-    });
-    socket.once('open', () => {
-      socket.off('close', closed);
-      this.#link(socket, channel);
+    if (this.#inVain >= MOST_IN_VAIN) return this.#dialMessages();
+    this.#end = dialEndless(new URL(LINK_PATH, this.#address), {
+      withinMs: DIAL_MS,
+      opened: (socket) => this.#link(endlessChannel(socket), channelName(socket)),
+      failed: (why, kind) => {
+        if (kind === 'unknown') return this.#stopped ? undefined : this.#dialMessages();
+        if (kind === 'agreed') this.#inVain += 1;
+        this.#over(why, 'cut');
+      },
     });
   }
 
-  #link(socket: WebSocket, channel: string): void {
+  #dialMessages(): void {
+    this.#inVain = 0;
+    this.#end = dialMessages(new URL(LINK_PATH, this.#address), {
+      withinMs: DIAL_MS,
+      opened: (channel, name) => this.#link(channel, name),
+      failed: (why) => this.#over(why, 'cut'),
+    });
+  }
+
+  #link(connection: LinkChannel, channel: string): void {
     let to: ManagerReplica | undefined;
     const address = new URL(this.#address).origin;
-    const link: WorkerLink = new WorkerLink(socket, {
+    const link: WorkerLink = new WorkerLink(connection, {
       ...this.#deps,
       address,
       channel,
@@ -124,7 +126,8 @@ export class Dialler {
       opened: (manager, replicas) => {
         to = manager;
         this.#links.opened(this.#address, link, manager);
-        this.#socket = undefined;
+        this.#end = undefined;
+        this.#inVain = 0;
         this.#waitMs = FIRST_WAIT_MS;
         this.#held = 0;
         this.#told = undefined;
@@ -132,17 +135,19 @@ export class Dialler {
       },
       told: (manager, replicas) => this.#links.told(manager, replicas),
       over: (why, kind) => {
+        if (!to && kind === 'cut' && connection.isEndless) this.#inVain += 1;
         if (!to) return this.#over(why, kind);
         if (!this.#stopped) this.#tell(why);
         this.#wait(FIRST_WAIT_MS);
         this.#links.ended(link, to);
       },
     });
+    this.#end = () => link.end('the daemon stops', 'cut');
   }
 
   /** Waits, and dials again, where a link came to nothing. */
   #over(why: string, kind: LinkEnd): void {
-    this.#socket = undefined;
+    this.#end = undefined;
     if (this.#stopped) return;
     this.#held = kind === 'held' ? this.#held + 1 : 0;
     const inVain = this.#held >= MOST_HELD * this.#replicasMissed();

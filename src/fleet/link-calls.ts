@@ -9,8 +9,18 @@ import { MOST_WORDS } from './link-words.ts';
 
 /** Connections that one link carries at a time. */
 export const MOST_TUNNELS = 1_024;
-/** Bounds what either end may send before the other has read it, for all connections of a link. */
+/** Bounds what a worker may send before the manager has read it, for all connections of a link. */
 export const WINDOW_BYTES = 4 << 20;
+const LEAST_WINDOW_BYTES = 256 * 1024;
+const WINDOW_BYTES_OF_MS = 64 * 1024;
+
+/**
+ * Bounds what a manager may send before the worker has read it. Node's HTTP/2 reads nothing while
+ * it writes; so one of both ways must fit into what kernels hold, or both ends may write, and
+ * neither read, for ever. Over a longer way kernels hold more, and more is needed.
+ */
+export const workerWindow = (latencyMs: number): number =>
+  Math.min(Math.max(LEAST_WINDOW_BYTES, Math.ceil(latencyMs) * WINDOW_BYTES_OF_MS), WINDOW_BYTES);
 /** Memory of one link at either end; beyond it new connections are refused. */
 export const MOST_MEMORY_MB = 32;
 

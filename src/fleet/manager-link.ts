@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { connect, type ClientHttp2Session } from 'node:http2';
-import type { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, LinkView } from '../contracts/fleet/cluster-links.ts';
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
@@ -13,7 +12,7 @@ import { Heartbeat } from './heartbeat.ts';
 import { identitySigner } from './identity.ts';
 import { newSecretHalf, type LinkSecret } from './link-secret.ts';
 import { ask, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
-import { channelOf } from './link-channel.ts';
+import type { LinkChannel } from './link-channel.ts';
 import {
   LINK_VERSION,
   transcriptOf,
@@ -76,9 +75,9 @@ const DISMISSED_MS = 2_000;
 /** For a link to prove whose it is, and to learn which keys are promoted. */
 const OPEN_MS = 10_000;
 
-/** One WebSocket of a worker, at the manager: first who it is, then the way to its server. */
+/** One connection of a worker, at the manager: first who it is, then the way to its server. */
 export class ManagerLink {
-  readonly #socket: WebSocket;
+  readonly #channel: LinkChannel;
   readonly #terms: ManagerLinkTerms;
   readonly #session: ClientHttp2Session;
   #heartbeat: Heartbeat | undefined;
@@ -90,20 +89,18 @@ export class ManagerLink {
   #opened: Pick<LinkView, 'linkId' | 'openedAt'> | undefined;
   #over = false;
 
-  constructor(socket: WebSocket, terms: ManagerLinkTerms) {
-    this.#socket = socket;
+  constructor(channel: LinkChannel, terms: ManagerLinkTerms) {
+    this.#channel = channel;
     this.#terms = terms;
-    const channel = channelOf(socket);
     this.#session = connect('http://worker', {
-      createConnection: () => channel,
+      createConnection: () => channel.stream,
       maxSessionMemory: MOST_MEMORY_MB,
       settings: LINK_SETTINGS,
     });
     this.#session.once('connect', () => this.#session.setLocalWindowSize(WINDOW_BYTES));
     this.#session.on('error', (error) => this.cut(error.message));
     this.#session.once('close', () => this.cut('the connection ended'));
-    socket.on('message', () => this.#heartbeat?.heard());
-    socket.once('close', () => this.cut('the connection ended'));
+    channel.stream.once('close', () => this.cut('the connection ended'));
   }
 
   get worker(): LinkedWorker | undefined {
@@ -146,6 +143,8 @@ export class ManagerLink {
       this.#opened = { linkId, openedAt: clock.now() };
       this.#heartbeat = new Heartbeat(this.#session, {
         clock,
+        received: this.#channel.received,
+        isGone: this.#channel.isGone,
         heard: () => this.#terms.heard(worker.clusterId),
         dead: (because) => this.cut(because),
       });
@@ -175,7 +174,7 @@ export class ManagerLink {
     this.#templates?.stop();
     this.#terms.over(this.#worker, why);
     this.#session.destroy();
-    this.#socket.terminate();
+    this.#channel.stream.destroy();
   }
 
   /** Resolves once the worker knows what changed of promoted keys before this call. */

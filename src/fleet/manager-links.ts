@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer, type WebSocket } from 'ws';
+import { WebSocketServer } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks, LinkedCluster } from '../contracts/fleet/cluster-links.ts';
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
@@ -8,7 +9,14 @@ import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import type { FleetKey } from './fleet-keys.ts';
-import { channelName, MOST_MESSAGE_BYTES } from './link-channel.ts';
+import { agreeEndless, asksEndless } from './endless-message.ts';
+import {
+  channelName,
+  endlessChannel,
+  messageChannel,
+  MOST_MESSAGE_BYTES,
+  type LinkChannel,
+} from './link-channel.ts';
 import { MOST_REPLICAS } from './link-words.ts';
 import { ManagerLink, type LinkedWorker } from './manager-link.ts';
 import { PendingLinks } from './pending-links.ts';
@@ -19,6 +27,14 @@ export const LINK_PATH = '/fleet/link';
 const LOOK_MS = 1_000;
 const SETTLED_MS = 5_000;
 const REPORT_MS = 2_000;
+/** For who dialled to begin, once it was agreed to. */
+const BEGIN_MS = 10_000;
+
+/** Says how a link came: from which address, and over which TLS connection. */
+interface Came {
+  readonly address: string;
+  readonly channel: string;
+}
 
 export interface ManagerLinksDeps {
   readonly registry: ClusterRegistry;
@@ -81,8 +97,10 @@ export class ManagerLinks implements FleetLinks {
       return;
     }
     const came = { address: this.#deps.addressOf(request), channel: channelName(socket) };
+    if (socket instanceof Socket && asksEndless(request))
+      return void this.#begin(request, { socket, head, came });
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      void this.#take(ws, came);
+      void this.#take(messageChannel(ws), came);
     });
   }
 
@@ -182,12 +200,32 @@ export class ManagerLinks implements FleetLinks {
     for (const links of this.#open.values()) for (const link of links.values()) link.tellReplicas();
   }
 
-  async #take(
-    socket: WebSocket,
-    { address, channel }: { readonly address: string; readonly channel: string },
+  /** Takes a link once it begins; until then it counts among those that have proved nothing. */
+  async #begin(
+    request: IncomingMessage,
+    { socket, head, came }: { readonly socket: Socket; readonly head: Buffer; readonly came: Came },
   ): Promise<void> {
+    const { clock, log } = this.#deps;
+    const pending = { cut: () => void socket.destroy() };
+    this.#pending.add(pending, came.address);
+    const callOff = clock.at(clock.now() + BEGIN_MS, pending.cut);
+    try {
+      socket.setTimeout(0);
+      socket.setNoDelay(true);
+      await agreeEndless(request, socket, head);
+    } catch (error) {
+      log.warn({ error }, 'a link was refused');
+      return pending.cut();
+    } finally {
+      callOff();
+      this.#pending.delete(pending);
+    }
+    await this.#take(endlessChannel(socket), came);
+  }
+
+  async #take(connection: LinkChannel, { address, channel }: Came): Promise<void> {
     const { log, clock } = this.#deps;
-    const link: ManagerLink = new ManagerLink(socket, {
+    const link: ManagerLink = new ManagerLink(connection, {
       ...this.#deps,
       channel,
       replicas: this.#replicas,

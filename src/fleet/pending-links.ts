@@ -1,5 +1,10 @@
 import { MOST_REPLICAS } from './link-words.ts';
-import type { ManagerLink } from './manager-link.ts';
+
+/** A link that is not open yet, or a connection that is yet to be one. */
+export interface PendingLink {
+  /** May be repeated. */
+  readonly cut: (why: string) => void;
+}
 
 /** Links that have not proved yet whose they are; and those of one address. */
 const MOST_PENDING = 32;
@@ -12,11 +17,11 @@ const MOST_OF_ADDRESS = 8;
  */
 export class PendingLinks {
   /** By address, in the order in which they came. */
-  readonly #links = new Map<ManagerLink, string>();
+  readonly #links = new Map<PendingLink, string>();
   /** Those that have proved whose they are, and are not open yet, by cluster. */
-  readonly #proved = new Map<ManagerLink, string>();
+  readonly #proved = new Map<PendingLink, string>();
 
-  add(link: ManagerLink, address: string): void {
+  add(link: PendingLink, address: string): void {
     this.#links.set(link, address);
     const count = (of: string): number =>
       [...this.#links.values()].filter((each) => each === of).length;
@@ -27,7 +32,7 @@ export class PendingLinks {
   }
 
   /** Notes whose a link is; of no effect where it was cut. */
-  proved(link: ManagerLink, clusterId: string): void {
+  proved(link: PendingLink, clusterId: string): void {
     if (!this.#links.delete(link)) return;
     this.#proved.set(link, clusterId);
     const ofCluster = [...this.#proved].filter(([, of]) => of === clusterId);
@@ -37,7 +42,7 @@ export class PendingLinks {
     oldest.cut('too many links of the cluster have yet to open');
   }
 
-  delete(link: ManagerLink): void {
+  delete(link: PendingLink): void {
     this.#links.delete(link);
     this.#proved.delete(link);
   }

@@ -4,7 +4,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import type { WebSocket } from 'ws';
 import type { z } from 'zod';
 import type { Clock } from '../contracts/clock.ts';
 import type { RoutedRequest } from '../contracts/fleet/cluster-links.ts';
@@ -24,9 +23,9 @@ import {
   MOST_MEMORY_MB,
   MOST_TUNNELS,
   readWords,
-  WINDOW_BYTES,
+  workerWindow,
 } from './link-calls.ts';
-import { channelOf } from './link-channel.ts';
+import type { LinkChannel } from './link-channel.ts';
 import {
   LINK_VERSION,
   ManagerHello,
@@ -94,9 +93,9 @@ const TOLD: ReadonlySet<string> = new Set([KEY_WORDS.path, TEMPLATE_WORDS.path])
 /** For the manager to take the cluster in: longer than it takes itself to refuse one. */
 const TAKE_IN_MS = 15_000;
 
-/** One link of a worker to a manager, from the moment when the WebSocket is open. */
+/** One link of a worker to a manager, from the moment when the connection is open. */
 export class WorkerLink {
-  readonly #socket: WebSocket;
+  readonly #channel: LinkChannel;
   readonly #terms: WorkerLinkTerms;
   readonly #session: ServerHttp2Session;
   #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
@@ -111,20 +110,22 @@ export class WorkerLink {
   #leaveAsked: ServerHttp2Stream | undefined;
   #tunnels = 0;
   #whenIdle: (() => void) | undefined;
+  /** The least that a PING took: what waits behind other bytes says nothing of the way. */
+  #latencyMs = Infinity;
   #over = false;
 
-  constructor(socket: WebSocket, terms: WorkerLinkTerms) {
-    this.#socket = socket;
+  constructor(channel: LinkChannel, terms: WorkerLinkTerms) {
+    this.#channel = channel;
     this.#terms = terms;
     const { clock } = terms;
     this.#callOff = clock.at(clock.now() + TAKE_IN_MS, () =>
       this.end('the manager did not take it in, in time', 'cut'),
     );
-    this.#session = performServerHandshake(channelOf(socket), {
+    this.#session = performServerHandshake(channel.stream, {
       maxSessionMemory: MOST_MEMORY_MB,
       settings: LINK_SETTINGS,
     });
-    this.#session.setLocalWindowSize(WINDOW_BYTES);
+    this.#session.setLocalWindowSize(workerWindow(0));
     this.#session.on('stream', (stream, headers) => {
       stream.on('error', () => undefined); // its end says it too
       if (stream.closed) return; // reset before it was told of: nothing may be answered
@@ -134,8 +135,7 @@ export class WorkerLink {
     });
     this.#session.on('error', (error) => this.end(error.message, 'cut'));
     this.#session.once('close', () => this.end('the connection ended', 'cut'));
-    socket.on('message', () => this.#heartbeat?.heard());
-    socket.once('close', () => this.end('the connection ended', 'cut'));
+    channel.stream.once('close', () => this.end('the connection ended', 'cut'));
   }
 
   /** Has the manager begin nothing more over the link; what is under way goes on. */
@@ -163,7 +163,7 @@ export class WorkerLink {
     this.#whenIdle?.();
     this.#terms.over(why, this.#isHeld ? 'held' : kind);
     this.#session.destroy();
-    this.#socket.terminate();
+    this.#channel.stream.destroy();
   }
 
   #tunnel(stream: ServerHttp2Stream): void {
@@ -294,10 +294,19 @@ export class WorkerLink {
     this.#callOff();
     this.#heartbeat = new Heartbeat(this.#session, {
       clock: this.#terms.clock,
+      received: this.#channel.received,
+      isGone: this.#channel.isGone,
+      answered: (tookMs) => this.#fitWindow(tookMs),
       heard: () => undefined,
       dead: (why) => this.end(why, 'cut'),
     });
     this.#heartbeat.start();
     this.#terms.opened(this.#words.manager, replicas);
+  }
+
+  #fitWindow(tookMs: number): void {
+    if (tookMs >= this.#latencyMs || this.#over) return;
+    this.#latencyMs = tookMs;
+    this.#session.setLocalWindowSize(workerWindow(tookMs));
   }
 }

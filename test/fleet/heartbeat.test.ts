@@ -7,18 +7,32 @@ describe('a heartbeat', () => {
   const setUp = () => {
     const clock = new TestClock();
     const told: string[] = [];
-    const session = { ping: () => true } as unknown as Http2Session;
+    let answer = (): void => undefined;
+    const ping = (answered: (error: null, tookMs: number) => void): boolean => {
+      answer = () => answered(null, 50);
+      return true;
+    };
+    const session = { ping } as unknown as Http2Session;
+    let received = 0;
+    let gone = false;
     const heartbeat = new Heartbeat(session, {
       clock,
+      received: () => received,
+      isGone: () => gone,
       heard: () => undefined,
       dead: () => void told.push('dead'),
     });
     heartbeat.start();
-    return { clock, told, heartbeat };
+    const comes = (): void => void (received += 1);
+    const answers = (): void => {
+      comes();
+      answer();
+    };
+    return { clock, told, heartbeat, comes, answers, goes: () => (gone = true) };
   };
 
   it('finds a link silent of which nothing comes, and does not cut it yet', () => {
-    const { clock, told, heartbeat } = setUp();
+    const { clock, told, heartbeat, comes } = setUp();
     heartbeat.probe(() => void told.push('silent'));
     heartbeat.probe(() => void told.push('silent too'));
     const callOff = heartbeat.probe(() => void told.push('of no interest'));
@@ -27,16 +41,16 @@ describe('a heartbeat', () => {
     expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
     clock.advance(1);
     expect([told, heartbeat.isSilent]).to.deep.equal([['silent', 'silent too'], true]);
-    heartbeat.heard();
+    comes();
     expect(heartbeat.isSilent).to.equal(false);
   });
 
   it('lets a slow link be that says anything, whatever it owes', () => {
-    const { clock, told, heartbeat } = setUp();
+    const { clock, told, heartbeat, comes } = setUp();
     for (let second = 0; second < 60; second += 1) {
       heartbeat.probe(() => void told.push('silent'));
       clock.advance(1_000);
-      heartbeat.heard(); // part of an answer, and never that to a PING
+      comes(); // part of an answer, and never that to a PING
     }
     expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
   });
@@ -50,12 +64,19 @@ describe('a heartbeat', () => {
   });
 
   it('finds it dead after 15 s also where its answers took their time', () => {
-    const { clock, told, heartbeat } = setUp();
+    const { clock, told, answers } = setUp();
     clock.advance(50);
-    heartbeat.heard();
+    answers();
     clock.advance(14_999);
     expect(told).to.deep.equal([]);
     clock.advance(1);
+    expect(told).to.deep.equal(['dead']);
+  });
+
+  it('finds it dead within a second where its connection is gone', () => {
+    const { clock, told, goes } = setUp();
+    goes();
+    clock.advance(1_000);
     expect(told).to.deep.equal(['dead']);
   });
 });

@@ -9,7 +9,7 @@ import { WebSocket } from 'ws';
 import { MOST_PROMOTED, type PromotedChange } from '../../src/contracts/fleet/promoted-keys.ts';
 import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
 import { answerWords, readWords } from '../../src/fleet/link-calls.ts';
-import { channelOf } from '../../src/fleet/link-channel.ts';
+import { messageChannel } from '../../src/fleet/link-channel.ts';
 import { ManagerHello, transcriptOf } from '../../src/fleet/link-words.ts';
 import { KEY_WORDS } from '../../src/fleet/promoted-words.ts';
 import { RecordListener } from '../../src/fleet/record-listener.ts';
@@ -163,7 +163,7 @@ describe('a worker that lies about promoted keys', () => {
       })().catch(() => undefined);
     };
     opened.once('open', () => {
-      const session = performServerHandshake(channelOf(opened));
+      const session = performServerHandshake(messageChannel(opened).stream);
       session.on('error', () => undefined);
       session.on('stream', hear);
     });

@@ -11,7 +11,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
 import { answerWords, ask, readWords } from '../../src/fleet/link-calls.ts';
-import { channelOf } from '../../src/fleet/link-channel.ts';
+import { messageChannel } from '../../src/fleet/link-channel.ts';
 import { newSecretHalf } from '../../src/fleet/link-secret.ts';
 import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -147,7 +147,7 @@ describe('a link, and who stands between its ends', () => {
 });
 
 const streamOf = (socket: WebSocket): Duplex => {
-  const stream = channelOf(socket);
+  const stream = messageChannel(socket).stream;
   socket.once('close', () => stream.destroy());
   return stream;
 };

@@ -1,0 +1,172 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+/** Named by who dials, and again in the answer of a manager that knows what it means. */
+const HEADER = 'sandpool-link';
+const ENDLESS = 'endless';
+/** RFC 6455, 1.3. */
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+const KEY = /^[+/0-9A-Za-z]{22}==$/;
+
+/**
+ * Begins one binary message that is longer than anything a link ever carries (RFC 6455, 5.2): all
+ * that follows is its bytes. (2^53 − 1 of them: some count in doubles.) So Node's own code reads
+ * and writes HTTP/2 on the connection itself, and nothing stands between. The mask of who dials is
+ * zeros, which leave bytes as they are.
+ */
+const FROM_MANAGER = Buffer.from([0x82, 0x7f, 0, 0x1f, 255, 255, 255, 255, 255, 255]);
+const FROM_WORKER = Buffer.concat([
+  Buffer.from([0x82, 0xff]),
+  FROM_MANAGER.subarray(2),
+  Buffer.alloc(4),
+]);
+
+/** Says whether who dials would send one message without end. */
+export const asksEndless = ({ headers }: IncomingMessage): boolean =>
+  headers[HEADER] === ENDLESS &&
+  headers.upgrade?.toLowerCase() === 'websocket' &&
+  headers['sec-websocket-version'] === '13' &&
+  KEY.test(headers['sec-websocket-key'] ?? '');
+
+/**
+ * Agrees to what `asksEndless`; resolves once the other end's message has begun. Rejects where
+ * something else comes, or the connection ends.
+ */
+export const agreeEndless = async (
+  { headers }: IncomingMessage,
+  socket: Duplex,
+  first: Buffer,
+): Promise<void> => {
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${acceptOf(headers['sec-websocket-key'] ?? '')}`,
+    `${HEADER}: ${ENDLESS}`,
+  ];
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  await begun(socket, first, { mine: FROM_MANAGER, theirs: FROM_WORKER });
+};
+
+/**
+ * `unknown`: whoever answers knows no message without end; `agreed`: the other end does, and yet
+ * nothing came of it, so something between may know none.
+ */
+export type EndlessFailure = 'unknown' | 'agreed' | 'cut';
+
+export interface EndlessDial {
+  /** It has begun; the answer names the connection. */
+  readonly opened: (connection: Socket) => void;
+  /** How far it came is told too. */
+  readonly failed: (why: string, kind: EndlessFailure) => void;
+}
+
+/** Dials a manager; one of both is called, once. Returns the way to stop. */
+export const dialEndless = (
+  url: URL,
+  { withinMs, opened, failed }: EndlessDial & { readonly withinMs: number },
+): (() => void) => {
+  const key = randomBytes(16).toString('base64');
+  const secure = url.protocol === 'wss:';
+  const asked = (secure ? httpsRequest : httpRequest)({
+    host: url.hostname.replaceAll(/[[\]]/g, ''),
+    port: url.port === '' ? undefined : Number(url.port),
+    path: `${url.pathname}${url.search}`,
+    agent: false,
+    timeout: withinMs,
+    headers: {
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': key,
+      [HEADER]: ENDLESS,
+    },
+  });
+  let connection: Duplex | undefined;
+  let over = false;
+  let kind: EndlessFailure = 'cut';
+  const end = (why: string): void => {
+    if (over) return;
+    over = true;
+    asked.destroy();
+    connection?.destroy();
+    failed(why, kind);
+  };
+  asked.on('timeout', () => end('it did not answer in time'));
+  asked.on('error', ({ message }) => end(message));
+  asked.once('response', ({ statusCode }) =>
+    end(`unexpected server response: ${String(statusCode)}`),
+  );
+  asked.once('upgrade', (answer, socket, first) => {
+    connection = socket;
+    socket.setTimeout(withinMs, () => end('it did not begin in time'));
+    socket.on('error', ({ message }) => end(message));
+    kind = 'agreed';
+    if (answer.headers['sec-websocket-accept'] !== acceptOf(key)) return end('it is no WebSocket');
+    if (answer.headers[HEADER] !== ENDLESS) {
+      kind = 'unknown';
+      return end('it is of a version before');
+    }
+    begun(socket, first, { mine: FROM_WORKER, theirs: FROM_MANAGER }).then(
+      () => {
+        if (over) return;
+        over = true;
+        socket.setTimeout(0);
+        opened(socket);
+      },
+      (error: unknown) => end(error instanceof Error ? error.message : String(error)),
+    );
+  });
+  asked.end();
+  return () => end('stopped');
+};
+
+/** Resolves once both messages have begun; what came after the head of theirs is left to read. */
+const begun = async (
+  socket: Duplex,
+  first: Buffer,
+  { mine, theirs }: { readonly mine: Buffer; readonly theirs: Buffer },
+): Promise<void> => {
+  if (first.length > 0) socket.unshift(first);
+  const [head] = await Promise.all([
+    readExactly(socket, theirs.length),
+    // nothing of ours may be under way when HTTP/2 takes the connection: it would take the end of
+    // that for the end of something of its own, and abort the process
+    new Promise<void>((resolve, reject) => {
+      socket.write(mine, (error) => (error ? reject(error) : resolve()));
+    }),
+  ]);
+  if (!head.equals(theirs)) throw new Error('no message without end has begun');
+};
+
+const readExactly = (socket: Duplex, count: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const look = (): void => {
+      const bytes = socket.read(count) as Buffer | null;
+      if (bytes === null) return;
+      done();
+      if (bytes.length === count) resolve(bytes);
+      else reject(new Error('the connection ended'));
+    };
+    const closed = (): void => {
+      done();
+      reject(new Error('the connection ended'));
+    };
+    const done = (): void => {
+      socket.off('readable', look);
+      socket.off('close', closed);
+      socket.off('end', closed);
+    };
+    socket.on('readable', look);
+    socket.on('close', closed);
+    socket.on('end', closed);
+    look();
+  });
+
+const acceptOf = (key: string): string =>
+  createHash('sha1')
+    .update(key + GUID)
+    .digest('base64');
