@@ -2,13 +2,17 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Looked at again and again; what has not answered by then is not ready. */
+/** Looked at again and again, once at a time. */
 const LOOK_MS = 250;
 const LOOK_WITHIN_MS = 1_000;
+/** What was ready is so no longer once it has not answered in time this often, one after the other. */
+const MOST_UNANSWERED = 3;
 
 interface Backend {
   readonly port: number;
   isReady: boolean;
+  isLookedAt: boolean;
+  unanswered: number;
   open: number;
 }
 
@@ -24,7 +28,13 @@ export class Balancer {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(ports: readonly number[]) {
-    this.#backends = ports.map((port) => ({ port, isReady: false, open: 0 }));
+    this.#backends = ports.map((port) => ({
+      port,
+      isReady: false,
+      isLookedAt: false,
+      unanswered: 0,
+      open: 0,
+    }));
     this.#server = createServer((client) => {
       this.#pass(client);
     });
@@ -61,7 +71,13 @@ export class Balancer {
   async #look(): Promise<void> {
     await Promise.all(
       this.#backends.map(async (backend) => {
-        backend.isReady = await isReady(backend.port);
+        if (backend.isLookedAt) return;
+        backend.isLookedAt = true;
+        const saysReady = await isReady(backend.port);
+        backend.isLookedAt = false;
+        backend.unanswered = saysReady === undefined ? backend.unanswered + 1 : 0;
+        if (saysReady !== undefined) backend.isReady = saysReady;
+        else if (backend.unanswered >= MOST_UNANSWERED) backend.isReady = false;
       }),
     );
   }
@@ -97,15 +113,17 @@ export class Balancer {
   }
 }
 
-const isReady = (port: number): Promise<boolean> =>
+/** Undefined where it has not answered in time. */
+const isReady = (port: number): Promise<boolean | undefined> =>
   new Promise((resolve) => {
+    const signal = AbortSignal.timeout(LOOK_WITHIN_MS);
     const asked = request(
       {
         port,
         host: '127.0.0.1',
         path: '/readyz',
         agent: false,
-        signal: AbortSignal.timeout(LOOK_WITHIN_MS),
+        signal,
       },
       (response) => {
         response.resume();
@@ -113,7 +131,7 @@ const isReady = (port: number): Promise<boolean> =>
       },
     );
     asked.on('error', () => {
-      resolve(false);
+      resolve(signal.aborted ? undefined : false);
     });
     asked.end();
   });

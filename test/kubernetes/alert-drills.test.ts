@@ -1,4 +1,3 @@
-import { expect } from 'chai';
 import { rmSync } from 'node:fs';
 import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
@@ -151,7 +150,7 @@ describe('alerts on real replicas', function () {
     try {
       link(1).toApi.state = 'hold';
       await watch.fires('SandpoolNotReady', 120_000);
-      expect(await watch.look('SandpoolNoneReady'), 'the other one serves').to.equal(false);
+      await watch.clears('SandpoolNoneReady'); // the other one serves
       link(0).toApi.state = 'hold';
       await watch.fires('SandpoolMirrorStale', 120_000);
       await watch.fires('SandpoolNoneReady', 120_000);
@@ -168,7 +167,7 @@ describe('alerts on real replicas', function () {
       from: `"version": "${version()}"`,
       to: `"version": "${version()}-next"`,
     });
-    expect(await watch.look('SandpoolVersionsDiffer')).to.equal(false);
+    await watch.clears('SandpoolVersionsDiffer');
 
     await replicas.replica(1).stop();
     await replicas.replica(1).start({ root: next.root });

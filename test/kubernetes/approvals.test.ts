@@ -57,6 +57,10 @@ describe('approvals as custom resources, of two replicas', function () {
     const ask = (at: ApprovingServer) => at.server.anyone.post('/sandboxpools', A_POOL, { key });
     const [id, same] = (await Promise.all([ask(first), ask(second)])).map(approvalIdOf);
     expect(same).to.equal(id);
+    await eventually(
+      () => [first, second].every(({ parts }) => parts.mirror.get(id ?? '') !== undefined),
+      'both have it',
+    );
 
     expect((await second.approve(id ?? '')).json.status).to.equal('approved');
     await eventually(

@@ -7,11 +7,11 @@ import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('a rolling restart', function () {
-  this.timeout(180_000);
+  this.timeout(240_000);
   const controlPlane = onTheControlPlane();
   // Longer than a balancer takes to see that a replica leaves, on a machine that does other things
   // too.
-  const replicas = onReplicas(controlPlane, { env: { SANDPOOL_SHUTDOWN_DELAY: '3s' } });
+  const replicas = onReplicas(controlPlane, { env: { SANDPOOL_SHUTDOWN_DELAY: '6s' } });
   let balancer: Balancer;
 
   before(async () => {

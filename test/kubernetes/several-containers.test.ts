@@ -84,7 +84,7 @@ describe('a sandbox of several containers', function () {
       id,
       {
         argv: ['true'],
-        timeoutMs: 10_000,
+        timeoutMs: 30_000,
         outputLimit: 100,
         ...(container === undefined ? {} : { container }),
       },

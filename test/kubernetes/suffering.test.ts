@@ -8,7 +8,7 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('a daemon on a cluster, when its Pods suffer', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, {
     count: 1,
@@ -86,7 +86,11 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
       'the breaker knows of the quota',
       40_000,
     );
-    expect((await client.get('/sandboxpools/limited')).text).to.include('"phase":"Failed"');
+    await eventually(
+      async () => (await client.get('/sandboxpools/limited')).text.includes('"phase":"Failed"'),
+      'its owner is told',
+      30_000,
+    );
     await controlPlane().kubectl('delete', 'resourcequota', 'few', '-n', namespace);
     await claim('limited');
   });
@@ -105,8 +109,6 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
   }
   const shown = async (pool: string): Promise<Shown> =>
     (await client.get(`/sandboxpools/${pool}`)).json.template?.['status'] as Shown;
-  const degraded = async (pool: string) =>
-    (await shown(pool)).conditions.find(({ type }) => type === 'Degraded');
 
   for (const { kind, template, reason, words, hint } of [
     {
@@ -128,14 +130,19 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
       await untilAnswered(201, () =>
         client.post('/sandboxpools', { name: template, templateName: template, replicas: 2 }),
       );
+      let phase = '';
+      let condition: Shown['conditions'][number] | undefined;
       await eventually(
-        async () => (await degraded(template))?.reason === reason,
+        async () => {
+          const status = await shown(template);
+          phase = status.phase;
+          condition = status.conditions.find(({ type }) => type === 'Degraded');
+          return condition?.reason === reason && condition.message.includes(words);
+        },
         `it is Degraded: ${reason}`,
-        30_000,
+        60_000,
       );
 
-      const { phase } = await shown(template);
-      const condition = await degraded(template);
       expect([phase, condition?.status]).to.deep.equal(['Degraded', 'True']);
       expect(condition?.message).to.contain(words).and.to.not.contain('preemption');
       const detail = await exhausted(template);
@@ -222,8 +229,14 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
       'it is in the history',
       30_000,
     );
-    const pools = (await admin.get('/sandboxpools?all=true')).json.items ?? [];
-    expect(pools.map(({ name }) => name)).to.not.include('doomed');
+    await eventually(
+      async () => {
+        const pools = (await admin.get('/sandboxpools?all=true')).json.items;
+        return pools?.every(({ name }) => name !== 'doomed') === true;
+      },
+      'its pool is gone',
+      30_000,
+    );
     const moves = replicas()
       .replica(0)
       .log.split('\n')
