@@ -91,9 +91,9 @@ export class ClusterClient {
 
   /**
    * Sends a request once, tenants in turn where there are many. Rejects with the Refusal of the
-   * cluster; with ClusterBusy where its turn does not come in 5 s, or its tenant has as many looks
-   * as it may; and with CLUSTER_UNAVAILABLE where no link to it stands, or no whole answer comes in
-   * 10 s: whether it took effect is not known then.
+   * cluster; with ClusterBusy where its turn does not come in 5 s, its tenant has as many looks as
+   * it may, or the cluster takes no more of it now; and with CLUSTER_UNAVAILABLE where no link to
+   * it stands, or no whole answer comes in 10 s: whether it took effect is not known then.
    */
   async ask(request: ClusterRequest): Promise<ClusterAnswer> {
     const { clusterId } = request;
@@ -236,6 +236,7 @@ const isTold = (code: unknown): code is RefusalCode => TOLD.has(code);
 const refusalIn = (clusterId: string, body: unknown): Refusal => {
   const { error, errorCode, detail } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';
+  if (errorCode === 'RATE_LIMITED') return new ClusterBusy(clusterId);
   if (!isTold(errorCode)) return clusterUnavailable(clusterId, `could not do it: ${words}`);
   const field = (detail as { readonly field?: unknown } | null | undefined)?.field;
   return new Refusal(errorCode, `${clusterId}: ${words}`, {

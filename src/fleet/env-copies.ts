@@ -151,11 +151,14 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   };
 };
 
-/** The owner, by no key of theirs: it may be a gated one that said what is asked for. */
+/**
+ * The owner, by no key of theirs: it may be a gated one that said what is asked for. Each has one,
+ * so that what a cluster takes of a key in a second is no tenant's share for all.
+ */
 const callerOf = (owner: CopyPlace['owner']): Caller => ({
   ...owner,
   role: 'user',
-  keyId: 'fleet-envs',
+  keyId: `fleet-envs/${owner.team}/${owner.user}`,
   gated: true,
 });
 

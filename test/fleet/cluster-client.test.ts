@@ -13,14 +13,18 @@ describe("a manager's own requests to a cluster", () => {
   /** Whose requests wait for their answer at the cluster, with how to give it. */
   let held: { readonly user: string; readonly answer: () => void }[];
   let isOpen: boolean;
+  let isLimited: boolean;
   let server: Server;
   let clock: TestClock;
   let client: ClusterClient;
 
   beforeEach(async () => {
-    [held, isOpen, clock] = [[], false, new TestClock()];
+    [held, isOpen, isLimited, clock] = [[], false, false, new TestClock()];
     server = createServer((request, response) => {
-      const answer = (): void => void response.end('{}');
+      const answer = (): void => {
+        if (isLimited) response.statusCode = 429;
+        response.end(isLimited ? '{"error":"too many","errorCode":"RATE_LIMITED"}' : '{}');
+      };
       if (isOpen) answer();
       else held.push({ user: String(request.headers[IDENTITY_HEADER]), answer });
     });
@@ -88,6 +92,12 @@ describe("a manager's own requests to a cluster", () => {
     goOn();
     expect(await refusedOf(underWay)).to.equal(0);
     expect(clock.waiting).to.equal(0);
+  });
+
+  it('say nothing of a cluster that takes no more of a key in this second', async () => {
+    isLimited = true;
+    goOn();
+    expect(await refusedOf([ask('ada'), ask('ada', true)])).to.equal(2);
   });
 
   it('that look wait behind nobody; of one tenant there are not too many', async () => {

@@ -58,7 +58,7 @@ describe('copies of envs on other clusters', () => {
       annotations: {},
     });
     await copies.endMember(place, 'm', true);
-    const caller = { ...owner, role: 'user', keyId: 'fleet-envs', gated: true };
+    const caller = { ...owner, role: 'user', keyId: 'fleet-envs/blue/ada', gated: true };
     expect(asked.map((each) => each.caller)).to.deep.equal([caller, caller, caller]);
   });
 

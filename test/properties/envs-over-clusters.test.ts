@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../src/contracts/clock.ts';
 import { askedOf, copiedConfigOf, copyWordOf } from '../../src/model/envs/env-copy.ts';
 import type { EnvMember } from '../../src/model/envs/env.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -17,13 +18,13 @@ const NAMES = ['a', 'b', 'c'] as const;
 
 type Step =
   | { readonly do: 'add' | 'change' | 'delete' | 'claim'; readonly at: number }
-  | { readonly do: 'cut' | 'heal' | 'lose' | 'time'; readonly at: number }
+  | { readonly do: 'cut' | 'heal' | 'lose' | 'slow' | 'time'; readonly at: number }
   | { readonly do: 'patch' | 'size'; readonly at: number };
 
 const step: fc.Arbitrary<Step> = fc.record({
   do: fc.constantFrom(
     ...(['add', 'add', 'change', 'delete', 'claim', 'patch', 'size'] as const),
-    ...(['cut', 'heal', 'lose', 'lose', 'time', 'time'] as const),
+    ...(['cut', 'heal', 'lose', 'lose', 'slow', 'time', 'time'] as const),
   ),
   at: fc.nat(20),
 });
@@ -70,10 +71,19 @@ const take = async ({ hub, clusters, pass }: Fleet, { do: what, at }: Step): Pro
   const clusterId = CLUSTERS[at % CLUSTERS.length] ?? 'w1';
   const { faults, world, claimed } = clusters[clusterId];
   switch (what) {
-    case 'add':
+    case 'add': {
+      const isListed = hub.env()?.members.some((member) => member.name === name);
       return await refusable(
-        hub.addMember(alice, 'e', { name, clusterId, replicas: 1 + (at % 3), config: {} }),
+        hub
+          .addMember(alice, 'e', { name, clusterId, replicas: 1 + (at % 3), config: {} })
+          .catch((error: unknown) => {
+            // only members of this env have these names
+            if (!isListed && error instanceof Refusal && error.code === 'ALREADY_EXISTS')
+              throw new Error('a member was refused for its own pool', { cause: error });
+            throw error;
+          }),
       );
+    }
     case 'change':
       return await refusable(
         hub.updateMember(alice, 'e', name, {
@@ -105,10 +115,19 @@ const take = async ({ hub, clusters, pass }: Fleet, { do: what, at }: Step): Pro
     case 'lose':
       faults.lost = 1 + (at % 2);
       return;
+    case 'slow':
+      faults.arrives = arrivesIn(hub.clock, 1_000 * (at % 4));
+      return;
     case 'time':
       return await pass(1_000 * (1 + at));
   }
 };
+
+const arrivesIn = (clock: Clock, ms: number) => (): Promise<void> =>
+  new Promise((resolve) => {
+    if (ms === 0) resolve();
+    else clock.at(clock.now() + ms, resolve);
+  });
 
 /** What the manager says that a cluster has, and what it has. */
 const bothSides = ({ hub, clusters }: Fleet, clusterId: (typeof CLUSTERS)[number]) => {
@@ -164,6 +183,27 @@ const sizesHold = ({ hub, clusters }: Fleet, clusterId: (typeof CLUSTERS)[number
   );
 
 describe('an env over clusters', () => {
+  it('keeps a member that its leader made while a slow link was still asked for it', async () => {
+    const fleet = await aFleet();
+    const { hub, clusters, pass } = fleet;
+    clusters.w1.faults.arrives = arrivesIn(hub.clock, 3_000);
+    let outcome: unknown;
+    void hub
+      .addMember(alice, 'e', { name: 'a', clusterId: 'w1', replicas: 1, config: {} })
+      .catch((error: unknown) => error)
+      .then((value) => (outcome = value));
+    await eventually(
+      async () => {
+        await pass(5_000);
+        return outcome !== undefined && agree(fleet);
+      },
+      'it is made',
+      60_000,
+    );
+    expect(outcome).not.to.be.instanceOf(Error);
+    expect(poolsOf(clusters.w1.world)).to.deep.equal(new Set(['a']));
+  });
+
   it('is agreed on by both sides after the last fault, and no running sandbox is lost', async function () {
     this.timeout(120_000);
     await checkAsync(
@@ -171,7 +211,7 @@ describe('an env over clusters', () => {
         const fleet = await aFleet();
         for (const each of steps) await take(fleet, each);
         for (const { faults } of Object.values(fleet.clusters))
-          Object.assign(faults, { isCut: false, lost: 0 });
+          Object.assign(faults, { isCut: false, lost: 0, arrives: async () => undefined });
         await eventually(
           async () => {
             await fleet.pass(5_000);

@@ -12,6 +12,8 @@ export class CopyFaults {
   isCut = false;
   /** So many answers more are lost; what they tell of is done. */
   lost = 0;
+  /** Resolves once what is sent is there, and once what it answers is. */
+  arrives: () => Promise<void> = async () => undefined;
   /** Makes what it says of its members out of what is so. */
   lie: (member: CopiedMember) => CopiedMember = (member) => member;
 }
@@ -30,12 +32,16 @@ export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): Env
     const cluster = clusters[clusterId];
     if (!cluster || cluster.faults.isCut) throw clusterUnavailable(clusterId, 'is cut off');
     const { operations, faults } = cluster;
-    const done = await work(operations, { ...owner, role: 'user', keyId: 'fleet-envs' });
-    if (faults.lost > 0) {
+    await faults.arrives();
+    const caller: Caller = { ...owner, role: 'user', keyId: 'fleet-envs' };
+    try {
+      const done = await work(operations, caller);
+      if (faults.lost === 0) return done;
       faults.lost -= 1;
-      throw clusterUnavailable(clusterId, 'gave no answer');
+    } finally {
+      await faults.arrives();
     }
-    return done;
+    throw clusterUnavailable(clusterId, 'gave no answer');
   };
   return {
     knows: (clusterId) => clusters[clusterId] !== undefined,

@@ -61,7 +61,12 @@ export const bringAbout = async (
   const copy = await theCopy(copies, place, env);
   if (!isWordOf(copy, env)) await copies.replace(place, copyWordOf(env));
   const copied = copiedIn(copy, name);
-  const pool = copied ? undefined : await copies.addMember(place, { name, replicas, config });
+  const pool = copied
+    ? undefined
+    : await unlessOurs(copies.addMember(place, { name, replicas, config }), async () => {
+        const now = await copies.read(place);
+        return now !== undefined && isCopyOf(now, env) && copiedIn(now, name) !== undefined;
+      });
   if (copied) await copies.changeMember(place, name, { config });
   if (copied && copied.desired > replicas) await lowerToAsked(deps, env, member);
   const group = copied ? copied.config.scalingGroup : name;
@@ -91,13 +96,30 @@ const lowerToAsked = async (
 /** The env's copy, made where there is none. */
 const theCopy = async (copies: EnvCopies, place: CopyPlace, env: EnvRecord) => {
   const before = await copies.read(place);
-  if (!before) await copies.create(place, copyWordOf(env));
+  if (!before) await unlessOurs(copies.create(place, copyWordOf(env)), async () => true); // is read
   const copy = before ?? (await copies.read(place));
   if (copy && isCopyOf(copy, env)) return copy;
   throw new Refusal(
     'ALREADY_EXISTS',
     `the cluster ${place.clusterId} has an env of this name that is not of this one`,
   );
+};
+
+/**
+ * Resolves with undefined where it is there already and is ours: over a slow link what a request
+ * brings about may overtake what the env's leader does, and the other way round.
+ */
+const unlessOurs = async <T>(
+  work: Promise<T>,
+  isOurs: () => Promise<boolean>,
+): Promise<T | undefined> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'ALREADY_EXISTS' && (await isOurs()))
+      return undefined;
+    throw error;
+  }
 };
 
 /** The env lists it no more; with the last one on its cluster the copy there goes. */
