@@ -25,12 +25,12 @@ export const podExecSuite = (
   const ofProgram = program ? { program } : {};
 
   describe(title, function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     let under: PodStreamsUnderTest;
     let pod: PodTarget;
 
     before(async () => {
-      under = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, pingEveryMs: 300 });
+      under = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, pingEveryMs: 1_500 });
       pod = await under.pod('main');
     });
     after(() => under.close());

@@ -24,12 +24,12 @@ export const podTerminalSuite = (
   const ofProgram = program ? { program } : {};
 
   describe(title, function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     let under: PodStreamsUnderTest;
     let pod: PodTarget;
 
     before(async () => {
-      under = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, pingEveryMs: 300 });
+      under = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, pingEveryMs: 1_500 });
       pod = await under.pod('main');
     });
     after(() => under.close());
@@ -183,10 +183,10 @@ export const podTerminalSuite = (
       const direct = await PodStreamsUnderTest.start(controlPlane(), {
         ...ofProgram,
         direct: true,
-        pingEveryMs: 300,
+        pingEveryMs: 1_000,
       });
       const terminal = await direct.streams.attach(await direct.pod('main'), {
-        argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 2; head -c 6000000 | wc -c'],
+        argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 4; head -c 6000000 | wc -c'],
         cols: 80,
         rows: 24,
       });

@@ -14,7 +14,7 @@ describe('a kubelet that hangs, while its API server answers', () => {
   let under: FakePod;
   let silent: string[];
   beforeEach(async () => {
-    under = await aFakePod(() => undefined, { openWithinMs: 100, answerWithinMs: 100 });
+    under = await aFakePod(() => undefined, { openWithinMs: 1_000, answerWithinMs: 1_000 });
     under.isHung = true;
     silent = [];
     under.streams.whenSilent((node) => {

@@ -67,7 +67,7 @@ describe('a log that its kubelet has rotated', () => {
     for await (const batch of followed.streams.followLogs(
       followed.pod,
       '0',
-      AbortSignal.timeout(10_000),
+      AbortSignal.timeout(30_000),
     )) {
       seen.push(...batch.lines.map(({ text }) => String(text)));
       if (seen.length === 3) followed.logged = lines(1, 6);

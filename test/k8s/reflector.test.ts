@@ -234,14 +234,14 @@ describe('the reflector', () => {
   });
 
   it('stays fresh on bookmarks alone', async () => {
-    await started({ timings: { ...PAUSES, silenceMs: 1_000 } });
-    const until = performance.now() + 2_000;
+    await started({ timings: { ...PAUSES, silenceMs: 3_000 } });
+    const until = performance.now() + 5_000;
 
     await eventually(() => {
       collection.bookmark();
       expect(reflector.stale).to.equal(undefined);
       return performance.now() > until;
-    }, 'two seconds');
+    }, 'five seconds');
 
     expect(reflector.counters).to.include({ restarts: 0, events: 0 });
   });

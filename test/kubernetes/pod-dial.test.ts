@@ -14,7 +14,7 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 const PORT = 7_000;
 
 describe('a port of a Pod', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   const controlPlane = onTheControlPlane();
   let under: PodStreamsUnderTest;
   let pod: PodTarget;
@@ -81,7 +81,7 @@ describe('a port of a Pod', function () {
   });
 
   it('breaks off with an error when the link is cut, or hangs', async () => {
-    const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 300 });
+    const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 1_000 });
     const target = await pinging.pod('main');
     // A read by a connection that was cut would fail, too.
     for (const fault of ['hold', 'cut'] as const) {
@@ -99,7 +99,7 @@ describe('a port of a Pod', function () {
   it('waits for a port that does not read, and for a reader that does not', async () => {
     const direct = await PodStreamsUnderTest.start(controlPlane(), {
       direct: true,
-      pingEveryMs: 300,
+      pingEveryMs: 1_000,
     });
     const stream = await direct.streams.dial(
       await direct.pod('main'),
@@ -115,7 +115,7 @@ describe('a port of a Pod', function () {
         const drained = await Promise.race([
           once(stream, 'drain').then(() => true),
           new Promise<boolean>((resolve) => {
-            setTimeout(() => resolve(false), 1_500);
+            setTimeout(() => resolve(false), 4_000);
           }),
         ]);
         if (!drained) break;
@@ -123,7 +123,7 @@ describe('a port of a Pod', function () {
       left -= size;
     }
     expect(left).to.be.greaterThan(20 << 20);
-    expect(performance.now() - restedSince).to.be.greaterThan(1_000);
+    expect(performance.now() - restedSince).to.be.greaterThan(3_000);
     expect((await received(stream, 1 << 20)).length).to.be.at.least(1 << 20);
     stream.destroy();
     await direct.close();

@@ -71,7 +71,9 @@ export const belongingsOf = async (
     'an idle one is listed',
     30_000,
   );
-  const key = (await ask().post('/api-keys', { name: aName('key') })).json;
+  const { json: key } = await untilAnswered(201, () =>
+    ask().post('/api-keys', { name: aName('key') }),
+  );
   const { namespace } = (await ask().get(`/sandboxpools/${pool}`)).json.template ?? {};
   const { env, member } = await anEnvOf(service, ask);
   const started = await ask().post(`/sandboxes/${running}/processes`, { command: 'sleep 1000' });

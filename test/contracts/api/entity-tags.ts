@@ -99,7 +99,7 @@ export const entityTagsSuite = (name: string, service: () => RunningService): vo
         if (now.length > 0) [quietSince, last] = [performance.now(), now];
         return performance.now() - quietSince >= QUIET_MS;
       };
-      await eventually(isQuiet, 'nothing moves', 3 * QUIET_MS).catch((error: unknown) => {
+      await eventually(isQuiet, 'nothing moves', 6 * QUIET_MS).catch((error: unknown) => {
         throw new Error(`${String(error)}, but ${last.join('\n')}`);
       });
     });

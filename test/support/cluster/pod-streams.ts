@@ -90,7 +90,7 @@ export class PodStreamsUnderTest {
       `pod/${name}`,
       '-n',
       namespace,
-      '--timeout=20s',
+      '--timeout=60s',
     );
     const uid = await this.#cluster.kubectl(
       'get',
@@ -116,7 +116,7 @@ export class PodStreamsUnderTest {
   ): Promise<ExecOutcome> {
     return this.streams.exec(
       pod,
-      { argv, timeoutMs: 10_000, outputLimit: 1 << 20, ...part },
+      { argv, timeoutMs: 30_000, outputLimit: 1 << 20, ...part },
       signal,
     );
   }
