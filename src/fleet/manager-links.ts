@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import type { Clock } from '../contracts/clock.ts';
+import { within, type Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks, LinkedCluster } from '../contracts/fleet/cluster-links.ts';
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
@@ -141,14 +141,18 @@ export class ManagerLinks implements FleetLinks {
   /** Resolves once all were told what changed of global templates before this call, or in 5 s. */
   async templatesSettled(): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
-    await this.#within(SETTLED_MS, Promise.all(links.map((link) => link.templatesSettled())));
+    await within(
+      this.#deps.clock,
+      SETTLED_MS,
+      Promise.all(links.map((link) => link.templatesSettled())),
+    );
   }
 
   /** How a cluster stands to a global template; undefined where it does not answer in 2 s. */
   async report(clusterId: string, globalId: string): Promise<CopyReport | undefined> {
     const link = this.#linksOf(clusterId).find(({ route }) => route !== undefined);
     const asked = link?.report(globalId).catch(() => undefined);
-    return await this.#within(REPORT_MS, asked ?? Promise.resolve(undefined));
+    return await within(this.#deps.clock, REPORT_MS, asked ?? Promise.resolve(undefined));
   }
 
   /** Ends the links of a cluster that was removed. */
@@ -169,15 +173,6 @@ export class ManagerLinks implements FleetLinks {
     this.#callOff();
     for (const clusterId of [...this.#open.keys()])
       for (const link of this.#linksOf(clusterId)) link.cut('the manager stops');
-  }
-
-  async #within<T>(withinMs: number, work: Promise<T>): Promise<T | undefined> {
-    const { clock } = this.#deps;
-    let callOff = (): void => undefined;
-    const late = new Promise<undefined>((resolve) => {
-      callOff = clock.at(clock.now() + withinMs, () => resolve(undefined));
-    });
-    return await Promise.race([work, late]).finally(() => callOff());
   }
 
   #linksOf(clusterId: string): readonly ManagerLink[] {

@@ -1,4 +1,4 @@
-import type { Clock } from '../contracts/clock.ts';
+import { within, type Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { Dialler, type DialTerms, type KnownLinks } from './dialler.ts';
 import { MOST_REPLICAS } from './link-words.ts';
@@ -42,12 +42,7 @@ export class WorkerLinks implements KnownLinks {
   /** Resolves once nothing is under way over the links any more, or after `withinMs`. */
   async drained(withinMs: number): Promise<void> {
     const links = [...this.#open.values()].flatMap((each) => [...each.values()]);
-    let callOff = (): void => undefined;
-    const late = new Promise<void>((resolve) => {
-      callOff = this.#clock.at(this.#clock.now() + withinMs, resolve);
-    });
-    await Promise.race([late, Promise.all(links.map((link) => link.idle()))]);
-    callOff();
+    await within(this.#clock, withinMs, Promise.all(links.map((link) => link.idle())));
   }
 
   stop(): void {

@@ -2,16 +2,8 @@ import { expect } from 'chai';
 import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
 import { identityCheck, identitySigner } from '../../src/fleet/identity.ts';
 import { newSecretHalf, type LinkSecret } from '../../src/fleet/link-secret.ts';
+import { CALLER, REQUEST } from './a-request.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
-
-const CALLER = {
-  namespace: 'team-blue',
-  team: 'blue',
-  user: 'ada',
-  role: 'user',
-  keyId: 'k1',
-} as const;
-const REQUEST = { method: 'POST', target: '/sandboxes', idempotencyKey: undefined };
 
 /** A manager's own key, for a worker of a version before, and the secret of a link. */
 const signers = {

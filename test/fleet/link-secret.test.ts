@@ -15,17 +15,10 @@ import { messageChannel } from '../../src/fleet/link-channel.ts';
 import { newSecretHalf } from '../../src/fleet/link-secret.ts';
 import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { CALLER, REQUEST } from './a-request.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 
 const PATIENCE_MS = 30_000;
-const CALLER = {
-  namespace: 'team-blue',
-  team: 'blue',
-  user: 'ada',
-  role: 'user',
-  keyId: 'k1',
-} as const;
-const REQUEST = { method: 'POST', target: '/sandboxes', idempotencyKey: undefined };
 
 type Words = Record<string, unknown>;
 /** What the worker is told by the manager, and what it answers, as they are passed on. */

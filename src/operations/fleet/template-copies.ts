@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../../contracts/clock.ts';
+import { within, type Clock } from '../../contracts/clock.ts';
 import type {
   CopyReport,
   GlobalTemplateChange,
@@ -14,6 +14,7 @@ import { RecentSet } from '../../lib/recent-set.ts';
 import { isCopy } from '../../model/templates/global-template.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
+import { poolsMadeFrom } from '../templates/pools-made-from.ts';
 import type { TemplateCatalog } from '../templates/template-catalog.ts';
 import { readToldTemplate } from './told-template.ts';
 
@@ -123,13 +124,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
 
   /** Resolves once it is done, or after 10 s: what is not done by then is tried again. */
   async #answered(work: () => Promise<void>): Promise<void> {
-    const { clock } = this.#deps;
-    let callOff = (): void => undefined;
-    const late = new Promise<void>((resolve) => {
-      callOff = clock.at(clock.now() + ANSWER_MS, resolve);
-    });
-    await Promise.race([this.#inTurn(work), late]);
-    callOff();
+    await within(this.#deps.clock, ANSWER_MS, this.#inTurn(work));
   }
 
   /** Never rejects. */
@@ -287,11 +282,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
   }
 
   async #poolsOf(name: string): Promise<CopyReport['pools']> {
-    const pools = await this.#deps.pools.list();
-    return pools
-      .filter(({ source, deleting }) => source.templateName === name && deleting === false)
-      .slice(0, MOST_POOLS_NAMED)
-      .map((pool) => ({ name: pool.name, namespace: pool.owner.namespace }));
+    return (await poolsMadeFrom(this.#deps.pools, name)).slice(0, MOST_POOLS_NAMED);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
-import type { Clock } from '../../contracts/clock.ts';
+import { within, type Clock } from '../../contracts/clock.ts';
 import {
   InstanceGone,
   NotJoinable,
@@ -41,7 +41,7 @@ export const isReady =
     if (context.record?.claim?.pausedAt !== undefined) return all(false, 'the sandbox is paused');
     let outcomes: readonly ProbeOutcome[];
     try {
-      const told = await within(clock, driver.probe(sandboxId));
+      const told = await within(clock, DEADLINE_MS, driver.probe(sandboxId));
       if (!told) return all(false, `its probes did not end within ${DEADLINE_MS / 1_000} s`);
       outcomes = told;
     } catch (error) {
@@ -77,18 +77,3 @@ export const isReady =
       endpoints: Object.fromEntries(endpoints),
     };
   };
-
-/** Undefined where it takes too long; what it comes to then is nobody's. */
-const within = async <T>(clock: Clock, work: Promise<T>): Promise<T | undefined> => {
-  let callOff: () => void = () => undefined;
-  const late = new Promise<undefined>((resolve) => {
-    callOff = clock.at(clock.now() + DEADLINE_MS, () => {
-      resolve(undefined);
-    });
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    callOff();
-  }
-};

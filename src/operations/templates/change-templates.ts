@@ -32,6 +32,7 @@ import type {
 import { nextVersion } from '../../model/templates/template-versions.ts';
 import type { Operations } from '../operations.ts';
 import type { TemplateChange, TemplateTerms } from './template-operations.ts';
+import { poolsMadeFrom } from './pools-made-from.ts';
 import { templateView } from './templates.ts';
 
 export interface ChangeTemplatesDeps {
@@ -113,9 +114,7 @@ export const deleteTemplate =
   async (name) => {
     await withCurrent(templates, name, async (record) => {
       if (isCopy(record)) throw templateOfManager();
-      const own = (await pools.list())
-        .filter(({ source, deleting }) => source.templateName === name && deleting === false)
-        .map((pool) => ({ name: pool.name, namespace: pool.owner.namespace }));
+      const own = await poolsMadeFrom(pools, name);
       const others = isGlobalHere(record) ? await globals?.poolsOf(record.globalId) : undefined;
       const users = [...own, ...(others ?? [])];
       if (users.length > 0) throw templateInUse(users.slice(0, MOST_POOLS_NAMED));
