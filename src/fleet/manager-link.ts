@@ -86,7 +86,7 @@ export class ManagerLink {
   #templates: Teller | undefined;
   #worker: LinkedWorker | undefined;
   #route: ClusterRoute | undefined;
-  #opened: Pick<LinkView, 'linkId' | 'openedAt'> | undefined;
+  #opened: Pick<LinkView, 'linkId' | 'openedAt' | 'takesTemplates'> | undefined;
   #over = false;
 
   constructor(channel: LinkChannel, terms: ManagerLinkTerms) {
@@ -140,7 +140,8 @@ export class ManagerLink {
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
       this.#worker = worker;
       this.#route = route;
-      this.#opened = { linkId, openedAt: clock.now() };
+      const takesTemplates = tellerOfTemplates !== undefined;
+      this.#opened = { linkId, openedAt: clock.now(), takesTemplates };
       this.#heartbeat = new Heartbeat(this.#session, {
         clock,
         received: this.#channel.received,

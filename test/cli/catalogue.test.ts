@@ -59,6 +59,7 @@ describe('what a deployment offers, on the command line', () => {
       status,
       openedAt: Date.parse('2026-03-01T11:00:00Z'),
       latencyMs,
+      takesTemplates: replica !== 'west-1',
     });
     const links = [
       link('west-0', 'Open', 1.25),
@@ -84,7 +85,7 @@ describe('what a deployment offers, on the command line', () => {
       .and.match(/^east +Disconnected +no +- +0 +- +hub-0$/m);
     expect((await sandpool('clusters', 'get', 'west')).stdout)
       .to.match(/^reached by: +replica hub-0 of the manager$/m)
-      .and.match(/^link-of-west-1 +west-1 +Silent +0\.8 ms +2026-03-01T11:00:00Z$/m);
+      .and.match(/^link-of-west-1 +west-1 +Silent +0\.8 ms +no +2026-03-01T11:00:00Z$/m);
     const evil = (await sandpool('clusters', 'get', 'evil')).stdout;
     expect(evil).to.match(/^links: +64$/m);
     expect(evil.match(/^link-of-.{60,200}$/gm)).to.have.length(16);

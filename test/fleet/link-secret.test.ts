@@ -117,9 +117,15 @@ describe('a link, and who stands between its ends', () => {
   });
 
   it('has them signed by the manager’s key where an end is of a version before', async () => {
-    const without = ({ half: _half, ...words }: Words): Words => words;
+    const without = ({ half: _half, takes: _takes, ...words }: Words): Words => words;
     await joinOver({ told: without, answered: without });
     expect(await identified()).to.deep.equal({ caller: CALLER, byManagerKey: true });
+
+    const [w1] = fleet.links.list();
+    expect(w1?.links).to.have.length(1);
+    expect(w1?.links[0]).to.include({ status: 'Open', takesTemplates: false });
+    await fleet.links.templatesSettled(); // it is told of none
+    expect(await fleet.links.report('w1', 'any')).to.equal(undefined);
   });
 
   it('is not opened where one end alone was told of the other’s half, or of another', async () => {

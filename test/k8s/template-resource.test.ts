@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';
 import type { ResourceObject } from '../../src/k8s/records/resource.ts';
 import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/templates/template.ts';
@@ -44,6 +45,34 @@ describe('a template that is edited by hand', () => {
   it('is as before where it is a copy of a manager’s', () => {
     const copy = { ...RECORD, managedBy: 'a-manager' };
     expect(edited(copy)).to.deep.equal({ ...copy, revision: '8' });
+  });
+
+  it('is as before where it is a copy that was edited to what is no template, or can’t be run', () => {
+    const picky = templateResource({
+      check: ({ containers: [container] }) => {
+        if (container?.image === 'none') throw new DefinitionRefused('spec.containers[0]: no');
+      },
+    });
+    const copy = { ...RECORD, managedBy: 'a-manager' };
+    for (const spec of [{}, { containers: [{ name: 'main', image: 'none' }] }, { containers: 7 }]) {
+      const written = { metadata: { name: 't', resourceVersion: '8' }, ...picky.write(copy) };
+      const object = { ...written, spec } as unknown as ResourceObject;
+      expect(picky.read(object).kind).to.equal('uninitialized');
+      const settled = { ...object, ...picky.initialize?.(object) } as ResourceObject;
+      expect(picky.read(settled)).to.deep.include({
+        kind: 'record',
+        record: { ...copy, revision: '8' },
+      });
+      const own = { ...object, ...picky.write(RECORD), spec } as unknown as ResourceObject;
+      expect(picky.read(own).kind).to.equal('wrong');
+    }
+    const strict = templateResource({
+      check: () => {
+        throw new DefinitionRefused('not here');
+      },
+    });
+    const unchanged = { metadata: { name: 't' }, ...strict.write(copy) };
+    expect(strict.read(unchanged as unknown as ResourceObject).kind).to.equal('wrong');
   });
 
   it('is the cluster’s own where that has left the manager', () => {

@@ -38,5 +38,6 @@ const LINK: readonly Column<ClusterRoute['links'][number]>[] = [
   { heading: 'REPLICA', of: ({ replica }) => replica },
   { heading: 'STATUS', of: ({ status }) => status },
   { heading: 'LATENCY', of: ({ latencyMs }) => latencyOf(latencyMs) },
+  { heading: 'TEMPLATES', of: ({ takesTemplates }) => (takesTemplates ? 'yes' : 'no') },
   { heading: 'OPENED', of: ({ openedAt }) => shortTime(openedAt) },
 ];

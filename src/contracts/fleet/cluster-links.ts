@@ -23,6 +23,8 @@ export interface LinkView {
   readonly openedAt: number;
   /** How long the last heartbeat took there and back, in ms; undefined: none came back yet. */
   readonly latencyMs: number | undefined;
+  /** False: the replica is of a version that knows no global templates, and is told of none. */
+  readonly takesTemplates: boolean;
 }
 
 /** Names the one request that a signed identity is good for. */

@@ -62,7 +62,10 @@ export const templateResource = ({
     const resolved = given as ResolvedTemplate | undefined;
     if (resolved && resolved.format > FORMAT) return laterFormat(object, resolved.format);
     const document = documentOf(object, check);
-    if ('reason' in document) return { kind: 'wrong', object, fault: document };
+    if ('reason' in document)
+      return isEditedCopy(object, resolved)
+        ? { kind: 'uninitialized', object } // it is put back
+        : { kind: 'wrong', object, fault: document };
     if (resolved?.specHash !== contentHash(document.spec)) return { kind: 'uninitialized', object };
     const { version, createdAt, sourceHash, globalId, managedBy } = resolved;
     const [, ...earlier] = resolved.versions ?? [];
@@ -110,6 +113,12 @@ export const templateResource = ({
     };
   },
 });
+
+/** Whether somebody changed a manager's copy, of which it is known what it was. */
+const isEditedCopy = ({ spec }: ResourceObject, resolved: ResolvedTemplate | undefined): boolean =>
+  resolved?.versions?.[0] !== undefined &&
+  isCopy(resolved) &&
+  resolved.specHash !== contentHash(spec ?? null);
 
 const LONGEST_MESSAGE = 1_024;
 

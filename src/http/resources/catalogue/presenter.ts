@@ -72,13 +72,16 @@ const presentRoute = ({
     ...(open.length === 0 ? {} : { latencyMs: inThousandths(Math.min(...open)) }),
     route: {
       manager,
-      links: links.slice(0, MOST_LINKS).map(({ linkId, replica, status, openedAt, latencyMs }) => ({
-        linkID: linkId,
-        replica: replica.slice(0, MOST_CHARACTERS),
-        status,
-        openedAt: timestampOf(openedAt),
-        ...(latencyMs === undefined ? {} : { latencyMs: inThousandths(latencyMs) }),
-      })),
+      links: links
+        .slice(0, MOST_LINKS)
+        .map(({ linkId, replica, status, openedAt, latencyMs, takesTemplates }) => ({
+          linkID: linkId,
+          replica: replica.slice(0, MOST_CHARACTERS),
+          status,
+          openedAt: timestampOf(openedAt),
+          takesTemplates,
+          ...(latencyMs === undefined ? {} : { latencyMs: inThousandths(latencyMs) }),
+        })),
     },
   };
 };

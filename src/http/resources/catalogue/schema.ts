@@ -73,6 +73,9 @@ const ClusterRoute = z
             .enum(LINK_STATUSES)
             .describe('What is new goes over those that are `Open`, in turn.'),
           openedAt: timestamp,
+          takesTemplates: z
+            .boolean()
+            .describe('False: of a version that knows no global templates, and is told of none.'),
           latencyMs,
         }),
       )
