@@ -88,11 +88,13 @@ export const identitySigner = (
 
 /**
  * Checks identities at the worker: signature, cluster, link, request, age, and that it comes for
- * the first time. Undefined where anything is wrong.
+ * the first time. Undefined where anything is wrong. `isOff` is told of one that is right but for
+ * its age: the clock of one end stood still, as of a machine that was paused, and none over this
+ * link would be good any more.
  */
 export const identityCheck = (
   isSigned: LinkSecret['isSigned'],
-  { clusterId, linkId, clock }: LinkTerms,
+  { clusterId, linkId, clock, isOff }: LinkTerms & { readonly isOff: () => void },
 ) => {
   const began = clock.now();
   const seen = new RecentSet(MOST_SEEN);
@@ -107,8 +109,11 @@ export const identityCheck = (
     const delay = now - began - claims.at;
     const drift = (now - quickest.at) * MOST_DRIFT;
     const age = delay - quickest.delay;
-    if (age > LIFETIME_MS + drift || age < -EARLY_MS - drift) return undefined;
     if (claims.req !== digestOf(request) || seen.has(String(claims.jti))) return undefined;
+    if (age > LIFETIME_MS + drift || age < -EARLY_MS - drift) {
+      isOff();
+      return undefined;
+    }
     seen.add(String(claims.jti));
     if (age <= drift) quickest = { delay, at: now };
     return callerIn(claims);

@@ -253,7 +253,10 @@ export class WorkerLink {
         : this.#half.agree(manager.half, transcriptOf('manager', manager, worker))?.isSigned;
     if (!isSigned) throw new Error('the manager gives what is no half of a secret');
     credentials.joined(manager.managerKey);
-    this.#check = identityCheck(isSigned, { clusterId, linkId, clock: this.#terms.clock });
+    this.#check = identityCheck(isSigned, {
+      ...{ clusterId, linkId, clock: this.#terms.clock },
+      isOff: () => this.end('the clock of one end stood still', 'cut'), // it is opened anew
+    });
     return {};
   }
 

@@ -21,11 +21,16 @@ for (const [name, newSigner] of Object.entries(signers))
     const setUp = ({ clusterId = 'w1', linkId = 'l1', signedBy = signer } = {}) => {
       const manager = new TestClock();
       const worker = new TestClock(manager.now() - 3_600_000);
+      const off = { count: 0 };
       return {
+        off,
         manager,
         worker,
         sign: identitySigner(signedBy, { clusterId, linkId, clock: manager }),
-        check: identityCheck(signer.isSigned, { clusterId: 'w1', linkId: 'l1', clock: worker }),
+        check: identityCheck(signer.isSigned, {
+          ...{ clusterId: 'w1', linkId: 'l1', clock: worker },
+          isOff: () => void (off.count += 1),
+        }),
       };
     };
 
@@ -57,6 +62,21 @@ for (const [name, newSigner] of Object.entries(signers))
       const identity = sign(CALLER, REQUEST);
       worker.advance(10_100);
       expect(check(identity, REQUEST)).to.equal(undefined);
+    });
+
+    it('tells of the clock of an end that stood still, and of nothing that anybody may send', () => {
+      for (const end of ['manager', 'worker'] as const) {
+        const given = setUp();
+        const { sign, check, off } = given;
+        const used = sign(CALLER, REQUEST);
+        check(used, REQUEST);
+        given[end].advance(10_100);
+        const forged = setUp({ signedBy: newSigner() }).sign(CALLER, REQUEST);
+        for (const identity of [used, forged, 'x']) check(identity, REQUEST);
+        expect(off.count, end).to.equal(0);
+        expect(check(sign(CALLER, REQUEST), REQUEST), end).to.equal(undefined);
+        expect(off.count, end).to.equal(1);
+      }
     });
 
     it('is good on a link that stands for weeks, by clocks that do not run alike', () => {

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { newFleetKey } from '../../src/fleet/fleet-keys.ts';
+import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FleetUnderTest } from './a-fleet.ts';
 
@@ -128,6 +130,53 @@ describe('links of a fleet', () => {
     expect(other.told[0]).to.include('a join token is needed');
     expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
     expect(fleet.links.find('w2')).to.equal(undefined);
+  });
+
+  it('are taken from a thief whose token was used first, by a removal and another token', async () => {
+    const { token } = await fleet.registry.invite('w1');
+    fleet.worker({ clusterId: 'w1', serve, joinToken: token });
+    await fleet.linked('w1');
+    const { linkId } = fleet.links.find('w1') ?? {};
+    const robbed = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
+    await eventually(() => robbed.told.length > 0, 'the worker is refused', 30_000);
+    expect(robbed.told[0]).to.include('was used already');
+    robbed.links.stop();
+
+    await fleet.registry.remove('w1');
+    await eventually(() => !fleet.links.find('w1'), 'the thief is cut', 30_000);
+    const again = await fleet.registry.invite('w1');
+    fleet.worker({ clusterId: 'w1', serve, folder: robbed.folder, joinToken: again.token });
+    await fleet.linked('w1');
+    expect(fleet.links.find('w1')?.linkId).not.to.equal(linkId);
+  });
+
+  it('whose identities are off, since a clock stood still, are opened anew', async () => {
+    let check: IdentityCheck | undefined;
+    await fleet.stop();
+    const clock = new TestClock();
+    fleet = await FleetUnderTest.start({ clock });
+    await fleet.join({ clusterId: 'w1', serve: (_, checking) => (check = checking) });
+    const route = fleet.links.find('w1') ?? fail();
+    const request = { method: 'GET', target: '/', idempotencyKey: undefined };
+    const caller = {
+      ...{ namespace: 'n', team: 't', user: 'u', keyId: 'k' },
+      role: 'user',
+    } as const;
+    const signed = route.identify(caller, request);
+    route.dial().on('error', () => undefined);
+    await eventually(() => check !== undefined, 'the connection is there', 30_000);
+    // the worker's clock goes on while what was signed waits, as where the manager stood still
+    clock.advance(10_100);
+    expect(check?.(signed, request)).to.equal(undefined);
+    await eventually(() => !fleet.links.find('w1'), 'it is cut at once', 30_000);
+    await eventually(
+      () => {
+        clock.advance(100);
+        return (fleet.links.find('w1')?.linkId ?? route.linkId) !== route.linkId;
+      },
+      'it is opened anew',
+      30_000,
+    );
   });
 
   it('are refused to a worker that answers for another, which keeps its own', async () => {
