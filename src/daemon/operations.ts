@@ -28,6 +28,7 @@ import { processOperations } from '../operations/processes/processes.ts';
 import { requestOperations } from '../operations/requests/request-operations.ts';
 import { runningSandboxes } from '../operations/processes/running-sandboxes.ts';
 import { ClaimEnv } from '../operations/claims/claim-env.ts';
+import { openAndFind } from '../operations/claims/earlier-claim.ts';
 import { claimSandbox } from '../operations/claims/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from '../operations/keys/create-api-key.ts';
 import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
@@ -173,6 +174,8 @@ export const operationsOf = (
       background,
     }),
     pendingClaim: (mark) => pendingRequests.settled(mark),
+    claimedBefore: (caller, opening) =>
+      openAndFind({ supervisor, clock, pendingRequests }, caller, opening),
     getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),

@@ -5,7 +5,7 @@ import type {
   Settings,
 } from 'node:http2';
 import type { Readable } from 'node:stream';
-import { MOST_WORDS } from './link-words.ts';
+import { MOST_WORDS, UnsoundWord } from './link-words.ts';
 
 /** Connections that one link carries at a time. */
 export const MOST_TUNNELS = 1_024;
@@ -56,7 +56,7 @@ export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promi
   let text = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
     text += chunk;
-    if (text.length > mostWords) throw new Error('the other end says too much');
+    if (text.length > mostWords) throw new UnsoundWord('the other end says too much');
   }
   return JSON.parse(text) as unknown;
 };

@@ -63,6 +63,15 @@ export const Refused = z.object({ error: text, left: z.literal(true).optional() 
 export type ManagerHello = z.infer<typeof ManagerHello>;
 export type WorkerHello = z.infer<typeof WorkerHello>;
 
+/** Says that what the other end said is no word of a link, or none that may come now. */
+export class UnsoundWord extends Error {
+  override readonly name = 'UnsoundWord';
+}
+
+/** Says whether an error is of what the other end said, and not of this one, or of the network. */
+export const isOfOtherEnd = (error: unknown): boolean =>
+  error instanceof UnsoundWord || error instanceof z.ZodError || error instanceof SyntaxError;
+
 /** The most bytes of one of these. */
 export const MOST_WORDS = 8_192;
 

@@ -1,5 +1,6 @@
 import type { ToldVisit } from '../contracts/fleet/told-records.ts';
 import type { signatureCheck } from './fleet-keys.ts';
+import { UnsoundWord } from './link-words.ts';
 import { SignedWord, signedWord, type ToldWords } from './told-words.ts';
 
 export interface RecordListenerTerms<Change> {
@@ -27,14 +28,16 @@ export class RecordListener<Change> {
     const { words, visit, isSigned, transcript } = this.#terms;
     const { text, signature } = SignedWord.parse(body);
     if (!isSigned(signedWord(words, transcript, text), signature))
-      throw new Error(`what it says by ${words.path} is not of the manager, or of another link`);
+      throw new UnsoundWord(
+        `what it says by ${words.path} is not of the manager, or of another link`,
+      );
     const { number, whole, ids, change } = words.parse(JSON.parse(text));
     if (number !== this.#number + 1 || (whole === undefined) !== (this.#told === undefined))
-      throw new Error(`what it says by ${words.path} was said before, or is out of order`);
+      throw new UnsoundWord(`what it says by ${words.path} was said before, or is out of order`);
     this.#number = number;
     const told = this.#told;
     for (const id of ids) told?.add(id);
-    if (told && told.size > words.most) throw new Error(`it tells too many by ${words.path}`);
+    if (told && told.size > words.most) throw new UnsoundWord(`it tells too many by ${words.path}`);
     if (whole === 'end') this.#told = undefined;
     await visit.take(change);
     if (whole === 'end' && told) {

@@ -27,12 +27,14 @@ import {
 } from './link-calls.ts';
 import type { LinkChannel } from './link-channel.ts';
 import {
+  isOfOtherEnd,
   LINK_VERSION,
   ManagerHello,
   ManagerProof,
   Refused,
   ReplicaCount,
   transcriptOf,
+  UnsoundWord,
   Welcome,
   type WorkerHello,
 } from './link-words.ts';
@@ -192,7 +194,8 @@ export class WorkerLink {
       if (path === '/welcome' && answer) this.#begin(Welcome.parse(body).replicas);
     } catch (error) {
       answerWords(stream, 400, {});
-      this.end(error instanceof Error ? error.message : String(error), 'refused');
+      const why = error instanceof Error ? error.message : String(error);
+      this.end(why, isOfOtherEnd(error) ? 'refused' : 'cut');
     }
   }
 
@@ -220,11 +223,11 @@ export class WorkerLink {
       const { signature } = ManagerProof.parse(body);
       const transcript = transcriptOf('manager', manager, worker);
       if (!isSigned?.(transcript, signature))
-        throw new Error('the manager has not the key that it names');
+        throw new UnsoundWord('the manager has not the key that it names');
       if (manager.channel !== '' && manager.channel !== this.#terms.channel)
-        throw new Error('somebody between the manager and this cluster passes the link on');
+        throw new UnsoundWord('somebody between the manager and this cluster passes the link on');
       if (!credentials.trusts(manager.managerKey))
-        throw new Error('this is not the manager that the cluster joined, or has a token of');
+        throw new UnsoundWord('this is not the manager that the cluster joined, or has a token of');
       if (this.#terms.proved(manager) === 'held') {
         this.#isHeld = true; // the manager ends it
         return { held: true };
@@ -251,7 +254,7 @@ export class WorkerLink {
       manager.half === undefined
         ? signatureCheck(manager.managerKey)
         : this.#half.agree(manager.half, transcriptOf('manager', manager, worker))?.isSigned;
-    if (!isSigned) throw new Error('the manager gives what is no half of a secret');
+    if (!isSigned) throw new UnsoundWord('the manager gives what is no half of a secret');
     credentials.joined(manager.managerKey);
     this.#check = identityCheck(isSigned, {
       ...{ clusterId, linkId, clock: this.#terms.clock },

@@ -120,8 +120,14 @@ describe('promoted keys', () => {
     const { begin } = west.copies;
     west.copies.begin = (manager) => {
       const visit = begin.call(west.copies, manager);
-      told = west.told(minted.apiKey);
-      return visit;
+      return {
+        ...visit,
+        take: (change) => {
+          const taken = visit.take(change);
+          told = west.told(minted.apiKey);
+          return taken;
+        },
+      };
     };
     const { remove } = west.store;
     let goOn: () => void = () => undefined;
@@ -140,6 +146,49 @@ describe('promoted keys', () => {
     await fleet.linked('west');
     expect(told).to.equal('UNAVAILABLE'); // while the manager is about to say it
     expect(west.told(minted.apiKey)).to.equal('INVALID_API_KEY');
+  });
+
+  it('go on alone where a manager that is there again can not say which are good', async () => {
+    const worker = await join();
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    await isTold(apiKey, 'good');
+    worker.links.stop();
+    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    let isAsked = false;
+    hub.keys.list = () => {
+      isAsked = true;
+      return new Promise(() => undefined); // its store hangs
+    };
+    fleet.worker({ clusterId: 'west', serve, folder: worker.folder, keys: west.copies });
+    await eventually(() => isAsked, 'the manager proved to be there', PATIENCE_MS);
+    expect(west.told(apiKey)).to.equal('good');
+  });
+
+  it('that were revoked meanwhile are gone within a second, though the store failed at first', async () => {
+    await fleet.stop();
+    const clock = new TestClock();
+    hub = await ClusterKeys.start(1, clock);
+    west = await ClusterKeys.start(2, clock);
+    fleet = await FleetUnderTest.start({ clock, key, keys: hub.keys });
+    const { links, folder } = await join();
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    await isTold(apiKey, 'good');
+    links.stop();
+    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await hub.apiKeys.remove(hub.apiKeys.find(record.keyId)!);
+    const { remove } = west.store;
+    west.store.remove = async () => {
+      west.store.remove = remove;
+      throw new Error('the disk is full');
+    };
+    const worker = fleet.worker({ clusterId: 'west', serve, folder, keys: west.copies });
+    await eventually(() => worker.told.length > 0, 'its store failed', PATIENCE_MS);
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    clock.advance(1_000);
+    await fleet.linked('west');
+    expect(west.store.records.size).to.equal(0);
   });
 
   it('are held back after a start, until the manager was heard or can not be', async () => {

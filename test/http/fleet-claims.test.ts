@@ -94,6 +94,31 @@ describe('a claim by the name of an env over clusters', () => {
     expect(await idOf(claim('other'))).to.match(/^w1\./);
   });
 
+  it('is one under a key too where a replica claimed here and was gone before it said so', async () => {
+    const { operations, tenant } = servers.manager;
+    await tenant.post('/sandboxpools', { name: 'e', templateName: 'default', replicas: 3 });
+    await stock('w1', 3);
+    const { claimSandbox } = operations;
+    let claimed: Awaited<ReturnType<typeof claimSandbox>> | undefined;
+    Object.assign(operations, {
+      claimedBefore: async (...[, opening]: Parameters<typeof operations.claimedBefore>) => {
+        await opening.open();
+        return claimed;
+      },
+      claimSandbox: async (...of: Parameters<typeof claimSandbox>) => {
+        if (claimed) return claimed;
+        claimed = await claimSandbox(...of);
+        throw new Error('this replica is gone');
+      },
+    });
+    preferring();
+    await claim('k');
+    preferring('w1', 'hub');
+    for (let repetition = 0; repetition < 2; repetition += 1)
+      expect(await idOf(claim('k'))).to.equal(`hub.${claimed?.id}`);
+    expect(servers.workers['w1']!.operations.sandboxes.size).to.equal(0);
+  });
+
   it('is one under a key too where the env has lost its members elsewhere meanwhile', async () => {
     await servers.manager.tenant.post('/sandboxpools', {
       name: 'e',

@@ -6,7 +6,7 @@ import { claimOverClusters, placeBefore, type ClaimOverClusters } from './claim-
 import { shownOwn, shownOwnText, type FleetDeps } from './fleet-router.ts';
 
 export interface ClaimInFleetDeps extends CarryOutDeps {
-  readonly operations: Pick<Operations, 'idempotentRequest' | 'claimPlaces'>;
+  readonly operations: Pick<Operations, 'claimedBefore' | 'claimPlaces' | 'idempotentRequest'>;
 }
 
 interface Asked extends Pick<

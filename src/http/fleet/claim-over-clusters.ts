@@ -29,7 +29,7 @@ export interface ClaimOverClusters {
 
 export interface ClaimOverClustersDeps {
   readonly fleet: FleetDeps;
-  readonly operations: Pick<Operations, 'idempotentRequest'>;
+  readonly operations: Pick<Operations, 'claimedBefore' | 'idempotentRequest'>;
 }
 
 /** Refusals of a claim that did nothing, and that another cluster may answer otherwise. */
@@ -159,6 +159,7 @@ class Binding {
   readonly #final: IdempotentRequest;
   /** The claim as it is where the env has all of its members on this cluster. */
   readonly #plain: IdempotentRequest;
+  readonly #claimedBefore: () => Promise<unknown>;
 
   constructor(
     { operations }: ClaimOverClustersDeps,
@@ -172,6 +173,7 @@ class Binding {
     };
     [this.#first, this.#final] = [known('/sandboxes first'), known('/sandboxes final')];
     this.#plain = known(markedPathOf(context, request));
+    this.#claimedBefore = () => operations.claimedBefore(caller, this.#plain);
   }
 
   /**
@@ -198,10 +200,14 @@ class Binding {
     return (await taken(this.#final, async () => noteOf(next))) === undefined;
   }
 
+  /** Also where it claimed, and the replica was gone before its answer was kept. */
   async #isAnswered(): Promise<boolean> {
     if ((await noteIn(this.#plain)) !== undefined) return true;
-    await this.#plain.giveUp();
-    return false;
+    try {
+      return (await this.#claimedBefore()) !== undefined;
+    } finally {
+      await this.#plain.giveUp();
+    }
   }
 }
 

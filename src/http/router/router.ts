@@ -40,7 +40,7 @@ import type { RequestLimits } from '../limits/request-limits.ts';
 import { check } from './validation.ts';
 
 export interface RouterDeps extends CarryOutDeps {
-  readonly operations: Pick<Operations, 'idempotentRequest' | 'claimPlaces'>;
+  readonly operations: Pick<Operations, 'claimedBefore' | 'claimPlaces' | 'idempotentRequest'>;
   readonly clients: Clients;
   /** Absent: no request waits for a person. */
   readonly gating?: GatingDeps | undefined;

@@ -105,6 +105,7 @@ export class PromotedCopies implements PromotedKeyCopies {
     const link = trust.begin(manager, this.#known(manager));
     return {
       take: (change) => {
+        link.speaks = true;
         // refused from now on, whatever is written at this time
         for (const keyId of change.gone) trust.revoke(manager, keyId);
         const keys = change.keys.filter(({ keyId }) => trust.tell(link, keyId));

@@ -20,6 +20,8 @@ type Copy = Pick<ApiKeyRecord, 'keyId' | 'promotedBy' | 'confirmedAt'>;
 /** One link to a manager, from when the manager has proved to be it until the link is over. */
 export interface TrustedLink {
   readonly manager: string;
+  /** It has begun to say which keys are good. */
+  speaks: boolean;
   isCaughtUp: boolean;
   /** Those that it said are good, and not that they are gone. */
   readonly good: Set<string>;
@@ -30,9 +32,10 @@ export interface TrustedLink {
 }
 
 /**
- * Says whether copies of promoted keys are good at a worker. While a link comes back, and at first
- * after a start, nobody knows which of them were revoked: then they are 503 until the manager has
- * said it, or can not be reached. A cluster without a link goes on by what it has, for `aloneMs`.
+ * Says whether copies of promoted keys are good at a worker. While a link that comes back tells of
+ * them, and at first after a start, nobody knows which were revoked: then they are 503 until the
+ * manager has said it, or can not be reached. A cluster without a link goes on by what it has, for
+ * `aloneMs`.
  *
  * Each replica of a manager tells by a link of its own, in its own order. So while any link has
  * caught up, a copy is good where one of these says so. The word that a key is gone counts for
@@ -65,10 +68,10 @@ export class PromotedTrust {
     const { keyId, promotedBy = '' } = copy;
     const { clock, hasManagers } = this.#deps;
     if (!hasManagers || this.isOver(promotedBy, keyId)) throw invalidApiKey();
-    const links = this.#linksTo(promotedBy);
     if (this.isTold(copy)) return;
     const isFirst = !this.#heard.has(promotedBy) && clock.now() < this.#alone;
-    if (links.length > 0 || isFirst)
+    // a manager that proved to be there may not get to say anything, for as long as its store hangs
+    if (isFirst || this.#linksTo(promotedBy).some(({ speaks }) => speaks))
       throw unavailable('the manager is about to say whether this key is still good; try again');
     if (clock.now() >= this.lapsesAt(copy))
       throw unavailable(
@@ -101,7 +104,7 @@ export class PromotedTrust {
   /** A manager proved to be there. `stood`: its keys of which there are copies. */
   begin(manager: string, stood: Iterable<string>): TrustedLink {
     const link: TrustedLink = {
-      ...{ manager, isCaughtUp: false, stood: new Set(stood) },
+      ...{ manager, speaks: false, isCaughtUp: false, stood: new Set(stood) },
       ...{ good: new Set<string>(), ended: new Set<string>() },
     };
     this.#links.add(link);

@@ -39,6 +39,14 @@ export interface SandboxOperations {
    * before it was; undefined where none is open.
    */
   readonly pendingClaim: (mark: RequestFingerprint) => Promise<void> | undefined;
+  /**
+   * Opens a request, and returns what an earlier one of its key claimed here, also where nobody was
+   * told of that; undefined: nothing, and it never will. Refuses where that is not known yet.
+   */
+  readonly claimedBefore: (
+    caller: Caller,
+    opening: IdempotentRequest,
+  ) => Promise<SandboxView | undefined>;
   readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxDetailView>;
   readonly listSandboxes: (
     caller: Caller,

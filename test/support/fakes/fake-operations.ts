@@ -315,6 +315,10 @@ export class FakeOperations extends FakeDebug implements Operations {
   };
 
   readonly pendingClaim: Operations['pendingClaim'] = () => undefined;
+  claimedBefore: Operations['claimedBefore'] = async (_caller, opening) => {
+    await opening.open();
+    return undefined;
+  };
 
   readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => ({
     ...this.#sandbox(caller, sandboxId),
