@@ -145,7 +145,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     const lifecycle = { onTimeout: 'pause', autoResume: true } as const;
     const sandbox = await LatestSandbox.create('base', {
       ...optionsWith(options.apiKey),
-      timeoutMs: 3_000,
+      timeoutMs: 8_000,
       lifecycle,
     });
     const isPaused = async (): Promise<boolean> => (await sandbox.getInfo()).state === 'paused';
@@ -153,7 +153,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     await sandbox.files.write('/tmp/kept', 'kept');
     await eventually(isPaused, 'paused at its moment', 30_000);
 
-    await sandbox.connect({ timeoutMs: 3_000 });
+    await sandbox.connect({ timeoutMs: 8_000 });
     expect(await isPaused()).to.equal(false);
     await eventually(isPaused, 'paused again', 30_000);
     expect(await sandbox.files.read('/tmp/kept')).to.equal('kept');

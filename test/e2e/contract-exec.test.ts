@@ -287,8 +287,8 @@ describe('the contract: commands, tokens and idle timeouts', () => {
   });
 
   it('a claim takes an idle timeout of its own; a command under way holds it off', async () => {
-    const other = await claim(client, 'default', { idleTimeout: '2s' });
-    expect((await run(client, other, 'sleep 3; echo still')).stdout).to.equal('still\n');
+    const other = await claim(client, 'default', { idleTimeout: '5s' });
+    expect((await run(client, other, 'sleep 6; echo still')).stdout).to.equal('still\n');
     expect((await client.get(`/sandboxes/${other}`)).status).to.equal(200);
     expect(await finished(client, other)).to.include({ endReason: 'idle-timeout' });
     expect(
