@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { AuditSink } from '../contracts/audit.ts';
 import type { GatingDeps } from '../http/router/approval-gating.ts';
 import { nothingMatched } from '../http/router/nothing-matched.ts';
+import type { FleetDeps } from '../http/fleet/fleet-router.ts';
+import type { Gateway } from '../http/gateway/gateway.ts';
 import type { ApiSurface } from '../http/router/api-surface.ts';
 import {
   createHttpServer,
@@ -15,7 +17,10 @@ import type { Clients } from '../http/limits/clients.ts';
 import type { KeyRates } from '../http/limits/key-rates.ts';
 import { controlRoutes, type ControlDeps } from './control/routes.ts';
 import { namedAsElsewhere } from './named-as-elsewhere.ts';
-import { instanceIdOf } from './sandbox-id.ts';
+import { compatibleInFleet } from './fleet/in-fleet.ts';
+import { listOverClusters } from './fleet/list-over-clusters.ts';
+import { linkedAddressOf, overLinks } from './fleet/over-links.ts';
+import { restIdOf, sandboxNamed } from './sandbox-id.ts';
 import { sandboxServices } from './services/services.ts';
 import { shownError } from './shown-error.ts';
 import { sandboxTraffic } from './traffic/traffic.ts';
@@ -27,6 +32,8 @@ export interface CompatibleApiDeps extends Pick<
   readonly terms: ControlDeps['terms'] & {
     /** Ports of sandboxes are for whoever knows an id, without a token. */
     readonly openPorts: boolean;
+    /** Absent: there are no other clusters. */
+    readonly fleet?: FleetDeps | undefined;
   };
   readonly clients: Clients;
   /** Shared with the REST API: a key has one allowance, whichever port it comes to. */
@@ -35,6 +42,11 @@ export interface CompatibleApiDeps extends Pick<
   readonly gating: GatingDeps | undefined;
   readonly gate: ApprovalGate;
   readonly audit: AuditSink | undefined;
+}
+
+export interface CompatibleServer extends HttpServer {
+  /** Takes what a manager passes on to this cluster, at the server that links lead to. */
+  readonly overLinks: Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
 }
 
 /**
@@ -47,8 +59,9 @@ export const createCompatibleApi = ({
   gate,
   audit,
   ...deps
-}: CompatibleApiDeps): HttpServer => {
+}: CompatibleApiDeps): CompatibleServer => {
   const { operations, clock, clients } = deps;
+  const { fleet } = terms;
   const { log, metrics } = deps.watchers;
   const services = sandboxServices({
     ...{ operations, clock, log, metrics, gate, audit, answers: deps.limits.answers },
@@ -56,7 +69,7 @@ export const createCompatibleApi = ({
   const traffic = sandboxTraffic({
     ...{ operations, services, clients, clock, log, metrics, audit },
     keyRates: deps.limits.keyRates,
-    openPorts: terms.openPorts,
+    terms,
   });
   const server = createHttpServer({
     ...deps,
@@ -64,6 +77,7 @@ export const createCompatibleApi = ({
       clusterId: terms.clusterId,
       sunset: undefined,
       surface: surfaceOf({ operations, terms }, clients),
+      ...(fleet && { fleet: { ...fleet, surface: compatibleInFleet({ operations, terms }) } }),
     },
     people: { gating },
     gateway: traffic,
@@ -71,6 +85,7 @@ export const createCompatibleApi = ({
   });
   return {
     ...server,
+    overLinks: overLinks(server.server, { clients, upgrade: traffic.upgrade }),
     stop: async (graceMs) => {
       await server.stop(graceMs);
       traffic.stop();
@@ -84,8 +99,10 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
   return {
     routes: controlRoutes(deps),
     adopt,
-    shown: shownError,
+    // a manager makes of it what its own client is told
+    shown: (answer, request) => (linkedAddressOf(request) ? answer : shownError(answer)),
     named: namedAsElsewhere,
+    listOverClusters,
     otherwise: async (context) => {
       if (!OF_THEIRS.test(context.path)) return await notFound(context);
       await clients.authenticate(context.req);
@@ -101,7 +118,7 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
 const OF_THEIRS =
   /^\/(?:v\d\/)?(?:sandboxes|templates|snapshots|volumes|secrets|teams|nodes|events|admin)(?:\/|$)/;
 
-const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32})(?=[/?]|$)/;
+const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32}[0-9a-z]{0,25})(?=[/?]|$)/;
 
 /** Has a request say its key and its sandbox's id as those of the REST API do. */
 const adopt = (request: IncomingMessage): void => {
@@ -110,7 +127,8 @@ const adopt = (request: IncomingMessage): void => {
   if (typeof key === 'string') headers['service-api-key'] = fromCompatibleForm(key);
   else delete headers['service-api-key'];
   delete headers.cookie;
-  request.url = url.replace(SANDBOX_IN_PATH, (whole, before: string, id: string) =>
-    instanceIdOf(id) ? before + instanceIdOf(id) : whole,
-  );
+  request.url = url.replace(SANDBOX_IN_PATH, (whole, before: string, text: string) => {
+    const sandbox = sandboxNamed(text);
+    return sandbox ? before + restIdOf(sandbox) : whole;
+  });
 };

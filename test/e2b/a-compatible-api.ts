@@ -1,5 +1,9 @@
 import { silentMetrics } from '../../src/contracts/metrics.ts';
-import { createCompatibleApi, type CompatibleApiDeps } from '../../src/e2b/compatible-api.ts';
+import {
+  createCompatibleApi,
+  type CompatibleApiDeps,
+  type CompatibleServer,
+} from '../../src/e2b/compatible-api.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { KeyRates } from '../../src/http/limits/key-rates.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
@@ -11,6 +15,7 @@ export interface CompatibleApi {
   readonly url: string;
   /** Keys of a tenant, and of one of another team. */
   readonly keys: { readonly tenant: string; readonly stranger: string };
+  readonly overLinks: CompatibleServer['overLinks'];
   readonly stop: () => Promise<void>;
 }
 
@@ -72,6 +77,7 @@ export const aCompatibleApi = async ({
     operations,
     url: `http://127.0.0.1:${port}`,
     keys,
+    overLinks: server.overLinks,
     stop: () => server.stop(1_000),
   };
 };

@@ -13,6 +13,8 @@ interface Pausing {
 export interface ControlWorld {
   readonly Sandbox: Sdk;
   readonly version: string;
+  /** The cluster on which the sandboxes are; absent: the one that is asked. */
+  readonly clusterId?: string;
   readonly options: SdkOptions;
   /** Those of another tenant. */
   readonly stranger: SdkOptions;
@@ -45,7 +47,8 @@ export const controlWorld = (
 
 /** What E2B's SDKs may expect of the control API, by what it comes to. */
 export const CONTROL_STEPS = {
-  'creates a sandbox, shows it, and ends it once': async ({ Sandbox, options, claimedEnv }) => {
+  'creates a sandbox, shows it, and ends it once': async (world) => {
+    const { Sandbox, options, claimedEnv, clusterId } = world;
     const sandbox = await Sandbox.create('base', {
       ...options,
       timeoutMs: 60_000,
@@ -54,10 +57,10 @@ export const CONTROL_STEPS = {
     });
 
     const info = await sandbox.getInfo();
-    expect(sandbox.sandboxId).to.match(/^[0-9a-f]{32}$/);
+    expect(sandbox.sandboxId).to.match(new RegExp(`^[0-9a-f]{32}${clusterId ?? ''}$`));
     expect(info).to.deep.include({
       sandboxId: sandbox.sandboxId,
-      templateId: 'default',
+      templateId: clusterId === undefined ? 'default' : `${clusterId}::default`,
       metadata: { run: 'a b', größe: '1&2' },
       state: 'running',
       cpuCount: 1,
@@ -144,13 +147,12 @@ export const CONTROL_STEPS = {
   "says of another tenant's sandbox what it says of none": async (world) => {
     const { Sandbox, options, stranger } = world;
     const { sandboxId } = await Sandbox.create('base', options);
+    const other = sandboxId.replace(/(?<=^.{31})./, 'f');
 
     const theirs = await rejection(Sandbox.getInfo(sandboxId, stranger));
-    const none = await rejection(Sandbox.getInfo(sandboxId.replace(/.$/, 'f'), stranger));
+    const none = await rejection(Sandbox.getInfo(other, stranger));
     expect(theirs.name).to.equal(none.name);
-    expect(theirs.message.replace(sandboxId, '')).to.equal(
-      none.message.replace(sandboxId.replace(/.$/, 'f'), ''),
-    );
+    expect(theirs.message.replace(sandboxId, '')).to.equal(none.message.replace(other, ''));
     expect(await Sandbox.kill(sandboxId, stranger)).to.equal(false);
     expect(await Sandbox.kill(sandboxId, options)).to.equal(true);
   },

@@ -4,6 +4,7 @@ import { createServer, request, type IncomingMessage, type Server } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
+import { aCompatibleFleet } from './a-compatible-fleet.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
@@ -29,15 +30,15 @@ describe('ports of sandboxes', () => {
     web.close();
   });
 
-  const onAnApi = (openPorts: boolean) => {
-    let api: CompatibleApi;
+  const onAnApi = (start: () => Promise<Pick<CompatibleApi, 'url' | 'keys' | 'stop'>>) => {
+    let api: Pick<CompatibleApi, 'url' | 'keys' | 'stop'>;
     let sandbox: Readonly<Record<string, string>>;
     before(async () => {
-      api = await aCompatibleApi({ terms: { openPorts } });
+      api = await start();
       sandbox = await ((await fetch(`${api.url}/v2/sandboxes`, {
         method: 'POST',
         headers: { 'X-API-KEY': api.keys.tenant, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ templateID: 'default' }),
+        body: JSON.stringify({ templateID: 'base' }),
       }).then((answer) => answer.json())) as Promise<Record<string, string>>);
     });
     after(() => api.stop());
@@ -74,8 +75,8 @@ describe('ports of sandboxes', () => {
     return { ask, statusFor, overSocket, sandbox: () => sandbox };
   };
 
-  describe('that ask for a token', () => {
-    const { ask, statusFor, overSocket, sandbox } = onAnApi(false);
+  const askForToken = (start: Parameters<typeof onAnApi>[0]): void => {
+    const { ask, statusFor, overSocket, sandbox } = onAnApi(start);
 
     it('are for nobody without it', async () => {
       const traffic = sandbox()['trafficAccessToken'];
@@ -116,10 +117,16 @@ describe('ports of sandboxes', () => {
       expect(answer.headers['set-cookie']).to.equal(undefined);
       expect(JSON.parse(text)).to.not.have.any.keys('cookie', 'e2b-traffic-access-token');
     });
-  });
+  };
+  describe('that ask for a token', () => askForToken(aCompatibleApi));
+  describe('of another cluster, over its manager', () =>
+    askForToken(async () => {
+      const { manager, stop } = await aCompatibleFleet(['w1']);
+      return { ...manager, stop };
+    }));
 
   describe('that are open', () => {
-    const { statusFor, sandbox } = onAnApi(true);
+    const { statusFor, sandbox } = onAnApi(() => aCompatibleApi({ terms: { openPorts: true } }));
 
     it('are for whoever knows the id, by host or by header', async () => {
       expect(await statusFor({ 'E2b-Sandbox-Port': port })).to.equal(200);

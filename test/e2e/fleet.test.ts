@@ -4,6 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { toCompatibleForm } from '../../src/model/api-key-text.ts';
+import { SDKS } from '../e2b/a-sdk.ts';
+import { SERVICE_STEPS } from '../e2b/service-steps.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
@@ -14,6 +17,7 @@ import { ProcessSocket } from '../support/harness/process-socket.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const PATIENCE_MS = 60_000;
+const COMPATIBLE = ['--compatible-api-listen', '127.0.0.1:0'];
 
 describe('a fleet of real daemons', function () {
   this.timeout(180_000);
@@ -29,6 +33,7 @@ describe('a fleet of real daemons', function () {
       'hub',
       '--default-pool-replicas',
       '1',
+      ...COMPATIBLE,
     ]);
     for (const clusterId of ['w1', 'w2']) {
       const file = join(hub.dataDir, `${clusterId}.token`);
@@ -44,6 +49,7 @@ describe('a fleet of real daemons', function () {
           file,
           '--default-pool-replicas',
           '2',
+          ...COMPATIBLE,
         ]),
       );
     }
@@ -85,6 +91,20 @@ describe('a fleet of real daemons', function () {
       id,
     );
     expect((await client.delete(`/sandboxes/${id}`)).json.status).to.equal('Stopping');
+  });
+
+  it('is programmed by E2B’s SDK, which finds a sandbox of a worker by its id', async () => {
+    const [, Sandbox] = [...SDKS].at(-1)!;
+    const url = hub.compatibleUrl;
+    const options = { apiKey: toCompatibleForm(hub.tenantKey), apiUrl: url, sandboxUrl: url };
+    const envs = { OF_CLAIM: 'claim' };
+    const sandbox = await Sandbox.create('w1::default', { ...options, timeoutMs: 600_000, envs });
+    expect(sandbox.sandboxId).to.match(/^[0-9a-f]{32}w1$/);
+    for (const step of Object.values(SERVICE_STEPS)) await step({ Sandbox, options, sandbox });
+    const listed = await Sandbox.list(options).nextItems();
+    expect(listed.map(({ sandboxId }) => sandboxId)).to.include(sandbox.sandboxId);
+    expect(await Sandbox.kill(sandbox.sandboxId, options)).to.equal(true);
+    expect(await Sandbox.kill(sandbox.sandboxId, options)).to.equal(false);
   });
 
   it('is counted, audited and looked into from the manager’s command line', async () => {

@@ -1,10 +1,16 @@
 import type { Config } from '../../config/config.ts';
 import type { Log } from '../../contracts/log.ts';
-import { createCompatibleApi, type CompatibleApiDeps } from '../../e2b/compatible-api.ts';
+import {
+  createCompatibleApi,
+  type CompatibleApiDeps,
+  type CompatibleServer,
+} from '../../e2b/compatible-api.ts';
 import type { HttpServer } from '../../http/server/http-server.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 
 export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
+  /** Undefined: there is no such API. */
+  readonly overLinks: CompatibleServer['overLinks'] | undefined;
   /**
    * Resolves with the address once it listens. Rejects where that was asked for and can't be;
    * resolves without one where another program has the default port, or there is no such API.
@@ -12,10 +18,15 @@ export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' |
   start(): Promise<string | undefined>;
 }
 
+interface CompatibleApiGiven
+  extends Omit<CompatibleApiDeps, 'terms'>, Pick<CompatibleApiDeps['terms'], 'fleet'> {
+  readonly given: boolean;
+}
+
 /** `given`: whether the listener was asked for, and is no mere default. */
 export const openCompatibleApi = (
   { compatibleApi, clusterId }: Config,
-  { given, ...deps }: Omit<CompatibleApiDeps, 'terms'> & { readonly given: boolean },
+  { given, fleet, ...deps }: CompatibleApiGiven,
 ): CompatibleApiParts => {
   const { listen, domain, wait, templates, images, imageWait, openPorts } = compatibleApi;
   if (listen === 'none') return NONE;
@@ -29,6 +40,7 @@ export const openCompatibleApi = (
       images,
       openPorts: openPorts === 'on',
       imageWaitMs: imageWait,
+      fleet,
     },
   });
   return {
@@ -39,6 +51,7 @@ export const openCompatibleApi = (
 };
 
 const NONE: CompatibleApiParts = {
+  overLinks: undefined,
   start: async () => undefined,
   leave: () => undefined,
   renew: () => undefined,

@@ -1,7 +1,8 @@
 import type { AuditTrail } from '../../audit/audit-trail.ts';
 import type { Config } from '../../config/config.ts';
+import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
-import { createGateway } from '../../http/gateway/gateway.ts';
+import { createGateway, type Gateway } from '../../http/gateway/gateway.ts';
 import { clientsOf } from '../../http/limits/clients.ts';
 import { CostlyTurns } from '../../http/limits/costly-turns.ts';
 import { KeyRates } from '../../http/limits/key-rates.ts';
@@ -84,19 +85,21 @@ export const openListeners = (
     clients,
     clock,
   });
-  const http = createHttpServer({
-    ...served,
-    terms: { clusterId, sunset: httpDate(config.deprecation.sunset), ...fleet.terms },
-    gateway,
-    upgrade: gateway.upgrade,
-    people: { gating, console: people && { people: people.access, url: people.url } },
-  });
   const compatibleApi = openCompatibleApi(config, {
     ...served,
     gating,
     gate: approvals.gate,
     audit,
     given: compatibleGiven,
+    fleet: fleet.terms.fleet,
+  });
+  const ways = firstOf(compatibleApi.overLinks, gateway);
+  const http = createHttpServer({
+    ...served,
+    terms: { clusterId, sunset: httpDate(config.deprecation.sunset), ...fleet.terms },
+    gateway: ways,
+    upgrade: ways.upgrade,
+    people: { gating, console: people && { people: people.access, url: people.url } },
   });
   return {
     start: async () => {
@@ -116,5 +119,17 @@ export const openListeners = (
       await Promise.all([terminals.stop(), http.stop(graceMs), compatibleApi.stop(graceMs)]);
       gateway.stop();
     },
+  };
+};
+
+type Ways = Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
+
+/** Gives the first what it takes, and the other all else. */
+const firstOf = (first: Ways | undefined, other: Ways): Ways => {
+  const wayOf = (request: IncomingMessage): Ways => (first?.takes(request) ? first : other);
+  return {
+    takes: (request) => wayOf(request).takes(request),
+    answer: (request, response, terms) => wayOf(request).answer(request, response, terms),
+    upgrade: (request, socket, head) => wayOf(request).upgrade(request, socket, head),
   };
 };

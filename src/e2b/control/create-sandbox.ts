@@ -73,7 +73,7 @@ export const poolNameOf = (
   localName('pool', templates.get(template) ?? template, { clusterId, field: 'templateID' });
 
 /** Stands between a pool's name and an image. */
-const BEFORE_IMAGE = '//';
+export const BEFORE_IMAGE = '//';
 
 export const namesImage = (template: string): boolean => template.includes(BEFORE_IMAGE);
 

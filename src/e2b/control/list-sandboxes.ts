@@ -108,11 +108,15 @@ const pageOf = (found: readonly Found[], limit: number, further: Place | undefin
   };
 };
 
-const isBelow = ({ claimedAt = 0, id }: SandboxView, place: Place): boolean =>
-  claimedAt < place.claimedAt || (claimedAt === place.claimedAt && id < place.id);
+/** Whether it comes after a place, newest first. */
+export const isBelow = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
+  claimedAt < (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id < place.id);
 
-const isAbove = ({ claimedAt = 0, id }: SandboxView, place: Place): boolean =>
-  claimedAt > place.claimedAt || (claimedAt === place.claimedAt && id > place.id);
+/** Whether it comes after a place, oldest first. */
+export const isAbove = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
+  claimedAt > (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id > place.id);
+
+type Placed = Pick<SandboxView, 'claimedAt' | 'id'>;
 
 const isWanted = (
   { claimedAt = 0, paused }: SandboxView,

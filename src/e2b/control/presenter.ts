@@ -18,6 +18,12 @@ export interface ShowTerms {
   readonly domain: string;
 }
 
+/** Returns the domain; `base`: as the client sees this daemon. */
+export const domainOf = (
+  { domain }: { readonly domain: string | undefined },
+  base: string,
+): string => domain ?? new URL(base).host.replace(/^api\./, '');
+
 /** Shows a sandbox to whoever is to work with it: with its tokens. */
 export const presentSandbox = (
   { id, poolName }: Pick<SandboxView, 'id' | 'poolName'>,

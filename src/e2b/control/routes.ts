@@ -4,7 +4,13 @@ import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { createSandbox, namesImage, poolNameOf, type CreateTerms } from './create-sandbox.ts';
 import { listRunning } from './list-sandboxes.ts';
-import { presentDetail, presentListed, presentSandbox, type ShowTerms } from './presenter.ts';
+import {
+  domainOf,
+  presentDetail,
+  presentListed,
+  presentSandbox,
+  type ShowTerms,
+} from './presenter.ts';
 import { requireLive } from './require-live.ts';
 import {
   Connection,
@@ -247,5 +253,5 @@ const showTerms = (
 ): ShowTerms => ({
   operations,
   caller,
-  domain: terms.domain ?? new URL(base).host.replace(/^api\./, ''),
+  domain: domainOf(terms, base),
 });

@@ -4,7 +4,7 @@ import { metadata, variables } from '../../http/resources/sandboxes/claim-schema
 import type { PathParams } from '../../http/router/route.ts';
 import { bytesOfPairs, MOST_VARIABLE_BYTES } from '../../model/claim-terms.ts';
 import { MAX_DURATION_MS } from '../../model/durations.ts';
-import { isInstanceId } from '../../model/identifiers.ts';
+import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
 import { sandboxNotFound } from '../../model/refusals.ts';
 
 /** Whole seconds from now. */
@@ -41,6 +41,7 @@ export type NewSandboxBody = z.infer<typeof NewSandbox>;
 export const SandboxPath: PathParams<{ sandboxId: string }> = {
   schema: z.object({ sandboxId: z.string().refine(isInstanceId) }),
   otherwise: sandboxNotFound,
+  names: { sandboxId: 'sandbox' },
 };
 
 export const NewTimeout = z.object({ timeout });
@@ -67,20 +68,49 @@ const encodedPairs = z.string().transform((form, context) => {
   return z.NEVER;
 });
 
-/** A place in the list: the moment of a claim, its sandbox, and how many came before it. */
-const TOKEN = /^(\d{1,15})\.([0-9a-f-]{36})\.(\d{1,9})$/;
+/**
+ * A place in the list: the moment of a claim, its sandbox, and how many came before it; on other
+ * clusters too, where there are some.
+ */
+const TOKEN = /^(\d{1,15})\.([0-9a-f-]{36})\.(\d{1,9})((?:\.[0-9a-z]{1,25}:\d{1,9}){0,100})$/;
+/** Clusters of which it is told: those of which the most came before. */
+const MOST_OTHERS = 100;
+
+export interface Place {
+  readonly claimedAt: number;
+  readonly id: InstanceId;
+  readonly offset: number;
+  /** By cluster. */
+  readonly others?: ReadonlyMap<string, number> | undefined;
+}
+
+/** Reads what `tokenOf` wrote; undefined of anything else. */
+export const placeIn = (given: string): Place | undefined => {
+  const [, at, id = '', offset, others = ''] =
+    TOKEN.exec(Buffer.from(given, 'base64url').toString()) ?? [];
+  if (!isInstanceId(id)) return undefined;
+  const pairs = others
+    .split('.')
+    .slice(1)
+    .map((text) => text.split(':'))
+    .map(([clusterId = '', count]): [string, number] => [clusterId, Number(count)]);
+  return { claimedAt: Number(at), id, offset: Number(offset), others: new Map(pairs) };
+};
 
 const place = z.string().transform((given, context) => {
-  const [, at, id = '', offset] = TOKEN.exec(Buffer.from(given, 'base64url').toString()) ?? [];
-  if (isInstanceId(id)) return { claimedAt: Number(at), id, offset: Number(offset) };
+  const found = placeIn(given);
+  if (found) return found;
   context.addIssue('must be the x-next-token of an earlier answer');
   return z.NEVER;
 });
-export type Place = z.infer<typeof place>;
-
 /** Writes a place as `nextToken` reads it. */
-export const tokenOf = ({ claimedAt, id, offset }: Place): string =>
-  Buffer.from(`${claimedAt}.${id}.${offset}`).toString('base64url');
+export const tokenOf = ({ claimedAt, id, offset, others = new Map() }: Place): string => {
+  const told = [...others]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, MOST_OTHERS)
+    .map(([clusterId, count]) => `.${clusterId}:${count}`);
+  return Buffer.from(`${claimedAt}.${id}.${offset}${told.join('')}`).toString('base64url');
+};
 
 export const ListQuery = z.object({
   metadata: maybe(encodedPairs),

@@ -44,6 +44,10 @@ export interface Conducted {
   readonly processId?: string | undefined;
 }
 
+interface Permitted extends Omit<Conducted, 'sandbox'> {
+  readonly sandbox: Pick<AddressedSandbox, 'caller'> & { readonly sandboxId: string };
+}
+
 /** Holds calls to the policy of the requests that they stand for, and takes them down as those. */
 export class Conduct {
   readonly #deps: ConductDeps;
@@ -64,7 +68,7 @@ export class Conduct {
    * Refuses what a rule holds: an SDK has no way to wait for an approval, so nobody is asked for
    * one.
    */
-  permit({ sandbox: { caller, sandboxId }, operation, processId = '' }: Conducted): void {
+  permit({ sandbox: { caller, sandboxId }, operation, processId = '' }: Permitted): void {
     const [method, end] = STANDS_FOR[operation];
     const rules = this.#deps.gate.rulesFor(operation, method);
     if (rules.length === 0) return;

@@ -7,11 +7,12 @@ import type { Metrics } from '../../contracts/metrics.ts';
 import { UnreadAnswers } from '../../http/limits/unread-answers.ts';
 import { ArrivingBodies } from '../../http/router/request-body.ts';
 import { Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
-import { Conduct } from './conduct.ts';
+import { Conduct, type ServedOperation } from './conduct.ts';
 import { filesystemService, type FilesystemServiceDeps } from './files/filesystem-service.ts';
 import { Homes } from './files/homes.ts';
 import { readFile, type ReadFileDeps } from './files/read-file.ts';
@@ -20,6 +21,7 @@ import { writeFiles, type WriteFilesDeps } from './files/write-files.ts';
 import { Filesystem } from './generated/filesystem.ts';
 import { Process } from './generated/process.ts';
 import { processService, type ProcessServiceDeps } from './process/process-service.ts';
+import { OPERATIONS } from './rpc/call-guard.ts';
 import { pathOf, rpcServer } from './rpc/rpc-server.ts';
 
 /** The version of E2B's own services that clients are told; by it they know what they may ask. */
@@ -48,6 +50,14 @@ export type ServedOperations = ProcessServiceDeps['operations'] &
  */
 export interface SandboxServices {
   (request: IncomingMessage, response: ServerResponse, sandbox: AddressedSandbox): Promise<void>;
+  /**
+   * Refuses what a rule of this cluster holds, of a call that another cluster answers. Of a process
+   * it is not looked which.
+   */
+  readonly permit: (
+    request: IncomingMessage,
+    sandbox: { readonly caller: Caller; readonly sandboxId: string },
+  ) => void;
   /** Gives up what is kept for clients that ask now and then. */
   readonly stop: () => void;
 }
@@ -56,6 +66,12 @@ export interface SandboxServices {
 const STALL_MS = 30_000;
 /** Bounds what bodies of calls that are still arriving hold together. */
 const ARRIVING_BYTES = 64 << 20;
+
+const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
+  const path = pathOf(request);
+  if (path === '/files') return request.method === 'GET' ? 'readFile' : 'writeFile';
+  return OPERATIONS[path.slice(path.lastIndexOf('/') + 1)];
+};
 
 /** Makes the services of all sandboxes. */
 export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
@@ -91,5 +107,11 @@ export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
     if (!rpc.takes(path)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
     await rpc.answer(request, response, sandbox);
   };
-  return Object.assign(serve, { stop: () => watchers.stop() });
+  return Object.assign(serve, {
+    permit: (request: IncomingMessage, sandbox: { caller: Caller; sandboxId: string }) => {
+      const operation = operationOf(request);
+      if (operation) conduct.permit({ sandbox, operation, processId: '-' });
+    },
+    stop: () => watchers.stop(),
+  });
 };

@@ -7,23 +7,31 @@ import { invalidArgument, invalidToken, sandboxNotFound } from '../../model/refu
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxTokens } from '../../operations/keys/key-operations.ts';
-import { instanceIdOf } from '../sandbox-id.ts';
+import { linkedAddressOf } from '../fleet/over-links.ts';
+import { sandboxNamed, type NamedSandbox } from '../sandbox-id.ts';
 import type { AddressedSandbox } from './addressed-sandbox.ts';
 import { signedLinkOf, type FileLink } from './signed-link.ts';
 import { addressOf, SERVICES_PORT } from './address.ts';
 
 export interface AdmissionDeps {
   readonly operations: Pick<Operations, 'bearerOf' | 'signerOf' | 'guestOf'>;
-  readonly clients: Pick<Clients, 'lookUp'>;
+  readonly clients: Pick<Clients, 'lookUp' | 'authenticate'>;
+
   readonly clock: Clock;
   readonly keyRates: KeyRates;
-  /** Ports are for whoever knows the sandbox's id, without a token. */
-  readonly openPorts: boolean;
+  readonly terms: {
+    /** Ports are for whoever knows the sandbox's id, without a token. */
+    readonly openPorts: boolean;
+    /** This cluster's, which may stand behind an id. */
+    readonly clusterId: string;
+  };
 }
 
 /** A request whose token is good for what it asks. */
 export interface Admitted {
   readonly sandboxId: InstanceId;
+  /** The other cluster that has the sandbox; absent: this one. */
+  readonly clusterId?: string | undefined;
   readonly caller: Caller;
   readonly port: number;
   readonly by: AddressedSandbox['by'] | 'nothing';
@@ -37,36 +45,59 @@ const isOpen = (port: number): boolean => port !== SERVICES_PORT && port !== INT
 /**
  * Finds out for which sandbox a request is, and who sends it. An id counts only beside a token of
  * that sandbox: INVALID_TOKEN is the one refusal of a token that is missing, wrong, or of another
- * sandbox. Whether there is such a sandbox is not looked at.
+ * sandbox. Whether there is such a sandbox is not looked at. Of what came over a link the manager
+ * has found that out.
  */
 export const admitted = async (
   deps: AdmissionDeps,
   request: IncomingMessage,
 ): Promise<Admitted> => {
   const { operations, keyRates } = deps;
-  const { sandbox, port } = addressOf(request);
+  const linked = linkedAddressOf(request);
+  if (linked !== undefined && linked !== 'control') {
+    const caller = await deps.clients.authenticate(request);
+    keyRates.count(caller, request);
+    return { ...linked, caller };
+  }
+  const { sandbox: text, port } = addressOf(request);
+  const sandbox = text === undefined ? undefined : namedHere(deps, text);
   const given = tokenOf(request, port);
   const link = given === undefined && port === SERVICES_PORT ? signedLinkOf(request) : undefined;
+  if (link && text !== undefined && !sandbox) throw invalidToken();
   if (link) return await bySignature(deps, request, { link, sandbox });
-  if (given === undefined && sandbox === undefined)
+  if (given === undefined && text === undefined)
     throw invalidArgument('E2b-Sandbox-Id', 'is required');
-  if (deps.openPorts && isOpen(port) && given === undefined && sandbox !== undefined)
+  if (deps.terms.openPorts && isOpen(port) && given === undefined && text !== undefined)
     return asGuest(deps, request, { sandbox, port });
   const bearer = given === undefined ? undefined : await operations.bearerOf(given.token);
   if (!bearer || !given?.kinds.includes(bearer.goodFor)) throw invalidToken();
-  const { sandboxId, caller } = bearer;
-  if (sandbox !== undefined && instanceIdOf(sandbox) !== sandboxId) throw invalidToken();
+  const { sandboxId, clusterId, caller } = bearer;
+  if (text !== undefined && (sandbox?.id !== sandboxId || sandbox.clusterId !== clusterId))
+    throw invalidToken();
   keyRates.count(caller, request);
-  return { sandboxId, caller, port, by: 'token' };
+  return { sandboxId, clusterId, caller, port, by: 'token' };
 };
 
-/** Refuses with SANDBOX_NOT_FOUND where there is none. */
+/** Reads an id, which may have this cluster's behind it. */
+const namedHere = (
+  { terms: { clusterId: own } }: Pick<AdmissionDeps, 'terms'>,
+  text: string,
+): NamedSandbox | undefined => {
+  const named = sandboxNamed(text);
+  return named?.clusterId === own ? { ...named, clusterId: undefined } : named;
+};
+
+/**
+ * Refuses with SANDBOX_NOT_FOUND where there is none, with INVALID_TOKEN where that is another
+ * cluster's to know.
+ */
 const asGuest = (
   { operations, keyRates }: AdmissionDeps,
   request: IncomingMessage,
-  { sandbox, port }: { readonly sandbox: string; readonly port: number },
+  { sandbox, port }: { readonly sandbox: NamedSandbox | undefined; readonly port: number },
 ): Admitted => {
-  const sandboxId = instanceIdOf(sandbox);
+  if (sandbox?.clusterId !== undefined) throw invalidToken();
+  const sandboxId = sandbox?.id;
   const caller = sandboxId === undefined ? undefined : operations.guestOf(sandboxId);
   if (sandboxId === undefined || !caller) throw sandboxNotFound();
   keyRates.count(caller, request);
@@ -76,10 +107,10 @@ const asGuest = (
 const bySignature = async (
   { operations, clients, keyRates, clock }: AdmissionDeps,
   request: IncomingMessage,
-  { link, sandbox }: { readonly link: FileLink; readonly sandbox: string | undefined },
+  { link, sandbox }: { readonly link: FileLink; readonly sandbox: NamedSandbox | undefined },
 ): Promise<Admitted> => {
-  const sandboxId = sandbox === undefined ? undefined : instanceIdOf(sandbox);
-  if (sandbox !== undefined && sandboxId === undefined) throw invalidToken();
+  if (sandbox?.clusterId !== undefined) throw invalidToken();
+  const sandboxId = sandbox?.id;
   const { signature, text, expiresAt } = link;
   const signer = await clients.lookUp(request, async (from) => {
     const found = await operations.signerOf({ sandboxId, from, signature, text });

@@ -17,17 +17,22 @@ import { requestIdFrom } from '../../http/server/request-head.ts';
 import { unhurried } from '../../http/server/unhurried.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import type { TextPairs } from '../../model/claim-terms.ts';
+import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { invalidToken, Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
+import { restIdOf } from '../sandbox-id.ts';
 import { requireLive } from '../control/require-live.ts';
 import { shownError, type ShownError } from '../shown-error.ts';
+import { linkedAddressOf } from '../fleet/over-links.ts';
+import { TOKEN_HEADERS } from '../fleet/token-headers.ts';
+import { toCluster, type ToClusterDeps } from './to-cluster.ts';
 import { isForSandbox, SERVICES_PORT } from './address.ts';
 import { admitted, INTERPRETER_PORT, type Admitted, type AdmissionDeps } from './admission.ts';
 
 export interface TrafficDeps {
   readonly operations: AdmissionDeps['operations'] & Pick<Operations, 'getSandbox' | 'openPort'>;
-  readonly openPorts: boolean;
+  readonly terms: AdmissionDeps['terms'] & ToClusterDeps['terms'];
   readonly services: SandboxServices;
   readonly clients: Clients;
   readonly keyRates: KeyRates;
@@ -56,9 +61,9 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
       const sandbox = await admitted(deps, request);
       if (request.socket.destroyed) throw new ClientGone('the client left');
       await whileKeyIsGood(deps, sandbox, response, (signal) =>
-        sandbox.port === SERVICES_PORT
+        isHere(sandbox) && sandbox.port === SERVICES_PORT
           ? serve(deps, { request, response, sandbox, signal, requestId: seen.requestId })
-          : throughPort(deps, sandbox, request, (terms) =>
+          : through(deps, sandbox, request, (terms) =>
               exchange(request, response, { ...terms, agent }),
             ),
       );
@@ -79,10 +84,10 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     response.assignSocket(request.socket);
     response.once('finish', () => request.socket.destroySoon());
     const relayed = async (): Promise<void> => {
-      if (!isForSandbox(request)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
+      if (!isTraffic(request)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
       const sandbox = await admitted(deps, request);
       await whileKeyIsGood(deps, sandbox, response, () =>
-        throughPort(deps, sandbox, request, async (terms) => {
+        through(deps, sandbox, request, async (terms) => {
           note(deps, seen, await upgradeEndpoint({ request, response, head }, { ...terms, agent }));
         }),
       );
@@ -91,7 +96,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
   };
 
   return {
-    takes: isForSandbox,
+    takes: isTraffic,
     answer: (request, response, terms) =>
       containFaults(
         () => {
@@ -159,7 +164,24 @@ const whileKeyIsGood = async (
   }
 };
 
+/** Says whether it is for a sandbox: its path did of what came over a link. */
+const isTraffic = (request: IncomingMessage): boolean => {
+  const linked = linkedAddressOf(request);
+  return linked === undefined ? isForSandbox(request) : linked !== 'control';
+};
+
+const isHere = ({ clusterId }: Admitted): boolean => clusterId === undefined;
+
 type PortTerms = Omit<ExchangeTerms, 'agent'>;
+
+const through: typeof throughPort = async (deps, sandbox, request, exchanged) => {
+  if (isHere(sandbox)) return await throughPort(deps, sandbox, request, exchanged);
+  const { sandboxId: id, clusterId, caller, port } = sandbox;
+  if (port === SERVICES_PORT)
+    deps.services.permit(request, { caller, sandboxId: restIdOf({ id, clusterId }) });
+  keepTokens(request);
+  await toCluster(deps, sandbox, request, exchanged);
+};
 
 const throughPort = async (
   { operations, clients, clock, audit }: TrafficDeps,
@@ -199,12 +221,9 @@ const VARIABLES = 'Sandpool-Claim-Env';
 const MOST_OF_LINE = 32 << 10;
 
 const OURS: ReadonlySet<string> = new Set([
-  'x-access-token',
-  'e2b-traffic-access-token',
-  'x-api-key',
-  'e2b-sandbox-id',
-  'e2b-sandbox-port',
+  ...TOKEN_HEADERS,
   VARIABLES.toLowerCase(),
+  IDENTITY_HEADER.toLowerCase(),
 ]);
 
 /** Keeps from what runs in the sandbox by which token it was reached. */
@@ -280,7 +299,11 @@ const refuse = (
   giveError(request, response, shown, seen.requestId);
 };
 
-const GONE: ReadonlySet<string> = new Set(['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING']);
+const GONE: ReadonlySet<string> = new Set([
+  'SANDBOX_NOT_FOUND',
+  'SANDBOX_NOT_RUNNING',
+  'CLUSTER_NOT_FOUND',
+]);
 
 /** Clients take 502, and nothing else, for a sandbox that is gone. */
 const asGone = (errorCode: string, shown: ShownError): ShownError =>

@@ -26,11 +26,16 @@ export const claimInFleet = async (
   { fleet, ...asked }: Asked,
 ): Promise<(() => Promise<Answer>) | undefined> => {
   if (row.operationId !== 'claimSandbox') return undefined;
-  const { poolName } = (asked.request.body ?? {}) as { readonly poolName?: unknown };
+  const { surface } = fleet;
+  const { poolName } = surface
+    ? { poolName: surface.poolOf(asked.request.body) }
+    : ((asked.request.body ?? {}) as { readonly poolName?: unknown });
   const { operations } = deps;
   if (typeof poolName !== 'string') return undefined;
   const { key } = asked;
-  const [now, ...others] = operations.claimPlaces(asked.caller, poolName);
+  const [now, ...others] = operations
+    .claimPlaces(asked.caller, poolName)
+    .filter(({ clusterId }) => surface?.serves(clusterId) ?? true);
   const best =
     now ?? (key === undefined ? undefined : await placeBefore({ fleet, operations }, asked, key));
   if (!best) return undefined;
@@ -52,7 +57,7 @@ const claimHere = async (
   fleet: FleetDeps,
   { row, poolName, request: asked, key, ...claim }: ClaimHere,
 ): Promise<Answer> => {
-  const request = { ...asked, body: { ...(asked.body as object), poolName } };
+  const request = { ...asked, body: claimOf(fleet, asked.body as object, poolName) };
   if (key === undefined) {
     const answer = await carryOut(row, deps, request);
     return { ...answer, body: shownOwn(fleet, row, request, answer.body) };
@@ -60,6 +65,9 @@ const claimHere = async (
   const marked = await answerMarked(row, deps, { ...claim, request, key, pass: FREE });
   return { ...marked, body: JSON.parse(shownOwnText(fleet, row, request, marked)) as object };
 };
+
+const claimOf = ({ surface, fleet }: FleetDeps, body: object, poolName: string): object =>
+  surface ? surface.claimOf(body, `${fleet.clusterId}::${poolName}`) : { ...body, poolName };
 
 interface ClaimHere extends Pick<
   ClaimOverClusters,

@@ -126,7 +126,11 @@ const claimAway = async (
   { clusterId, poolName }: ClaimPlace,
 ): Promise<Answer> => {
   const way = wayTo(fleet, clusterId);
-  const asked = { ...(JSON.parse(bytes.toString()) as object), poolName };
+  const body = JSON.parse(bytes.toString()) as object;
+  const { surface } = fleet;
+  const asked = surface
+    ? surface.claimOf(body, `${clusterId}::${poolName}`)
+    : { ...body, poolName };
   return await answerAway(fleet, {
     way,
     caller,

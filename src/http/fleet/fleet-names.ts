@@ -38,10 +38,14 @@ const MERGED: ReadonlySet<string> = new Set(MERGED_ROWS);
 /** A list of one pool is that of the pool's cluster. */
 export const isMerged = (
   { operationId }: { readonly operationId: string },
-  { query }: { readonly query: unknown },
-): boolean =>
-  MERGED.has(operationId) &&
-  (query as { readonly poolName?: unknown } | undefined)?.poolName === undefined;
+  { query: asked }: { readonly query: unknown },
+): boolean => {
+  const query = asked as Readonly<Record<string, unknown>> | undefined;
+  return MERGED.has(operationId) && POOLS.every((name) => query?.[name] === undefined);
+};
+
+/** Names by which the rows of an API ask for what is in one pool. */
+const POOLS = ['poolName', 'template'] as const;
 
 /** Shows the answer of a cluster to a request of this row as the fleet's. */
 export const shownInFleet = (

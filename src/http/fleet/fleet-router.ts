@@ -6,6 +6,7 @@ import { hasBody } from '../router/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { isMerged, shownInFleet } from './fleet-names.ts';
+import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import type { Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
@@ -14,6 +15,8 @@ import { routeHeaders } from './passed-headers.ts';
 export interface FleetDeps {
   readonly fleet: FleetOperations;
   readonly passing: Passing;
+  /** Absent: it is the REST API that is asked. */
+  readonly surface?: SurfaceInFleet;
 }
 
 /**
@@ -36,12 +39,16 @@ export const wayByPath = (
 
 /** Finds the way by the `poolName` of a body or a query. */
 export const wayByPool = (
-  { fleet }: FleetDeps,
+  { fleet, surface }: FleetDeps,
   ...asked: readonly unknown[]
 ): WayToCluster | undefined => {
   for (const each of asked) {
     const { poolName } = (each ?? {}) as { readonly poolName?: unknown };
-    const cluster = typeof poolName === 'string' ? readName('pool', poolName)?.cluster : undefined;
+    const cluster = surface
+      ? surface.clusterOf(each)
+      : typeof poolName === 'string'
+        ? readName('pool', poolName)?.cluster
+        : undefined;
     if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
   }
   return undefined;
@@ -54,7 +61,10 @@ export const shownOwn = (
   request: Pick<AnyRequest, 'base' | 'query'>,
   body: object,
 ): object =>
-  deps && !isMerged(row, request) && Object.getPrototypeOf(body) === Object.prototype
+  deps &&
+  !deps.surface &&
+  !isMerged(row, request) &&
+  Object.getPrototypeOf(body) === Object.prototype
     ? shownInFleet(row, body, { clusterId: deps.fleet.clusterId, base: request.base })
     : body;
 
@@ -65,7 +75,7 @@ export const shownOwnText = (
   request: Pick<AnyRequest, 'base' | 'query'>,
   { status, text }: { readonly status: number; readonly text: string },
 ): string =>
-  deps && status < 400
+  deps && !deps.surface && status < 400
     ? JSON.stringify(shownOwn(deps, row, request, JSON.parse(text) as object))
     : text;
 
@@ -83,14 +93,15 @@ export interface Away {
 
 /** Has another cluster answer a request. */
 export const answerAway = async (
-  { passing }: FleetDeps,
+  { passing, surface }: FleetDeps,
   { way, caller, row, context, request, bytes, key }: Away,
 ): Promise<Answer> => {
   const answer = await passing.pass({
     way,
     caller,
     request: context.req,
-    ...bodyOf({ row, context, request, bytes }),
+    ...(surface && { base: surface.base, without: surface.secrets }),
+    ...bodyOf({ row, context, request, bytes: surface ? asClaimed(surface, row, bytes) : bytes }),
     requestId: context.state.requestId,
     key,
     signal: request.signal(),
@@ -98,7 +109,7 @@ export const answerAway = async (
   const { clusterId } = way;
   const { room } = request;
   const { clock } = passing;
-  const terms = { clusterId, base: request.base(), row, context, room, clock };
+  const terms = { clusterId, base: request.base(), row, context, room, clock, surface, caller };
   const given = await answerFrom(answer, terms);
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };
@@ -106,6 +117,16 @@ export const answerAway = async (
   }
   return { ...given, headers: { ...given.headers, ...routeHeaders(way) } };
 };
+
+/** A claim goes on with no alias in it. */
+const asClaimed = (
+  { claimOf }: SurfaceInFleet,
+  { operationId }: Away['row'],
+  bytes: Buffer,
+): Buffer =>
+  operationId === 'claimSandbox'
+    ? Buffer.from(JSON.stringify(claimOf(JSON.parse(bytes.toString()) as object)))
+    : bytes;
 
 const bodyOf = ({
   row,

@@ -187,7 +187,7 @@ const askOwn =
 
 const askAway =
   (
-    { passing }: FleetDeps,
+    { passing, surface }: FleetDeps,
     { caller, context, way, signal, part }: MergedTerms & Reading & { readonly way: WayToCluster },
   ): ClusterReader['ask'] =>
   async (changed) => {
@@ -198,13 +198,18 @@ const askAway =
       requestId: context.state.requestId,
       signal,
       withinMs: PART_MS,
+      ...(surface && { base: surface.base, without: surface.secrets }),
       target: targetOf(context, changed),
     });
     if (answer.statusCode !== 200) {
       answer.destroy();
       throw new Error(`the cluster answered ${String(answer.statusCode)}`);
     }
-    return await readObject(answer, { mostBytes: mostBytesOf(changed), took: part() });
+    const mostBytes = mostBytesOf(changed);
+    const took = part();
+    if (!surface) return await readObject(answer, { mostBytes, took });
+    const items = await readObject(answer, { mostBytes, took, takesLists: true });
+    return { items, next: answer.headers[surface.nextHeader] };
   };
 
 const mostBytesOf = ({ limit }: Asked): number =>

@@ -11,7 +11,8 @@ import { mergedList } from './merged-list.ts';
 import { mergedQuotas } from './merged-quotas.ts';
 import { mergedStatistics } from './merged-statistics.ts';
 
-type Merge = (deps: FleetDeps, terms: MergedTerms) => Promise<Answer>;
+/** Answers for all clusters. */
+export type Merge = (deps: FleetDeps, terms: MergedTerms) => Promise<Answer>;
 
 const MERGES: Readonly<Record<MergedRow, Merge>> = {
   listSandboxes: mergedList,
@@ -25,8 +26,12 @@ const MERGES: Readonly<Record<MergedRow, Merge>> = {
 };
 
 /** Finds how a manager answers from all clusters; undefined of a request that is for one. */
-export const mergeOf = (row: Pick<Route, 'operationId'>, request: AnyRequest): Merge | undefined =>
-  isMerged(row, request) ? MERGES[row.operationId as MergedRow] : undefined;
+export const mergeOf = (
+  row: Pick<Route, 'operationId'>,
+  request: AnyRequest,
+  list?: Merge,
+): Merge | undefined =>
+  isMerged(row, request) ? (list ?? MERGES[row.operationId as MergedRow]) : undefined;
 
 /**
  * Finds the way by the `clusterID` of a query; undefined where that is this cluster, or the row is

@@ -27,6 +27,10 @@ export interface PassedRequest {
   readonly requestId: string;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
+  /** Stands before the path of what is asked. */
+  readonly base?: string;
+  /** Headers, in small letters, that are not for the worker. */
+  readonly without?: ReadonlySet<string>;
   /** Names what is asked with GET, in place of what the request itself asks. */
   readonly target?: string;
   /** An Idempotency-Key for a request that has none. */
@@ -114,7 +118,7 @@ export class Passing {
 
   #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {
     const method = (given.target === undefined && request.method) || 'GET';
-    const { target = request.url ?? '/' } = given;
+    const target = (given.base ?? '') + (given.target ?? request.url ?? '/');
     const key = request.headers['idempotency-key'] ?? given.key;
     const options: ClusterOptions = {
       way,
@@ -131,6 +135,7 @@ export class Passing {
         requestId,
         body,
         after: given.after,
+        without: given.without,
         key: given.key,
       }),
     };

@@ -3,10 +3,12 @@ import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
 import { flow, type FlowTerms } from '../limits/flow.ts';
 import type { Context } from '../server/context.ts';
 import { errorCodeIn, hasOwnContent, shownInFleet } from './fleet-names.ts';
 import { answeredHeaders } from './passed-headers.ts';
+import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import { LONG_BYTES } from '../server/long-answer.ts';
 
@@ -45,6 +47,9 @@ export interface AnsweredTerms {
   readonly context: Context;
   readonly room: AnyRequest['room'];
   readonly clock: Clock;
+  /** Undefined: it is the REST API that was asked. */
+  readonly surface: SurfaceInFleet | undefined;
+  readonly caller: Caller;
 }
 
 /**
@@ -56,7 +61,7 @@ export interface AnsweredTerms {
  */
 export const answerFrom = async (
   answer: IncomingMessage,
-  { clusterId, base, row, context, room, clock }: AnsweredTerms,
+  { clusterId, base, row, context, room, clock, surface, caller }: AnsweredTerms,
 ): Promise<Answer> => {
   const status = answer.statusCode ?? 502;
   const refusal = (what: string) => {
@@ -71,6 +76,7 @@ export const answerFrom = async (
   const changes = context.method !== 'GET';
   const body = await readObject(answer, {
     mostBytes: changes ? MOST_CHANGED_BYTES : MOST_READ_BYTES,
+    takesLists: surface !== undefined,
     took: (bytes) => {
       if (bytes > LONG_BYTES && changes) room().owe(bytes);
       else if (bytes > LONG_BYTES) room().hold(bytes);
@@ -80,10 +86,16 @@ export const answerFrom = async (
       ? error
       : refusal(`gave an answer that breaks off, is too long or is no object; ${LOOK}`);
   });
+  const retryAfter = answer.headers['retry-after'];
+  const shown = surface?.shown(body, { clusterId, status, retryAfter, caller, base });
   const errorCode = status >= 400 ? errorCodeIn(body) : undefined;
   if (errorCode !== undefined) context.state.errorCode = errorCode;
   const { 'content-length': _length, ...headers } = answeredHeaders(answer);
-  return { status, headers, body: shownInFleet(row, body, { clusterId, base: () => base }) };
+  return {
+    status,
+    headers,
+    body: shown ?? shownInFleet(row, body, { clusterId, base: () => base }),
+  };
 };
 
 const LOOK = 'look before you repeat what changes something';
@@ -110,12 +122,14 @@ export interface ReadTerms {
   readonly mostBytes: number;
   /** Is told how many bytes of it are held; what it throws ends the reading. */
   readonly took?: (bytes: number) => void;
+  /** A list is an answer too. */
+  readonly takesLists?: boolean;
 }
 
 /** Rejects where it breaks off, is longer than it may be, or is no JSON object. */
 export const readObject = async (
   answer: IncomingMessage,
-  { mostBytes, took }: ReadTerms,
+  { mostBytes, took, takesLists = false }: ReadTerms,
 ): Promise<object> => {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -126,7 +140,7 @@ export const readObject = async (
     chunks.push(chunk);
   }
   const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (typeof value !== 'object' || value === null || (Array.isArray(value) && !takesLists))
     throw new Error('the cluster sent no object');
   return value;
 };

@@ -61,20 +61,21 @@ interface PassedTerms {
   readonly key?: string | undefined;
   /** The Last-Event-ID in place of the request's own. */
   readonly after?: { readonly id: string | undefined } | undefined;
+  readonly without?: ReadonlySet<string> | undefined;
 }
 
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
 export const passedHeaders = (
   { rawHeaders, headers }: IncomingMessage,
-  { identity, requestId, body, after, key }: PassedTerms,
+  { identity, requestId, body, after, key, without }: PassedTerms,
 ): string[] => {
   const named = namedByConnection(headers.connection);
   const kept: string[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
     const lower = name.toLowerCase();
-    if (!NOT_PASSED.has(lower) && !named.has(lower) && !(after && lower === LAST_EVENT_ID))
-      kept.push(name, rawHeaders[at + 1] ?? '');
+    const isKept = !NOT_PASSED.has(lower) && !named.has(lower) && !without?.has(lower);
+    if (isKept && !(after && lower === LAST_EVENT_ID)) kept.push(name, rawHeaders[at + 1] ?? '');
   }
   if (after?.id !== undefined) kept.push(LAST_EVENT_ID, after.id);
   if (key !== undefined && headers['idempotency-key'] === undefined)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from '../server/context.ts';
+import type { Merge } from '../fleet/over-clusters.ts';
 import type { ErrorAnswer } from './error-table.ts';
 import type { Route } from './route.ts';
 
@@ -12,10 +13,13 @@ export interface ApiSurface {
   readonly shown: ShowError;
   /** Returns a body or an answer with the names that the REST API has for what it is about. */
   readonly named: (value: unknown) => unknown;
+  /** Lists what is on all clusters of a manager; absent: as the REST API does. */
+  readonly listOverClusters?: Merge;
   /** Refuses what no row answered. */
   readonly otherwise: (context: Context) => Promise<never>;
 }
 
 export type ShowError = (
   answer: ErrorAnswer,
+  request: IncomingMessage,
 ) => Pick<ErrorAnswer, 'status' | 'headers'> & { readonly body: object };

@@ -96,6 +96,9 @@ export interface ErrorAnswer {
 
 export const statusOf = (code: ErrorCode): number => STATUS[code];
 
+/** Whether it is one of the codes of errors. */
+export const isErrorCode = (text: string): text is ErrorCode => Object.hasOwn(STATUS, text);
+
 /** Says what the client is told of a failure of one class; undefined of any other error. */
 type FailureRow = (error: unknown) => Refusal | undefined;
 

@@ -220,7 +220,7 @@ const carryOutInFleet = (
   request: AnyRequest,
 ): Promise<Answer> | Answer => {
   const { fleet } = deps.terms;
-  const merge = fleet && mergeOf(row, request);
+  const merge = fleet && mergeOf(row, request, deps.terms.surface?.listOverClusters);
   if (!fleet || !merge || !request.caller) return carryOut(row, deps, request);
   const own = (changed: Partial<AnyRequest>) => carryOut(row, deps, { ...request, ...changed });
   return merge(fleet, { caller: request.caller, context, request, own });

@@ -77,7 +77,7 @@ export const errors =
       else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
       if ((status === 429 || status === 503) && context.state.caller)
         await pace.hold(tenantKey(context.state.caller));
-      const told = shown(answer);
+      const told = shown(answer, context.req);
       context.state.errorCode = errorCode;
       context.status = told.status;
       context.set(told.headers);

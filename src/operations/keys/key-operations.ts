@@ -51,8 +51,15 @@ export interface KeyOperations {
    * the way to end it.
    */
   readonly followKey: (keyId: string, ended: () => void) => () => void;
-  /** Issues the tokens by which the caller's key is shown to the sandbox alone. */
-  readonly sandboxTokens: (caller: Caller, sandboxId: InstanceId) => SandboxTokens;
+  /**
+   * Issues the tokens by which the caller's key is shown to the sandbox alone; `clusterId`: to one
+   * of that other cluster.
+   */
+  readonly sandboxTokens: (
+    caller: Pick<Caller, 'keyId'>,
+    sandboxId: InstanceId,
+    clusterId?: string,
+  ) => SandboxTokens;
   /** Returns who brings such a token; undefined where it is none, or its key is not good now. */
   readonly bearerOf: (token: string) => Promise<TokenBearer | undefined>;
   /**
@@ -89,6 +96,8 @@ export interface SandboxTokens {
 export interface TokenBearer {
   readonly caller: Caller;
   readonly sandboxId: InstanceId;
+  /** The other cluster that has the sandbox; absent: this one. */
+  readonly clusterId?: string;
   readonly goodFor: keyof SandboxTokens;
 }
 

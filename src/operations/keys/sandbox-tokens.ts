@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
+import { isInstanceId } from '../../model/identifiers.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { callerOf } from './authenticate.ts';
 import type { Operations } from '../operations.ts';
@@ -9,7 +9,7 @@ export interface SandboxTokensDeps {
   readonly pepper: Buffer;
 }
 
-const FORM = /^sbt_([0-9a-f]{32})_([0-9A-Za-z]{12,32})_([ap])([0-9a-f]{40})$/;
+const FORM = /^sbt_([0-9a-f]{32})([0-9a-z]{1,25})?_([0-9A-Za-z]{12,32})_([ap])([0-9a-f]{40})$/;
 const MAC_DIGITS = 40;
 
 /** Letters of the kinds on the wire. */
@@ -29,15 +29,18 @@ export const sandboxTokens = ({
   const sealing = Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool sandbox token', 32));
   const sealed = (body: string): string =>
     body + createHmac('sha256', sealing).update(body).digest('hex').slice(0, MAC_DIGITS);
-  const tokenOf = (sandboxId: InstanceId, keyId: string, letter: string): string =>
-    sealed(`sbt_${sandboxId.replaceAll('-', '')}_${keyId}_${letter}`);
+  const tokenOf = (sandbox: string, keyId: string, letter: string): string =>
+    sealed(`sbt_${sandbox}_${keyId}_${letter}`);
   return {
-    sandboxTokens: ({ keyId }, sandboxId) => ({
-      access: tokenOf(sandboxId, keyId, LETTERS.access),
-      traffic: tokenOf(sandboxId, keyId, LETTERS.traffic),
-    }),
+    sandboxTokens: ({ keyId }, sandboxId, clusterId = '') => {
+      const sandbox = sandboxId.replaceAll('-', '') + clusterId;
+      return {
+        access: tokenOf(sandbox, keyId, LETTERS.access),
+        traffic: tokenOf(sandbox, keyId, LETTERS.traffic),
+      };
+    },
     bearerOf: async (token) => {
-      const [, digits = '', keyId = '', letter] = FORM.exec(token) ?? [];
+      const [, digits = '', clusterId, keyId = '', letter] = FORM.exec(token) ?? [];
       const expected = Buffer.from(sealed(token.slice(0, -MAC_DIGITS)));
       const given = Buffer.from(token);
       if (letter === undefined || given.length !== expected.length) return undefined;
@@ -47,6 +50,7 @@ export const sandboxTokens = ({
       return (
         key && {
           sandboxId,
+          ...(clusterId === undefined ? {} : { clusterId }),
           caller: callerOf(key),
           goodFor: letter === LETTERS.access ? 'access' : 'traffic',
         }

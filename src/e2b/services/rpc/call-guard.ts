@@ -32,7 +32,7 @@ export interface FramesToCome {
 export const CALL = createContextKey<Call | undefined>(undefined);
 
 /** Names the operation that each call stands for. */
-const OPERATIONS: Readonly<Record<string, ServedOperation>> = {
+export const OPERATIONS: Readonly<Record<string, ServedOperation>> = {
   Start: 'startProcess',
   Connect: 'followProcess',
   List: 'listProcesses',

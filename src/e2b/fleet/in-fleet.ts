@@ -1,0 +1,96 @@
+import { isErrorCode } from '../../http/router/error-table.ts';
+import { readName } from '../../http/router/local-names.ts';
+import type { ShownTerms, SurfaceInFleet } from '../../http/fleet/surface-in-fleet.ts';
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import {
+  featureDisabled,
+  invalidArgument,
+  Refusal,
+  type RefusalCode,
+} from '../../model/refusals.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { BEFORE_IMAGE } from '../control/create-sandbox.ts';
+import { domainOf } from '../control/presenter.ts';
+import { hasCompatibleIds } from '../sandbox-id.ts';
+import { listedIn, viewIn } from './names-in-fleet.ts';
+import { OVER_LINKS } from './over-links.ts';
+import { TOKEN_HEADERS } from './token-headers.ts';
+
+export interface InFleetDeps {
+  readonly operations: Pick<Operations, 'sandboxTokens'>;
+  readonly terms: {
+    readonly clusterId: string;
+    readonly templates: ReadonlyMap<string, string>;
+    readonly domain: string | undefined;
+  };
+}
+
+/**
+ * The control API over the clusters of a manager: requests for a sandbox or a pool of another one
+ * go there whole, and what comes back has the names, the tokens and the domain of the manager.
+ */
+export const compatibleInFleet = ({ operations, terms }: InFleetDeps): SurfaceInFleet => {
+  const poolOf: SurfaceInFleet['poolOf'] = (asked) => {
+    const { templateID, template = templateID } = (asked ?? {}) as Readonly<
+      Record<string, unknown>
+    >;
+    return typeof template === 'string' ? (terms.templates.get(template) ?? template) : undefined;
+  };
+  return {
+    base: OVER_LINKS.control,
+    secrets: TOKEN_HEADERS,
+    nextHeader: 'x-next-token',
+    serves: hasCompatibleIds,
+    poolOf,
+    clusterOf: (asked) => {
+      const [pool = ''] = (poolOf(asked) ?? '').split(BEFORE_IMAGE, 1);
+      const clusterId = readName('pool', pool)?.cluster;
+      if (clusterId !== undefined && clusterId !== terms.clusterId && !hasCompatibleIds(clusterId))
+        throw invalidArgument('templateID', NO_IDS);
+      return clusterId;
+    },
+    claimOf: (body, name = poolOf(body)) => ({ ...body, templateID: name }),
+    shown: (body, shown) => {
+      if (shown.status >= 400) throwShown(body, shown);
+      if (Array.isArray(body))
+        return body.map((item: unknown) => listedIn(shown.clusterId, item as object));
+      if (!('sandboxID' in body)) return body;
+      const { clusterId, caller, base } = shown;
+      const { id, item } = viewIn(clusterId, body);
+      const { access, traffic } = operations.sandboxTokens(caller, id, clusterId);
+      const tokens = { envdAccessToken: access, trafficAccessToken: traffic };
+      return { ...item, ...tokens, domain: domainOf(terms, base) };
+    },
+  };
+};
+
+const NO_IDS =
+  'names a cluster whose sandboxes have no ids here: its own has to be of a-z and 0-9, ' +
+  'at most 25 of them';
+
+const MOST_WORDS = 1_024;
+
+/** Throws what a cluster refused by, so that it is shown as a refusal of the manager's own is. */
+const throwShown = (body: object, { clusterId, retryAfter }: ShownTerms): void => {
+  const { errorCode, error, detail } = body as Readonly<Record<string, unknown>>;
+  if (typeof errorCode !== 'string') return; // an answer of a row's own
+  const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';
+  if (errorCode === 'NOT_FOUND')
+    throw featureDisabled('cluster', `compatible API at the cluster ${clusterId}`);
+  if (!isErrorCode(errorCode) || errorCode === 'INTERNAL')
+    throw clusterUnavailable(clusterId, `could not do it: ${words}`);
+  throw new Refusal(errorCode as RefusalCode, words, {
+    detail: wordsOf(detail),
+    ...(/^[0-9]{1,6}$/.test(retryAfter ?? '') ? { retryAfter: Number(retryAfter) } : {}),
+  });
+};
+
+/** Keeps of a detail what is shown of it here. */
+const wordsOf = (detail: unknown): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries((detail ?? {}) as Readonly<Record<string, unknown>>)
+      .filter(([name, value]) => SHOWN.has(name) && typeof value === 'string')
+      .map(([name, value]) => [name, (value as string).slice(0, MOST_WORDS)]),
+  );
+
+const SHOWN: ReadonlySet<string> = new Set(['field', 'approvalId', 'message']);

@@ -1,0 +1,25 @@
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import { sandboxNotFound } from '../../model/refusals.ts';
+import { compatibleId, hasCompatibleIds, sandboxNamed } from '../sandbox-id.ts';
+
+/** Returns an item of a list of another cluster, by the names that lead there. */
+export const listedIn = (clusterId: string, item: object): object => viewIn(clusterId, item).item;
+
+/** Returns the same of what shows a sandbox, and the sandbox. */
+export const viewIn = (
+  clusterId: string,
+  view: object,
+): { readonly id: InstanceId; readonly item: object } => {
+  const { sandboxID, templateID } = view as Readonly<Record<string, unknown>>;
+  const sandbox = typeof sandboxID === 'string' ? sandboxNamed(sandboxID) : undefined;
+  if (!hasCompatibleIds(clusterId)) throw sandboxNotFound();
+  if (!sandbox || sandbox.clusterId !== undefined)
+    throw clusterUnavailable(clusterId, 'names a sandbox as no cluster does');
+  const item = {
+    ...view,
+    sandboxID: compatibleId(sandbox.id, clusterId),
+    templateID: `${clusterId}::${String(templateID)}`,
+  };
+  return { id: sandbox.id, item };
+};

@@ -1,0 +1,79 @@
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../../contracts/clock.ts';
+import type { FleetDeps } from '../../http/fleet/fleet-router.ts';
+import type { ExchangeTerms } from '../../http/gateway/exchange.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import { requestIdFrom } from '../../http/server/request-head.ts';
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import { Refusal, sandboxNotFound } from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import { linkedPath } from '../fleet/over-links.ts';
+import type { Admitted } from './admission.ts';
+
+export interface ToClusterDeps {
+  readonly terms: {
+    /** Absent: there are no other clusters. */
+    readonly fleet?: Pick<FleetDeps, 'fleet' | 'passing'> | undefined;
+  };
+  readonly clients: Clients;
+  readonly clock: Clock;
+}
+
+type Terms = Omit<ExchangeTerms, 'agent'>;
+
+/**
+ * Has the cluster that has the sandbox answer, as an endpoint of a sandbox does: by the manager's
+ * word for who asks, and without the token. Refuses with CLUSTER_UNAVAILABLE where it gives no
+ * answer, since the sandbox may well be there.
+ */
+export const toCluster = async (
+  { terms: { fleet }, clients, clock }: ToClusterDeps,
+  { clusterId = '', sandboxId, port, by, caller }: Admitted,
+  request: IncomingMessage,
+  exchanged: (terms: Terms) => Promise<void>,
+): Promise<void> => {
+  if (!fleet || by === 'nothing') throw sandboxNotFound();
+  const way = fleet.fleet.wayTo(clusterId);
+  const release = fleet.passing.hold(way, tenantKey(caller));
+  const { method = 'GET', headers, url = '/' } = request;
+  const target = linkedPath({ sandboxId, port, by }, url);
+  const key = headers['idempotency-key'];
+  const idempotencyKey = typeof key === 'string' ? key : undefined;
+  request.rawHeaders.push(
+    IDENTITY_HEADER,
+    way.identify(caller, { method, target, idempotencyKey }),
+  );
+  const dialled = new Set<ReturnType<typeof way.dial>>();
+  const callOff = fleet.passing.lookAt(way, () => {
+    for (const each of dialled) each.destroy();
+  });
+  const endpoint: Terms['endpoint'] = {
+    ...{ sandboxId: way.linkId, port, scheme: 'http', env: () => undefined },
+    dial: async () => {
+      const connection = way.dial();
+      dialled.add(connection);
+      connection.once('close', () => dialled.delete(connection));
+      return connection;
+    },
+    touch: () => undefined,
+    close: () => undefined,
+  };
+  try {
+    await exchanged({
+      endpoint,
+      target: { sandboxId, endpointName: String(port), prefix: '', path: target },
+      requestId: requestIdFrom(headers['x-request-id']),
+      clock,
+      clients,
+    });
+  } catch (error) {
+    if (!(error instanceof Refusal) || !BROKEN.has(error.code)) throw error;
+    throw clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+  } finally {
+    callOff();
+    release();
+  }
+};
+
+const BROKEN: ReadonlySet<string> = new Set(['ENDPOINT_UNREACHABLE', 'ENDPOINT_TIMEOUT']);

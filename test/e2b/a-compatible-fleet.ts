@@ -1,0 +1,81 @@
+import { createServer } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { linkedClients, type CheckIdentity } from '../../src/http/fleet/linked-clients.ts';
+import { Passing } from '../../src/http/fleet/pass-on.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
+import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
+import { FleetUnderTest } from '../fleet/a-fleet.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
+
+export interface CompatibleFleet {
+  /** The manager, `hub`, whose `base` is the pool `default` of the first worker. */
+  readonly manager: CompatibleApi;
+  readonly workers: Readonly<Record<string, CompatibleApi>>;
+  /** What workers were asked over their links: method, path and headers, as they came. */
+  readonly passed: readonly { readonly url: string; readonly headers: readonly string[] }[];
+  readonly cut: (clusterId: string) => void;
+  readonly stop: () => Promise<void>;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** The compatible API of a manager over those of workers, which are linked to it in earnest. */
+export const aCompatibleFleet = async (
+  clusterIds: readonly [string, ...string[]] = ['w1', 'w2'],
+  given: Parameters<typeof aCompatibleApi>[0] = {},
+): Promise<CompatibleFleet> => {
+  const fleet = await FleetUnderTest.start();
+  const workers: Record<string, CompatibleApi> = {};
+  const passed: { url: string; headers: readonly string[] }[] = [];
+  const stops: (() => Promise<void>)[] = [];
+  const cuts = new Map<string, () => void>();
+  for (const clusterId of clusterIds) {
+    const checks = new WeakMap<Duplex, CheckIdentity>();
+    const operations = new FakeOperations();
+    const clients = linkedClients({
+      clients: clientsOf({ operations, clock: operations.clock, log: quietLog }),
+      checkOf: (connection) => checks.get(connection),
+      remember: () => undefined,
+    });
+    const api = await aCompatibleApi({ operations, clients, terms: { clusterId } });
+    workers[clusterId] = api;
+    const { takes, answer, upgrade } = api.overLinks;
+    const server = createServer((request, response) => {
+      passed.push({ url: request.url ?? '', headers: [...request.rawHeaders] });
+      if (takes(request)) void answer(request, response, { stopping: false });
+      else response.writeHead(404, JSON_TYPE).end('{"error":"nothing","errorCode":"NOT_FOUND"}');
+    }).on('upgrade', upgrade);
+    stops.push(api.stop);
+    const { links } = await fleet.join({
+      clusterId,
+      serve: (connection, check) => {
+        checks.set(connection, check);
+        server.emit('connection', connection);
+      },
+    });
+    cuts.set(clusterId, () => links.stop());
+  }
+  const passing = new Passing(systemClock());
+  const manager = await aCompatibleApi({
+    ...given,
+    terms: {
+      clusterId: 'hub',
+      templates: new Map([['base', `${clusterIds[0]}::default`]]),
+      fleet: { fleet: fleetOperations(fleet.links, 'hub'), passing },
+    },
+  });
+  return {
+    manager,
+    workers,
+    passed,
+    cut: (clusterId) => cuts.get(clusterId)?.(),
+    stop: async () => {
+      passing.stop();
+      await fleet.stop();
+      await Promise.all([manager.stop(), ...stops.map((stop) => stop())]);
+    },
+  };
+};

@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import type { ClaimPlace } from '../../src/operations/claims/claim-places.ts';
+import {
+  compatibleClient,
+  type HttpAnswer,
+  type HttpClient,
+} from '../support/harness/http-client.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aCompatibleFleet, type CompatibleFleet } from './a-compatible-fleet.ts';
+import { SDKS } from './a-sdk.ts';
+import { rulesOf } from '../http/an-approving-server.ts';
+import type { ApprovalGate } from '../../src/operations/approvals/approval-gate.ts';
+import { CONTROL_STEPS, controlWorld } from './control-steps.ts';
+
+const [VERSION, Sandbox] = [...SDKS].at(-1)!;
+const PATIENCE_MS = 30_000;
+
+type Shown = Readonly<Record<string, string>>;
+
+describe("the compatible API over a manager's clusters", () => {
+  let fleet: CompatibleFleet;
+  let client: HttpClient;
+
+  beforeEach(async () => {
+    fleet = await aCompatibleFleet();
+    client = compatibleClient(Number(new URL(fleet.manager.url).port), fleet.manager.keys.tenant);
+  });
+  afterEach(async () => {
+    client.close();
+    await fleet.stop();
+  });
+
+  const create = (templateID: string, headers = {}): Promise<HttpAnswer> =>
+    client.post('/v2/sandboxes', { templateID }, { headers });
+  const created = async (templateID: string): Promise<Shown> => {
+    const { status, json, text } = await create(templateID);
+    expect(status, text).to.equal(201);
+    return json as unknown as Shown;
+  };
+  const told = ({ status, text }: HttpAnswer): readonly unknown[] => [
+    status,
+    (JSON.parse(text) as { readonly message: unknown }).message,
+  ];
+  const health = async (id = '', token = ''): Promise<number> => {
+    const headers = { 'E2b-Sandbox-Id': id, 'X-Access-Token': token };
+    return (await fetch(new URL('/health', fleet.manager.url), { headers })).status;
+  };
+
+  it('tells workers neither keys nor tokens, and takes tokens of the manager alone', async () => {
+    const { sandboxID = '', envdAccessToken = '' } = await created('w1::default');
+    const elsewhere = await created('w2::default');
+
+    expect(await health(sandboxID, envdAccessToken)).to.equal(204);
+    for (const { url, headers } of fleet.passed)
+      for (const text of [url, ...headers]) {
+        expect(text).to.not.include(fleet.manager.keys.tenant);
+        expect(text).to.not.match(/sbt_/);
+        expect(text).to.not.include(fleet.manager.keys.tenant.split('_')[2]);
+      }
+    expect(await health(elsewhere['sandboxID'], envdAccessToken)).to.equal(401);
+    expect(await health(sandboxID.slice(0, 32), envdAccessToken)).to.equal(401);
+    expect(await health(`${sandboxID.slice(0, 32)}hub`, envdAccessToken)).to.equal(401);
+    const bare = compatibleClient(
+      Number(new URL(fleet.workers['w1']!.url).port),
+      fleet.workers['w1']!.keys.tenant,
+    );
+    expect((await bare.get(`/compatible/api/sandboxes/${sandboxID.slice(0, 32)}`)).status).to.equal(
+      404,
+    );
+    bare.close();
+  });
+
+  it('lists what is on all clusters, page by page, either way, and says what is missing', async () => {
+    const made: string[] = [];
+    for (const pool of ['w1::default', 'default', 'w2::default', 'w1::default', 'w2::default']) {
+      for (const { operations } of [fleet.manager, ...Object.values(fleet.workers)])
+        operations.clock.time += 1_000;
+      made.push((await created(pool))['sandboxID'] ?? '');
+    }
+    const listed = async (query: string): Promise<readonly string[]> => {
+      const ids: string[] = [];
+      let next: string | undefined = '';
+      for (let pages = 0; next !== undefined && pages < 10; pages += 1) {
+        const token: string = next === '' ? '' : `&nextToken=${next}`;
+        const answer: HttpAnswer = await client.get(`/v2/sandboxes?limit=2${query}${token}`);
+        expect(answer.status, answer.text).to.equal(200);
+        ids.push(...(answer.json as unknown as Shown[]).map((each) => each['sandboxID'] ?? ''));
+        next = answer.headers['x-next-token'] as string | undefined;
+      }
+      return ids;
+    };
+
+    expect(await listed('&order=asc')).to.deep.equal(made);
+    expect(await listed('')).to.deep.equal(made.toReversed());
+    expect(await listed('&template=w2::default')).to.deep.equal([made[4], made[2]]);
+    fleet.cut('w2');
+    await eventually(
+      async () => (await listed('')).length === 3,
+      'the list is without the cluster that was cut',
+      PATIENCE_MS,
+    );
+    expect((await client.get('/v2/sandboxes')).headers['warning']).to.include('w2');
+  });
+
+  it('refuses what can not be, as on one cluster', async () => {
+    for (let taken = 0; taken < 4; taken += 1) await created('w1::default');
+    const full = await create('w1::default');
+    expect(full.status, full.text).to.equal(429);
+    expect(full.headers['retry-after']).to.match(/^[0-9]+$/);
+    expect(told(await create('w1::none'))[0]).to.equal(404);
+    expect(told(await create('w3::default'))).to.deep.equal([404, 'cluster not found']);
+    const [status, message] = told(await create('a-b::default'));
+    expect(status).to.equal(400);
+    expect(message).to.include('at most 25');
+    expect((await create('w1::default//image')).status).to.equal(400);
+  });
+
+  it('makes one sandbox of a creation that is repeated under a key', async () => {
+    const headers = { 'Idempotency-Key': 'once' };
+    const first = await create('w1::default', headers);
+    const again = await create('w1::default', headers);
+    expect([first.status, again.status], again.text).to.deep.equal([201, 201]);
+    expect(again.json).to.deep.equal(first.json);
+  });
+
+  it('claims by the name of an env from the member that has one idle', async () => {
+    const places: ClaimPlace[] = ['a-b', 'w2'].map((clusterId) => ({
+      ...{ clusterId, poolName: 'default' },
+      took: () => undefined,
+    }));
+    fleet.manager.operations.claimPlaces = (_caller, name) => (name === 'dev' ? places : []);
+
+    expect(await created('dev')).to.have.property('templateID', 'w2::default');
+  });
+
+  it('says that a cluster gives no answer, and not that its sandbox is gone', async () => {
+    const { sandboxID = '', envdAccessToken = '' } = await created('w1::default');
+    fleet.cut('w1');
+    await eventually(
+      async () => (await health(sandboxID, envdAccessToken)) === 503,
+      'the link is cut',
+      PATIENCE_MS,
+    );
+    expect((await client.get(`/sandboxes/${sandboxID}`)).status).to.equal(503);
+  });
+});
+
+it('holds what is asked of a sandbox of another cluster to the rules of the manager', async () => {
+  const rules = rulesOf('deny operation=startProcess path=/sandboxes/**');
+  const gate = { rulesFor: (operation: string) => (operation === 'startProcess' ? rules : []) };
+  const fleet = await aCompatibleFleet(['w1'], { gate: gate as unknown as ApprovalGate });
+  const { url, keys } = fleet.manager;
+  const client = compatibleClient(Number(new URL(url).port), keys.tenant);
+  try {
+    const { json } = await client.post('/v2/sandboxes', { templateID: 'base' });
+    const { sandboxID = '', envdAccessToken = '' } = json as unknown as Shown;
+    const ask = async (method: string): Promise<number> => {
+      const headers = { 'E2b-Sandbox-Id': sandboxID, 'X-Access-Token': envdAccessToken };
+      const path = `/process.Process/${method}`;
+      return (await fetch(new URL(path, url), { method: 'POST', headers })).status;
+    };
+    const before = fleet.passed.length;
+    expect(await ask('Start')).to.equal(403);
+    expect(fleet.passed.length).to.equal(before);
+    expect(await ask('List')).to.not.equal(403);
+  } finally {
+    client.close();
+    await fleet.stop();
+  }
+});
+
+describe('the control API of a manager, by sandboxes of a worker', () => {
+  let fleet: CompatibleFleet;
+  before(async () => {
+    fleet = await aCompatibleFleet(['w1']);
+  });
+  after(() => fleet.stop());
+
+  for (const [title, step] of Object.entries(CONTROL_STEPS))
+    it(title, () => {
+      const { operations } = fleet.workers['w1']!;
+      return step({
+        ...controlWorld(fleet.manager, { version: VERSION, Sandbox }),
+        clusterId: 'w1',
+        now: () => operations.clock.now(),
+        claimedEnv: () => operations.claimedEnv.at(-1),
+      });
+    });
+});
