@@ -55,7 +55,7 @@ export class ClusterKeys {
       trust,
     });
     await this.apiKeys.start();
-    const deps = { apiKeys: this.apiKeys, pepper: this.pepper, clock };
+    const deps = { apiKeys: this.apiKeys, pepper: this.pepper, clock, log: quietLog };
     this.keys = new PromotedKeys(deps);
     this.keys.start();
     this.copies = new PromotedCopies({
@@ -63,7 +63,6 @@ export class ClusterKeys {
       trust,
       managers,
       aloneMs: ALONE_MS,
-      log: quietLog,
       namespaceOf: (team) => `here-${team}`,
     });
     await this.copies.start();

@@ -260,6 +260,17 @@ describe('promoted keys', () => {
     expect(await rejection(hub.keys.promote(record))).to.include({ code: 'ALREADY_GLOBAL' });
   });
 
+  it('that were made with another pepper are told of to the operator of the manager', async () => {
+    const { record } = await hub.mint();
+    await hub.promote(record);
+    expect(hub.keys.warning).to.equal(undefined);
+    hub.pepper.fill(9);
+    await hub.restart();
+    expect(hub.keys.warning).to.match(/: 1; .*another pepper/);
+    await hub.apiKeys.remove(hub.apiKeys.find(record.keyId)!);
+    expect(hub.keys.warning).to.equal(undefined);
+  });
+
   it('that were raised in the store by hand, or are too old, are not promoted', async () => {
     const { record } = await hub.mint();
     const { verifier: _verifier, ...old } = record;

@@ -108,7 +108,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       callers: worker?.callers,
       listOthers: manager?.http.fleet.listOthers,
       promotions: manager?.promotions,
-      warning: () => copies.warning,
+      warning: () => manager?.promotions.warning() ?? copies.warning,
       globals: manager?.globals,
     },
     copies: manager?.copies,
@@ -160,7 +160,7 @@ interface ManagerParts {
   readonly http: FleetDeps;
   readonly links: ManagerLinks;
   readonly registry: ClusterRegistry;
-  readonly promotions: Promotions;
+  readonly promotions: Promotions & { readonly warning: () => string | undefined };
   readonly globals: Globals;
   /** The registry has started. */
   readonly start: () => void;
@@ -181,7 +181,7 @@ const openManager = (
     ownClusterId: clusterId,
     managerKey: key.publicKey,
   });
-  const keys = new PromotedKeys({ apiKeys, pepper, clock });
+  const keys = new PromotedKeys({ apiKeys, pepper, clock, log });
   const globalTemplates = new GlobalTemplates({ catalog: templates, log });
   const links = new ManagerLinks({
     registry,
@@ -206,6 +206,7 @@ const openManager = (
       isLinked: () => links.list().some(({ isConnected }) => isConnected),
       promote: (record) => keys.promote(record),
       settled: () => links.keysSettled(),
+      warning: () => keys.warning,
     },
     globals: globalsOf(globalTemplates, links),
     start: () => {

@@ -4,6 +4,7 @@ import {
   type PromotedKey,
   type PromotedKeySource,
 } from '../../contracts/fleet/promoted-keys.ts';
+import type { Log } from '../../contracts/log.ts';
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { apiKeyAlreadyGlobal, Refusal, unavailable } from '../../model/refusals.ts';
@@ -17,6 +18,7 @@ export interface PromotedKeysDeps {
   >;
   readonly pepper: Buffer;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /**
@@ -26,6 +28,8 @@ export interface PromotedKeysDeps {
 export class PromotedKeys implements PromotedKeySource {
   readonly #deps: PromotedKeysDeps;
   readonly #known = new Set<string>();
+  /** Those of #known that workers can not be told of. */
+  readonly #unreported = new Set<string>();
   readonly #followers = new Set<(keyId: string) => void>();
 
   constructor(deps: PromotedKeysDeps) {
@@ -35,17 +39,29 @@ export class PromotedKeys implements PromotedKeySource {
   /** Once the keys are known. */
   start(): void {
     const { apiKeys } = this.#deps;
-    apiKeys.follow(({ kind, record: { keyId, global = false, promotedBy } }) => {
+    apiKeys.follow(({ kind, record }) => {
+      const { keyId, global = false, promotedBy } = record;
       if (kind === 'gone' || !global || promotedBy !== undefined) return;
+      this.#lookAt(record);
       if (!this.#known.has(keyId)) {
         this.#known.add(keyId);
         apiKeys.followEnd(keyId, () => {
           this.#known.delete(keyId);
+          this.#unreported.delete(keyId);
           this.#changed(keyId);
         });
       }
       this.#changed(keyId);
     });
+  }
+
+  /** Tells the operator of promoted keys that count on no other cluster. */
+  get warning(): string | undefined {
+    const { size } = this.#unreported;
+    return size === 0
+      ? undefined
+      : `promoted keys that workers can not be told of: ${size}; they were made with another ` +
+          'pepper than this replica has, or their records were changed by hand';
   }
 
   async list(): Promise<readonly PromotedKey[]> {
@@ -91,6 +107,15 @@ export class PromotedKeys implements PromotedKeySource {
       issuedAt: record.issuedAt,
       expiresAt: record.expiresAt,
     };
+  }
+
+  #lookAt(record: ApiKeyRecord): void {
+    const { pepper, log } = this.#deps;
+    const { keyId } = record;
+    if (openedVerifier(record, pepper) !== undefined) return void this.#unreported.delete(keyId);
+    if (!this.#unreported.has(keyId))
+      log.warn({ keyId }, 'a promoted key can not be told: the pepper is another one');
+    this.#unreported.add(keyId);
   }
 
   #changed(keyId: string): void {
