@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { shownInFleet } from '../../src/http/fleet/fleet-names.ts';
 import { once } from 'node:events';
 import { eventually } from '../support/harness/eventually.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
@@ -144,6 +145,19 @@ describe('a manager, over the clusters of its fleet', () => {
     expect([deep.status, deep.json.detail]).to.deep.equal([400, { field: 'offset' }]);
   });
 
+  it('leads to endpoints of others over itself, whatever address they have there', () => {
+    const body = { sandbox: { sandboxId: 'x', endpoints: { 'a/b': 'http://127.0.0.1:1/' } } };
+    const shown = (isOwn?: true) =>
+      shownInFleet({ path: '/sandboxes/{sandboxId}' }, body, {
+        ...{ clusterId: 'w1', base: () => 'http://hub' },
+        ...(isOwn ? { isOwn } : {}),
+      });
+    expect(shown()).to.have.deep.nested.property('sandbox.endpoints', {
+      'a/b': 'http://hub/sandboxes/w1.x/endpoints/a%2Fb/',
+    });
+    expect(shown(true)).to.have.deep.nested.property('sandbox.endpoints', body.sandbox.endpoints);
+  });
+
   it('knows no other clusters, and no malformed names', async () => {
     const { tenant } = servers.manager;
     const uuid = '0190d4a5-7b1e-7c3a-9f00-000000000001';
@@ -169,6 +183,8 @@ describe('a manager, over the clusters of its fleet', () => {
     ] as const;
     for (const [{ status, json }, code, errorCode] of asked)
       expect([status, json.errorCode]).to.deep.equal([code, errorCode]);
+    const { json } = await tenant.post('/sandboxes', { poolName: 'w1::nope' });
+    expect(json.detail).to.have.nested.property('availablePools[0].name', 'w1::shells');
   });
 
   it('asks for a key before it says anything of a cluster', async () => {

@@ -6,14 +6,16 @@ import { separatorOf, type NameKind } from '../router/local-names.ts';
  * what a tenant wrote, such as metadata, stays as it is. A cluster that names another gets its own
  * name before that too, so that it speaks for itself alone.
  */
-const inFleet = (clusterId: string, base: string, body: object): object => {
+const inFleet = (body: object, terms: ShownTerms): object => {
+  const { clusterId } = terms;
   const view: Record<string, unknown> = { ...body };
   named(view, clusterId);
   if (Array.isArray(view['items']))
     view['items'] = view['items'].map((item: unknown) =>
       isObject(item) ? itemInFleet(clusterId, item) : item,
     );
-  if (isObject(view['sandbox'])) view['sandbox'] = shownIn(view['sandbox'], clusterId, base);
+  if (isObject(view['detail'])) view['detail'] = detailIn(clusterId, view['detail']);
+  if (isObject(view['sandbox'])) view['sandbox'] = shownIn(view['sandbox'], terms);
   if (isObject(view['template']) && typeof view['template']['name'] === 'string')
     view['template'] = { ...view['template'], name: poolIn(clusterId, view['template']['name']) };
   return view;
@@ -51,11 +53,19 @@ const POOLS = ['poolName', 'template'] as const;
 export const shownInFleet = (
   { path }: { readonly path: string },
   body: object,
-  { clusterId, base }: { readonly clusterId: string; readonly base: () => string },
+  terms: ShownTerms,
 ): object => {
-  if (path.startsWith('/debug/actors/')) return actorInFleet(clusterId, body);
-  return showsNames(path) ? inFleet(clusterId, base(), body) : body;
+  if (path.startsWith('/debug/actors/')) return actorInFleet(terms.clusterId, body);
+  return showsNames(path) ? inFleet(body, terms) : body;
 };
+
+export interface ShownTerms {
+  readonly clusterId: string;
+  /** Returns the URL of this API as the client knows it. */
+  readonly base: () => string;
+  /** It is the manager's own, whose addresses of endpoints may be this machine's. */
+  readonly isOwn?: true;
+}
 
 /** Which kind of name an actor of this kind has. */
 export const actorNameKind = (kind: unknown): NameKind =>
@@ -85,7 +95,11 @@ export const itemInFleet = (clusterId: string, item: object): object => {
   return view;
 };
 
-const shownIn = (sandbox: Readonly<Record<string, unknown>>, clusterId: string, base: string) => {
+/** Endpoints of other clusters lead over the manager, whatever address they have there. */
+const shownIn = (
+  sandbox: Readonly<Record<string, unknown>>,
+  { clusterId, base, isOwn }: ShownTerms,
+) => {
   const view: Record<string, unknown> = { ...sandbox };
   const bare = sandbox['sandboxId'];
   named(view, clusterId);
@@ -93,10 +107,23 @@ const shownIn = (sandbox: Readonly<Record<string, unknown>>, clusterId: string, 
     view['endpoints'] = Object.fromEntries(
       Object.entries(view['endpoints']).map(([name, url]) => [
         name,
-        typeof url === 'string' && url.includes(`/sandboxes/${bare}/endpoints/`)
-          ? `${base}/sandboxes/${clusterId}.${bare}/endpoints/${name}/`
+        !isOwn || (typeof url === 'string' && url.includes(`/sandboxes/${bare}/endpoints/`))
+          ? `${base()}/sandboxes/${clusterId}.${bare}/endpoints/${encodeURIComponent(name)}/`
           : url,
       ]),
+    );
+  return view;
+};
+
+/** The detail of a refusal. */
+const detailIn = (clusterId: string, detail: Readonly<Record<string, unknown>>): object => {
+  const view: Record<string, unknown> = { ...detail };
+  named(view, clusterId);
+  if (Array.isArray(view['availablePools']))
+    view['availablePools'] = view['availablePools'].map((pool: unknown) =>
+      isObject(pool) && typeof pool['name'] === 'string'
+        ? { ...pool, name: poolIn(clusterId, pool['name']) }
+        : pool,
     );
   return view;
 };

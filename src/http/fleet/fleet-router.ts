@@ -65,7 +65,7 @@ export const shownOwn = (
   !deps.surface &&
   !isMerged(row, request) &&
   Object.getPrototypeOf(body) === Object.prototype
-    ? shownInFleet(row, body, { clusterId: deps.fleet.clusterId, base: request.base })
+    ? shownInFleet(row, body, { clusterId: deps.fleet.clusterId, base: request.base, isOwn: true })
     : body;
 
 /** The text of such an answer. A kept one is kept without a cluster, as other replicas answer. */
