@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { readName } from '../../src/http/router/local-names.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe("names with a cluster's before them", () => {
@@ -77,6 +78,11 @@ describe("names with a cluster's before them", () => {
       poolName: 'local::shells//debian',
     });
     expect([status, json.detail]).to.deep.equal([400, { field: 'poolName' }]);
+  });
+
+  it('are none of dots alone, which are a step in a path', () => {
+    for (const dots of ['.', '..'])
+      expect(readName('sandbox', dots), dots).to.deep.equal({ local: dots });
   });
 
   it('that are malformed are refused by the name of their field', async () => {

@@ -22,17 +22,20 @@ export interface ReadName {
 }
 
 /**
- * Reads `{clusterID}.{uuid}` of a sandbox, `{clusterID}::{name}` of a pool. A
- * text without the separator is a local name, whatever it is; undefined: the text has the separator
- * and is no such name.
+ * Reads `{clusterID}.{uuid}` of a sandbox, `{clusterID}::{name}` of a pool. A text without the
+ * separator is a local name, whatever it is, and so are dots alone; undefined: the text has the
+ * separator and is no such name.
  */
 export const readName = (kind: NameKind, text: string): ReadName | undefined => {
   const separator = separatorOf(kind);
-  const at = text.indexOf(separator);
+  const at = DOTS.test(text) ? -1 : text.indexOf(separator);
   if (at < 0) return kind === 'pool' && text.includes('//') ? undefined : { local: text };
   const [cluster, local] = [text.slice(0, at), text.slice(at + separator.length)];
   return isDnsLabel(cluster) && IS_LOCAL[kind](local) ? { cluster, local } : undefined;
 };
+
+/** A step in a path, which no cluster is named by. */
+const DOTS = /^\.+$/;
 
 export const separatorOf = (kind: NameKind): string =>
   kind === 'sandbox' || kind === 'instance' ? '.' : '::';
