@@ -17,6 +17,8 @@ export interface CompatibleFleet {
   /** What workers were asked over their links: method, path and headers, as they came. */
   readonly passed: readonly { readonly url: string; readonly headers: readonly string[] }[];
   readonly cut: (clusterId: string) => void;
+  /** Links another worker, served as is said. */
+  readonly join: FleetUnderTest['join'];
   readonly stop: () => Promise<void>;
 }
 
@@ -78,4 +80,5 @@ export const aCompatibleFleet = async (
       await Promise.all([manager.stop(), ...stops.map((stop) => stop())]);
     },
   };
+    join: (terms) => fleet.join(terms),
 };

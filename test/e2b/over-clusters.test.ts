@@ -187,3 +187,4 @@ describe('the control API of a manager, by sandboxes of a worker', () => {
       });
     });
 });
+    expect(await ask('constructor')).to.equal(404);

@@ -35,6 +35,8 @@ describe('a manager, before a worker that means ill', () => {
   });
   after(() => servers.stop());
 
+  /** More deeply than is read of a cluster; a thousand times as deep it could not be written. */
+  const NESTED = `{"a":${'['.repeat(300)}${']'.repeat(300)}}`;
   const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
   const json =
     (body: unknown): RequestListener =>
@@ -207,6 +209,7 @@ describe('a manager, before a worker that means ill', () => {
       { items: [{}, {}], total: 1 },
       ...[null, 7, 'x', []].map((item) => ({ items: [item], total: 1 })),
       ...[[], null, 7],
+      { items: [JSON.parse(NESTED)], total: 1 },
     ]) {
       answer = json(lie);
       const list = await admin.get('/sandboxes?all=true');
@@ -251,7 +254,12 @@ describe('a manager, before a worker that means ill', () => {
         flood();
       };
     let written = 0;
-    for (const endless of [`data: ${'a'.repeat(4_000)}`, 'data: 7\n\n', 'data: {\n\n']) {
+    for (const endless of [
+      `data: ${'a'.repeat(4_000)}`,
+      'data: 7\n\n',
+      'data: {\n\n',
+      `data: ${NESTED}\n\n`,
+    ]) {
       answer = stream(endless);
       const reader = await follow();
       const events = await reader.read().until((all) => all.length > 0, 'it is left', 30_000);

@@ -73,6 +73,9 @@ const encodedPairs = z.string().transform((form, context) => {
  * clusters too, where there are some.
  */
 const TOKEN = /^(\d{1,15})\.([0-9a-f-]{36})\.(\d{1,9})((?:\.[0-9a-z]{1,25}:\d{1,9}){0,100})$/;
+/** The highest moment and count of a place. */
+export const MOST_PLACE_MS = 10 ** 15 - 1;
+export const MOST_OFFSET = 10 ** 9 - 1;
 /** Clusters of which it is told: those of which the most came before. */
 const MOST_OTHERS = 100;
 

@@ -52,8 +52,7 @@ export const compatibleInFleet = ({ operations, terms }: InFleetDeps): SurfaceIn
     claimOf: (body, name = poolOf(body)) => ({ ...body, templateID: name }),
     shown: (body, shown) => {
       if (shown.status >= 400) throwShown(body, shown);
-      if (Array.isArray(body))
-        return body.map((item: unknown) => listedIn(shown.clusterId, item as object));
+      if (Array.isArray(body)) return body.map((item: unknown) => listedIn(shown.clusterId, item));
       if (!('sandboxID' in body)) return body;
       const { clusterId, caller, base } = shown;
       const { id, item } = viewIn(clusterId, body);

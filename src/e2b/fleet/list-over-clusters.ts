@@ -10,11 +10,18 @@ import {
 } from '../../http/fleet/gathered.ts';
 import type { Answer } from '../../http/router/route.ts';
 import { isAbove, isBelow } from '../control/list-sandboxes.ts';
-import { placeIn, tokenOf, type ListRequest, type Place } from '../control/schema.ts';
+import {
+  MOST_OFFSET,
+  MOST_PLACE_MS,
+  placeIn,
+  tokenOf,
+  type ListRequest,
+  type Place,
+} from '../control/schema.ts';
 import { hasCompatibleIds, sandboxNamed } from '../sandbox-id.ts';
 import { listedIn } from './names-in-fleet.ts';
 
-/** A sandbox of a list, as its cluster shows it, and where it is in the order of all. */
+/** A sandbox of a list, as it is shown, and where it is in the order of all. */
 interface Item {
   readonly claimedAt: number;
   readonly id: string;
@@ -60,13 +67,12 @@ export const listOverClusters = async (deps: FleetDeps, terms: MergedTerms): Pro
   const offsets = parts.map(({ clusterId, part: { items, next } }): [string, number] => {
     const its = shown.filter((each) => each.clusterId === clusterId).length;
     const before = offsetOf(place, clusterId, own) + its;
-    return [clusterId, next && its === items.length ? next.offset : before];
+    const offset = next && its === items.length ? next.offset : before;
+    return [clusterId, Math.min(offset, MOST_OFFSET)];
   });
   return {
     status: 200,
-    body: shown.map(({ clusterId, item }) =>
-      clusterId === own ? item.shown : listedIn(clusterId, item.shown),
-    ),
+    body: shown.map(({ item }) => item.shown),
     headers: last ? { 'x-next-token': tokenOf(placeOf(last, offsets, own)) } : {},
   };
 };
@@ -102,7 +108,7 @@ interface AwayTerms extends Pick<ListRequest, 'limit'> {
   readonly isPast: typeof isBelow;
 }
 
-/** Rejects where the cluster gives no list, or one that leads nowhere. */
+/** Rejects where the cluster gives no list of its own sandboxes, or one that leads nowhere. */
 const readAway = async (
   { ask, clusterId }: ClusterReader,
   { place, limit, isPast }: AwayTerms,
@@ -112,7 +118,8 @@ const readAway = async (
   const { items, next } = partIn(answer.items, answer.next);
   if (next && place && !isPast(next, place))
     throw new Error('the list of the cluster stands still');
-  return { items: place ? items.filter((item) => isPast(item, place)) : items, next };
+  const past = place ? items.filter((item) => isPast(item, place)) : items;
+  return { items: past.map((item) => ({ ...item, shown: listedIn(clusterId, item.shown) })), next };
 };
 
 const partIn = (body: object, token: string | undefined): Part => ({
@@ -120,7 +127,8 @@ const partIn = (body: object, token: string | undefined): Part => ({
     const { sandboxID, startedAt } = shown as Readonly<Record<string, unknown>>;
     const { id } = sandboxNamed(String(sandboxID)) ?? {};
     const claimedAt = Date.parse(String(startedAt));
-    if (id === undefined || Number.isNaN(claimedAt)) throw new Error('it lists what is no sandbox');
+    if (id === undefined || !(claimedAt >= 0 && claimedAt <= MOST_PLACE_MS))
+      throw new Error('it lists what is no sandbox, or has no place');
     return { claimedAt, id, shown };
   }),
   next: token === undefined ? undefined : placeIn(token),

@@ -4,22 +4,26 @@ import { sandboxNotFound } from '../../model/refusals.ts';
 import { compatibleId, hasCompatibleIds, sandboxNamed } from '../sandbox-id.ts';
 
 /** Returns an item of a list of another cluster, by the names that lead there. */
-export const listedIn = (clusterId: string, item: object): object => viewIn(clusterId, item).item;
+export const listedIn = (clusterId: string, item: unknown): object => viewIn(clusterId, item).item;
 
-/** Returns the same of what shows a sandbox, and the sandbox. */
+/**
+ * Returns the same of what shows a sandbox, and the sandbox. Refuses with CLUSTER_UNAVAILABLE what
+ * shows none of the cluster's own.
+ */
 export const viewIn = (
   clusterId: string,
-  view: object,
+  view: unknown,
 ): { readonly id: InstanceId; readonly item: object } => {
-  const { sandboxID, templateID } = view as Readonly<Record<string, unknown>>;
+  const shown = (view ?? {}) as Readonly<Record<string, unknown>>;
+  const { sandboxID, templateID } = shown;
   const sandbox = typeof sandboxID === 'string' ? sandboxNamed(sandboxID) : undefined;
   if (!hasCompatibleIds(clusterId)) throw sandboxNotFound();
-  if (!sandbox || sandbox.clusterId !== undefined)
+  if (!sandbox || sandbox.clusterId !== undefined || typeof templateID !== 'string')
     throw clusterUnavailable(clusterId, 'names a sandbox as no cluster does');
   const item = {
-    ...view,
+    ...shown,
     sandboxID: compatibleId(sandbox.id, clusterId),
-    templateID: `${clusterId}::${String(templateID)}`,
+    templateID: `${clusterId}::${templateID}`,
   };
   return { id: sandbox.id, item };
 };

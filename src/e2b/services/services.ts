@@ -70,7 +70,8 @@ const ARRIVING_BYTES = 64 << 20;
 const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
   const path = pathOf(request);
   if (path === '/files') return request.method === 'GET' ? 'readFile' : 'writeFile';
-  return OPERATIONS[path.slice(path.lastIndexOf('/') + 1)];
+  const call = path.slice(path.lastIndexOf('/') + 1);
+  return Object.hasOwn(OPERATIONS, call) ? OPERATIONS[call] : undefined;
 };
 
 /** Makes the services of all sandboxes. */

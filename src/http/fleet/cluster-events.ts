@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createParser } from 'eventsource-parser';
+import { isTooDeep } from './passed-answer.ts';
 
 /** The longest event of a cluster, which is cut off where it sends longer ones. */
 const MOST_EVENT_CHARACTERS = 65_536;
@@ -25,7 +26,8 @@ export async function* readClusterEvents(
     maxBufferSize: MOST_EVENT_CHARACTERS,
     onEvent: ({ event, id, data }) => {
       const value: unknown = JSON.parse(data);
-      if (typeof value !== 'object' || value === null) throw new Error('the cluster sent no event');
+      if (typeof value !== 'object' || value === null || isTooDeep(value))
+        throw new Error('the cluster sent no event');
       read.push({ event, id, data: value });
     },
     onError: (error) => {

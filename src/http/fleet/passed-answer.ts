@@ -126,7 +126,7 @@ export interface ReadTerms {
   readonly takesLists?: boolean;
 }
 
-/** Rejects where it breaks off, is longer than it may be, or is no JSON object. */
+/** Rejects where it breaks off, is longer or deeper than it may be, or is no JSON object. */
 export const readObject = async (
   answer: IncomingMessage,
   { mostBytes, took, takesLists = false }: ReadTerms,
@@ -142,8 +142,18 @@ export const readObject = async (
   const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
   if (typeof value !== 'object' || value === null || (Array.isArray(value) && !takesLists))
     throw new Error('the cluster sent no object');
+  if (isTooDeep(value)) throw new Error('the cluster sent what is nested too deeply');
   return value;
 };
+
+/** Deeper than any answer is, and not so deep that it can't be written again. */
+const MOST_DEPTH = 256;
+
+/** Whether it is nested more deeply than what a cluster says may be. */
+export const isTooDeep = (value: unknown, depth = MOST_DEPTH): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (depth === 0 || Object.values(value).some((each) => isTooDeep(each, depth - 1)));
 
 /** Sends it on, no faster than its client reads; where it breaks off, so does the client's. */
 export const givePassed = (
