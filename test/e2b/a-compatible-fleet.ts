@@ -22,6 +22,8 @@ export interface CompatibleFleet {
   readonly stop: () => Promise<void>;
 }
 
+/** What a worker itself calls `base` is another pool than at the manager. */
+const THEIRS = new Map([['base', 'theirs']]);
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** The compatible API of a manager over those of workers, which are linked to it in earnest. */
@@ -42,7 +44,11 @@ export const aCompatibleFleet = async (
       checkOf: (connection) => checks.get(connection),
       remember: () => undefined,
     });
-    const api = await aCompatibleApi({ operations, clients, terms: { clusterId } });
+    const api = await aCompatibleApi({
+      operations,
+      clients,
+      terms: { clusterId, templates: THEIRS },
+    });
     workers[clusterId] = api;
     const { takes, answer, upgrade } = api.overLinks;
     const server = createServer((request, response) => {

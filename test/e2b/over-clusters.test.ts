@@ -93,6 +93,7 @@ describe("the compatible API over a manager's clusters", () => {
     expect(await listed('&order=asc')).to.deep.equal(made);
     expect(await listed('')).to.deep.equal(made.toReversed());
     expect(await listed('&template=w2::default')).to.deep.equal([made[4], made[2]]);
+    expect(await listed('&template=base')).to.deep.equal([made[3], made[0]]);
     fleet.cut('w2');
     await eventually(
       async () => (await listed('')).length === 3,
@@ -121,6 +122,21 @@ describe("the compatible API over a manager's clusters", () => {
     const again = await create('w1::default', headers);
     expect([first.status, again.status], again.text).to.deep.equal([201, 201]);
     expect(again.json).to.deep.equal(first.json);
+  });
+
+  it('heeds one name of a template, whatever else a body says', async () => {
+    fleet.manager.operations.claimPlaces = (_caller, name) =>
+      name === 'dev' ? [{ clusterId: 'w2', poolName: 'default', took: () => undefined }] : [];
+    for (const [templateID, made] of [
+      ['w1::default', 'w1::default'],
+      ['dev', 'w2::default'],
+    ]) {
+      const { status, json, text } = await client.post('/v2/sandboxes', {
+        ...{ templateID, template: `${String(made).slice(0, 2)}::none` },
+      });
+      expect(status, text).to.equal(201);
+      expect(json).to.have.property('templateID', made);
+    }
   });
 
   it('claims by the name of an env from the member that has one idle', async () => {

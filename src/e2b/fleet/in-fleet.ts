@@ -49,7 +49,12 @@ export const compatibleInFleet = ({ operations, terms }: InFleetDeps): SurfaceIn
         throw invalidArgument('templateID', NO_IDS);
       return clusterId;
     },
-    claimOf: (body, name = poolOf(body)) => ({ ...body, templateID: name }),
+    poolParameter: 'template',
+    claimOf: (body, name) => {
+      // as it came: with fields that are not heeded, of which `template` is one
+      const { templateID } = body as Readonly<Record<string, unknown>>;
+      return { ...body, templateID: name ?? poolOf({ templateID }) };
+    },
     shown: (body, shown) => {
       if (shown.status >= 400) throwShown(body, shown);
       if (Array.isArray(body)) return body.map((item: unknown) => listedIn(shown.clusterId, item));

@@ -7,7 +7,7 @@ import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { isMerged, shownInFleet } from './fleet-names.ts';
 import type { SurfaceInFleet } from './surface-in-fleet.ts';
-import type { Passing } from './pass-on.ts';
+import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
 
@@ -100,7 +100,10 @@ export const answerAway = async (
     way,
     caller,
     request: context.req,
-    ...(surface && { base: surface.base, without: surface.secrets }),
+    ...(surface && {
+      ...{ base: surface.base, without: surface.secrets },
+      ...asListed(surface, context, request),
+    }),
     ...bodyOf({ row, context, request, bytes: surface ? asClaimed(surface, row, bytes) : bytes }),
     requestId: context.state.requestId,
     key,
@@ -127,6 +130,16 @@ const asClaimed = (
   operationId === 'claimSandbox'
     ? Buffer.from(JSON.stringify(claimOf(JSON.parse(bytes.toString()) as object)))
     : bytes;
+
+/** So does a list of a pool. */
+const asListed = (
+  { poolOf, poolParameter }: SurfaceInFleet,
+  context: Context,
+  { query }: Pick<AnyRequest, 'query'>,
+): Pick<PassedRequest, 'target'> => {
+  const pool = poolOf(query);
+  return pool === undefined ? {} : { target: targetOf(context, { [poolParameter]: pool }) };
+};
 
 const bodyOf = ({
   row,

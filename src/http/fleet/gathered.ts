@@ -7,6 +7,7 @@ import type { Answer, AnyRequest } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { LONG_BYTES } from '../server/long-answer.ts';
 import type { FleetDeps } from './fleet-router.ts';
+import { targetOf, type Asked } from './pass-on.ts';
 import { readObject, type ReadTerms } from './passed-answer.ts';
 
 const MOST_PART_BYTES = 32 << 20;
@@ -24,9 +25,6 @@ export interface MergedTerms {
   /** Answers for the manager's own cluster. */
   readonly own: (changed: Partial<AnyRequest>) => Promise<Answer> | Answer;
 }
-
-/** Parameters that are asked for in place of the client's; undefined: not at all. */
-type Asked = Readonly<Record<string, string | number | undefined>>;
 
 /** Asks one cluster what the client asks, with some parameters changed. */
 export interface ClusterReader {
@@ -216,17 +214,3 @@ const mostBytesOf = ({ limit }: Asked): number =>
   typeof limit === 'number'
     ? Math.min(MOST_PART_BYTES, MOST_BESIDE_BYTES + limit * MOST_ITEM_BYTES)
     : MOST_PART_BYTES;
-
-/** Names what a cluster is asked in place of what the client asks. */
-export const targetOf = (
-  { querystring, path }: Pick<Context, 'querystring' | 'path'>,
-  changed: Asked,
-): string => {
-  const query = new URLSearchParams(querystring);
-  query.delete('clusterID');
-  for (const [name, value] of Object.entries(changed))
-    if (value === undefined) query.delete(name);
-    else query.set(name, String(value));
-  const text = query.toString();
-  return text === '' ? path : `${path}?${text}`;
-};

@@ -7,7 +7,8 @@ import { readClusterEvents, type ClusterEvent } from './cluster-events.ts';
 import { isPosition, positionsIn, positionsText } from './cluster-positions.ts';
 import { itemInFleet } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
-import { namedByQuery, targetOf, type MergedTerms } from './gathered.ts';
+import { namedByQuery, type MergedTerms } from './gathered.ts';
+import { targetOf } from './pass-on.ts';
 import { LAST_EVENT_ID } from './passed-headers.ts';
 
 /** Events of one stream that its client has not taken; beyond them clusters wait. */

@@ -7,6 +7,7 @@ import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
 import { passedHeaders } from './passed-headers.ts';
+import type { Context } from '../server/context.ts';
 import { TokenOwners } from './token-owners.ts';
 
 /** Requests under way over one link; and those of one tenant. */
@@ -194,3 +195,20 @@ export const broken = ({ clusterId }: WayToCluster) =>
     clusterId,
     'gave no answer; whether this took effect is not known, look before you repeat it',
   );
+
+/** Parameters that are asked for in place of the client's; undefined: not at all. */
+export type Asked = Readonly<Record<string, string | number | undefined>>;
+
+/** Names what a cluster is asked in place of what the client asks. */
+export const targetOf = (
+  { querystring, path }: Pick<Context, 'querystring' | 'path'>,
+  changed: Asked,
+): string => {
+  const query = new URLSearchParams(querystring);
+  query.delete('clusterID');
+  for (const [name, value] of Object.entries(changed))
+    if (value === undefined) query.delete(name);
+    else query.set(name, String(value));
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+};

@@ -20,6 +20,8 @@ export interface SurfaceInFleet {
   readonly serves: (clusterId: string) => boolean;
   /** Returns the pool or env that a body or a query asks for, as it is known by aliases. */
   readonly poolOf: (asked: unknown) => string | undefined;
+  /** The parameter of a list's query that names a pool. */
+  readonly poolParameter: string;
   /** Returns the cluster that it names. Refuses one that this API has no names for. */
   readonly clusterOf: (asked: unknown) => string | undefined;
   /** Returns the body with no alias in it; `name` in place of its pool. */
