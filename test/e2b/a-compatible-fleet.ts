@@ -70,6 +70,7 @@ export const aCompatibleFleet = async (
   const manager = await aCompatibleApi({
     ...given,
     terms: {
+      ...given.terms,
       clusterId: 'hub',
       templates: new Map([['base', `${clusterIds[0]}::default`]]),
       fleet: { fleet: fleetOperations(fleet.links, 'hub'), passing },
@@ -79,6 +80,7 @@ export const aCompatibleFleet = async (
     manager,
     workers,
     passed,
+    join: (terms) => fleet.join(terms),
     cut: (clusterId) => cuts.get(clusterId)?.(),
     stop: async () => {
       passing.stop();
@@ -86,5 +88,4 @@ export const aCompatibleFleet = async (
       await Promise.all([manager.stop(), ...stops.map((stop) => stop())]);
     },
   };
-    join: (terms) => fleet.join(terms),
 };

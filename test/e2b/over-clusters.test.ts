@@ -161,6 +161,30 @@ describe("the compatible API over a manager's clusters", () => {
   });
 });
 
+it('has a claim by the name of an env wait at one member, and the next one go elsewhere', async () => {
+  const fleet = await aCompatibleFleet(['w1', 'w2'], { terms: { waitMs: 1 } });
+  const client = compatibleClient(
+    Number(new URL(fleet.manager.url).port),
+    fleet.manager.keys.tenant,
+  );
+  const took: string[] = [];
+  fleet.manager.operations.claimPlaces = (_caller, name) =>
+    (name === 'dev' ? ['w1', 'w2'] : []).map((clusterId) => ({
+      ...{ clusterId, poolName: 'default' },
+      took: (what) => took.push(`${clusterId} ${what}`),
+    }));
+  try {
+    for (let taken = 0; taken < 5; taken += 1)
+      await client.post('/v2/sandboxes', { templateID: 'dev' });
+
+    expect(took).to.deep.equal([...Array<string>(4).fill('w1 one'), 'w1 all']);
+    expect(fleet.workers['w2']!.operations.sandboxes.size).to.equal(0);
+  } finally {
+    client.close();
+    await fleet.stop();
+  }
+});
+
 it('holds what is asked of a sandbox of another cluster to the rules of the manager', async () => {
   const rules = rulesOf('deny operation=startProcess path=/sandboxes/**');
   const gate = { rulesFor: (operation: string) => (operation === 'startProcess' ? rules : []) };
@@ -179,6 +203,7 @@ it('holds what is asked of a sandbox of another cluster to the rules of the mana
     expect(await ask('Start')).to.equal(403);
     expect(fleet.passed.length).to.equal(before);
     expect(await ask('List')).to.not.equal(403);
+    expect(await ask('constructor')).to.equal(404);
   } finally {
     client.close();
     await fleet.stop();
@@ -203,4 +228,3 @@ describe('the control API of a manager, by sandboxes of a worker', () => {
       });
     });
 });
-    expect(await ask('constructor')).to.equal(404);

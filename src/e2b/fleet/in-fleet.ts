@@ -22,6 +22,7 @@ export interface InFleetDeps {
     readonly clusterId: string;
     readonly templates: ReadonlyMap<string, string>;
     readonly domain: string | undefined;
+    readonly waitMs: number;
   };
 }
 
@@ -50,6 +51,7 @@ export const compatibleInFleet = ({ operations, terms }: InFleetDeps): SurfaceIn
       return clusterId;
     },
     poolParameter: 'template',
+    waits: terms.waitMs > 0,
     claimOf: (body, name) => {
       // as it came: with fields that are not heeded, of which `template` is one
       const { templateID } = body as Readonly<Record<string, unknown>>;

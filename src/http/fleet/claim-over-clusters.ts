@@ -56,9 +56,8 @@ export const claimOverClusters = async (
   const bound = await binding?.begin(places[0], deps.fleet.fleet.clusterId);
   const [first, second] = bound ? [placeOf(bound, places)] : places;
   const tried = await attempt(deps, claim, first);
-  const waited = ((request.body ?? {}) as { readonly waitTimeoutSeconds?: number })
-    .waitTimeoutSeconds;
-  const isOver = tried.kind === 'answered' || (tried.code === 'POOL_EXHAUSTED' && waited);
+  const isOver =
+    tried.kind === 'answered' || (tried.code === 'POOL_EXHAUSTED' && waits(deps, request));
   if (isOver || !second || (binding && !(await binding.rebind(second)))) return tried.give();
   return (await attempt(deps, claim, second)).give();
 };
@@ -68,6 +67,16 @@ export const claimOverClusters = async (
  * cluster; undefined: to none of which this one knows.
  */
 export const placeBefore = async (
+/** Whether a claim waits where it is sent. */
+const waits = (
+  { fleet: { surface } }: ClaimOverClustersDeps,
+  { body }: Pick<AnyRequest, 'body'>,
+): boolean => {
+  if (surface) return surface.waits;
+  const { waitTimeoutSeconds = 0 } = (body ?? {}) as { readonly waitTimeoutSeconds?: number };
+  return waitTimeoutSeconds > 0;
+};
+
   deps: ClaimOverClustersDeps,
   claim: Pick<ClaimOverClusters, 'caller' | 'context' | 'request' | 'bytes'>,
   key: string,
@@ -106,6 +115,7 @@ const attempt = async (
       code: refusal.code,
       give: () => {
         throw refusal;
+    if (refusal.code === 'POOL_EXHAUSTED') place.took('all');
       },
     };
   }
