@@ -161,7 +161,7 @@ describe("the compatible API over a manager's clusters", () => {
   });
 });
 
-it('has a claim by the name of an env wait at one member, and the next one go elsewhere', async () => {
+it('has a claim by the name of an env wait at one member', async () => {
   const fleet = await aCompatibleFleet(['w1', 'w2'], { terms: { waitMs: 1 } });
   const client = compatibleClient(
     Number(new URL(fleet.manager.url).port),

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { FREE, useAway } from '../../src/http/router/pass.ts';
-import { ApprovalUsed } from '../../src/model/approvals/approval-refusals.ts';
+import { ApprovalUsed, EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
+import type { IdempotentRequest } from '../../src/operations/requests/idempotent-request.ts';
+import type { SandboxView } from '../../src/operations/views.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import {
   anApprovingServer,
@@ -61,6 +63,66 @@ describe('an approval of what another cluster does', () => {
     expect((await claim('w1::p', key)).json).to.deep.equal(first.json);
     expect(await claimed()).to.equal(1);
   });
+
+  /** Has the manager claim from `e` here, be gone before it says so, and find it again or not. */
+  const claimUnreported = async (clusters: readonly string[], found: 'found' | 'over') => {
+    const { operations, tenant } = servers.manager;
+    await tenant.post('/sandboxpools', { name: 'e', templateName: 'default', replicas: 3 });
+    const places = (...ids: readonly string[]): void => {
+      operations.claimPlaces = (_caller, name) =>
+        (name === 'e' ? ids : []).map((clusterId) => ({
+          ...{ clusterId, poolName: clusterId === 'w1' ? 'p' : 'e' },
+          took: () => undefined,
+        }));
+    };
+    const { claimSandbox } = operations;
+    const claims = new Map<string, SandboxView>();
+    const earlier = ({ mark, mayBeDone }: IdempotentRequest): SandboxView | undefined => {
+      const claim = claims.get(mark.key);
+      if (claim && found === 'over' && mayBeDone) throw new EffectIsOver();
+      return found === 'over' ? undefined : claim;
+    };
+    Object.assign(operations, {
+      claimedBefore: async (...[, opening]: Parameters<typeof operations.claimedBefore>) => {
+        await opening.open();
+        return earlier(opening);
+      },
+      claimSandbox: async (...of: Parameters<typeof claimSandbox>) => {
+        const [, { opening }] = of;
+        const before = opening && earlier(opening);
+        if (before) return before;
+        const claimed = await claimSandbox(...of);
+        claims.set(opening?.mark.key ?? '', claimed);
+        throw new Error('this replica is gone');
+      },
+    });
+    places(...clusters);
+    await granted('e');
+    expect((await claim('e')).status).to.equal(500);
+    places('w1', 'hub');
+    return [...claims.values()].map(({ id }) => `hub.${id}`);
+  };
+
+  for (const [title, clusters] of Object.entries({
+    'all its members here': [],
+    'members on other clusters too': ['hub', 'w1'],
+  })) {
+    it(`is good for one claim, that was not reported, of an env with ${title}`, async () => {
+      const ids = await claimUnreported(clusters, 'found');
+      const { status, json } = await claim('e');
+
+      expect([status, json.sandbox?.['sandboxId']]).to.deep.equal([201, ids[0]]);
+      expect(await claimed()).to.equal(0);
+    });
+
+    it(`is used up by a sandbox that has ended, of an env with ${title}`, async () => {
+      await claimUnreported(clusters, 'over');
+
+      expect((await claim('e')).json.errorCode).to.equal('CONFLICT');
+      expect(await claimed()).to.equal(0);
+      expect(servers.manager.operations.sandboxes.size).to.equal(1);
+    });
+  }
 
   it('is given back where the cluster refuses', async () => {
     const { tenant } = servers.workers['w1']!;

@@ -119,6 +119,37 @@ describe('a claim by the name of an env over clusters', () => {
     expect(servers.workers['w1']!.operations.sandboxes.size).to.equal(0);
   });
 
+  it('is one under a key too where another replica sends it elsewhere meanwhile', async () => {
+    const { operations, tenant } = servers.manager;
+    await tenant.post('/sandboxpools', { name: 'e', templateName: 'default', replicas: 3 });
+    await stock('w1', 3);
+    const { idempotentRequest } = operations;
+    let elsewhere: string | undefined;
+    Object.assign(operations, {
+      idempotentRequest: (...of: Parameters<typeof idempotentRequest>) => {
+        const request = idempotentRequest(...of);
+        const peek = request.peek.bind(request);
+        request.peek = async () => {
+          const found = await peek();
+          if (elsewhere === undefined) {
+            elsewhere = '';
+            preferring('w1', 'hub');
+            elsewhere = await idOf(claim('k'));
+            preferring(); // as this one sees it still
+          }
+          return found;
+        };
+        return request;
+      },
+    });
+    preferring();
+
+    expect(await idOf(claim('k'))).to.equal('IDEMPOTENCY_IN_FLIGHT');
+    expect(elsewhere).to.match(/^w1\./);
+    expect(await idOf(claim('k'))).to.equal(elsewhere);
+    expect(operations.sandboxes.size).to.equal(0);
+  });
+
   it('is one under a key too where the env has lost its members elsewhere meanwhile', async () => {
     await servers.manager.tenant.post('/sandboxpools', {
       name: 'e',

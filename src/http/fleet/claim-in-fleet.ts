@@ -1,6 +1,8 @@
 import type { Operations } from '../../operations/operations.ts';
+import type { EffectUnderGrant } from '../../operations/approvals/grant.ts';
+import { idempotencyInFlight } from '../../model/refusals.ts';
 import { answerMarked, carryOut, type CarryOutDeps } from '../router/marked-answer.ts';
-import { FREE } from '../router/pass.ts';
+import { FREE, type Pass } from '../router/pass.ts';
 import type { Answer, Route } from '../router/route.ts';
 import { claimOverClusters, placeBefore, type ClaimOverClusters } from './claim-over-clusters.ts';
 import { shownOwn, shownOwnText, type FleetDeps } from './fleet-router.ts';
@@ -11,7 +13,7 @@ export interface ClaimInFleetDeps extends CarryOutDeps {
 
 interface Asked extends Pick<
   ClaimOverClusters,
-  'caller' | 'context' | 'request' | 'bytes' | 'key'
+  'caller' | 'context' | 'request' | 'bytes' | 'key' | 'pass'
 > {
   readonly fleet: FleetDeps;
 }
@@ -24,7 +26,7 @@ export const claimInFleet = async (
   row: Route,
   deps: ClaimInFleetDeps,
   { fleet, ...asked }: Asked,
-): Promise<(() => Promise<Answer>) | undefined> => {
+): Promise<((use: EffectUnderGrant) => Promise<Answer>) | undefined> => {
   if (row.operationId !== 'claimSandbox') return undefined;
   const { surface } = fleet;
   const { poolName } = surface
@@ -40,29 +42,46 @@ export const claimInFleet = async (
     now ?? (key === undefined ? undefined : await placeBefore({ fleet, operations }, asked, key));
   if (!best) return undefined;
   const claim = { ...asked, row };
-  return () =>
+  return (use) =>
     claimOverClusters(
       { fleet, operations },
       {
         ...claim,
+        ...use,
         places: [best, ...others],
-        own: (name) => claimHere(deps, fleet, { ...claim, poolName: name }),
+        own: (name) => claimHere(deps, fleet, { ...claim, ...use, poolName: name }),
       },
     );
 };
+
+/**
+ * Returns what refuses a claim under a key once it is open on this cluster, where another replica,
+ * which sees members of the env elsewhere, sent it there meanwhile; its repetition goes there too.
+ */
+export const refuseElsewhere = (
+  row: Route,
+  { operations }: ClaimInFleetDeps,
+  { fleet, key, ...asked }: Asked,
+): (() => Promise<void>) | undefined =>
+  row.operationId !== 'claimSandbox' || key === undefined
+    ? undefined
+    : async () => {
+        if (await placeBefore({ fleet, operations }, asked, key)) throw idempotencyInFlight();
+      };
 
 /** Claims from a pool of this cluster by another name than was asked for. */
 const claimHere = async (
   deps: CarryOutDeps,
   fleet: FleetDeps,
-  { row, poolName, request: asked, key, ...claim }: ClaimHere,
+  { row, poolName, request: asked, key, mayBeDone, ...claim }: ClaimHere,
 ): Promise<Answer> => {
   const request = { ...asked, body: claimOf(fleet, asked.body as object, poolName) };
   if (key === undefined) {
     const answer = await carryOut(row, deps, request);
     return { ...answer, body: shownOwn(fleet, row, request, answer.body) };
   }
-  const marked = await answerMarked(row, deps, { ...claim, request, key, pass: FREE });
+  const pass: Pass = { ...FREE, key: claim.pass.key, use: (work) => work({ mayBeDone }) };
+  const marked = await answerMarked(row, deps, { ...claim, request, key, pass });
   return { ...marked, body: JSON.parse(shownOwnText(fleet, row, request, marked)) as object };
 };
 
@@ -71,7 +90,7 @@ const claimOf = ({ surface, fleet }: FleetDeps, body: object, poolName: string):
 
 interface ClaimHere extends Pick<
   ClaimOverClusters,
-  'row' | 'caller' | 'context' | 'request' | 'bytes' | 'key'
+  'row' | 'caller' | 'context' | 'request' | 'bytes' | 'key' | 'pass' | 'mayBeDone'
 > {
   readonly poolName: string;
 }

@@ -9,6 +9,7 @@ import {
 } from '../../operations/requests/idempotent-request.ts';
 import { fingerprintOf } from '../router/idempotency.ts';
 import { markedPathOf } from '../router/marked-answer.ts';
+import type { Pass } from '../router/pass.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { errorCodeIn } from './fleet-names.ts';
@@ -23,6 +24,10 @@ export interface ClaimOverClusters {
   readonly bytes: Buffer;
   /** The client's Idempotency-Key, or the name of an approval. */
   readonly key: string | undefined;
+  /** Says which key is the name of an approval. */
+  readonly pass: Pick<Pass, 'key'>;
+  /** The approval was used before: its one sandbox may be there, or may have been. */
+  readonly mayBeDone: boolean;
   /** Claims from a pool of the manager's own cluster. */
   readonly own: (poolName: string) => Promise<Answer>;
 }
@@ -62,11 +67,6 @@ export const claimOverClusters = async (
   return (await attempt(deps, claim, second)).give();
 };
 
-/**
- * Tells where an earlier claim under the key went, now that the name alone leads to no other
- * cluster; undefined: to none of which this one knows.
- */
-export const placeBefore = async (
 /** Whether a claim waits where it is sent. */
 const waits = (
   { fleet: { surface } }: ClaimOverClustersDeps,
@@ -77,11 +77,16 @@ const waits = (
   return waitTimeoutSeconds > 0;
 };
 
+/**
+ * Tells where an earlier claim under the key went, now that the name alone leads to no other
+ * cluster; undefined: to none of which this one knows.
+ */
+export const placeBefore = async (
   deps: ClaimOverClustersDeps,
-  claim: Pick<ClaimOverClusters, 'caller' | 'context' | 'request' | 'bytes'>,
+  claim: Omit<BoundClaim, 'mayBeDone'>,
   key: string,
 ): Promise<ClaimPlace | undefined> => {
-  const note = await new Binding(deps, claim, key).noted();
+  const note = await new Binding(deps, { ...claim, mayBeDone: false }, key).noted();
   return note === undefined ? undefined : placeOf(note, []);
 };
 
@@ -110,12 +115,12 @@ const attempt = async (
     const refusal = error instanceof NotSent ? error.refusal : error;
     if (!(refusal instanceof Refusal)) throw error;
     if (!(error instanceof NotSent) && !ELSEWHERE.has(refusal.code)) throw error;
+    if (refusal.code === 'POOL_EXHAUSTED') place.took('all');
     return {
       kind: 'refused',
       code: refusal.code,
       give: () => {
         throw refusal;
-    if (refusal.code === 'POOL_EXHAUSTED') place.took('all');
       },
     };
   }
@@ -164,6 +169,11 @@ const wayTo = ({ fleet }: FleetDeps, clusterId: string) => {
   }
 };
 
+type BoundClaim = Pick<
+  ClaimOverClusters,
+  'caller' | 'context' | 'request' | 'bytes' | 'pass' | 'mayBeDone'
+>;
+
 /**
  * Keeps where a claim under an Idempotency-Key goes, in two steps of which each is taken once by
  * all repetitions together: where the first attempt goes, and where all later ones go.
@@ -175,18 +185,15 @@ class Binding {
   readonly #plain: IdempotentRequest;
   readonly #claimedBefore: () => Promise<unknown>;
 
-  constructor(
-    { operations }: ClaimOverClustersDeps,
-    claim: Pick<ClaimOverClusters, 'caller' | 'context' | 'request' | 'bytes'>,
-    key: string,
-  ) {
-    const { caller, context, request, bytes } = claim;
+  constructor({ operations }: ClaimOverClustersDeps, claim: BoundClaim, key: string) {
+    const { caller, bytes, mayBeDone } = claim;
     const known = (path: string): IdempotentRequest => {
       const of = { method: 'POST', path, key, body: bytes };
       return operations.idempotentRequest(fingerprintOf(caller, of), caller);
     };
     [this.#first, this.#final] = [known('/sandboxes first'), known('/sandboxes final')];
-    this.#plain = known(markedPathOf(context, request));
+    this.#plain = known(markedPathOf({ ...claim, key }));
+    this.#plain.mayBeDone = mayBeDone;
     this.#claimedBefore = () => operations.claimedBefore(caller, this.#plain);
   }
 

@@ -26,18 +26,20 @@ interface Marked {
   readonly key: string;
   readonly bytes: Buffer;
   readonly pass: Pass;
+  /** Called once it is open, and before anything is done. What it throws refuses the request. */
+  readonly opened?: (() => Promise<void>) | undefined;
 }
 
 /** Carries a request out once under its key, also where repetitions come to other replicas. */
 export const answerMarked = async (
   row: Route,
   deps: CarryOutDeps,
-  { context, request, caller, key, bytes, pass }: Marked,
+  { opened, ...marked }: Marked,
 ): Promise<WrittenAnswer> => {
+  const { context, request, caller, key, bytes, pass } = marked;
   const mark = fingerprintOf(caller, {
     method: row.method,
-    // A grant has one effect, however it is asked for.
-    path: key === pass.key ? '' : markedPathOf(context, request),
+    path: markedPathOf(marked),
     key,
     body: bytes,
   });
@@ -57,7 +59,8 @@ export const answerMarked = async (
     pendingOutcome: () => row.pendingOutcome?.(mark),
     carryOut: async (opening) => {
       // One that only asks must find what an earlier request did first.
-      if (pass.asks && row.opensItself === true) await opening.open();
+      if ((pass.asks || opened) && row.opensItself === true) await opening.open();
+      await opened?.();
       const work = (mayBeDone: boolean): Promise<Answer> | Answer => {
         opening.mayBeDone = mayBeDone;
         const seed = (): Buffer => seedOf(mark, credential);
@@ -87,11 +90,18 @@ export const carryOut = (
         row.handle(request),
       );
 
-/** The path by which a request under a client's Idempotency-Key is known. */
-export const markedPathOf = (
-  { path }: Pick<Context, 'path'>,
-  { query }: Pick<AnyRequest, 'query'>,
-): string => withoutBase(path) + elsewhere(query);
+/**
+ * The path by which a request is known under its key: none where that names a grant, which has one
+ * effect, however it is asked for.
+ */
+export const markedPathOf = ({
+  context,
+  request,
+  key,
+  pass,
+}: Pick<Marked, 'context' | 'request' | 'key'> & {
+  readonly pass: Pick<Pass, 'key'>;
+}): string => (key === pass.key ? '' : withoutBase(context.path) + elsewhere(request.query));
 
 /** Gives the one parameter of a query that says what a path names. */
 const elsewhere = (query: unknown): string => {

@@ -26,10 +26,13 @@ export const FREE: Pass = {
  * Has another cluster bring the effect about under the pass, whose grant is good for one: an answer
  * settles it, a refusal gives it back, and without a word it is left open for a repetition.
  */
-export const useAway = async (pass: Pass, work: () => Promise<Answer>): Promise<Answer> => {
+export const useAway = async (
+  pass: Pass,
+  work: (use: EffectUnderGrant) => Promise<Answer>,
+): Promise<Answer> => {
   try {
-    const answer = await pass.use(async () => {
-      const given = await work();
+    const answer = await pass.use(async (use) => {
+      const given = await work(use);
       if (given.status >= 400 && given.status < 500) throw new RefusedAway(given);
       return given;
     });

@@ -28,7 +28,7 @@ import {
   type FleetDeps,
 } from '../fleet/fleet-router.ts';
 import { mergeOf, wayByCluster } from '../fleet/over-clusters.ts';
-import { claimInFleet } from '../fleet/claim-in-fleet.ts';
+import { claimInFleet, refuseElsewhere } from '../fleet/claim-in-fleet.ts';
 import { givePassed, PassedBody } from '../fleet/passed-answer.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
@@ -174,13 +174,13 @@ const answerRow = async (
     const passed = { way: away, caller, row, context, request, bytes, key: markedAs };
     return giveAway(context, await useAway(pass, () => answerAway(fleet, passed)), request);
   }
-  const inFleet =
-    fleet &&
-    caller &&
-    (await claimInFleet(row, deps, { fleet, caller, context, request, bytes, key: markedAs }));
+  const claim = fleet && caller && { fleet, caller, context, request, bytes, pass, key: markedAs };
+  const inFleet = claim && (await claimInFleet(row, deps, claim));
   if (inFleet) return giveAway(context, await useAway(pass, inFleet), request);
   if (typeof key === 'string' && caller) {
-    const marked = await answerMarked(row, deps, { context, request, caller, key, bytes, pass });
+    const asked = { context, request, caller, key, bytes, pass };
+    const opened = claim && refuseElsewhere(row, deps, claim);
+    const marked = await answerMarked(row, deps, { ...asked, opened });
     context.state.answered = marked.text;
     return give(
       context,
