@@ -74,9 +74,9 @@ export interface WorkerLinkTerms {
 
 /**
  * `refused` where the manager, or this side, wants nothing of the other; `held` where another link
- * leads to the same replica.
+ * leads to the same replica; `failed` where this side could not do what it was told.
  */
-export type LinkEnd = 'cut' | 'refused' | 'held';
+export type LinkEnd = 'cut' | 'refused' | 'held' | 'failed';
 
 /** Names one replica of one manager. */
 export interface ManagerReplica {
@@ -183,19 +183,21 @@ export class WorkerLink {
   }
 
   async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
+    let kind: LinkEnd = 'cut';
     try {
       const body = await readWords(stream, TOLD.has(path) ? 2 * MOST_TOLD : undefined);
       if (path === '/leave' && this.#check) {
         this.#leaveAsked = stream;
         return;
       }
+      kind = 'failed';
       const answer = await this.#hear(path, body);
       answerWords(stream, answer ? 200 : 404, answer ?? {});
       if (path === '/welcome' && answer) this.#begin(Welcome.parse(body).replicas);
     } catch (error) {
       answerWords(stream, 400, {});
       const why = error instanceof Error ? error.message : String(error);
-      this.end(why, isOfOtherEnd(error) ? 'refused' : 'cut');
+      this.end(why, isOfOtherEnd(error) ? 'refused' : kind);
     }
   }
 

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { FleetUnderTest } from './a-fleet.ts';
+import { FleetUnderTest, noCopies } from './a-fleet.ts';
 
 const PATIENCE_MS = 30_000;
 const HELLO = [
@@ -65,6 +65,50 @@ describe('a link that is one message without end', () => {
     await eventually(() => open() === 8, 'one of them is cut', PATIENCE_MS);
     clock.advance(10_000);
     await eventually(() => open() === 0, 'all are cut', PATIENCE_MS);
+  });
+
+  it('stays one where the store of the worker fails, whatever the number of dials', async () => {
+    let failures = 0;
+    /** Since the last dial, in ms: less than a dial may take. */
+    let moved = 0;
+    const between: Server = createServer();
+    const asked: unknown[] = [];
+    between.on('upgrade', (request, socket, head) => {
+      asked.push(request.headers['sandpool-link']);
+      moved = 0;
+      fleet.links.upgrade(request, socket, head);
+    });
+    between.listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    const caughtUp = async (): Promise<void> => {
+      if (failures === 4) return;
+      failures += 1;
+      throw new Error('the store takes nothing');
+    };
+    try {
+      const { token: joinToken } = await fleet.registry.invite('w1');
+      const { port } = between.address() as AddressInfo;
+      fleet.worker({
+        ...{ clusterId: 'w1', serve: () => undefined, joinToken },
+        keys: { ...noCopies, begin: (manager) => ({ ...noCopies.begin(manager), caughtUp }) },
+        manager: `ws://127.0.0.1:${port}`,
+      });
+      await eventually(
+        () => {
+          if (failures > 0 && asked.length === failures && moved < 2_000) {
+            moved += 100;
+            clock.advance(100);
+          }
+          return fleet.links.find('w1') !== undefined;
+        },
+        'the store takes it at last',
+        PATIENCE_MS,
+      );
+      expect(asked).to.deep.equal(Array(5).fill('endless'));
+    } finally {
+      between.closeAllConnections();
+      between.close();
+    }
   });
 
   it('becomes many messages where somebody between takes no such message', async () => {
