@@ -30,8 +30,9 @@ describe('ports of sandboxes', () => {
     web.close();
   });
 
-  const onAnApi = (start: () => Promise<Pick<CompatibleApi, 'url' | 'keys' | 'stop'>>) => {
-    let api: Pick<CompatibleApi, 'url' | 'keys' | 'stop'>;
+  type Api = Pick<CompatibleApi, 'url' | 'keys' | 'operations' | 'stop'>;
+  const onAnApi = (start: () => Promise<Api>) => {
+    let api: Api;
     let sandbox: Readonly<Record<string, string>>;
     before(async () => {
       api = await start();
@@ -72,11 +73,28 @@ describe('ports of sandboxes', () => {
       }
       return heard;
     };
-    return { ask, statusFor, overSocket, sandbox: () => sandbox };
+    /** Resolves once a WebSocket ends for which every key of its tenant was revoked. */
+    const endsWithKey = async (headers: Headers): Promise<void> => {
+      const socket = new WebSocket(api.url.replace('http', 'ws'), { headers: withId(headers) });
+      socket.on('error', () => undefined);
+      const signal = AbortSignal.timeout(30_000);
+      await once(socket, 'message', { signal });
+      const closed = once(socket, 'close', { signal });
+      const admin = {
+        namespace: 'n',
+        team: 'ops',
+        user: 'root',
+        role: 'admin',
+        keyId: 'k',
+      } as const;
+      await api.operations.deleteApiKeysOf(admin, { team: 'blue', user: 'ada', cascade: true });
+      await closed;
+    };
+    return { ask, statusFor, overSocket, endsWithKey, sandbox: () => sandbox };
   };
 
   const askForToken = (start: Parameters<typeof onAnApi>[0]): void => {
-    const { ask, statusFor, overSocket, sandbox } = onAnApi(start);
+    const { ask, statusFor, overSocket, endsWithKey, sandbox } = onAnApi(start);
 
     it('are for nobody without it', async () => {
       const traffic = sandbox()['trafficAccessToken'];
@@ -117,6 +135,12 @@ describe('ports of sandboxes', () => {
       expect(answer.headers['set-cookie']).to.equal(undefined);
       expect(JSON.parse(text)).to.not.have.any.keys('cookie', 'e2b-traffic-access-token');
     });
+
+    it('end, WebSockets too, with the key that their sandbox was claimed by', () =>
+      endsWithKey({
+        'E2b-Sandbox-Port': port,
+        'E2B-Traffic-Access-Token': sandbox()['trafficAccessToken'],
+      }));
   };
   describe('that ask for a token', () => askForToken(aCompatibleApi));
   describe('of another cluster, over its manager', () =>

@@ -154,7 +154,7 @@ const whileKeyIsGood = async (
   response.once('close', leave);
   const end = (): void => {
     leave();
-    response.socket?.destroy();
+    response.req.socket.destroy(); // a response that became an upgrade has no socket
   };
   const forgetKey = by === 'nothing' ? undefined : clients.followKey(caller, end);
   try {
