@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { RoutedRequest } from '../contracts/fleet/cluster-links.ts';
 import type { Clock } from '../contracts/clock.ts';
 import { RecentSet } from '../lib/recent-set.ts';
+import { unavailable, type Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import type { LinkSecret } from './link-secret.ts';
 
@@ -10,6 +11,10 @@ import type { LinkSecret } from './link-secret.ts';
 const LIFETIME_MS = 10_000;
 /** Further than the two ends of a link can disagree about when it began. */
 const EARLY_MS = 10_000;
+/** So many late ones in a row, over so long, late by the same: no queue on the way makes such. */
+const OFF_IN_A_ROW = 3;
+const OFF_FOR_MS = 2_000;
+const OFF_ALIKE_MS = 1_000;
 /** More than clocks of two machines run apart, in ms for each ms. */
 const MOST_DRIFT = 0.0005;
 /** More than a link carries in the lifetime of an identity. */
@@ -88,9 +93,10 @@ export const identitySigner = (
 
 /**
  * Checks identities at the worker: signature, cluster, link, request, age, and that it comes for
- * the first time. Undefined where anything is wrong. `isOff` is told of one that is right but for
- * its age: the clock of one end stood still, as of a machine that was paused, and none over this
- * link would be good any more.
+ * the first time. Undefined where anything is wrong; UNAVAILABLE where it is right but for its age.
+ * `isOff` is told where the clock of one end stood still, as of a machine that was paused, so that
+ * none over this link would be good any more: one that comes before it was signed shows it, and
+ * several in a row that are late by the same, since a single one may have waited on the way.
  */
 export const identityCheck = (
   isSigned: LinkSecret['isSigned'],
@@ -99,7 +105,13 @@ export const identityCheck = (
   const began = clock.now();
   const seen = new RecentSet(MOST_SEEN);
   let quickest = { delay: 0, at: began };
-  return (identity: string, request: RoutedRequest): Caller | undefined => {
+  let late: { readonly age: number; readonly firstAt: number; count: number } | undefined;
+  const noteLate = (age: number, at: number): void => {
+    if (!late || Math.abs(age - late.age) > OFF_ALIKE_MS) late = { age, firstAt: at, count: 0 };
+    late.count += 1;
+    if (late.count >= OFF_IN_A_ROW && at - late.firstAt >= OFF_FOR_MS) isOff();
+  };
+  return (identity: string, request: RoutedRequest): Caller | Refusal | undefined => {
     const [signed = '', signature = '', ...more] = identity.split('.');
     if (identity.length > MOST_TEXT || more.length > 0 || !isSigned(signed, signature))
       return undefined;
@@ -111,9 +123,11 @@ export const identityCheck = (
     const age = delay - quickest.delay;
     if (claims.req !== digestOf(request) || seen.has(String(claims.jti))) return undefined;
     if (age > LIFETIME_MS + drift || age < -EARLY_MS - drift) {
-      isOff();
-      return undefined;
+      if (age < 0) isOff();
+      else noteLate(age, claims.at);
+      return unavailable('the request took too long over the link; try again');
     }
+    late = undefined;
     seen.add(String(claims.jti));
     if (age <= drift) quickest = { delay, at: now };
     return callerIn(claims);

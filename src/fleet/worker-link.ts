@@ -12,6 +12,7 @@ import type {
   GlobalTemplateCopies,
 } from '../contracts/fleet/global-templates.ts';
 import type { PromotedChange, PromotedKeyCopies } from '../contracts/fleet/promoted-keys.ts';
+import type { Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import { fingerprintOf, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -45,8 +46,14 @@ import { MOST_TOLD } from './told-words.ts';
 import { TunnelSocket } from './tunnel-socket.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 
-/** Checks who asks over one link; undefined where the identity is not good. */
-export type IdentityCheck = (identity: string, request: RoutedRequest) => Caller | undefined;
+/**
+ * Checks who asks over one link; undefined where the identity is not good, a Refusal where it says
+ * nothing about who asks.
+ */
+export type IdentityCheck = (
+  identity: string,
+  request: RoutedRequest,
+) => Caller | Refusal | undefined;
 
 export interface WorkerLinkTerms {
   readonly clusterId: string;

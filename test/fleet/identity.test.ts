@@ -61,20 +61,53 @@ for (const [name, newSigner] of Object.entries(signers))
       const { sign, check, worker } = setUp();
       const identity = sign(CALLER, REQUEST);
       worker.advance(10_100);
-      expect(check(identity, REQUEST)).to.equal(undefined);
+      expect(check(identity, REQUEST)).to.have.property('code', 'UNAVAILABLE');
+    });
+
+    it('tells of nothing where single ones come late, or many that waited together', () => {
+      const { sign, check, manager, worker, off } = setUp();
+      const pass = (milliseconds: number): void => {
+        manager.advance(milliseconds);
+        worker.advance(milliseconds);
+      };
+      for (let round = 0; round < 5; round += 1) {
+        const slow = sign(CALLER, REQUEST);
+        pass(12_000);
+        expect(check(slow, REQUEST)).to.have.property('code', 'UNAVAILABLE');
+        expect(check(sign(CALLER, REQUEST), REQUEST)).to.deep.equal(CALLER);
+      }
+      const waiting: string[] = [];
+      for (let second = 0; second < 5; second += 1) {
+        waiting.push(sign(CALLER, REQUEST), sign(CALLER, REQUEST), sign(CALLER, REQUEST));
+        pass(1_000);
+      }
+      pass(11_000);
+      for (const each of waiting)
+        expect(check(each, REQUEST)).to.have.property('code', 'UNAVAILABLE');
+      expect(off.count).to.equal(0);
     });
 
     it('tells of the clock of an end that stood still, and of nothing that anybody may send', () => {
-      for (const end of ['manager', 'worker'] as const) {
+      for (const [end, needed] of [
+        ['manager', 3],
+        ['worker', 1],
+      ] as const) {
         const given = setUp();
-        const { sign, check, off } = given;
+        const { sign, check, manager, worker, off } = given;
         const used = sign(CALLER, REQUEST);
         check(used, REQUEST);
-        given[end].advance(10_100);
+        given[end === 'manager' ? 'worker' : 'manager'].advance(10_100);
         const forged = setUp({ signedBy: newSigner() }).sign(CALLER, REQUEST);
         for (const identity of [used, forged, 'x']) check(identity, REQUEST);
-        expect(off.count, end).to.equal(0);
-        expect(check(sign(CALLER, REQUEST), REQUEST), end).to.equal(undefined);
+        for (let come = 0; come < needed; come += 1) {
+          expect(off.count, end).to.equal(0);
+          expect(check(sign(CALLER, REQUEST), REQUEST), end).to.have.property(
+            'code',
+            'UNAVAILABLE',
+          );
+          manager.advance(1_000);
+          worker.advance(1_000);
+        }
         expect(off.count, end).to.equal(1);
       }
     });
@@ -89,7 +122,7 @@ for (const [name, newSigner] of Object.entries(signers))
         }
         const old = sign(CALLER, REQUEST);
         worker.advance(15_000);
-        expect(check(old, REQUEST)).to.equal(undefined);
+        expect(check(old, REQUEST)).to.have.property('code', 'UNAVAILABLE');
       }
     });
 

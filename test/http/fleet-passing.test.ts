@@ -63,6 +63,31 @@ describe('what a manager passes on', () => {
     }
   });
 
+  it('has its head sent at once, whenever its body comes, for its identity ages', async () => {
+    const asked: string[] = [];
+    const worker = createServer((given, response) => {
+      asked.push(given.method ?? '');
+      given.resume().once('end', () => response.end('taken'));
+    });
+    await fleet.join({
+      clusterId: 'w1',
+      serve: (connection) => void worker.emit('connection', connection),
+    });
+    const passing = new Passing(systemClock());
+    const passed = {
+      ...{ way: fleet.links.find('w1') ?? fail(), caller: CALLER, requestId: 'r' },
+      signal: new AbortController().signal,
+    };
+    await (await passing.pass({ ...passed, request })).toArray(); // its connection is kept
+    const body = new PassThrough();
+    const put = { ...request, method: 'PUT' } as IncomingMessage;
+    const answer = passing.pass({ ...passed, request: put, body });
+    await eventually(() => asked.length === 2, 'the worker has the head', 30_000);
+    body.end('late');
+    expect(String((await (await answer).toArray())[0])).to.equal('taken');
+    passing.stop();
+  });
+
   it('is watched for a silent link as long as it waits', () => {
     const clock = new TestClock();
     const probes = new Set<() => void>();

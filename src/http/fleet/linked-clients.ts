@@ -5,7 +5,7 @@ import { invalidApiKey, Refusal } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Clients } from '../limits/clients.ts';
 
-/** Checks the identity that a manager signed for one request. */
+/** Checks the identity that a manager signed for one request; a Refusal: it came too late. */
 export type CheckIdentity = (
   identity: string,
   request: {
@@ -13,7 +13,7 @@ export type CheckIdentity = (
     readonly target: string;
     readonly idempotencyKey: string | undefined;
   },
-) => Caller | undefined;
+) => Caller | Refusal | undefined;
 
 export interface LinkedClientsDeps {
   readonly clients: Clients;
@@ -66,7 +66,7 @@ export const linkedClients = ({ clients, checkOf, remember }: LinkedClientsDeps)
   };
 };
 
-const identified = (request: IncomingMessage, check: CheckIdentity): Caller | undefined => {
+const identified = (request: IncomingMessage, check: CheckIdentity): ReturnType<CheckIdentity> => {
   const identity = request.headers[IDENTITY_HEADER];
   const key = request.headers['idempotency-key'];
   if (typeof identity !== 'string') return undefined;

@@ -178,6 +178,8 @@ export class Passing {
       if (body === undefined) asked.end();
       else if (Buffer.isBuffer(body)) asked.end(body);
       else {
+        // its identity is good for seconds, and a client may send no byte of its body for long
+        asked.flushHeaders();
         body.on('error', (error) => asked.destroy(error));
         body.pipe(asked);
       }

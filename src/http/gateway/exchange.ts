@@ -166,7 +166,7 @@ const sendBody = (
     asked.end();
     return () => {};
   }
-  if (awaitsContinue.has(request)) asked.flushHeaders();
+  asked.flushHeaders(); // its client may send no byte of the body for long, and waits for a 100
   const end = (): void => {
     const trailers: [string, string][] = [];
     for (let at = 0; at + 1 < request.rawTrailers.length; at += 2)
