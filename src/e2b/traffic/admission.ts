@@ -40,7 +40,9 @@ export interface Admitted {
 /** Listens at that port: the server of src/e2b/interpreter, which runs what it is sent. */
 export const INTERPRETER_PORT = 49_999;
 
-const isOpen = (port: number): boolean => port !== SERVICES_PORT && port !== INTERPRETER_PORT;
+/** Says whether what listens there is the sandbox's own, and takes no access token. */
+export const isOpen = (port: number): boolean =>
+  port !== SERVICES_PORT && port !== INTERPRETER_PORT;
 
 /**
  * Finds out for which sandbox a request is, and who sends it. An id counts only beside a token of

@@ -1,15 +1,16 @@
-import type { IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import type { FleetDeps } from '../../http/fleet/fleet-router.ts';
 import type { ExchangeTerms } from '../../http/gateway/exchange.ts';
 import type { Clients } from '../../http/limits/clients.ts';
+import { ClientGone } from '../../http/router/request-body.ts';
 import { requestIdFrom } from '../../http/server/request-head.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { Refusal, sandboxNotFound } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import { linkedPath } from '../fleet/over-links.ts';
-import type { Admitted } from './admission.ts';
+import { isOpen, type Admitted } from './admission.ts';
 
 export interface ToClusterDeps {
   readonly terms: {
@@ -44,18 +45,14 @@ export const toCluster = async (
     IDENTITY_HEADER,
     way.identify(caller, { method, target, idempotencyKey }),
   );
-  const dialled = new Set<ReturnType<typeof way.dial>>();
-  const callOff = fleet.passing.lookAt(way, () => {
-    for (const each of dialled) each.destroy();
-  });
+  let asked: ClientRequest | undefined;
+  const noAnswer = () =>
+    clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+  const callOff = fleet.passing.lookAt(way, () => asked?.destroy(noAnswer()));
   const endpoint: Terms['endpoint'] = {
-    ...{ sandboxId: way.linkId, port, scheme: 'http', env: () => undefined },
-    dial: async () => {
-      const connection = way.dial();
-      dialled.add(connection);
-      connection.once('close', () => dialled.delete(connection));
-      return connection;
-    },
+    // connections are kept of a link, whatever they are asked next
+    ...{ sandboxId: way.linkId, port: 0, scheme: 'http', env: () => undefined },
+    dial: async () => way.dial().on('error', () => undefined), // its request is told of it
     touch: () => undefined,
     close: () => undefined,
   };
@@ -66,14 +63,27 @@ export const toCluster = async (
       requestId: requestIdFrom(headers['x-request-id']),
       clock,
       clients,
+      follower: {
+        asked: (asking) => {
+          asked = asking;
+        },
+        answered: ({ statusCode = 0 }) => {
+          callOff(); // a stream goes on as long as its link does
+          if (isRedirect(statusCode) && !isOpen(port))
+            throw clusterUnavailable(clusterId, 'answered with a redirect, and none is followed');
+        },
+      },
     });
   } catch (error) {
-    if (!(error instanceof Refusal) || !BROKEN.has(error.code)) throw error;
-    throw clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+    if (error instanceof ClientGone || (error instanceof Refusal && !BROKEN.has(error.code)))
+      throw error;
+    throw noAnswer();
   } finally {
     callOff();
     release();
   }
 };
+
+const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304;
 
 const BROKEN: ReadonlySet<string> = new Set(['ENDPOINT_UNREACHABLE', 'ENDPOINT_TIMEOUT']);

@@ -29,6 +29,16 @@ export interface ExchangeTerms {
   readonly clock: Clock;
   readonly agent: GatewayAgent;
   readonly clients: ClientAddresses;
+  /** Absent: nobody else follows it. */
+  readonly follower?: ExchangeFollower | undefined;
+}
+
+/** Follows an exchange, or an upgrade, from outside. */
+export interface ExchangeFollower {
+  /** It is asked; where a kept connection ended, once more. */
+  readonly asked: (asked: ClientRequest) => void;
+  /** An answer has begun; what this throws is given in its place. */
+  readonly answered: (answer: IncomingMessage) => void;
 }
 
 /** From the last byte of the request to the first of the answer. */
@@ -76,6 +86,7 @@ const attempt = (
   new Promise((resolve, reject) => {
     const { clock, endpoint } = terms;
     const asked = ask(request, terms);
+    terms.follower?.asked(asked);
     let answered = false;
     const tooLong = (): void => fail(endpointTimeout('it takes too long'));
     let callOff = clock.at(clock.now() + ANSWER_MS, tooLong);
@@ -119,13 +130,16 @@ const attempt = (
       answered = true;
       callOff();
       try {
+        terms.follower?.answered(answer);
         passOn(answer, response, { ...terms, fail });
       } catch (error) {
         fail(
-          endpointUnreachable(
-            'its answer can not be passed on: ' +
-              `${error instanceof Error ? error.message : String(error)}`,
-          ),
+          error instanceof Refusal
+            ? error
+            : endpointUnreachable(
+                'its answer can not be passed on: ' +
+                  `${error instanceof Error ? error.message : String(error)}`,
+              ),
         );
       }
     });

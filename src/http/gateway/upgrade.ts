@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { endpointTimeout, endpointUnreachable } from '../../model/refusals.ts';
+import { endpointTimeout, endpointUnreachable, Refusal } from '../../model/refusals.ts';
 import { flow } from '../limits/flow.ts';
 import { connectEndpoint, type EndpointOptions } from './agent.ts';
 import { failureOf, passOn, STALL_MS, type ExchangeTerms } from './exchange.ts';
@@ -37,6 +37,7 @@ export const upgradeEndpoint = (
     const { endpoint, clock } = terms;
     const client = request.socket;
     const asked = ask(request, terms);
+    terms.follower?.asked(asked);
     const callOff = clock.at(clock.now() + AGREE_MS, () =>
       fail(endpointTimeout('it takes too long')),
     );
@@ -57,13 +58,19 @@ export const upgradeEndpoint = (
     asked.once('response', (answer) => {
       callOff();
       try {
+        terms.follower?.answered(answer);
         passOn(answer, response, { ...terms, fail });
       } catch (error) {
-        fail(endpointUnreachable(error instanceof Error ? error.message : String(error)));
+        fail(
+          error instanceof Refusal
+            ? error
+            : endpointUnreachable(error instanceof Error ? error.message : String(error)),
+        );
       }
     });
     asked.once('upgrade', (answer, stream, firstBytes) => {
       callOff();
+      terms.follower?.answered(answer);
       client.off('close', gone);
       response.detachSocket(client);
       client.setKeepAlive(true, KEEP_ALIVE_MS).setNoDelay(true);

@@ -1,0 +1,177 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, request, ServerResponse, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocket, WebSocketServer } from 'ws';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { toCluster } from '../../src/e2b/traffic/to-cluster.ts';
+import { Passing } from '../../src/http/fleet/pass-on.ts';
+import { GatewayAgent } from '../../src/http/gateway/agent.ts';
+import { exchange } from '../../src/http/gateway/exchange.ts';
+import { upgradeEndpoint } from '../../src/http/gateway/upgrade.ts';
+import type { Clients } from '../../src/http/limits/clients.ts';
+import type { InstanceId } from '../../src/model/identifiers.ts';
+import { CALLER } from '../fleet/a-request.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+
+const PATIENCE_MS = 30_000;
+const SERVICES = 49_983;
+const SANDBOX = '0190d4a5-7b1e-7c3a-9f00-000000000001' as InstanceId;
+
+describe('traffic for a sandbox of another cluster', () => {
+  const agent = new GatewayAgent();
+  /** What the worker is asked. */
+  const asked: IncomingMessage[] = [];
+  const probes = new Set<() => void>();
+  let answer: (response: ServerResponse, asked: IncomingMessage) => void;
+  let dials: number;
+  let dial: () => Duplex;
+  let clock: TestClock;
+  let passing: Passing;
+
+  const worker = createServer((given, response) => {
+    asked.push(given);
+    answer(response, given);
+  });
+  const sockets = new WebSocketServer({ server: worker });
+  const way = {
+    ...{ clusterId: 'w1', linkId: 'l1', latencyMs: () => 0 },
+    identify: () => 'signed',
+    dial: () => {
+      dials += 1;
+      return dial();
+    },
+    probe: (silent: () => void) => {
+      probes.add(silent);
+      return () => void probes.delete(silent);
+    },
+  };
+  /** The port that is asked for stands before the path. */
+  const passOn = async (
+    given: IncomingMessage,
+    head?: Buffer,
+    response = new ServerResponse(given),
+  ) => {
+    const [, port = ''] = /^\/([0-9]+)/.exec(given.url ?? '') ?? [];
+    const deps = {
+      ...{ clients: { of: () => '', base: () => 'http://hub' } as unknown as Clients },
+      clock: systemClock(),
+      terms: { fleet: { fleet: { wayTo: () => way } as never, passing } },
+    };
+    if (head) response.assignSocket(given.socket);
+    const sandbox = { sandboxId: SANDBOX, clusterId: 'w1', caller: CALLER, port: Number(port) };
+    await toCluster(deps, { ...sandbox, by: 'token' }, given, async (terms) => {
+      if (head) await upgradeEndpoint({ request: given, response, head }, { ...terms, agent });
+      else await exchange(given, response, { ...terms, agent });
+    }).catch((error: unknown) => {
+      if (response.headersSent) response.destroy();
+      else response.writeHead(503).end(String(error));
+    });
+  };
+  const manager = createServer((given, response) => void passOn(given, undefined, response));
+  manager.on('upgrade', (given, _socket, head) => void passOn(given, head));
+
+  const portOf = (server: typeof manager): number => (server.address() as AddressInfo).port;
+  before(async () => {
+    for (const server of [worker, manager]) await once(server.listen(0, '127.0.0.1'), 'listening');
+  });
+  after(() => {
+    agent.destroy();
+    sockets.close();
+    for (const server of [worker, manager]) {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+  beforeEach(() => {
+    asked.length = 0;
+    probes.clear();
+    answer = (response) => response.end('of the sandbox');
+    dials = 0;
+    dial = () => connect(portOf(worker), '127.0.0.1');
+    clock = new TestClock();
+    passing = new Passing(clock);
+  });
+  afterEach(() => agent.destroy());
+
+  const get = async (port: number): Promise<IncomingMessage> => {
+    const asking = request({ port: portOf(manager), path: `/${port}/x`, agent: false }).end();
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const [answered] = (await once(asking, 'response', { signal })) as [IncomingMessage];
+    return answered;
+  };
+  const told = async (given: IncomingMessage): Promise<readonly unknown[]> => [
+    given.statusCode,
+    String(Buffer.concat(await given.toArray())),
+  ];
+
+  it('is no more cut for a link that is silent once its answer has begun', async () => {
+    const streams: ServerResponse[] = [];
+    answer = (response) => {
+      streams.push(response);
+      response.write('begun');
+    };
+    const stream = await get(SERVICES);
+    const socket = new WebSocket(`ws://127.0.0.1:${portOf(manager)}/3000/x`);
+    await once(socket, 'open');
+    clock.advance(60_000);
+    expect(probes.size).to.equal(0);
+    streams[0]?.end();
+    expect(await told(stream)).to.deep.equal([200, 'begun']);
+    socket.terminate();
+  });
+
+  it('is refused where its link falls silent before, over a kept connection too', async () => {
+    await told(await get(SERVICES));
+    answer = () => undefined;
+    const refused = get(SERVICES);
+    await eventually(() => asked.length === 2, 'the worker is asked', PATIENCE_MS);
+    clock.advance(1_000);
+    for (const silent of probes) silent();
+    const [status, why] = await told(await refused);
+    expect([status, dials]).to.deep.equal([503, 1]);
+    expect(why).to.include('the cluster w1 gave no answer');
+  });
+
+  it('keeps connections of a link, not of each port', async () => {
+    for (let port = 3_000; port < 3_005; port += 1) await told(await get(port));
+    expect([asked.length, dials]).to.deep.equal([5, 1]);
+  });
+
+  it('is refused as of a cluster that gives no answer where it takes no connection', async () => {
+    dial = () => {
+      const connection = connect(portOf(worker), '127.0.0.1');
+      const turnedAway = new Error('the worker takes no more connections');
+      setImmediate(() => connection.destroy(turnedAway));
+      return connection;
+    };
+    const [status, why] = await told(await get(SERVICES));
+    expect(status).to.equal(503);
+    expect(why).to.include('the cluster w1 gave no answer');
+  });
+
+  it('is sent on at once, whenever its body comes', async () => {
+    answer = (response, given) => void given.resume().once('end', () => response.end('taken'));
+    const asking = request({
+      ...{ port: portOf(manager), path: `/${SERVICES}/files`, method: 'POST', agent: false },
+      headers: { 'Transfer-Encoding': 'chunked' },
+    });
+    asking.flushHeaders();
+    await eventually(() => asked.length === 1, 'the worker has the head', PATIENCE_MS);
+    asking.end('late');
+    const [answered] = (await once(asking, 'response')) as [IncomingMessage];
+    expect(await told(answered)).to.deep.equal([200, 'taken']);
+  });
+
+  it('leads nobody who brings an access token elsewhere', async () => {
+    answer = (response) => response.writeHead(307, { Location: 'http://elsewhere.test/' }).end();
+    for (const port of [SERVICES, 49_999]) {
+      const [status, why] = await told(await get(port));
+      expect(status).to.equal(503);
+      expect(why).to.include('redirect');
+    }
+    expect((await get(3_000)).resume().statusCode).to.equal(307);
+  });
+});
