@@ -1,5 +1,6 @@
 import type { Http2Session } from 'node:http2';
 import type { Clock } from '../contracts/clock.ts';
+import type { LinkChannel } from './link-channel.ts';
 
 export const HEARTBEAT_MS = 5_000;
 /** A link of which nothing was heard for so long is dead. */
@@ -8,13 +9,14 @@ export const DEAD_MS = 15_000;
 const LOOK_MS = 1_000;
 /** For anything to be heard, after a look out of turn. */
 export const PROBE_MS = 1_500;
+/** In place of that, where a PING waits behind so many bytes. */
+export const BUSY_PROBE_MS = 5_000;
+const BUSY_BYTES = 64 * 1024;
 
 export interface HeartbeatTerms {
   readonly clock: Clock;
-  /** Counts bytes of the other end: any show that it lives, an answer to a PING or not. */
-  readonly received: () => number;
-  /** The connection is no more, which nothing else may have said. */
-  readonly isGone: () => boolean;
+  /** Bytes of the other end show that it lives, whether they answer a PING or not. */
+  readonly channel: Pick<LinkChannel, 'received' | 'isGone' | 'written' | 'moved'>;
   /** A PING was answered. */
   readonly answered?: (tookMs: number) => void;
   /** Something came from the other end. */
@@ -28,6 +30,10 @@ export interface HeartbeatTerms {
  * one that was cut without a word, or whose connection is gone. `probe` looks at once: a link that
  * says nothing for 1.5 s is silent until it says something, and is not cut for it, since it may be
  * slow alone.
+ *
+ * What is said to much that is sent over a slow way comes late, and Node's HTTP/2 reads nothing
+ * while it writes. So where 64 KiB and more were given to be sent since a PING that was answered, a
+ * link is silent after 5 s, and whatever the kernel sees of the other end counts as heard.
  */
 export class Heartbeat {
   readonly #session: Http2Session;
@@ -35,12 +41,17 @@ export class Heartbeat {
   readonly #waiting = new Set<() => void>();
   #lastHeard: number;
   #received = 0;
+  /** The most that the kernel has told since something was read. */
+  #moved: number | undefined;
+  /** Bytes that went before the last PING that was answered. */
+  #arrived = 0;
   #latencyMs = 0;
   #isSilent = false;
   #callOff: () => void = () => {};
   #callOffEnd: () => void = () => {};
   #callOffLook: () => void = () => {};
   #callOffProbe: (() => void) | undefined;
+  #stopped = false;
 
   constructor(session: Http2Session, terms: HeartbeatTerms) {
     this.#session = session;
@@ -61,6 +72,7 @@ export class Heartbeat {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#callOff();
     this.#callOffEnd();
     this.#callOffLook();
@@ -75,16 +87,35 @@ export class Heartbeat {
 
   /** Notes, and says, whether anything came since the last look. */
   #look(): boolean {
-    const received = this.#terms.received();
+    const received = this.#terms.channel.received();
     if (received === this.#received) return false;
     this.#received = received;
+    this.#moved = undefined;
+    this.#hear();
+    return true;
+  }
+
+  /** Notes whether the kernel has seen anything of the other end since the last time. */
+  async #lookClosely(): Promise<void> {
+    const moved = await this.#terms.channel.moved();
+    if (moved === undefined || this.#stopped) return;
+    const before = this.#moved;
+    if (before !== undefined && moved <= before) return;
+    this.#moved = moved;
+    if (before !== undefined) this.#hear();
+  }
+
+  #hear(): void {
     this.#lastHeard = this.#terms.clock.now();
     this.#isSilent = false;
     this.#callOffProbe?.();
     this.#callOffProbe = undefined;
     this.#waiting.clear();
     this.#terms.heard();
-    return true;
+  }
+
+  get #isBusy(): boolean {
+    return this.#terms.channel.written() - this.#arrived >= BUSY_BYTES;
   }
 
   /** Calls `silent` where nothing is heard in time; returns the way to call that off. */
@@ -93,7 +124,11 @@ export class Heartbeat {
     this.#waiting.add(silent);
     if (!this.#callOffProbe) {
       const { clock } = this.#terms;
-      this.#callOffProbe = clock.at(clock.now() + PROBE_MS, () => this.#foundSilent());
+      this.#callOffProbe = clock.at(clock.now() + PROBE_MS, () => {
+        if (!this.#isBusy) return this.#foundSilent();
+        const end = clock.now() + BUSY_PROBE_MS - PROBE_MS;
+        this.#callOffProbe = clock.at(end, () => this.#foundSilent());
+      });
       this.#ping();
     }
     return () => this.#waiting.delete(silent);
@@ -115,10 +150,10 @@ export class Heartbeat {
   }
 
   #lookAndAgain(): void {
-    const { clock, isGone, dead } = this.#terms;
+    const { clock, channel, dead } = this.#terms;
     this.#callOffLook = clock.at(clock.now() + LOOK_MS, () => {
-      this.#look();
-      if (isGone()) return dead('the connection ended');
+      if (!this.#look() && this.#isBusy) void this.#lookClosely();
+      if (channel.isGone()) return dead('the connection ended');
       this.#lookAndAgain();
     });
   }
@@ -135,8 +170,10 @@ export class Heartbeat {
 
   #ping(): void {
     if (this.#session.destroyed || this.#session.closed) return;
+    const before = this.#terms.channel.written();
     this.#session.ping((error, tookMs) => {
       if (error) return;
+      this.#arrived = before;
       this.#latencyMs = tookMs;
       this.#look();
       this.#terms.answered?.(tookMs);

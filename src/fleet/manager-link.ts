@@ -144,8 +144,7 @@ export class ManagerLink {
       this.#opened = { linkId, openedAt: clock.now(), takesTemplates };
       this.#heartbeat = new Heartbeat(this.#session, {
         clock,
-        received: this.#channel.received,
-        isGone: this.#channel.isGone,
+        channel: this.#channel,
         heard: () => this.#terms.heard(worker.clusterId),
         dead: (because) => this.cut(because),
       });

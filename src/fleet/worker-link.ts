@@ -309,8 +309,7 @@ export class WorkerLink {
     this.#callOff();
     this.#heartbeat = new Heartbeat(this.#session, {
       clock: this.#terms.clock,
-      received: this.#channel.received,
-      isGone: this.#channel.isGone,
+      channel: this.#channel,
       answered: (tookMs) => this.#fitWindow(tookMs),
       heard: () => undefined,
       dead: (why) => this.end(why, 'cut'),

@@ -15,10 +15,16 @@ describe('a heartbeat', () => {
     const session = { ping } as unknown as Http2Session;
     let received = 0;
     let gone = false;
+    let written = 0;
+    let moved = 0;
     const heartbeat = new Heartbeat(session, {
       clock,
-      received: () => received,
-      isGone: () => gone,
+      channel: {
+        received: () => received,
+        isGone: () => gone,
+        written: () => written,
+        moved: () => Promise.resolve(moved),
+      },
       heard: () => undefined,
       dead: () => void told.push('dead'),
     });
@@ -28,7 +34,10 @@ describe('a heartbeat', () => {
       comes();
       answer();
     };
-    return { clock, told, heartbeat, comes, answers, goes: () => (gone = true) };
+    const writes = (bytes: number): void => void (written += bytes);
+    const acknowledges = (): void => void (moved += 1);
+    const goes = (): void => void (gone = true);
+    return { clock, told, heartbeat, comes, answers, goes, writes, acknowledges };
   };
 
   it('finds a link silent of which nothing comes, and does not cut it yet', () => {
@@ -71,6 +80,47 @@ describe('a heartbeat', () => {
     expect(told).to.deep.equal([]);
     clock.advance(1);
     expect(told).to.deep.equal(['dead']);
+  });
+
+  it('gives an answer more time that waits behind other bytes', () => {
+    const { clock, told, heartbeat, answers, writes } = setUp();
+    writes(64 * 1024);
+    heartbeat.probe(() => void told.push('silent'));
+    clock.advance(4_999);
+    expect(told).to.deep.equal([]);
+    clock.advance(1);
+    expect(told).to.deep.equal(['silent']);
+    answers(); // to the last PING, behind all of them
+    expect(heartbeat.isSilent).to.equal(false);
+    heartbeat.probe(() => void told.push('silent again'));
+    clock.advance(1_500);
+    expect(told).to.deep.equal(['silent', 'silent again']);
+  });
+
+  it('hears what the kernel sees of a link that has much to send, and of no other', async () => {
+    const { clock, told, heartbeat, writes, acknowledges } = setUp();
+    const pass = async (seconds: number): Promise<void> => {
+      for (let second = 0; second < seconds; second += 1) {
+        acknowledges();
+        clock.advance(1_000);
+        await Promise.resolve();
+      }
+    };
+    writes(64 * 1024);
+    heartbeat.probe(() => void told.push('silent'));
+    await pass(30);
+    expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
+    clock.advance(15_000); // nothing is acknowledged any more
+    expect(told).to.deep.equal(['dead']);
+
+    const idle = setUp();
+    idle.writes(100);
+    for (let second = 0; second < 15; second += 1) {
+      idle.acknowledges(); // PINGs of ours
+      idle.clock.advance(1_000);
+      await Promise.resolve();
+    }
+    expect(idle.told).to.deep.equal(['dead']);
   });
 
   it('finds it dead within a second where its connection is gone', () => {

@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
+import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
+import { Heartbeat } from '../../src/fleet/heartbeat.ts';
+import { endlessChannel, type LinkChannel } from '../../src/fleet/link-channel.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+
+const PATIENCE_MS = 30_000;
+/** SETTINGS with windows of 2^30 bytes, and the same for all streams together. */
+const TAKES_MUCH = Buffer.from(
+  '000006040000000000000440000000000004080000000000' + '3fff0000',
+  'hex',
+);
+const PIECE = Buffer.alloc(64 * 1024, 'x');
+
+for (const scheme of ['ws', 'wss'] as const)
+  describe(`a link by ${scheme} that is slow`, () => {
+    let certificate: Certificate;
+    let server: Server;
+    let other: Socket;
+    let session: ClientHttp2Session;
+    let channel: LinkChannel;
+
+    before(function () {
+      const made = aCertificate();
+      if (!made) return skipBecause(this, 'there is no openssl');
+      certificate = made;
+    });
+    after(() => {
+      if (certificate) rmSync(certificate.folder, { recursive: true, force: true });
+    });
+
+    beforeEach(async () => {
+      const { key, cert } = certificate;
+      server = scheme === 'ws' ? createServer() : createTlsServer({ key, cert });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const came = once(server, scheme === 'ws' ? 'connection' : 'secureConnection');
+      const socket =
+        scheme === 'ws'
+          ? connect(port, '127.0.0.1')
+          : connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+      const isOpen = once(socket, scheme === 'ws' ? 'ready' : 'secureConnect');
+      [other] = (await came) as [Socket];
+      other.on('error', () => undefined);
+      other.pause().write(TAKES_MUCH);
+      await isOpen;
+      channel = endlessChannel(socket);
+      session = connectHttp2('http://worker', { createConnection: () => socket });
+      session.on('error', () => undefined);
+      await once(session, 'remoteSettings');
+    });
+    afterEach(() => {
+      session?.destroy();
+      other?.destroy();
+      server.close();
+    });
+
+    /** Sends as much as goes, until nothing more does. */
+    const fill = async (): Promise<void> => {
+      const stream = session.request({ ':method': 'POST', ':path': '/' });
+      stream.on('error', () => undefined);
+      const go = (): void => {
+        while (stream.write(PIECE));
+      };
+      stream.on('drain', go);
+      go();
+      let last = -1;
+      await eventually(
+        () => channel.written() > PIECE.length && last === (last = channel.written()),
+        'no more goes',
+        PATIENCE_MS,
+      );
+    };
+
+    /** Has the other end's process take bytes until its kernel says so. */
+    const take = async (): Promise<void> => {
+      const before = (await channel.moved()) ?? 0;
+      await eventually(
+        async () => {
+          other.read();
+          return ((await channel.moved()) ?? 0) > before;
+        },
+        'bytes are acknowledged',
+        PATIENCE_MS,
+      );
+    };
+
+    it('is neither silent nor dead while what it sends is taken, and both once it is not', async () => {
+      await fill();
+      const clock = new TestClock();
+      const told: string[] = [];
+      let heard = 0;
+      const heartbeat = new Heartbeat(session, {
+        ...{ clock, channel },
+        heard: () => (heard += 1),
+        dead: (why) => void told.push(why),
+      });
+      heartbeat.start();
+      const received = channel.received();
+      clock.advance(2_000); // what was read is noted, then what the kernel says
+      await channel.moved();
+      for (let seconds = 0; seconds < 20; seconds += 1) {
+        await take();
+        const before = heard;
+        heartbeat.probe(() => void told.push('silent'));
+        clock.advance(1_000);
+        await eventually(() => heard > before, 'it is heard', PATIENCE_MS);
+      }
+      expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
+      expect(channel.received()).to.equal(received);
+
+      heartbeat.probe(() => void told.push('silent'));
+      clock.advance(5_000);
+      expect([told, heartbeat.isSilent]).to.deep.equal([['silent'], true]);
+      clock.advance(10_000);
+      expect(told).to.deep.equal(['silent', 'nothing was heard of it for 15 s']);
+      heartbeat.stop();
+    });
+  });
