@@ -1,5 +1,5 @@
-import { Code, ConnectError } from '@connectrpc/connect';
 import type { Clock } from '../../contracts/clock.ts';
+import { overTime } from './rpc/rpc-errors.ts';
 
 /** Stands in a stream for a time in which nothing came. */
 export const SILENCE = Symbol('silence');
@@ -38,8 +38,7 @@ export async function* withSilences<T>(
       // what it rejects with is thrown below
       next.then(arrived, arrived);
       while (!isThere) {
-        if (clock.now() >= endsAt)
-          throw new ConnectError('the operation timed out', Code.DeadlineExceeded);
+        if (clock.now() >= endsAt) throw overTime();
         const silentAt = clock.now() + everyMs;
         await timer.until(Math.min(silentAt, endsAt));
         if (!isThere && clock.now() >= silentAt) yield SILENCE;

@@ -83,8 +83,9 @@ export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
   const conduct = new Conduct(deps);
   const arriving = new ArrivingBodies(ARRIVING_BYTES);
   const terms = { clock, log, arriving, conduct, answers, stallMs: STALL_MS };
-  const rpc = rpcServer(terms, (router) => {
-    router.service(Process, processService({ operations, homes, clock }));
+  const processes = processService({ operations, homes, clock });
+  const rpc = rpcServer(terms, processes.streams, (router) => {
+    router.service(Process, processes.calls);
     router.service(Filesystem, filesystemService({ operations, homes, watchers, clock }));
   });
   const serve = async (

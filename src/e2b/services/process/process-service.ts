@@ -14,13 +14,16 @@ import type {
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Homes } from '../files/homes.ts';
 import {
+  Process,
   Signal,
-  type Process,
+  type ConnectRequest,
   type ProcessSelector,
   type StartRequest,
 } from '../generated/process.ts';
 import { keepaliveMs } from '../keepalives.ts';
-import { badArgument, notFound } from '../rpc/rpc-errors.ts';
+import type { Call, FramesToCome } from '../rpc/call-guard.ts';
+import { plainStream, type PlainStream, type StreamTerms } from '../rpc/plain-streams.ts';
+import { badArgument, notFound, overTime } from '../rpc/rpc-errors.ts';
 import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
 import { FollowedProcesses } from './followed-processes.ts';
 import { processFrames, startOf } from './process-events.ts';
@@ -43,8 +46,14 @@ export interface ProcessServiceDeps {
 const ENDED_MS = 30_000;
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 
+interface ProcessService {
+  readonly calls: Partial<ServiceImpl<typeof Process>>;
+  /** Are the same as those of the calls that are streams. */
+  readonly streams: readonly PlainStream[];
+}
+
 /** Serves `process.Process`, over the processes that the API has. */
-export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<typeof Process>> => {
+export const processService = (deps: ProcessServiceDeps): ProcessService => {
   const { operations, clock, homes } = deps;
   const followed = new FollowedProcesses();
   /**
@@ -52,11 +61,10 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
    * Refuses it where a rule holds the call.
    */
   const find = async (
-    context: HandlerContext,
+    { sandbox, permitProcess }: Call,
     selector: ProcessSelector | undefined,
     endedMs = 0,
   ): Promise<ProcessFact> => {
-    const { sandbox, permitProcess } = callOf(context);
     const { caller, sandboxId } = sandbox;
     const isMeant = meantBy(selector);
     const by = selector?.selector;
@@ -79,22 +87,20 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
     };
     return { fact: running.fact, output: (signal) => running.output(signal), close };
   };
-  /** Yields the start, and hands the rest over: the library holds much of a stream. */
-  const begun = function* (
-    context: HandlerContext,
+  /** Returns the start, and what comes behind it. */
+  const begun = (
+    { call, leftMs, header }: StreamTerms,
     running: ProcessFollow,
     timeoutMs?: number,
-  ): Generator<ReturnType<typeof startOf>, void, undefined> {
-    const call = callOf(context);
+  ) => {
     const { signal } = call.sandbox;
-    const leftMs = context.timeoutMs();
+    const left = leftMs();
     const frames = processFrames(running, {
       ...{ clock, signal, timeoutMs },
-      everyMs: keepaliveMs(context.requestHeader.get('keepalive-ping-interval')),
-      endsAt: leftMs === undefined ? undefined : clock.now() + leftMs,
+      everyMs: keepaliveMs(header('keepalive-ping-interval')),
+      endsAt: left === undefined ? undefined : clock.now() + left,
     });
-    call.goesOn = { frames, close: () => running.close() };
-    yield startOf(running.fact);
+    return { first: startOf(running.fact), rest: { frames, close: () => running.close() } };
   };
   /** Gives a process input, in pieces that it takes one after another. */
   const give = async (sandbox: AddressedSandbox, fact: ProcessFact, input: Uint8Array) => {
@@ -106,20 +112,23 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
     }
   };
 
-  return {
-    start: async function* (request, context) {
-      const sandbox = sandboxOf(context);
-      const order = await orderOf(request, context, (path) => homes.place(sandbox, path));
-      const running = await operations.runProcess(sandbox.caller, sandbox.sandboxId, order);
-      yield* begun(context, kept(sandbox.sandboxId, running), order.timeoutMs);
-    },
-    connect: async function* ({ process }, context) {
-      const { caller, sandboxId } = sandboxOf(context);
-      const { processId } = await find(context, process, ENDED_MS);
-      const request = { processId, from: 'latest', pace: true };
-      const running = await operations.followProcess(caller, sandboxId, request);
-      yield* begun(context, kept(sandboxId, running));
-    },
+  const start = async (request: StartRequest, terms: StreamTerms) => {
+    const { sandbox } = terms.call;
+    const order = await orderOf(request, terms, (path) => homes.place(sandbox, path));
+    const running = await operations.runProcess(sandbox.caller, sandbox.sandboxId, order);
+    return begun(terms, kept(sandbox.sandboxId, running), order.timeoutMs);
+  };
+  const connect = async ({ process }: ConnectRequest, terms: StreamTerms) => {
+    const { caller, sandboxId } = terms.call.sandbox;
+    const { processId } = await find(terms.call, process, ENDED_MS);
+    const request = { processId, from: 'latest', pace: true };
+    const running = await operations.followProcess(caller, sandboxId, request);
+    return begun(terms, kept(sandboxId, running));
+  };
+
+  const calls: Partial<ServiceImpl<typeof Process>> = {
+    start: (request, context) => handedOver(context, (terms) => start(request, terms)),
+    connect: (request, context) => handedOver(context, (terms) => connect(request, terms)),
     list: async (_request, context) => {
       const { sandbox, room } = callOf(context);
       const facts = await operations.listProcesses(sandbox.caller, sandbox.sandboxId);
@@ -132,7 +141,7 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       const sandbox = sandboxOf(context);
       const { case: kind, value } = input?.input ?? {};
       if (value === undefined) throw badArgument('input: is required');
-      const fact = await find(context, process);
+      const fact = await find(callOf(context), process);
       if (fact.tty !== (kind === 'pty'))
         throw badArgument(`input: the process has ${fact.tty ? 'a' : 'no'} terminal`);
       await give(sandbox, fact, value);
@@ -140,7 +149,7 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
     },
     closeStdin: async ({ process }, context) => {
       const sandbox = sandboxOf(context);
-      const { processId, tty } = await find(context, process);
+      const { processId, tty } = await find(callOf(context), process);
       if (tty)
         throw new ConnectError('a terminal is not closed; write Ctrl-D', Code.FailedPrecondition);
       const input = { processId, bytes: Buffer.alloc(0), last: true };
@@ -151,13 +160,13 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       const sandbox = sandboxOf(context);
       const name = SIGNALS[signal];
       if (!name) throw badArgument('signal: must be SIGNAL_SIGKILL or SIGNAL_SIGTERM');
-      const { processId } = await find(context, process);
+      const { processId } = await find(callOf(context), process);
       await operations.signalProcess(sandbox.caller, sandbox.sandboxId, { processId, name });
       return {};
     },
     update: async ({ process, pty }, context) => {
       const sandbox = sandboxOf(context);
-      const { processId } = await find(context, process);
+      const { processId } = await find(callOf(context), process);
       if (!pty?.size) return {};
       const { cols, rows } = pty.size;
       const request = { processId, ...check(SizeBody, { cols, rows }) };
@@ -165,7 +174,25 @@ export const processService = (deps: ProcessServiceDeps): Partial<ServiceImpl<ty
       return {};
     },
   };
+  const { method } = Process;
+  const streams = [plainStream(method.start, start), plainStream(method.connect, connect)];
+  return { calls, streams };
 };
+
+/** Yields the first message by the library, which holds much of a stream; hands the rest over. */
+async function* handedOver<T>(
+  context: HandlerContext,
+  open: (terms: StreamTerms) => Promise<{ readonly first: T; readonly rest: FramesToCome }>,
+): AsyncGenerator<T, void, undefined> {
+  const call = callOf(context);
+  const { first, rest } = await open({
+    call,
+    leftMs: () => context.timeoutMs(),
+    header: (name) => context.requestHeader.get(name),
+  });
+  call.goesOn = rest;
+  yield first;
+}
 
 const SIGNALS: Readonly<Partial<Record<Signal, 'KILL' | 'TERM'>>> = {
   [Signal.SIGKILL]: 'KILL',
@@ -175,7 +202,7 @@ const SIGNALS: Readonly<Partial<Record<Signal, 'KILL' | 'TERM'>>> = {
 /** Checks a start as the API checks its own. */
 const orderOf = async (
   { process, pty, tag, stdin = true }: StartRequest,
-  context: HandlerContext,
+  { call, leftMs }: StreamTerms,
   placeOf: (path: string) => Promise<{ readonly path: string }>,
 ): Promise<StartProcessRequest & { readonly pace: boolean }> => {
   if (!process?.cmd) throw invalidArgument('process.cmd', 'is required');
@@ -189,8 +216,9 @@ const orderOf = async (
     ...(pty ? { tty: true, cols: size.cols, rows: size.rows } : {}),
     ...(tag === undefined ? {} : { tag }),
   });
-  const timeoutMs = context.timeoutMs();
-  context.signal.throwIfAborted();
+  const timeoutMs = leftMs();
+  call.sandbox.signal.throwIfAborted();
+  if (timeoutMs !== undefined && timeoutMs <= 0) throw overTime();
   return {
     argv: [process.cmd, ...process.args],
     cwd,

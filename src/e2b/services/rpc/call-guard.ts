@@ -51,49 +51,79 @@ export const OPERATIONS: Readonly<Record<string, ServedOperation>> = {
   RemoveWatcher: 'watchFiles',
 };
 
-/** Holds each call to the policy, takes it down, and words what it fails with. */
+export interface GuardDeps {
+  readonly conduct: Conduct;
+  readonly log: Log;
+}
+
+/** Holds one call to the policy, takes it down once, and words what it fails with. */
+export class GuardedCall {
+  readonly #deps: GuardDeps;
+  readonly #call: Call;
+  #conducted: Conducted;
+  #isNoted = false;
+
+  constructor(deps: GuardDeps, call: Call, operation: ServedOperation) {
+    this.#deps = deps;
+    this.#call = call;
+    this.#conducted = { sandbox: call.sandbox, operation };
+    call.permitProcess = (processId) => {
+      this.#conducted = { ...this.#conducted, processId };
+      deps.conduct.permit(this.#conducted);
+    };
+  }
+
+  /** Refuses a call in another user's name, and one that a rule holds. */
+  permit(authorization: string | null | undefined): void {
+    const { conduct } = this.#deps;
+    requireUser(userOf(authorization));
+    if (!conduct.isOfProcess(this.#conducted.operation)) conduct.permit(this.#conducted);
+  }
+
+  /** May be repeated. */
+  done(): void {
+    if (!this.#isNoted) this.#deps.conduct.note(this.#conducted);
+    this.#isNoted = true;
+  }
+
+  /** Returns what the client is told. */
+  failed(error: unknown): ConnectError {
+    if (!this.#isNoted) this.#deps.conduct.note(this.#conducted, error);
+    this.#isNoted = true;
+    if (isGone(error)) this.#call.gone = error as Error;
+    return toldOf(error, this.#deps.log, this.#call.sandbox);
+  }
+}
+
+/** Guards the calls that the library handles. */
 export const guardCalls =
-  ({ conduct, log }: { readonly conduct: Conduct; readonly log: Log }): Interceptor =>
+  (deps: GuardDeps): Interceptor =>
   (next) =>
   async (request) => {
     const call = request.contextValues.get(CALL);
     const operation = OPERATIONS[request.method.name];
     if (!call || !operation)
       throw new ConnectError(`${request.method.name} is not served here`, Code.Unimplemented);
-    const { sandbox } = call;
-    let conducted: Conducted = { sandbox, operation };
-    call.permitProcess = (processId) => {
-      conducted = { ...conducted, processId };
-      conduct.permit(conducted);
-    };
-    const failed = (error: unknown): ConnectError => {
-      if (isGone(error)) call.gone = error as Error;
-      return toldOf(error, log, sandbox);
-    };
+    const guarded = new GuardedCall(deps, call, operation);
     /** The first message says that it was done. */
     async function* each<T>(messages: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
-      let isNoted = false;
       try {
         for await (const message of messages) {
-          if (!isNoted) conduct.note(conducted);
-          isNoted = true;
+          guarded.done();
           yield message;
         }
       } catch (error) {
-        if (!isNoted) conduct.note(conducted, error);
-        throw failed(error);
+        throw guarded.failed(error);
       }
     }
     try {
-      requireUser(userOf(request.header.get('authorization')));
-      if (!conduct.isOfProcess(operation)) conduct.permit(conducted);
+      guarded.permit(request.header.get('authorization'));
       const answer = await next(request);
       if (answer.stream) return { ...answer, message: each(answer.message) };
-      conduct.note(conducted);
+      guarded.done();
       return answer;
     } catch (error) {
-      conduct.note(conducted, error);
-      throw failed(error);
+      throw guarded.failed(error);
     }
   };
 

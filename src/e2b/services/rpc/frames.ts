@@ -13,6 +13,15 @@ export const frameOf = (message: string, flags = 0): Buffer => {
   return frame;
 };
 
+/**
+ * Returns the message of a body that is one frame without flags; undefined where it is anything
+ * else.
+ */
+export const onlyMessageOf = (body: Buffer): string | undefined =>
+  body.length >= HEAD && body[0] === 0 && body.readUInt32BE(1) === body.length - HEAD
+    ? body.toString('utf8', HEAD)
+    : undefined;
+
 const ends = createEndStreamSerialization(undefined);
 
 /** Returns the last frame of a stream; `error`: why it ends before its time. */

@@ -48,3 +48,6 @@ export const notFound = (message: string): ConnectError => new ConnectError(mess
 
 export const badArgument = (message: string): ConnectError =>
   new ConnectError(message, Code.InvalidArgument);
+
+export const overTime = (): ConnectError =>
+  new ConnectError('the operation timed out', Code.DeadlineExceeded);

@@ -17,8 +17,22 @@ import type { AnswerBudget } from '../../../operations/sandboxes/answer-budget.t
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
 import { badArgument } from './rpc-errors.ts';
-import { CALL, guardCalls, toldOf, type Call, type FramesToCome } from './call-guard.ts';
+import {
+  CALL,
+  guardCalls,
+  GuardedCall,
+  toldOf,
+  type Call,
+  type FramesToCome,
+} from './call-guard.ts';
 import { lastFrame } from './frames.ts';
+import {
+  MOST_MS,
+  STREAM_HEAD,
+  TIMEOUT,
+  type PlainOpening,
+  type PlainStream,
+} from './plain-streams.ts';
 
 export interface RpcDeps {
   readonly clock: Clock;
@@ -43,9 +57,6 @@ export interface RpcServer {
   ) => Promise<void>;
 }
 
-/** The longest that a timer takes. */
-const MOST_MS = 2 ** 31 - 1;
-const TIMEOUT = 'connect-timeout-ms';
 const JSON_TYPE = /^application\/(connect\+)?json\b/i;
 /** A flag of a frame. */
 const COMPRESSED = 1;
@@ -62,8 +73,16 @@ export const callOf = ({ values }: Pick<HandlerContext, 'values'>): Call => {
 export const sandboxOf = (context: Pick<HandlerContext, 'values'>): AddressedSandbox =>
   callOf(context).sandbox;
 
-/** Serves Connect RPC over HTTP/1.1; its answers are never compressed. */
-export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void): RpcServer => {
+/**
+ * Serves Connect RPC over HTTP/1.1; its answers are never compressed. The library handles what
+ * `serve` gives it, but for those `streams` of it that are asked for as SDKs do: it makes 50 KiB of
+ * objects to begin one.
+ */
+export const rpcServer = (
+  deps: RpcDeps,
+  streams: readonly PlainStream[],
+  serve: (router: ConnectRouter) => void,
+): RpcServer => {
   const router = createConnectRouter({
     grpc: false,
     grpcWeb: false,
@@ -74,6 +93,7 @@ export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void)
   });
   serve(router);
   const handlers = new Map(router.handlers.map((each) => [each.requestPath, each]));
+  const plain = new Map(streams.map((each) => [each.path, each]));
   return {
     takes: (path) => handlers.has(path),
     answer: async (request, response, sandbox) => {
@@ -81,7 +101,8 @@ export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void)
       if (!handler) throw new Error(`no such call: ${pathOf(request)}`);
       if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
         throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'calls and their answers are JSON here');
-      const rest = await begin(deps, handler, { request, response, sandbox });
+      const stream = plain.get(pathOf(request));
+      const rest = await begin(deps, { handler, stream, request, response, sandbox });
       if (rest) await sendRest(deps, response, { ...rest, sandbox });
       if (!response.destroyed) response.end();
     },
@@ -89,23 +110,30 @@ export const rpcServer = (deps: RpcDeps, serve: (router: ConnectRouter) => void)
 };
 
 interface Asked {
+  readonly handler: UniversalHandler;
+  /** Serves the same without the library. */
+  readonly stream: PlainStream | undefined;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly sandbox: AddressedSandbox;
 }
 
-/**
- * Sends what the library makes of an answer. Of a stream that goes on without it that is the head
- * and the first message; what is to come is returned, and nothing of the library's stays behind.
- */
-const begin = async (
-  deps: RpcDeps,
-  handler: UniversalHandler,
-  { request, response, sandbox }: Asked,
-): Promise<FramesToCome | undefined> => {
+/** Sends an answer, of a stream its head and first message: what is to come of that is returned. */
+const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefined> => {
+  const { request, response, stream } = asked;
   const body = await readWhole(request, response, deps.arriving);
-  const room = roomOf({ res: response }, deps.answers, sandbox.caller);
-  const call: Call = { sandbox, room, permitProcess: unguarded };
+  const opening = stream?.opening(request, body);
+  if (opening) return await beginPlainly(deps, opening, asked);
+  return await beginByLibrary(deps, asked, body);
+};
+
+/** Sends what the library makes of an answer; nothing of the library's stays behind. */
+const beginByLibrary = async (
+  deps: RpcDeps,
+  { handler, request, response, sandbox }: Asked,
+  body: Buffer,
+): Promise<FramesToCome | undefined> => {
+  const call = callFor(deps, response, sandbox);
   try {
     const answer = await handled(handler, { request, body, call, path: pathOf(request) });
     if (call.gone !== undefined || response.destroyed) {
@@ -122,6 +150,41 @@ const begin = async (
     call.goesOn?.close();
     throw error;
   }
+};
+
+const callFor = (deps: RpcDeps, response: ServerResponse, sandbox: AddressedSandbox): Call => {
+  const room = roomOf({ res: response }, deps.answers, sandbox.caller);
+  return { sandbox, room, permitProcess: unguarded };
+};
+
+const beginPlainly = async (
+  deps: RpcDeps,
+  { operation, timeoutMs, open }: PlainOpening,
+  { request: { headers }, response, sandbox }: Asked,
+): Promise<FramesToCome | undefined> => {
+  const { clock } = deps;
+  const call = callFor(deps, response, sandbox);
+  const guarded = new GuardedCall(deps, call, operation);
+  const endsAt = timeoutMs === undefined ? undefined : clock.now() + timeoutMs;
+  try {
+    guarded.permit(headers.authorization);
+    const { first, rest } = await open({
+      call,
+      leftMs: () => (endsAt === undefined ? undefined : endsAt - clock.now()),
+      header: (name) => (headers[name] === undefined ? null : String(headers[name])),
+    });
+    guarded.done();
+    if (!response.destroyed) {
+      response.writeHead(200, STREAM_HEAD).write(first);
+      return rest;
+    }
+    rest.close();
+  } catch (error) {
+    const told = guarded.failed(error);
+    if (call.gone !== undefined) throw call.gone;
+    if (!response.destroyed) response.writeHead(200, STREAM_HEAD).write(lastFrame(told));
+  }
+  return undefined;
 };
 
 async function* firstOf<T>(pieces: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
