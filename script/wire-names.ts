@@ -58,6 +58,8 @@ const redisKeys = (): Readonly<Record<keyof Keys, string>> => {
     request: keys.request(owner, 'MARK'),
     requests: keys.requests(owner),
     answers: keys.answers(owner),
+    managerRequests: keys.managerRequests(owner),
+    managerAnswers: keys.managerAnswers(owner),
     activity: ofBucket(keys.activity('ID')),
     activityBucket: ofBucket(keys.activityBucket(0)),
     working: ofBucket(keys.working('ID')),

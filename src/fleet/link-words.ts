@@ -40,7 +40,10 @@ export const WorkerHello = z.object({
   /** The origin of the URL that it dialled. */
   address: text,
   half,
-  /** Lists what it may be told besides keys; a worker of an earlier version says nothing. */
+  /**
+   * Lists what it may be told besides promoted keys: `templates`, and `claim-keys` that the manager
+   * makes. A worker of an earlier version says nothing.
+   */
   takes: z.array(text).max(16).optional(),
 });
 export const ManagerProof = z.object({ signature: text });

@@ -63,9 +63,10 @@ interface ProvedWorker {
   readonly tellerOfTemplates: (() => Teller) | undefined;
   /** Signs identities that this worker takes. */
   readonly signer: Pick<LinkSecret, 'sign'>;
+  readonly takesClaimKeys: boolean;
 }
 
-interface RouteTerms extends Pick<ProvedWorker, 'signer'> {
+interface RouteTerms extends Pick<ProvedWorker, 'signer' | 'takesClaimKeys'> {
   readonly clusterId: string;
   readonly linkId: string;
 }
@@ -134,9 +135,9 @@ export class ManagerLink {
     try {
       const proved = await this.#proved();
       if (!proved) return undefined;
-      const { worker, signer, tellerOfTemplates } = proved;
+      const { worker, signer, takesClaimKeys, tellerOfTemplates } = proved;
       const linkId = randomUUID();
-      const route = this.#routeOf({ clusterId: worker.clusterId, linkId, signer });
+      const route = this.#routeOf({ clusterId: worker.clusterId, linkId, signer, takesClaimKeys });
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
       this.#worker = worker;
       this.#route = route;
@@ -253,6 +254,7 @@ export class ManagerLink {
     return {
       worker: { clusterId, publicKey, replica: worker.replica },
       signer,
+      takesClaimKeys: worker.takes?.includes('claim-keys') === true,
       tellerOfTemplates:
         worker.takes?.includes('templates') === true
           ? () => this.#teller(TEMPLATE_WORDS, templates, transcript)
@@ -273,10 +275,11 @@ export class ManagerLink {
     throw new Error(`the cluster ${error}`);
   }
 
-  #routeOf({ clusterId, linkId, signer }: RouteTerms): ClusterRoute {
+  #routeOf({ clusterId, linkId, signer, takesClaimKeys }: RouteTerms): ClusterRoute {
     return {
       clusterId,
       linkId,
+      takesClaimKeys,
       latencyMs: () => this.#heartbeat?.latencyMs ?? 0,
       dial: () => {
         if (this.#session.closed || this.#session.destroyed)

@@ -220,7 +220,7 @@ export class WorkerLink {
         replica: this.#terms.replica,
         address: this.#terms.address,
         ...(manager.half === undefined ? {} : { half: this.#half.publicKey }),
-        takes: ['templates'],
+        takes: ['templates', 'claim-keys'],
       };
       this.#words = { manager, worker };
       return worker;

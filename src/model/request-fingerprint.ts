@@ -16,6 +16,17 @@ const NO_BODY = 'none';
  */
 export const unkeyedFingerprint = (key: string): RequestFingerprint => ({ key, body: NO_BODY });
 
+const OF_MANAGER = 'manager';
+
+/**
+ * Fingerprint of a request under a key that a manager made, which is sent with one body only and
+ * repeated for some seconds.
+ */
+export const managersFingerprint = (key: string): RequestFingerprint => ({ key, body: OF_MANAGER });
+
+/** Nobody names it any more once what it claimed is over. */
+export const isOfManager = ({ body }: RequestFingerprint): boolean => body === OF_MANAGER;
+
 /** A repetition can name it. */
 export const isKeyed = ({ body }: RequestFingerprint): boolean => body !== NO_BODY;
 

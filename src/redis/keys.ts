@@ -40,6 +40,9 @@ export const keysOf = (prefix: string) => {
     requests: (tenant: Tenant): string => `${ofTenant(tenant)}:requests`,
     /** Hash: by the key of a request the bytes of its answer, and `:bytes`, their sum. */
     answers: (tenant: Tenant): string => `${ofTenant(tenant)}:answers`,
+    /** Such a set of requests under keys that managers made, and a hash that stays empty. */
+    managerRequests: (tenant: Tenant): string => `${ofTenant(tenant)}:manager-requests`,
+    managerAnswers: (tenant: Tenant): string => `${ofTenant(tenant)}:manager-answers`,
     /** Sorted set of tenants by the bytes of their answers, as last told; text: their sum. */
     answerShares: `${prefix}:{answers}:shares`,
     answerBytes: `${prefix}:{answers}:bytes`,

@@ -87,10 +87,10 @@ export class RedisRequests implements Requests {
     }
   }
 
-  async peekRequest(mark: RequestFingerprint, { tenant }: RequestOwner): Promise<PeekedRequest> {
+  async peekRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<PeekedRequest> {
     const known = this.#inFlight.get(mark.key);
     if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
-    const keys = this.#keys(mark, tenant).slice(0, 1);
+    const keys = this.#keys(mark, owner).slice(0, 1);
     const [kind, answer] = await this.#deps.link.run('peek_request', keys, [mark.body]);
     if (kind === 'answered') return { kind, answer: String(answer) };
     return { kind: kind === 'reused' || kind === 'in-flight' ? kind : 'none' };
@@ -100,14 +100,14 @@ export class RedisRequests implements Requests {
    * Before a script opens it: what that needs of keys and arguments. It is this replica's from then
    * on, until `opened` says that it isn't.
    */
-  begin(mark: RequestFingerprint, { tenant, ttlMs }: RequestOwner): Begun | OpenedRequest {
+  begin(mark: RequestFingerprint, of: RequestOwner): Begun | OpenedRequest {
     const known = this.#inFlight.get(mark.key);
     if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
-    const [owner, keys] = [randomUUID(), this.#keys(mark, tenant)];
+    const [owner, keys] = [randomUUID(), this.#keys(mark, of)];
     this.#inFlight.set(mark.key, { owner, body: mark.body, keys, openedAt: performance.now() });
     return {
       keys,
-      args: [mark.body, owner, this.#leaseMs, ttlMs, this.#deps.limit ?? MAX_REQUESTS_OF_TENANT],
+      args: [mark.body, owner, this.#leaseMs, of.ttlMs, this.#deps.limit ?? MAX_REQUESTS_OF_TENANT],
     };
   }
 
@@ -134,7 +134,7 @@ export class RedisRequests implements Requests {
     this.#inFlight.delete(mark.key);
     const counted = Buffer.byteLength(answer) + KEPT_ANSWER_OVERHEAD;
     const { link, bounds } = this.#deps;
-    const [kept, bytes] = await link.run('keep_answer', this.#keys(mark, owner.tenant), [
+    const [kept, bytes] = await link.run('keep_answer', this.#keys(mark, owner), [
       held?.owner ?? '',
       mark.body,
       answer,
@@ -149,15 +149,18 @@ export class RedisRequests implements Requests {
       });
   }
 
-  async giveUpRequest(mark: RequestFingerprint, { tenant }: RequestOwner): Promise<void> {
+  async giveUpRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<void> {
     const held = this.#inFlight.get(mark.key);
     this.#inFlight.delete(mark.key);
-    if (held) await this.#deps.link.run('give_up_request', this.#keys(mark, tenant), [held.owner]);
+    if (held) await this.#deps.link.run('give_up_request', this.#keys(mark, owner), [held.owner]);
   }
 
-  #keys({ key }: RequestFingerprint, tenant: RequestOwner['tenant']): readonly string[] {
+  #keys({ key }: RequestFingerprint, { tenant, isOfManager }: RequestOwner): readonly string[] {
     const { keys } = this.#deps;
-    return [keys.request(tenant, key), keys.requests(tenant), keys.answers(tenant)];
+    const request = keys.request(tenant, key);
+    return isOfManager
+      ? [request, keys.managerRequests(tenant), keys.managerAnswers(tenant)]
+      : [request, keys.requests(tenant), keys.answers(tenant)];
   }
 
   /**

@@ -408,6 +408,16 @@ export const coordinationSuite = (
         expect(await open({ key: 'l'.repeat(22) })).to.include({ kind: 'new' });
       });
 
+      it('of a manager’s key are one at a time too, and new once given up', async () => {
+        const byManager = { ...owner, isOfManager: true } as const;
+        const opened = async () => (await coordination.openRequest(mark, byManager)).kind;
+        expect([await opened(), await opened()]).to.deep.equal(['new', 'in-flight']);
+        expect(await coordination.confirmRequest(mark)).to.equal(true);
+        await coordination.giveUpRequest(mark, byManager);
+
+        expect(await opened()).to.equal('new');
+      });
+
       it('keep no answer that is too long', async () => {
         await open();
         await coordination.keepAnswer(mark, owner, 'x'.repeat(MAX_KEPT_ANSWER + 1));

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
+import type { Clock } from '../../src/contracts/clock.ts';
 import { linkedClients, type CheckIdentity } from '../../src/http/fleet/linked-clients.ts';
 import { Passing } from '../../src/http/fleet/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
@@ -27,6 +28,7 @@ export type ManagerTerms = Required<
 export const aFleetOfServers = async (
   clusterIds: readonly string[] = ['w1', 'w2'],
   managerOf: (terms: ManagerTerms) => Promise<TestServer> = aServer,
+  passingClock: Clock = systemClock(),
 ): Promise<FleetOfServers> => {
   const fleet = await FleetUnderTest.start();
   const workers: Record<string, TestServer> = {};
@@ -49,7 +51,7 @@ export const aFleetOfServers = async (
     serves.set(clusterId, serve);
     joined.set(clusterId, await fleet.join({ clusterId, serve }));
   }
-  const passing = new Passing(systemClock());
+  const passing = new Passing(passingClock);
   const manager = await managerOf({
     clusterId: 'hub',
     fleet: { fleet: fleetOperations(fleet.links, 'hub'), passing },

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import { Refusal } from '../../src/model/refusals.ts';
+import { managersFingerprint } from '../../src/model/request-fingerprint.ts';
 import {
   IdempotentRequest,
   RequestNotNew,
@@ -171,6 +172,36 @@ describe('a claim under an Idempotency-Key', () => {
         true,
       ]);
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
+    });
+
+    it('by a manager’s key in one step too, keeps no answer, and finds what was claimed', async () => {
+      const { claimMarked, coordination, calls, supervisor, pool, clock } = await opened(2);
+      const mark = managersFingerprint(MARK.key);
+      const asked = (byManager: 'first' | 'again') =>
+        new IdempotentRequest(coordination, mark, requestOwnerOf(alice, byManager), byManager);
+      const [opening, again] = [asked('first'), asked('again')];
+      const { id } = (await claimMarked({ opening })).view;
+      await opening.keep('an answer');
+      expect(calls).to.deep.equal(['admit']);
+      expect(await coordination.peekRequest(mark, OWNER)).to.deep.equal({ kind: 'none' });
+      const { view } = await claimMarked({ opening: again });
+
+      expect([view.id, again.foundEarlier]).to.deep.equal([id, true]);
+      expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
+      supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
+      await eventually(() => supervisor.sandbox(id) === undefined, 'closed');
+      expect(supervisor.index.claimMarks.hasEnded(mark.key)).to.equal(false);
+    });
+
+    it('by a manager’s key not at all where it is refused before', async () => {
+      const { claimMarked, coordination, calls } = await opened(0);
+      const owner = requestOwnerOf(alice, 'first');
+      const opening = new IdempotentRequest(coordination, MARK, owner, 'first');
+
+      expect(await outcomeOf(claimMarked({ opening }).then(({ view }) => view))).to.equal(
+        'POOL_EXHAUSTED',
+      );
+      expect(calls).to.deep.equal([]);
     });
 
     it('and claims nothing anew under a grant where what an earlier one claimed is over', async () => {

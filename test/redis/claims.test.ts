@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { Admission, WaitingPlace } from '../../src/contracts/coordination/claims.ts';
+import type { RequestOwner } from '../../src/contracts/coordination/requests.ts';
 import { RedisClaims } from '../../src/redis/claims.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
@@ -107,6 +108,21 @@ describe('claims that wait on several replicas', function () {
       'admitted',
       'admitted',
     ]);
+  });
+
+  it('by keys of managers push out none that a client’s requests are known by', async () => {
+    const requests = new RedisRequests({ link, keys, log: quietLog, bounds: FEW_BYTES, limit: 2 });
+    const owner = { tenant: ALICE, ttlMs: 60_000 };
+    const markOf = (key: string) => ({ key: key.padEnd(22, '-'), body: 'b'.repeat(22) });
+    const open = (key: string, of: RequestOwner) => requests.openRequest(markOf(key), of);
+    await open('client', owner);
+    await requests.keepAnswer(markOf('client'), owner, 'an answer');
+    const managers = { ...owner, isOfManager: true } as const;
+    for (const key of ['a', 'b', 'c'])
+      expect(await open(key, managers)).to.include({ kind: 'new' });
+
+    expect(await open('client', owner)).to.deep.equal({ kind: 'answered', answer: 'an answer' });
+    for (const key of ['b', 'c']) expect(await requests.confirmRequest(markOf(key))).to.equal(true);
   });
 
   it('are 256 of a pool at most, which a replica that has them all says without Redis', async () => {

@@ -2,7 +2,7 @@ import { RecentSet } from '../../lib/recent-set.ts';
 import { hasPairs, type TextPairs } from '../../model/claim-terms.ts';
 import type { Claim, End, InstanceRecord, SandboxStatus } from '../../model/sandbox.ts';
 import type { PoolCounts } from '../../model/pools/pool.ts';
-import { isKeyed, type RequestFingerprint } from '../../model/request-fingerprint.ts';
+import { isKeyed, isOfManager, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import { sameTenant, type Tenant } from '../../model/tenant.ts';
 
 /** Where one instance stands in the indexes. */
@@ -28,6 +28,8 @@ export interface Placement {
    * back: then the request has claimed nothing.
    */
   readonly mark?: string | undefined;
+  /** A manager made that key: it is not remembered once the claim is over. */
+  readonly isMarkOfManager?: boolean;
   /** Comes from its claim. */
   readonly metadata?: TextPairs | undefined;
   /** It was launched for one claim: until that comes its pool does not have it. */
@@ -100,13 +102,14 @@ export const placementOf = (
   createdAt: record.createdAt,
   claimedAt: record.claim?.claimedAt,
   mark: (end ?? record.end)?.reason === 'claim-failed' ? undefined : keyOf(record.claim?.mark),
+  ...(record.claim?.mark && isOfManager(record.claim.mark) ? { isMarkOfManager: true } : {}),
   metadata: record.claim?.metadata,
   availableAt,
   unreadyAt,
   ...(record.claimBy === undefined ? {} : { isApart: true }),
 });
 
-type Marked = Pick<Placement, 'id' | 'mark'>;
+type Marked = Pick<Placement, 'id' | 'mark' | 'isMarkOfManager'>;
 
 /** Claims whose end is remembered. */
 const MOST_ENDED = 10_000;
@@ -123,7 +126,8 @@ export class ClaimMarks {
 
   end(placement: Marked): void {
     this.#forget(placement);
-    if (placement.mark !== undefined) this.#ended.add(placement.mark);
+    const { mark, isMarkOfManager } = placement;
+    if (mark !== undefined && !isMarkOfManager) this.#ended.add(mark);
   }
 
   /** Returns the id of what it claimed, as long as that lives and was not given back. */

@@ -6,6 +6,8 @@ import type { Tenant } from '../../model/tenant.ts';
 export interface RequestOwner {
   readonly tenant: Tenant;
   readonly ttlMs: number;
+  /** A manager made its key: it is kept apart from clients' requests, and pushes none out. */
+  readonly isOfManager?: true;
 }
 
 export type OpenedRequest =

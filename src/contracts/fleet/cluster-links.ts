@@ -32,6 +32,7 @@ export interface RoutedRequest {
   readonly method: string;
   /** Path and query as they are sent. */
   readonly target: string;
+  /** The client sent it, or the manager made it. */
   readonly idempotencyKey: string | undefined;
 }
 
@@ -43,6 +44,8 @@ export interface ClusterRoute {
   readonly clusterId: string;
   /** Tells this link from the one before it and after it. */
   readonly linkId: string;
+  /** False: the replica is of a version that carries no claim out once by a manager's key. */
+  readonly takesClaimKeys: boolean;
   /** How long a heartbeat takes there and back, in ms, as it last did; 0: none came back yet. */
   readonly latencyMs: () => number;
   /**

@@ -17,7 +17,7 @@ import { requestIdFrom } from '../../http/server/request-head.ts';
 import { unhurried } from '../../http/server/unhurried.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import type { TextPairs } from '../../model/claim-terms.ts';
-import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import { CLAIM_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { invalidToken, Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
@@ -223,7 +223,8 @@ const MOST_OF_LINE = 32 << 10;
 const OURS: ReadonlySet<string> = new Set([
   ...TOKEN_HEADERS,
   VARIABLES.toLowerCase(),
-  IDENTITY_HEADER.toLowerCase(),
+  IDENTITY_HEADER,
+  CLAIM_KEY_HEADER,
 ]);
 
 /** Keeps from what runs in the sandbox by which token it was reached. */

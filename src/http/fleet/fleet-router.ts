@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { nameKindOf, readName } from '../router/local-names.ts';
@@ -7,6 +8,7 @@ import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { isMerged, shownInFleet } from './fleet-names.ts';
 import type { SurfaceInFleet } from './surface-in-fleet.ts';
+import { askAgain, newClaimKey } from './claim-key.ts';
 import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
@@ -91,10 +93,48 @@ export interface Away {
   readonly key?: string | undefined;
 }
 
-/** Has another cluster answer a request. */
-export const answerAway = async (
+/**
+ * Has another cluster answer a request. A claim is at most one, whatever becomes of its answer: it
+ * has a key, of the manager's where the client gave none, by which that cluster is asked again.
+ */
+export const answerAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
+  const { way, row, request, key } = away;
+  const signal = request.signal();
+  const mayBeKeyed = row.operationId === 'claimSandbox' && !deps.surface;
+  if (!mayBeKeyed || (key === undefined && !way.takesClaimKeys))
+    return await answerOver(deps, { ...away, signal });
+  const claimKey = key === undefined ? newClaimKey() : undefined;
+  try {
+    return await answerOver(deps, { ...away, signal, claimKey: claimKey?.first });
+  } catch (error) {
+    if (!(error instanceof AnswerLost)) throw error;
+    const { fleet, passing } = deps;
+    return await askAgain({
+      lost: error,
+      clusterId: way.clusterId,
+      deps: { fleet, clock: passing.clock },
+      signal,
+      isFor: (link) => claimKey === undefined || link.takesClaimKeys,
+      ask: async (link, withinMs) => {
+        const again = { ...away, way: link, signal, claimKey: claimKey?.again, withinMs };
+        const answer = await answerOver(deps, again);
+        return claimKey ? withoutReplayed(answer) : answer;
+      },
+    });
+  }
+};
+
+/** The client repeated nothing. */
+const withoutReplayed = ({ headers = {}, ...answer }: Answer): Answer => {
+  const { 'idempotency-replayed': _replayed, ...others } = headers;
+  return { ...answer, headers: others };
+};
+
+interface AwayOver extends Away, Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'> {}
+
+const answerOver = async (
   { passing, surface }: FleetDeps,
-  { way, caller, row, context, request, bytes, key }: Away,
+  { way, caller, row, context, request, bytes, key, ...terms }: AwayOver,
 ): Promise<Answer> => {
   const answer = await passing.pass({
     way,
@@ -107,13 +147,13 @@ export const answerAway = async (
     ...bodyOf({ row, context, request, bytes: surface ? asClaimed(surface, row, bytes) : bytes }),
     requestId: context.state.requestId,
     key,
-    signal: request.signal(),
+    ...terms,
   });
   const { clusterId } = way;
   const { room } = request;
   const { clock } = passing;
-  const terms = { clusterId, base: request.base(), row, context, room, clock, surface, caller };
-  const given = await answerFrom(answer, terms);
+  const shown = { clusterId, base: request.base(), row, context, room, clock, surface, caller };
+  const given = await answerFrom(answer, shown);
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };
     if (typeof token === 'string') passing.tokens.remember(clusterId, token, caller);
@@ -146,7 +186,7 @@ const bodyOf = ({
   context,
   request,
   bytes,
-}: Omit<Away, 'way' | 'caller'>): { readonly body?: Readable | Buffer } => {
+}: Pick<Away, 'row' | 'context' | 'request' | 'bytes'>): { readonly body?: Readable | Buffer } => {
   if (row.bodyAs) return hasBody(context.req) ? { body: request.content() } : {};
   return row.body ? { body: bytes } : {};
 };

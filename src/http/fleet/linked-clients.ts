@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import { CLAIM_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { invalidApiKey, Refusal } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Clients } from '../limits/clients.ts';
@@ -68,7 +68,7 @@ export const linkedClients = ({ clients, checkOf, remember }: LinkedClientsDeps)
 
 const identified = (request: IncomingMessage, check: CheckIdentity): ReturnType<CheckIdentity> => {
   const identity = request.headers[IDENTITY_HEADER];
-  const key = request.headers['idempotency-key'];
+  const key = request.headers['idempotency-key'] ?? request.headers[CLAIM_KEY_HEADER];
   if (typeof identity !== 'string') return undefined;
   return check(identity, {
     method: request.method ?? '',

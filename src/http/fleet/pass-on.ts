@@ -2,7 +2,7 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
-import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
@@ -36,6 +36,8 @@ export interface PassedRequest {
   readonly target?: string;
   /** An Idempotency-Key for a request that has none. */
   readonly key?: string | undefined;
+  /** The value of CLAIM_KEY_HEADER, for a claim that has no such key. */
+  readonly claimKey?: string | undefined;
   /** The Last-Event-ID in place of the request's own; undefined: none. */
   readonly after?: { readonly id: string | undefined };
   /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
@@ -120,7 +122,7 @@ export class Passing {
   #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {
     const method = (given.target === undefined && request.method) || 'GET';
     const target = (given.base ?? '') + (given.target ?? request.url ?? '/');
-    const key = request.headers['idempotency-key'] ?? given.key;
+    const key = request.headers['idempotency-key'] ?? given.key ?? given.claimKey;
     const options: ClusterOptions = {
       way,
       agent: this.#agent,
@@ -138,6 +140,7 @@ export class Passing {
         after: given.after,
         without: given.without,
         key: given.key,
+        claimKey: given.claimKey,
       }),
     };
     return httpRequest(options);
@@ -192,11 +195,7 @@ export class Passing {
 export const hasSoundStatus = ({ statusCode = 0 }: IncomingMessage): boolean =>
   statusCode >= 200 && statusCode <= 599;
 
-export const broken = ({ clusterId }: WayToCluster) =>
-  clusterUnavailable(
-    clusterId,
-    'gave no answer; whether this took effect is not known, look before you repeat it',
-  );
+export const broken = ({ clusterId }: WayToCluster): AnswerLost => new AnswerLost(clusterId);
 
 /** Parameters that are asked for in place of the client's; undefined: not at all. */
 export type Asked = Readonly<Record<string, string | number | undefined>>;

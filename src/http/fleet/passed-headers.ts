@@ -1,6 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { FLEET_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import {
+  CLAIM_KEY_HEADER,
+  FLEET_KEY_HEADER,
+  IDENTITY_HEADER,
+} from '../../model/fleet/identity-header.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { HOP_BY_HOP, namedByConnection, ORIGIN_WIDE, PAGE_POLICY } from '../gateway/headers.ts';
 import { readTarget } from '../gateway/target.ts';
@@ -16,6 +20,7 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
   'x-request-id',
   'proxy-authorization',
   IDENTITY_HEADER,
+  CLAIM_KEY_HEADER,
 ]);
 
 export const LAST_EVENT_ID = 'last-event-id';
@@ -59,6 +64,8 @@ interface PassedTerms {
   readonly body: Readable | Buffer | undefined;
   /** An Idempotency-Key for a request that has none. */
   readonly key?: string | undefined;
+  /** The value of CLAIM_KEY_HEADER. */
+  readonly claimKey?: string | undefined;
   /** The Last-Event-ID in place of the request's own. */
   readonly after?: { readonly id: string | undefined } | undefined;
   readonly without?: ReadonlySet<string> | undefined;
@@ -67,7 +74,7 @@ interface PassedTerms {
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
 export const passedHeaders = (
   { rawHeaders, headers }: IncomingMessage,
-  { identity, requestId, body, after, key, without }: PassedTerms,
+  { identity, requestId, body, after, key, claimKey, without }: PassedTerms,
 ): string[] => {
   const named = namedByConnection(headers.connection);
   const kept: string[] = [];
@@ -80,6 +87,7 @@ export const passedHeaders = (
   if (after?.id !== undefined) kept.push(LAST_EVENT_ID, after.id);
   if (key !== undefined && headers['idempotency-key'] === undefined)
     kept.push('Idempotency-Key', key);
+  if (claimKey !== undefined) kept.push(CLAIM_KEY_HEADER, claimKey);
   if (headers.host === undefined) kept.push('Host', 'worker');
   kept.push('X-Request-Id', requestId);
   if (identity !== undefined) kept.push(IDENTITY_HEADER, identity);

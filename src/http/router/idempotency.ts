@@ -9,7 +9,11 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
-import { IdempotentRequest, RequestNotNew } from '../../operations/requests/idempotent-request.ts';
+import {
+  IdempotentRequest,
+  RequestNotNew,
+  type AskedByManager,
+} from '../../operations/requests/idempotent-request.ts';
 
 /** An answer as bytes that can be given again. */
 export interface WrittenAnswer {
@@ -28,6 +32,8 @@ export interface IdempotencyDeps {
 /** A POST with an Idempotency-Key. */
 export interface MarkedRequest {
   readonly mark: RequestFingerprint;
+  /** Absent: its key is the client's. */
+  readonly byManager?: AskedByManager | undefined;
   readonly caller: Caller;
   /** The caller's API key, from which the key of sealed answers is derived. */
   readonly credential: string;
@@ -58,9 +64,10 @@ export const answerOnce = async (
   deps: IdempotencyDeps,
   request: MarkedRequest,
 ): Promise<WrittenAnswer> => {
-  const { mark, caller, credential } = request;
+  const { mark, caller, credential, byManager } = request;
+  const opening = deps.operations.idempotentRequest(mark, caller, byManager);
   try {
-    return await answerOpening(deps, request, deps.operations.idempotentRequest(mark, caller));
+    return await answerOpening(deps, request, opening);
   } catch (error) {
     if (!(error instanceof RequestNotNew)) throw error;
     const { opened } = error;

@@ -1,5 +1,7 @@
 import { ApprovalUsed } from '../../model/approvals/approval-refusals.ts';
+import { managersFingerprint } from '../../model/request-fingerprint.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { AskedByManager } from '../../operations/requests/idempotent-request.ts';
 import type { Context } from '../server/context.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
 import { written } from './answer-writing.ts';
@@ -22,8 +24,9 @@ interface Marked {
   readonly context: Context;
   readonly request: AnyRequest;
   readonly caller: Caller;
-  /** The client's Idempotency-Key, or the name of the grant. */
+  /** The client's Idempotency-Key, or the name of the grant, or the key that a manager made. */
   readonly key: string;
+  readonly byManager?: AskedByManager | undefined;
   readonly bytes: Buffer;
   readonly pass: Pass;
   /** Called once it is open, and before anything is done. What it throws refuses the request. */
@@ -34,19 +37,21 @@ interface Marked {
 export const answerMarked = async (
   row: Route,
   deps: CarryOutDeps,
-  { opened, ...marked }: Marked,
+  { opened, byManager, ...marked }: Marked,
 ): Promise<WrittenAnswer> => {
   const { context, request, caller, key, bytes, pass } = marked;
-  const mark = fingerprintOf(caller, {
+  const known = fingerprintOf(caller, {
     method: row.method,
     path: markedPathOf(marked),
     key,
     body: bytes,
   });
+  const mark = byManager ? managersFingerprint(known.key) : known;
   const { earlier } = row;
   const credential = String(context.req.headers['service-api-key']);
   return await answerOnce(deps, {
     mark,
+    byManager,
     caller,
     credential,
     opensItself: row.opensItself === true,

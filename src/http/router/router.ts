@@ -29,6 +29,7 @@ import {
 } from '../fleet/fleet-router.ts';
 import { mergeOf, wayByCluster } from '../fleet/over-clusters.ts';
 import { claimInFleet, refuseElsewhere } from '../fleet/claim-in-fleet.ts';
+import { claimKeyIn } from '../fleet/claim-key.ts';
 import { givePassed, PassedBody } from '../fleet/passed-answer.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
@@ -166,7 +167,8 @@ const answerRow = async (
       : { pass: FREE, request: arrived };
   const isMarkable = row.method === 'POST' && row.idempotencyKey !== 'ignored';
   const given = isMarkable ? markOf(context) : undefined;
-  const key = given ?? pass.key;
+  const made = row.opensItself ? claimKeyIn(context, deps.clients) : undefined;
+  const key = given ?? pass.key ?? made?.key;
   const markedAs = isMarkable ? key : undefined;
   const byQuery = wayByCluster(deps.terms, row, request);
   const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query) ?? byQuery);
@@ -178,7 +180,8 @@ const answerRow = async (
   const inFleet = claim && (await claimInFleet(row, deps, claim));
   if (inFleet) return giveAway(context, await useAway(pass, inFleet), request);
   if (typeof key === 'string' && caller) {
-    const asked = { context, request, caller, key, bytes, pass };
+    const byManager = key === made?.key ? made.use : undefined;
+    const asked = { context, request, caller, key, byManager, bytes, pass };
     const opened = claim && refuseElsewhere(row, deps, claim);
     const marked = await answerMarked(row, deps, { ...asked, opened });
     context.state.answered = marked.text;

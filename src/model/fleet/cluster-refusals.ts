@@ -7,6 +7,17 @@ export const clusterUnavailable = (clusterID: string, why: string): Refusal =>
     retryAfter: 1,
   });
 
+/** Refusal where a link broke before an answer came over it. */
+export class AnswerLost extends Refusal {
+  constructor(clusterID: string) {
+    const unsure = 'whether this took effect is not known, look before you repeat it';
+    super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} gave no answer; ${unsure}`, {
+      detail: { clusterID },
+      retryAfter: 1,
+    });
+  }
+}
+
 /** Refusal where a cluster is asked as much as it may be: it says nothing about the cluster. */
 export class ClusterBusy extends Refusal {
   constructor(clusterID: string) {

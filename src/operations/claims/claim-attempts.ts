@@ -188,7 +188,7 @@ export class ClaimAttempts implements AsyncDisposable {
       place,
       attempt: this.#attempt,
       from,
-      looked: this.#hasLooked,
+      looked: this.#hasLooked || request.opening?.isFirst === true,
       request: request.opening?.mark ?? request.mark,
       open: opening?.owner,
     });

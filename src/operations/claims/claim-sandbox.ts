@@ -95,7 +95,7 @@ const claimUnderKey = (deps: Deps): Claims => {
     } catch (error) {
       // An earlier one may have been carried out all the same.
       const earlier =
-        opening.isOpen || error instanceof RequestNotNew
+        opening.isOpen || opening.isFirst || error instanceof RequestNotNew
           ? undefined
           : await openAndFind(deps, caller, opening);
       if (earlier) return { of: 'earlier', sandbox: earlier };

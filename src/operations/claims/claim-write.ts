@@ -63,7 +63,9 @@ export const writeClaim = async (
   if (!isDecided(end)) {
     reconcileLater(deps, write);
     if (isKeyed(claim.mark))
-      throw unavailable('the claim could not be settled; repeat the request');
+      throw unavailable(
+        'the claim could not be settled; repeat it with the same key, or list your sandboxes',
+      );
     if (!isAnswered(end))
       throw unavailable(
         'the claim could not be settled in time; list your sandboxes before trying again',

@@ -13,7 +13,8 @@ export const openAndFind = async (
   opening: IdempotentRequest,
 ): Promise<SandboxView | undefined> => {
   const { instance, isUnsure } = await opening.open();
-  if (isUnsure) await deps.supervisor.refreshClaimsByKey(opening.mark.key, caller.namespace);
+  if (isUnsure && !opening.isFirst)
+    await deps.supervisor.refreshClaimsByKey(opening.mark.key, caller.namespace);
   return await findEarlier(deps, opening, { instance, owner: caller });
 };
 

@@ -26,10 +26,22 @@ export class RequestNotNew extends Error {
   }
 }
 
+/**
+ * Says which of the requests it is under a key that a manager made: nobody but that manager repeats
+ * it, and only for some seconds.
+ */
+export type AskedByManager = 'first' | 'again';
+
+/** Longer than a claim waits. */
+const OF_MANAGER_KEPT_MS = 600_000;
+
 /** Says whose a request of the caller's is, and how long it is kept. */
-export const requestOwnerOf = ({ namespace, team, user }: Caller): RequestOwner => ({
+export const requestOwnerOf = (
+  { namespace, team, user }: Caller,
+  byManager?: AskedByManager,
+): RequestOwner => ({
   tenant: { namespace, team, user },
-  ttlMs: REQUEST_KEPT_MS,
+  ...(byManager ? { ttlMs: OF_MANAGER_KEPT_MS, isOfManager: true } : { ttlMs: REQUEST_KEPT_MS }),
 });
 
 /**
@@ -47,14 +59,22 @@ export class IdempotentRequest {
    * over by now. Else one of a key that is over may be had anew.
    */
   mayBeDone = false;
+  /** Nothing was asked under its key before: there is nothing to look for. */
+  readonly isFirst: boolean;
   readonly #requests: Requests;
   #opened = false;
   #found: NewRequest | undefined;
 
-  constructor(requests: Requests, mark: RequestFingerprint, owner: RequestOwner) {
+  constructor(
+    requests: Requests,
+    mark: RequestFingerprint,
+    owner: RequestOwner,
+    byManager?: AskedByManager,
+  ) {
     this.#requests = requests;
     this.mark = mark;
     this.owner = owner;
+    this.isFirst = byManager === 'first';
   }
 
   /** Whether it is open, or may be: then it is this one's to keep or to give up. */
@@ -90,8 +110,12 @@ export class IdempotentRequest {
     return answer.length <= MAX_KEPT_ANSWER;
   }
 
-  /** Ends it with the answer that its repetitions get. Durable when it resolves. */
+  /**
+   * Ends it with the answer that its repetitions get. Durable when it resolves. Of one under a
+   * manager's key what it did tells, and no answer is kept.
+   */
   keep(answer: string): Promise<void> {
+    if (this.owner.isOfManager) return this.giveUp();
     return this.#requests.keepAnswer(this.mark, this.owner, answer);
   }
 

@@ -2,12 +2,19 @@ import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import type { Requests } from '../../contracts/coordination/requests.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { IdempotentRequest, requestOwnerOf } from './idempotent-request.ts';
+import { IdempotentRequest, requestOwnerOf, type AskedByManager } from './idempotent-request.ts';
 
 /** Serves requests themselves, whatever they ask for. */
 export interface RequestOperations {
-  /** Returns a request under an Idempotency-Key, which is not open yet. */
-  readonly idempotentRequest: (mark: RequestFingerprint, caller: Caller) => IdempotentRequest;
+  /**
+   * Returns a request under an Idempotency-Key, or under a key that a manager made, which is not
+   * open yet.
+   */
+  readonly idempotentRequest: (
+    mark: RequestFingerprint,
+    caller: Caller,
+    byManager?: AskedByManager,
+  ) => IdempotentRequest;
   /**
    * Counts an API key that was rejected, on all replicas together: 20 a minute of one group of
    * addresses. Never rejects.
@@ -21,8 +28,8 @@ const MOST_REJECTED_KEYS = 20;
 const WINDOW_MS = 60_000;
 
 export const requestOperations = (coordination: Requests & RateLimits): RequestOperations => ({
-  idempotentRequest: (mark, caller) =>
-    new IdempotentRequest(coordination, mark, requestOwnerOf(caller)),
+  idempotentRequest: (mark, caller, byManager) =>
+    new IdempotentRequest(coordination, mark, requestOwnerOf(caller, byManager), byManager),
   countRejectedKey: (addressGroup) =>
     coordination.countWithin(`bad-keys/${addressGroup}`, MOST_REJECTED_KEYS, WINDOW_MS),
 });

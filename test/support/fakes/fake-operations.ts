@@ -114,10 +114,9 @@ export class FakeOperations extends FakeDebug implements Operations {
   /** Keeps what requests with an Idempotency-Key are answered. */
   kept: Requests = this.requests;
   readonly keyRecords = new MemoryApiKeys();
-  readonly idempotentRequest: Operations['idempotentRequest'] = (mark, caller) =>
+  readonly idempotentRequest: Operations['idempotentRequest'] = (...request) =>
     requestOperations({ ...this.kept, countWithin: this.requests.countWithin }).idempotentRequest(
-      mark,
-      caller,
+      ...request,
     );
   readonly countRejectedKey: Operations['countRejectedKey'] = (group) =>
     requestOperations(this.requests).countRejectedKey(group);

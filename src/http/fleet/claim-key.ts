@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../contracts/clock.ts';
+import type { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
+import { CLAIM_KEY_HEADER } from '../../model/fleet/identity-header.ts';
+import { Refusal } from '../../model/refusals.ts';
+import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import type { AskedByManager } from '../../operations/requests/idempotent-request.ts';
+import type { Clients } from '../limits/clients.ts';
+import type { Answer } from '../router/route.ts';
+import type { Context } from '../server/context.ts';
+import { errorCodeIn } from './fleet-names.ts';
+
+const WRITTEN = /^(first|again) ([0-9a-f-]{36})$/;
+
+/** Returns what CLAIM_KEY_HEADER says under a new key, and says where its answer was lost. */
+export const newClaimKey = (): Readonly<Record<AskedByManager, string>> => {
+  const key = randomUUID();
+  return { first: `first ${key}`, again: `again ${key}` };
+};
+
+/** Reads the key that a manager made for a claim; undefined where none came over a link. */
+export const claimKeyIn = (
+  { req }: Context,
+  { isLinked }: Pick<Clients, 'isLinked'>,
+): { readonly key: string; readonly use: AskedByManager } | undefined => {
+  const header = req.headers[CLAIM_KEY_HEADER];
+  if (typeof header !== 'string' || !isLinked?.(req)) return undefined;
+  const [, use, key] = WRITTEN.exec(header) ?? [];
+  return key === undefined ? undefined : { key, use: use === 'first' ? 'first' : 'again' };
+};
+
+/** For a link to come back, which takes about a second; so the refusal comes within 3 s. */
+const AGAIN_MS = 2_500;
+const MOST_ASKED = 4;
+const PAUSE_MS = 100;
+
+export interface LostClaim {
+  readonly lost: AnswerLost;
+  readonly clusterId: string;
+  readonly deps: { readonly fleet: Pick<FleetOperations, 'wayTo'>; readonly clock: Clock };
+  readonly signal: AbortSignal;
+  /** Whether the link's other end may be asked. */
+  readonly isFor: (way: WayToCluster) => boolean;
+  /** Asks by the same key; `withinMs` bounds the answer. */
+  readonly ask: (way: WayToCluster, withinMs: number) => Promise<Answer>;
+}
+
+/**
+ * Asks the same cluster again about a claim whose answer was lost, by the same key: so there is one
+ * sandbox. Whatever else than that comes of it leaves the claim unsure, since the first request
+ * may still be on its way: rejects with the first refusal then.
+ */
+export const askAgain = async ({
+  lost,
+  clusterId,
+  deps: { fleet, clock },
+  signal,
+  isFor,
+  ask,
+}: LostClaim): Promise<Answer> => {
+  const until = clock.now() + AGAIN_MS;
+  for (let asked = 0; asked < MOST_ASKED;) {
+    await pause(clock, PAUSE_MS * 2 ** asked, signal);
+    const withinMs = until - clock.now();
+    if (signal.aborted || withinMs <= 0) break;
+    const way = wayIn(fleet, clusterId);
+    if (!way || !isFor(way)) continue;
+    asked += 1;
+    const answer = await ask(way, withinMs).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error;
+      return undefined;
+    });
+    if (answer && answer.status < 300) return answer;
+    if (answer && errorCodeIn(answer.body) !== 'IDEMPOTENCY_IN_FLIGHT') break;
+  }
+  throw lost;
+};
+
+const wayIn = (
+  fleet: Pick<FleetOperations, 'wayTo'>,
+  clusterId: string,
+): WayToCluster | undefined => {
+  try {
+    return fleet.wayTo(clusterId);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+};
+
+const pause = async (clock: Clock, ms: number, signal: AbortSignal): Promise<void> => {
+  let over = (): void => undefined;
+  const passed = new Promise<void>((resolve) => {
+    over = resolve;
+  });
+  const callOff = clock.at(clock.now() + ms, over);
+  signal.addEventListener('abort', over, { once: true });
+  if (signal.aborted) over();
+  await passed;
+  signal.removeEventListener('abort', over);
+  callOff();
+};
