@@ -30,7 +30,9 @@ describe('an approval of what another cluster does', () => {
 
   beforeEach(async () => {
     servers = await aFleetOfServers(['w1'], async (ofFleet) => {
-      approving = await anApprovingServer(['require operation=claimSandbox'], { ofFleet });
+      approving = await anApprovingServer(['require operation=claimSandbox|execInSandbox'], {
+        ofFleet,
+      });
       return approving.server;
     });
     const { tenant } = servers.workers['w1']!;
@@ -45,23 +47,39 @@ describe('an approval of what another cluster does', () => {
       await granted(poolName);
       const [first, again] = [await claim(poolName), await claim(poolName)];
 
-      expect(first.status).to.equal(201);
-      expect(again.json.errorCode).to.equal('CONFLICT');
+      expect([first.status, again.status]).to.deep.equal([201, 201]);
+      expect(again.text).to.equal(first.text);
+      expect(again.headers['idempotency-replayed']).to.equal('true');
       expect(await claimed()).to.equal(1);
       approving.clock.advance(TERMS.grantMs);
       expect((await claim(poolName)).json.errorCode).to.equal('APPROVAL_REQUIRED');
     });
 
-  it('is good for one claim under a key, whose answer another approval brings again', async () => {
-    const key = { 'Idempotency-Key': 'k' };
-    await granted('w1::p', key);
-    const first = await claim('w1::p', key);
-    expect([first.status, (await claim('w1::p', key)).status]).to.deep.equal([201, 409]);
-    approving.clock.advance(TERMS.grantMs);
-    await granted('w1::p', key);
+  for (const poolName of ['w1::p', 'e'])
+    it(`is good for one claim from ${poolName} under a key, which is told again without another`, async () => {
+      const key = { 'Idempotency-Key': 'k' };
+      await granted(poolName, key);
+      const first = await claim(poolName, key);
+      for (const later of [0, TERMS.grantMs]) {
+        approving.clock.advance(later);
+        const again = await claim(poolName, key);
+        expect([again.status, again.text]).to.deep.equal([201, first.text]);
+      }
+      expect(await claimed()).to.equal(1);
+      expect((await claim('w1::q', key)).json.errorCode).to.equal('IDEMPOTENCY_KEY_REUSED');
+      expect((await claim(poolName, { 'Idempotency-Key': 'l' })).status).to.equal(403);
+    });
 
-    expect((await claim('w1::p', key)).json).to.deep.equal(first.json);
-    expect(await claimed()).to.equal(1);
+  it('is good for one try of a command, under a key or not, as on one cluster', async () => {
+    const { json } = await servers.workers['w1']!.tenant.post('/sandboxes', { poolName: 'p' });
+    const path = `/sandboxes/w1.${String(json.sandbox?.['sandboxId'])}/exec`;
+    for (const headers of [{}, { 'Idempotency-Key': 'k' }]) {
+      const run = () => servers.manager.tenant.post(path, { command: 'true' }, { headers });
+      expect((await approving.approve(approvalIdOf(await run()))).status).to.equal(200);
+      expect([(await run()).status, (await run()).json.errorCode]).to.deep.equal([200, 'CONFLICT']);
+      approving.clock.advance(10_000);
+      approvalIdOf(await run());
+    }
   });
 
   /** Has the manager claim from `e` here, be gone before it says so, and find it again or not. */

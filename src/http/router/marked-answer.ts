@@ -5,8 +5,9 @@ import type { AskedByManager } from '../../operations/requests/idempotent-reques
 import type { Context } from '../server/context.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
 import { written } from './answer-writing.ts';
+import { PassedBody } from '../fleet/passed-answer.ts';
 import { withoutBase } from './bases.ts';
-import type { Pass } from './pass.ts';
+import { passAway, type Pass, type WorkAway } from './pass.ts';
 import {
   answerOnce,
   fingerprintOf,
@@ -82,6 +83,45 @@ export const answerMarked = async (
     settle: () => pass.settle(),
   });
 };
+
+/**
+ * Has another cluster carry out what a rule holds, once under its key: repetitions get the first
+ * answer, which is kept here, and need no approval.
+ */
+export const answerHeldAway = async (
+  row: Pick<Route, 'method'>,
+  deps: IdempotencyDeps,
+  { context, request, caller, key, bytes, pass }: Marked,
+  work: WorkAway,
+): Promise<Answer> => {
+  const path = markedPathOf({ context, request, key, pass });
+  const mark = fingerprintOf(caller, {
+    method: row.method,
+    path: `${path} elsewhere`, // it may be this cluster's to carry out, under the key itself
+    key,
+    body: bytes,
+  });
+  let given: Answer | undefined;
+  const marked = await answerOnce(deps, {
+    mark,
+    caller,
+    credential: String(context.req.headers['service-api-key']),
+    opensItself: false,
+    earlier: undefined,
+    pendingOutcome: () => undefined,
+    carryOut: async () => {
+      given = await passAway(pass, work);
+      return given.body instanceof PassedBody ? NOT_KEPT : { ...written(given), secret: true };
+    },
+    settle: async () => {
+      if (!given || given.status < 400) await pass.settle();
+    },
+  });
+  const { status, headers, text } = marked;
+  return given ?? { status, headers, body: JSON.parse(text) as object };
+};
+
+const NOT_KEPT: WrittenAnswer = { status: 500, headers: {}, text: '', secret: false };
 
 /** One of the places that the gate has, unless the operation mostly waits. */
 export const carryOut = (

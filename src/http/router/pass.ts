@@ -22,22 +22,26 @@ export const FREE: Pass = {
   settle: async () => undefined,
 };
 
+export type WorkAway = (use: EffectUnderGrant) => Promise<Answer>;
+
 /**
  * Has another cluster bring the effect about under the pass, whose grant is good for one: an answer
  * settles it, a refusal gives it back, and without a word it is left open for a repetition.
  */
-export const useAway = async (
-  pass: Pass,
-  work: (use: EffectUnderGrant) => Promise<Answer>,
-): Promise<Answer> => {
+export const useAway = async (pass: Pass, work: WorkAway): Promise<Answer> => {
+  const answer = await passAway(pass, work);
+  if (answer.status < 400) await pass.settle();
+  return answer;
+};
+
+/** Does the same, and leaves what was answered well to be settled. */
+export const passAway = async (pass: Pass, work: WorkAway): Promise<Answer> => {
   try {
-    const answer = await pass.use(async (use) => {
+    return await pass.use(async (use) => {
       const given = await work(use);
       if (given.status >= 400 && given.status < 500) throw new RefusedAway(given);
       return given;
     });
-    if (answer.status < 500) await pass.settle();
-    return answer;
   } catch (error) {
     if (error instanceof RefusedAway) return error.answer;
     throw error;

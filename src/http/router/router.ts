@@ -10,8 +10,8 @@ import type { Context, RequestState } from '../server/context.ts';
 import { entityTag, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
 import { mayBeHeld, passOf, type GatingDeps } from './approval-gating.ts';
-import { answerMarked, carryOut, type CarryOutDeps } from './marked-answer.ts';
-import { FREE, useAway } from './pass.ts';
+import { answerHeldAway, answerMarked, carryOut, type CarryOutDeps } from './marked-answer.ts';
+import { FREE, useAway, type WorkAway } from './pass.ts';
 import { localName, nameKindOf } from './local-names.ts';
 import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
@@ -172,13 +172,17 @@ const answerRow = async (
   const markedAs = isMarkable ? key : undefined;
   const byQuery = wayByCluster(deps.terms, row, request);
   const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query) ?? byQuery);
+  const useElsewhere = (work: WorkAway): Promise<Answer> =>
+    caller && markedAs !== undefined && pass !== FREE && !deps.terms.surface
+      ? answerHeldAway(row, deps, { context, request, caller, key: markedAs, bytes, pass }, work)
+      : useAway(pass, work);
   if (fleet && away) {
     const passed = { way: away, caller, row, context, request, bytes, key: markedAs };
-    return giveAway(context, await useAway(pass, () => answerAway(fleet, passed)), request);
+    return giveAway(context, await useElsewhere(() => answerAway(fleet, passed)), request);
   }
   const claim = fleet && caller && { fleet, caller, context, request, bytes, pass, key: markedAs };
   const inFleet = claim && (await claimInFleet(row, deps, claim));
-  if (inFleet) return giveAway(context, await useAway(pass, inFleet), request);
+  if (inFleet) return giveAway(context, await useElsewhere(inFleet), request);
   if (typeof key === 'string' && caller) {
     const byManager = key === made?.key ? made.use : undefined;
     const asked = { context, request, caller, key, byManager, bytes, pass };
