@@ -24,8 +24,11 @@ const MOST_WAIT_MS = 1_000;
 const LONG_WAIT_MS = 10_000;
 /** Dials in a row that lead to replicas which are linked already, for each replica there is. */
 const MOST_HELD = 10;
-/** After so many dials by one message without end, the next is by many. */
-const MOST_IN_VAIN = 2;
+/** After two dials in a row by one message without end, or four links, the next is by many. */
+const MOST_IN_VAIN = 4;
+const DIAL_IN_VAIN = 2;
+/** A link of one message without end that is cut before was in vain, too. */
+const GOOD_MS = 60_000;
 
 export interface DialTerms {
   readonly clusterId: string;
@@ -60,7 +63,7 @@ export class Dialler {
   #managerKey: string | undefined;
   /** Ends the dial, or the link, that there is. */
   #end: (() => void) | undefined;
-  /** Dials in a row that were agreed to as one message without end, and became no link. */
+  /** Counts what was agreed to as one message without end, in a row, and became no lasting link. */
   #inVain = 0;
   #waitMs = FIRST_WAIT_MS;
   #held = 0;
@@ -94,7 +97,7 @@ export class Dialler {
       opened: (socket) => this.#link(endlessChannel(socket), channelName(socket)),
       failed: (why, kind) => {
         if (kind === 'unknown') return this.#stopped ? undefined : this.#dialMessages();
-        if (kind === 'agreed') this.#inVain += 1;
+        if (kind === 'agreed') this.#inVain += DIAL_IN_VAIN;
         this.#over(why, 'cut');
       },
     });
@@ -111,6 +114,7 @@ export class Dialler {
 
   #link(connection: LinkChannel, channel: string): void {
     let to: ManagerReplica | undefined;
+    let openedAt = 0;
     const address = new URL(this.#address).origin;
     const link: WorkerLink = new WorkerLink(connection, {
       ...this.#deps,
@@ -125,9 +129,9 @@ export class Dialler {
       },
       opened: (manager, replicas) => {
         to = manager;
+        openedAt = this.#deps.clock.now();
         this.#links.opened(this.#address, link, manager);
         this.#end = undefined;
-        this.#inVain = 0;
         this.#waitMs = FIRST_WAIT_MS;
         this.#held = 0;
         this.#told = undefined;
@@ -135,7 +139,8 @@ export class Dialler {
       },
       told: (manager, replicas) => this.#links.told(manager, replicas),
       over: (why, kind) => {
-        if (!to && kind === 'cut' && connection.isEndless) this.#inVain += 1;
+        if (to && this.#deps.clock.now() - openedAt >= GOOD_MS) this.#inVain = 0;
+        else if (kind === 'cut' && connection.isEndless) this.#inVain += to ? 1 : DIAL_IN_VAIN;
         if (!to) return this.#over(why, kind);
         if (!this.#stopped) this.#tell(why);
         this.#wait(FIRST_WAIT_MS);

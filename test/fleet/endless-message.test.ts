@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FleetUnderTest, noCopies } from './a-fleet.ts';
@@ -137,6 +138,43 @@ describe('a link that is one message without end', () => {
         return dials === 3;
       };
       await eventually(dialsThrice, 'two dials come to nothing', PATIENCE_MS);
+      await fleet.linked('w1');
+    } finally {
+      between.closeAllConnections();
+      between.close();
+    }
+  });
+
+  it('becomes many messages where somebody between cuts it again and again', async () => {
+    const cut: Duplex[] = [];
+    let isMany = false;
+    const between = createServer();
+    between.on('upgrade', (request, socket, head) => {
+      if (request.headers['sandpool-link'] === undefined) isMany = true;
+      else cut.push(socket);
+      fleet.links.upgrade(request, socket, head);
+    });
+    between.listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    try {
+      const { token: joinToken } = await fleet.registry.invite('w1');
+      const { port } = between.address() as AddressInfo;
+      fleet.worker({
+        ...{ clusterId: 'w1', serve: () => undefined, joinToken },
+        manager: `ws://127.0.0.1:${port}`,
+      });
+      for (let links = 1; links <= 4; links += 1) {
+        await fleet.linked('w1');
+        expect([cut.length, isMany]).to.deep.equal([links, false]);
+        cut.at(-1)?.destroy();
+        await eventually(() => !fleet.links.find('w1'), 'it is cut', PATIENCE_MS);
+        const dialsAgain = (): boolean => {
+          if (cut.length === links && !isMany) clock.advance(100);
+          return cut.length > links || isMany;
+        };
+        await eventually(dialsAgain, 'it dials again', PATIENCE_MS);
+      }
+      expect(isMany).to.equal(true);
       await fleet.linked('w1');
     } finally {
       between.closeAllConnections();
