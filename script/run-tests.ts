@@ -40,7 +40,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const RUN_DEADLINE_MS = 75 * 60_000;
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
-const LEFTOVER_GRACE_MS = 3_000;
+const LEFTOVER_GRACE_MS = 10_000;
 /** The suites of what needs a control plane, and a real node, by the arguments that ask for them. */
 const KUBERNETES: Readonly<Record<string, Asked>> = {
   kubernetes: { suites: ['kubernetes'], withinMs: 38 * 60_000 },
