@@ -13,8 +13,8 @@ const INTERPRETER = 'code-interpreter-v1';
 /** Longer than what stands between lets a connection be silent. */
 const SILENT_S = 15;
 const CHECKS = [
-  ...['code', 'commands', 'contexts', 'expiry', 'files', 'host', 'life', 'links', 'pause'],
-  ...['processes', 'terminal', 'watching'],
+  ...['code', 'commands', 'contexts', 'expiry', 'files', 'home', 'host', 'life', 'links'],
+  ...['pause', 'processes', 'terminal', 'watching'],
 ];
 
 describe("E2B's packages for Python, unchanged, on a daemon", function () {
