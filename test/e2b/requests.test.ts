@@ -108,6 +108,19 @@ describe('requests to the compatible API', () => {
     }
   });
 
+  it('lets pass that a sandbox may reach the internet, which SDKs up to 2.50 say unasked', async () => {
+    for (const allow_internet_access of [true, false])
+      await end((await created({ allow_internet_access })).sandboxID);
+    const { status, body } = await ask('/sandboxes', {
+      body: { templateID: 'base', allow_internet_access: 'yes' },
+    });
+
+    expect([status, body['message']]).to.deep.equal([
+      400,
+      'allow_internet_access: must be true or false',
+    ]);
+  });
+
   it('cuts a body that goes on for ever', async () => {
     for (const path of ['/v2/sandboxes', '/sandboxes/none/timeout']) {
       const status = await new Promise<number | undefined>((resolve, reject) => {

@@ -117,6 +117,32 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     await client.delete(`/sandboxes/${sandboxID}`);
   });
 
+  it('ends sandboxes within a second of their moment, by the clock of the daemon', async () => {
+    const client = daemon.client();
+    await stocked(client, 4);
+    /** Milliseconds between the moment that was asked for and the event that says that it ends. */
+    const lateBy = async (seconds: number): Promise<number> => {
+      const given = { ...options, timeoutMs: seconds * 1_000 };
+      const { sandboxId } = await LatestSandbox.create('base', given);
+      const told = new Map<unknown, number>();
+      await eventually(
+        async () => {
+          const { json } = await client.get(`/sandboxes/${instanceIdOf(sandboxId)}/events`);
+          for (const { reason, time } of json.items ?? [])
+            told.set(reason, Date.parse(String(time)));
+          return told.has('Killing');
+        },
+        'it ends',
+        30_000,
+      );
+      return (told.get('Killing') ?? NaN) - (told.get('Claimed') ?? NaN) - given.timeoutMs;
+    };
+
+    const late = (await Promise.all([1, 2, 3].map(lateBy))).toSorted((a, b) => a - b);
+    // A machine with other work may stand still for once.
+    expect(late[1], String(late)).to.be.at.most(1_000);
+  });
+
   it('ends a sandbox at its moment, also where the daemon was killed meanwhile', async () => {
     const Sandbox = [...SDKS.values()].at(-1)!; // there are four
     const kept = await Sandbox.create('base', { ...options, timeoutMs: 600_000 });
