@@ -78,6 +78,22 @@ describe('lists of sandboxes over clusters, of which one means ill', () => {
     }
   });
 
+  it('are without the cluster where its list goes on and on and shows nothing', async () => {
+    let asked = 0;
+    answer = () => {
+      asked += 1;
+      const id = `0190d4a5-7b1e-7c3a-9f00-${String(900_000_000_000 - asked)}`;
+      return { body: [], next: tokenOf({ claimedAt: 9_999_999_999_999 - asked, id, offset: 0 }) };
+    };
+    const { status, json, headers, text } = await client.get('/v2/sandboxes');
+
+    expect(status, text).to.equal(200);
+    expect(json).to.have.length(2);
+    expect(headers['warning']).to.include('evil').and.not.include('w1');
+    expect(headers).not.to.have.property('x-next-token');
+    expect(asked).to.equal(4);
+  });
+
   it('of one of its pools are refused where it lists what is no sandbox', async () => {
     answer = () => ({ body: [null] });
 
