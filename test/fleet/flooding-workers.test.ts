@@ -29,23 +29,23 @@ const message = (opcode: number, payload: Buffer): Buffer => {
   return Buffer.concat([Buffer.from([0x80 | opcode]), length, Buffer.alloc(4), payload]);
 };
 const many = (one: Buffer): Buffer => Buffer.concat(Array<Buffer>(500).fill(one));
-const inMessages = (one: Buffer): Buffer => message(2, many(one));
 
 /** Stands between a worker and the manager, and says in the worker's name whatever it likes. */
 class Flooder {
   readonly #server: Server;
   readonly #sockets: Socket[] = [];
-  isCut = false;
 
-  constructor(managerPort: number) {
+  /** `header`: none, where the link is to be one of many messages. */
+  constructor(managerPort: number, { header }: { readonly header: boolean }) {
     this.#server = createServer((worker) => {
       const manager = connect(managerPort, '127.0.0.1');
-      worker.pipe(manager).pipe(worker);
-      for (const each of [worker, manager]) each.on('error', () => each.destroy());
-      manager.once('close', () => {
-        if (this.#sockets.includes(manager)) this.isCut = true;
-        worker.destroy();
+      worker.once('data', (head: Buffer) => {
+        const text = head.toString('latin1');
+        manager.write(header ? head : text.replace(/^sandpool-link:.*\r\n/im, ''), 'latin1');
+        worker.pipe(manager).pipe(worker);
       });
+      for (const each of [worker, manager]) each.on('error', () => each.destroy());
+      manager.once('close', () => worker.destroy());
       worker.once('close', () => manager.destroy());
       this.#sockets.push(manager);
     });
@@ -56,11 +56,12 @@ class Flooder {
     return `ws://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Sends it again and again until the link is cut, `MOST_BYTES` at most; reads nothing. */
-  async flood(bytes: Buffer): Promise<void> {
+  /** Sends one, and another again and again until the link is cut, `MOST_BYTES` at most. */
+  async flood(first: Buffer, bytes: Buffer): Promise<void> {
     const manager = this.#sockets.at(-1);
     manager?.unpipe();
     manager?.pause();
+    manager?.write(first);
     for (let sent = 0; sent < MOST_BYTES && manager?.writable; sent += bytes.length)
       if (!manager.write(bytes)) await new Promise((resolve) => void setImmediate(resolve));
   }
@@ -71,50 +72,64 @@ class Flooder {
   }
 }
 
-describe('a worker that floods its link with frames', () => {
-  let fleet: FleetUnderTest;
-  let flooder: Flooder;
-  let clock: TestClock;
+const FLOODS = {
+  'PINGs that it does not read the answers of': [frame(PING, 0, 0, Buffer.alloc(8))],
+  'SETTINGS that it does not read the answers of': [frame(SETTINGS, 0, 0)],
+  'ends of streams that there are not': [frame(RST_STREAM, 0, 99, Buffer.alloc(4))],
+  'a head that does not end': [
+    frame(CONTINUATION, 0, 99, Buffer.alloc(64)),
+    frame(HEADERS, 0, 99, Buffer.alloc(1)),
+  ],
+} satisfies Readonly<Record<string, readonly [Buffer, Buffer?]>>;
+const NONE = Buffer.alloc(0);
 
-  beforeEach(async () => {
-    clock = new TestClock();
-    fleet = await FleetUnderTest.start({ clock });
-    flooder = new Flooder(fleet.port);
-    await fleet.join({ clusterId: 'w2', serve });
-    await fleet.join({ clusterId: 'w1', serve, manager: await flooder.start() });
-  });
-  afterEach(async () => {
-    await fleet.stop();
-    flooder.stop();
-  });
+for (const [way, header] of [
+  ['one message without end', true],
+  ['many messages', false],
+] as const)
+  describe(`a worker that floods its link of ${way}`, () => {
+    let fleet: FleetUnderTest;
+    let flooder: Flooder;
+    let clock: TestClock;
 
-  const FLOODS = {
-    'PINGs that it does not read the answers of': inMessages(frame(PING, 0, 0, Buffer.alloc(8))),
-    'SETTINGS that it does not read the answers of': inMessages(frame(SETTINGS, 0, 0)),
-    'pings of the WebSocket': many(message(9, Buffer.alloc(125))),
-    'ends of streams that there are not': inMessages(frame(RST_STREAM, 0, 99, Buffer.alloc(4))),
-    'a head that does not end': Buffer.concat([
-      message(2, frame(HEADERS, 0, 99, Buffer.alloc(1))),
-      inMessages(frame(CONTINUATION, 0, 99, Buffer.alloc(64))),
-    ]),
-  };
-  for (const [what, bytes] of Object.entries(FLOODS))
-    it(`has that link alone cut, and takes no memory: ${what}`, async () => {
+    beforeEach(async () => {
+      clock = new TestClock();
+      fleet = await FleetUnderTest.start({ clock });
+      flooder = new Flooder(fleet.port, { header });
+      await fleet.join({ clusterId: 'w2', serve });
+      await fleet.join({ clusterId: 'w1', serve, manager: await flooder.start() });
+    });
+    afterEach(async () => {
+      await fleet.stop();
+      flooder.stop();
+    });
+
+    const isCutAlone = async (first: Buffer, again: Buffer): Promise<void> => {
       const { rss } = process.memoryUsage();
       const { linkId } = fleet.links.find('w2') ?? {};
       const before = fleet.links.find('w1')?.linkId;
-      await flooder.flood(bytes);
+      await flooder.flood(first, again);
       expect(fleet.links.find('w2')?.linkId).to.equal(linkId);
       expect(process.memoryUsage().rss - rss).to.be.lessThan(256 << 20);
 
-      // what is not read any more is as dead as what is not sent
+      // of many messages, what is not read any more is as dead as what is not sent
       await eventually(
         () => {
-          clock.advance(15_000);
+          if (!header) clock.advance(15_000);
           return fleet.links.find('w1')?.linkId !== before;
         },
         'it is cut',
         PATIENCE_MS,
       );
-    });
-});
+    };
+
+    for (const [what, [again, first = NONE]] of Object.entries(FLOODS))
+      it(`has that link alone cut, and takes no memory: ${what}`, () =>
+        header
+          ? isCutAlone(first, many(again))
+          : isCutAlone(message(2, first), message(2, many(again))));
+
+    if (!header)
+      it('has that link alone cut, and takes no memory: pings of the WebSocket', () =>
+        isCutAlone(NONE, many(message(9, Buffer.alloc(125)))));
+  });
