@@ -110,15 +110,14 @@ export const dialEndless = (
       kind = 'unknown';
       return end('it is of a version before');
     }
-    begun(socket, first, { mine: FROM_WORKER, theirs: FROM_MANAGER }).then(
-      () => {
+    begun(socket, first, { mine: FROM_WORKER, theirs: FROM_MANAGER })
+      .then(() => {
         if (over) return;
-        over = true;
         socket.setTimeout(0);
         opened(socket);
-      },
-      (error: unknown) => end(error instanceof Error ? error.message : String(error)),
-    );
+        over = true;
+      })
+      .catch((error: unknown) => end(error instanceof Error ? error.message : String(error)));
   });
   asked.end();
   return () => end('stopped');

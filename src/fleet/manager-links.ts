@@ -97,10 +97,14 @@ export class ManagerLinks implements FleetLinks {
       return;
     }
     const came = { address: this.#deps.addressOf(request), channel: channelName(socket) };
+    const failed = (error: unknown): void => {
+      this.#deps.log.warn({ error }, 'a link was refused');
+      socket.destroy();
+    };
     if (socket instanceof Socket && asksEndless(request))
-      return void this.#begin(request, { socket, head, came });
+      return void this.#begin(request, { socket, head, came }).catch(failed);
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      void this.#take(messageChannel(ws), came);
+      this.#take(messageChannel(ws), came).catch(failed);
     });
   }
 
