@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { SDKS, type SdkOptions, type SdkSandbox } from '../e2b/a-sdk.ts';
+import { checksOf, pythonWithPackages } from '../e2b/python/packages.ts';
 import { SERVICE_STEPS } from '../e2b/service-steps.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { realTemplate } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
@@ -35,6 +37,9 @@ const STEPS = [
   'says that a silent command is alive',
 ] as const;
 
+/** Leaves out what takes such a home, a pause, and changes of files between two looks. */
+const PYTHON_CHECKS = ['commands', 'files', 'host', 'life', 'links', 'processes', 'terminal'];
+
 describe('a replica with a real node', function () {
   this.timeout(90_000);
   const cluster = onTheRealNode();
@@ -50,15 +55,15 @@ describe('a replica with a real node', function () {
   before(async () => {
     for (const each of TEMPLATES) await cluster().apply(each);
     client = new HttpClient(replicas().replica(0).port, await replicas().tenant('tenant', 'alice'));
-    for (const name of ['site', 'hungry']) await pool(name);
+    for (const [name, count] of Object.entries({ site: 5, hungry: 3 })) await pool(name, count);
   });
   after(() => client.close());
 
-  const pool = (name: string): Promise<void> =>
+  const pool = (name: string, count: number): Promise<void> =>
     eventually(
       async () =>
-        (await client.post('/sandboxpools', { name, templateName: name, replicas: 3 })).status ===
-        201,
+        (await client.post('/sandboxpools', { name, templateName: name, replicas: count }))
+          .status === 201,
       `the pool ${name} is made`,
     );
 
@@ -126,6 +131,21 @@ describe('a replica with a real node', function () {
       await files.remove('/tmp/new');
       expect([await files.exists('/tmp/new'), await files.exists('/tmp/moved')]) //
         .to.deep.equal([false, true]);
+    });
+
+    it('has a sibling for Python, which does the same', async function () {
+      const python = pythonWithPackages();
+      if ('why' in python) return skipBecause(this, python.why);
+      const env = {
+        E2B_API_KEY: options.apiKey,
+        E2B_API_URL: options.apiUrl,
+        E2B_SANDBOX_URL: options.sandboxUrl,
+      };
+      const given = { env, silentS: 0, checks: PYTHON_CHECKS };
+      const checks = await checksOf(python.path, 'sync', given);
+
+      expect(checks.filter(({ why }) => why !== null)).to.deep.equal([]);
+      expect(checks.map(({ check }) => check).toSorted()).to.deep.equal(PYTHON_CHECKS);
     });
   });
 
