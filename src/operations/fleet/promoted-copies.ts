@@ -97,7 +97,7 @@ export class PromotedCopies implements PromotedKeyCopies {
     if (this.#managerAt.get(address) === manager) return;
     this.#managerAt.set(address, manager);
     // what the store can not forget is refused, and goes once a link has caught up
-    this.#inTurn(() => this.#endOthers()).catch(() => undefined);
+    this.#inTurn(() => this.#endOthers()).catch((error: unknown) => this.#notConfirmed(error));
   }
 
   begin(manager: string): PromotedKeyVisit {
@@ -115,7 +115,7 @@ export class PromotedCopies implements PromotedKeyCopies {
       left: () => this.#inTurn(() => this.#end(({ promotedBy }) => promotedBy === manager)),
       end: () => {
         trust.end(link);
-        this.#inTurn(() => this.#endOthers()).catch(() => undefined);
+        this.#inTurn(() => this.#endOthers()).catch((error: unknown) => this.#notConfirmed(error));
       },
     };
   }
