@@ -51,9 +51,16 @@ describe('sandpool cp, on its way', function () {
       throw new FileRefused('no-space', 'full');
     };
     const full = await sandpool('cp', join(here, 'a'), `${id}:${there}/a`);
+    let writing = 0;
+    let written = 0;
     files.write = async (place, content, request, signal) => {
+      writing += 1;
       daemon.cut();
-      return await write(place, content, request, signal);
+      try {
+        return await write(place, content, request, signal);
+      } finally {
+        written += 1;
+      }
     };
     const cut = await sandpool('cp', join(here, 'a'), `${id}:${there}/a`);
     files.write = write;
@@ -74,7 +81,8 @@ describe('sandpool cp, on its way', function () {
       )
       .and.include(`\n  ${there}/a in the sandbox is as it was before\n`)
       .and.match(/\n {2}a copy is not resumed: the next one begins anew\n$/);
-    await eventually(() => readdirSync(there).length === 1, 'nothing is left behind there');
+    await eventually(() => writing > 0 && written === writing, 'the write that was cut has ended');
+    expect(readdirSync(there)).to.deep.equal(['a']);
     expect(readFileSync(join(there, 'a'), 'utf8')).to.equal('old');
   });
 

@@ -53,6 +53,8 @@ export const arrivingBytes = (request: IncomingMessage, response: ServerResponse
     highWaterMark: 256 * 1024,
     read: () => {
       if (!begun) {
+        // Its events are over: nothing would ever end the wait for it.
+        if (request.destroyed) return onGone();
         begun = true;
         if (awaitsContinue.has(request)) response.writeContinue();
         timer = setInterval(look, STALL_MS / LOOKS).unref();

@@ -14,8 +14,8 @@ export const watching = (begin: () => Promise<Place>): void => {
     await place.under.sh(`cd ${place.under.folder}/watched; echo more >>old; echo >below/unseen`);
     await watched.until((event) => shown(event) === 'changed old');
     await place.under.sh(`cd ${place.under.folder}/watched; mv old older; rm new`);
-    await watched.until((event) => shown(event) === 'removed new');
-    expect(watched.seen.map(shown)).to.include.members(['removed old', 'created older']);
+    for (const change of ['removed old', 'created older', 'removed new'])
+      await watched.until((event) => shown(event) === change);
     expect(watched.seen.map(shown)).not.to.include('created below/unseen');
     await place.under.sh(`rm -r ${place.under.folder}/watched`);
     await watched.ended();
@@ -35,9 +35,9 @@ export const watching = (begin: () => Promise<Place>): void => {
     await place.under.sh(`cd ${place.under.folder}/watched; mkdir -p n/m; echo >n/m/new`);
     await watched.until((event) => shown(event) === 'created n/m/new');
     await place.under.sh(`cd ${place.under.folder}/watched; mv a c; echo >c/b/moved`);
-    await watched.until((event) => shown(event) === 'created c/b/moved');
+    for (const change of ['created c/b/moved', 'removed a', 'created c'])
+      await watched.until((event) => shown(event) === change);
 
-    expect(watched.seen.map(shown)).to.include.members(['removed a', 'created c']);
     watched.leave();
   });
 
