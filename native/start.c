@@ -5,18 +5,20 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FOLDER_FD = 16 };
+enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FOLDER_FD = 16, READER_PATIENCE_MS = 5000 };
 
 static size_t command_in(const struct list *args);
 static int args_memfd(const char *name, char **items, size_t count);
@@ -127,6 +129,7 @@ static void take_place(const struct order *order) {
  * Output and errors go into a fifo on the host, from where `launcher logs` takes them. It is open for reading too, so that
  * a write never finds it without a reader, whoever is killed; it has its name once it is open, so that one without a
  * writer is over. It is root's, and may be opened anew for writing alone. Where it can't be made the sandbox has no log.
+ * It is waited for until `launcher logs` has it open too: what a sandbox prints that ends at once would go with its fifo.
  */
 static void take_output(const char *path) {
   char fresh[PATH_MAX];
@@ -135,10 +138,15 @@ static void take_output(const char *path) {
   int made = mkfifo(fresh, 0622);
   umask(022);
   int fd = made < 0 ? -1 : open(fresh, O_RDWR | O_CLOEXEC);
+  /* Without a watch, where the host has too many, nothing is waited for. */
+  struct pollfd opened = {.fd = fd < 0 ? -1 : inotify_init1(IN_CLOEXEC), .events = POLLIN};
+  bool watched = opened.fd >= 0 && inotify_add_watch(opened.fd, fresh, IN_OPEN) >= 0;
   if (fd < 0 || rename(fresh, path) < 0) {
     complain("make the fifo for the output", errno);
     return;
   }
+  if (watched) poll(&opened, 1, READER_PATIENCE_MS);
+  if (opened.fd >= 0) close(opened.fd);
   if (dup2(fd, 1) < 0 || dup2(fd, 2) < 0) fail("dup2", errno);
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogRequest } from '../../../src/contracts/sandbox-driver.ts';
 import type { EmbeddedSandboxDriver } from '../../../src/embedded/driver/sandbox-driver.ts';
@@ -175,6 +175,29 @@ describe('what sandboxes print', function () {
     expect((await linesOf(order.record.id)).join()).to.include('bwrap:');
   });
 
+  it('is kept of one that ends at once, however late its log is opened', async () => {
+    await eventually(() => pumpPid() > 0, 'something keeps logs');
+    const pump = pumpPid();
+    const order = anOrder(aDefinition({ workingDir: '/usr/no/such' }));
+    const { id } = order.record;
+    process.kill(pump, 'SIGSTOP');
+    let launching: Promise<unknown>;
+    try {
+      launching = driver.launch(order, permitted);
+      const gone = world.log.when(id, 'gone').then(() => true);
+      const waits = (): boolean => isWaitedFor(join(logsFolder(), 'pipes', id));
+      await eventually(
+        async () => waits() || (await Promise.race([gone, Promise.resolve(false)])),
+        'it waits, or has ended',
+      );
+    } finally {
+      process.kill(pump, 'SIGCONT');
+    }
+    await launching;
+    await world.log.when(id, 'gone');
+    await eventually(async () => (await linesOf(id)).length > 0, 'it says so');
+  });
+
   it('of a flood takes no more than two files, and keeps no neighbour waiting', async () => {
     const flood = await printing('yes "a flood of words"');
     const neighbour = await printing('while :; do date +%s%N; sleep 0.05; done');
@@ -257,6 +280,19 @@ describe('what sandboxes print', function () {
     await driver.stop();
     await eventually(() => pumpPid() === 0, 'it is gone');
   });
+
+  /** Some process has the fifo open, and waits to be told of something. */
+  const isWaitedFor = (fifo: string): boolean =>
+    readdirSync('/proc').some((pid) => {
+      try {
+        const open = readdirSync(`/proc/${pid}/fd`).map((fd) =>
+          readlinkSync(`/proc/${pid}/fd/${fd}`),
+        );
+        return open.includes(fifo) && open.includes('anon_inode:inotify');
+      } catch {
+        return false;
+      }
+    });
 
   /** Of this data folder; 0 without one. */
   const pumpPid = (): number =>
