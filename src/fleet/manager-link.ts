@@ -20,10 +20,10 @@ import {
   WorkerProof,
   type ManagerHello,
 } from './link-words.ts';
-import { KEY_WORDS } from './promoted-words.ts';
-import { RecordTeller } from './record-teller.ts';
-import { TEMPLATE_WORDS, TemplateReport } from './template-words.ts';
-import type { ToldWords } from './told-words.ts';
+import { KEY_WORDS } from './told/promoted-words.ts';
+import { RecordTeller } from './told/record-teller.ts';
+import { TEMPLATE_WORDS, TemplateReport } from './told/template-words.ts';
+import type { ToldWords } from './told/told-words.ts';
 import { TunnelSocket } from './tunnel-socket.ts';
 
 export interface ManagerLinkTerms {

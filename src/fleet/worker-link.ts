@@ -39,10 +39,10 @@ import {
   Welcome,
   type WorkerHello,
 } from './link-words.ts';
-import { KEY_WORDS } from './promoted-words.ts';
-import { RecordListener } from './record-listener.ts';
-import { TEMPLATE_WORDS, TemplateQuestion } from './template-words.ts';
-import { MOST_TOLD } from './told-words.ts';
+import { KEY_WORDS } from './told/promoted-words.ts';
+import { RecordListener } from './told/record-listener.ts';
+import { TEMPLATE_WORDS, TemplateQuestion } from './told/template-words.ts';
+import { MOST_TOLD } from './told/told-words.ts';
 import { TunnelSocket } from './tunnel-socket.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
 

@@ -1,6 +1,6 @@
-import type { ToldVisit } from '../contracts/fleet/told-records.ts';
-import type { signatureCheck } from './fleet-keys.ts';
-import { UnsoundWord } from './link-words.ts';
+import type { ToldVisit } from '../../contracts/fleet/told-records.ts';
+import type { signatureCheck } from '../fleet-keys.ts';
+import { UnsoundWord } from '../link-words.ts';
 import { SignedWord, signedWord, type ToldWords } from './told-words.ts';
 
 export interface RecordListenerTerms<Change> {

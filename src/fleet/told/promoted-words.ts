@@ -3,7 +3,7 @@ import {
   MOST_PROMOTED,
   type PromotedChange,
   type PromotedKey,
-} from '../contracts/fleet/promoted-keys.ts';
+} from '../../contracts/fleet/promoted-keys.ts';
 import { wordFields, type ToldWords } from './told-words.ts';
 
 const label = z.string().min(1).max(63);

@@ -1,8 +1,8 @@
 import type { ClientHttp2Session } from 'node:http2';
-import type { Clock } from '../contracts/clock.ts';
-import type { ToldSource } from '../contracts/fleet/told-records.ts';
-import type { FleetKey } from './fleet-keys.ts';
-import { ask } from './link-calls.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { ToldSource } from '../../contracts/fleet/told-records.ts';
+import type { FleetKey } from '../fleet-keys.ts';
+import { ask } from '../link-calls.ts';
 import { signedWord, WordTaken, type ToldWords } from './told-words.ts';
 
 export interface RecordTellerTerms<Told> {

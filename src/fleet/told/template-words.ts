@@ -4,9 +4,9 @@ import {
   type CopyReport,
   type GlobalTemplate,
   type GlobalTemplateChange,
-} from '../contracts/fleet/global-templates.ts';
-import { isDnsLabel } from '../model/identifiers.ts';
-import { MOST_VERSIONS } from '../model/templates/template-versions.ts';
+} from '../../contracts/fleet/global-templates.ts';
+import { isDnsLabel } from '../../model/identifiers.ts';
+import { MOST_VERSIONS } from '../../model/templates/template-versions.ts';
 import { MOST_TOLD, wordFields, type ToldWords } from './told-words.ts';
 
 const version = z.string().regex(/^[1-9][0-9]{0,14}$/);
