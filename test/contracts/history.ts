@@ -49,8 +49,9 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
     };
     /** Some at a time: of thousands at once the last would wait longer than one may. */
     const record = async (finished: readonly FinishedSandbox[]) => {
-      for (let from = 0; from < finished.length; from += 200)
-        await Promise.all(finished.slice(from, from + 200).map((one) => history.record(one)));
+      // so few at once that each is answered within its second where the machine is busy
+      for (let from = 0; from < finished.length; from += 50)
+        await Promise.all(finished.slice(from, from + 50).map((one) => history.record(one)));
     };
     const idsOf = async (filter: FinishedFilter, page = { offset: 0, limit: 1_000 }) => {
       const { items, total } = await history.list(filter, page);

@@ -264,9 +264,10 @@ describe('leases in Redis', function () {
     const before = [b, c].flatMap((replica) =>
       lost.map((shard) => replica.coordination.lease(shard)),
     );
-    await client.flushall();
+    const setBack = client.multi().flushall();
     // locks of the dead one too, without an end
-    for (const { key, dump } of copy) if (dump) await client.restore(key, 0, dump);
+    for (const { key, dump } of copy) if (dump) setBack.restore(key, 0, dump);
+    for (const [error] of (await setBack.exec()) ?? []) if (error) throw error;
 
     await eventually(
       () => before.every((lease) => lease?.held() !== true),
