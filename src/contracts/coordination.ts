@@ -7,6 +7,7 @@ import type { Activity } from './coordination/activity.ts';
 import type { RateLimits } from './coordination/rate-limits.ts';
 import type { EventLog } from './coordination/event-log.ts';
 import type { Revocations, DemandSignals } from './coordination/signals.ts';
+import type { ClusterStarts } from './coordination/cluster-starts.ts';
 import type { ConsoleSessions } from './coordination/console-sessions.ts';
 import type { Inquiries } from './coordination/inquiries.ts';
 
@@ -37,6 +38,7 @@ export interface Coordination
     Revocations,
     DemandSignals,
     Inquiries,
-    ConsoleSessions {
+    ConsoleSessions,
+    ClusterStarts {
   describe(): CoordinationHealth;
 }

@@ -34,6 +34,7 @@ export const LOG_EVENTS = {
   'claims-not-read': 'claims of a request could not be read',
   'client-gone': 'client gone',
   'cluster-linked': 'a cluster is linked',
+  'cluster-runs-twice': 'a cluster runs twice: the one that was linked first goes on',
   'command-not-ended': 'a command in the Pod could not be ended for sure',
   'compatible-api-not-served':
     'the compatible API is not served: another program has its port; compatibleApi.listen names ' +

@@ -34,6 +34,8 @@ export interface DialTerms {
   readonly clusterId: string;
   /** This replica of the cluster. */
   readonly replica: string;
+  /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
+  readonly start?: string | undefined;
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
   readonly log: Log;

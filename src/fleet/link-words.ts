@@ -45,6 +45,11 @@ export const WorkerHello = z.object({
    * makes. A worker of an earlier version says nothing.
    */
   takes: z.array(text).max(16).optional(),
+  /**
+   * Names this start of a daemon whose store is one machine's: of such a cluster one start is
+   * linked at a time. Left out where replicas share a store, and of a version before.
+   */
+  start: z.string().min(1).max(64).optional(),
 });
 export const ManagerProof = z.object({ signature: text });
 /** `held`: another link leads to this replica already, and this one is to end. */
@@ -60,8 +65,15 @@ export const MOST_REPLICAS = 64;
 const replicas = z.int().min(1).max(1_000_000);
 export const Welcome = z.object({ linkId: text, replicas });
 export const ReplicaCount = z.object({ replicas });
-/** `left`: the manager knows no such cluster, and none of its promoted keys is good there. */
-export const Refused = z.object({ error: text, left: z.literal(true).optional() });
+/**
+ * `left`: the manager knows no such cluster, and none of its promoted keys is good there; `copied`:
+ * another start of the cluster is linked, and answers.
+ */
+export const Refused = z.object({
+  error: text,
+  left: z.literal(true).optional(),
+  copied: z.literal(true).optional(),
+});
 
 export type ManagerHello = z.infer<typeof ManagerHello>;
 export type WorkerHello = z.infer<typeof WorkerHello>;

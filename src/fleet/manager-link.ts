@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { connect, type ClientHttp2Session } from 'node:http2';
+import type { z } from 'zod';
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, LinkView } from '../contracts/fleet/cluster-links.ts';
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
@@ -16,6 +17,7 @@ import type { LinkChannel } from './link-channel.ts';
 import {
   LINK_VERSION,
   transcriptOf,
+  type Refused,
   WorkerHello,
   WorkerProof,
   type ManagerHello,
@@ -40,8 +42,11 @@ export interface ManagerLinkTerms {
   readonly addresses: readonly string[];
   /** Names the TLS connection that it came by; empty where there is none. */
   readonly channel: string;
-  /** It has proved to be of this cluster, and is not open yet. */
-  readonly proved: (clusterId: string) => void;
+  /**
+   * It has proved to be of this cluster, and is not open yet. Resolves with whether it may open:
+   * not while another start of a daemon is linked that there is one of.
+   */
+  readonly proved: (clusterId: string, start: string | undefined) => Promise<boolean>;
   readonly heard: (clusterId: string) => void;
   /** Called once, however it ends; without a worker where it was not open yet. */
   readonly over: (worker: LinkedWorker | undefined, why: string) => void;
@@ -75,6 +80,11 @@ const REMOVED = 'the cluster was removed';
 const DISMISSED_MS = 2_000;
 /** For a link to prove whose it is, and to learn which keys are promoted. */
 const OPEN_MS = 10_000;
+
+/** Another start of the cluster's daemon is linked: that is told of by itself. */
+export class CopyRefused extends Error {
+  override readonly name = 'CopyRefused';
+}
 
 /** One connection of a worker, at the manager: first who it is, then the way to its server. */
 export class ManagerLink {
@@ -110,13 +120,27 @@ export class ManagerLink {
 
   /** The way to the worker; undefined where it takes nothing, or says nothing, at this time. */
   get route(): ClusterRoute | undefined {
-    return this.#heartbeat?.isSilent ? undefined : this.#route;
+    return this.isSilent ? undefined : this.#route;
+  }
+
+  get isOver(): boolean {
+    return this.#over;
+  }
+
+  /** Nothing comes of it at this time. */
+  get isSilent(): boolean {
+    return this.#heartbeat?.isSilent === true;
+  }
+
+  /** Looks whether anything comes, and calls `silent` where nothing does in time. */
+  probe(silent: () => void): void {
+    this.#heartbeat?.probe(silent); // one that is not open yet has its own deadline
   }
 
   /** Undefined where it is not open yet. */
   get view(): LinkView | undefined {
     if (!this.#opened || !this.#worker) return undefined;
-    const standing = this.#heartbeat?.isSilent ? 'Silent' : 'Open';
+    const standing = this.isSilent ? 'Silent' : 'Open';
     return {
       ...this.#opened,
       replica: this.#worker.replica,
@@ -245,7 +269,8 @@ export class ManagerLink {
     const { clusterID: clusterId, clusterKey: publicKey } = worker;
     const why = await registry.admit({ clusterId, publicKey, joinToken });
     if (why !== undefined) return await this.#refuse(why, { left: true });
-    this.#terms.proved(clusterId);
+    if (!(await this.#terms.proved(clusterId, worker.start)))
+      return await this.#refuse('runs twice, and the other one is linked', { copied: true });
     // before requests are passed on: the worker must not know as good what was revoked meanwhile
     const { keys, templates } = this.#terms;
     this.#keys = this.#teller(KEY_WORDS, keys, transcript);
@@ -270,9 +295,9 @@ export class ManagerLink {
     );
   }
 
-  async #refuse(error: string, also: { readonly left?: true } = {}): Promise<never> {
+  async #refuse(error: string, also: Omit<z.infer<typeof Refused>, 'error'> = {}): Promise<never> {
     await ask(this.#session, '/refused', { error, ...also }).catch(() => undefined);
-    throw new Error(`the cluster ${error}`);
+    throw also.copied ? new CopyRefused() : new Error(`the cluster ${error}`);
   }
 
   #routeOf({ clusterId, linkId, signer, takesClaimKeys }: RouteTerms): ClusterRoute {

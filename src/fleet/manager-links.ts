@@ -4,6 +4,8 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { within, type Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks, LinkedCluster } from '../contracts/fleet/cluster-links.ts';
+import type { ClusterStarts } from '../contracts/coordination/cluster-starts.ts';
+import type { Leases } from '../contracts/coordination/leases.ts';
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../contracts/log.ts';
@@ -18,7 +20,8 @@ import {
   type LinkChannel,
 } from './link-channel.ts';
 import { MOST_REPLICAS } from './link-words.ts';
-import { ManagerLink, type LinkedWorker } from './manager-link.ts';
+import { LinkedStarts } from './linked-starts.ts';
+import { CopyRefused, ManagerLink, type LinkedWorker } from './manager-link.ts';
 import { PendingLinks } from './pending-links.ts';
 
 /** Where workers come to: an upgrade to WebSocket. */
@@ -43,9 +46,9 @@ export interface ManagerLinksDeps {
   readonly log: Log;
   readonly keys: PromotedKeySource;
   readonly templates: GlobalTemplateSource;
-  /** This replica, and the live ones, this one among them, as last seen. */
+  /** This replica, and what it shares with the others. */
   readonly replica: string;
-  readonly replicas: () => readonly string[];
+  readonly coordination: ClusterStarts & Pick<Leases, 'replicas'>;
   /** URLs that workers may have dialled; none: any. */
   readonly addresses: readonly string[];
   /** The address of who asks, behind trusted proxies too. */
@@ -69,15 +72,18 @@ export class ManagerLinks implements FleetLinks {
   /** By cluster, by its replica; the first one is the next to be asked. */
   readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
+  readonly #starts: LinkedStarts;
   #told = 1;
   #callOff: () => void = () => {};
   #leaving = false;
 
   constructor(deps: ManagerLinksDeps) {
     this.#deps = deps;
+    this.#starts = new LinkedStarts({ ...deps, held: deps.coordination });
   }
 
   start(): void {
+    this.#starts.start();
     this.#deps.registry.follow((clusterId, publicKey) => {
       if (publicKey === undefined) void this.dismiss(clusterId);
       else this.#cutOthers(clusterId, publicKey);
@@ -120,6 +126,7 @@ export class ManagerLinks implements FleetLinks {
         isConnected: links.some(({ status }) => status === 'Open'),
         lastHeartbeat: this.#lastHeard.get(clusterId),
         links,
+        copyRefusedAt: this.#starts.rivalAt(clusterId),
       };
     });
   }
@@ -175,6 +182,7 @@ export class ManagerLinks implements FleetLinks {
   stop(): void {
     this.leave();
     this.#callOff();
+    this.#starts.stop();
     for (const clusterId of [...this.#open.keys()])
       for (const link of this.#linksOf(clusterId)) link.cut('the manager stops');
   }
@@ -189,7 +197,7 @@ export class ManagerLinks implements FleetLinks {
       if (link.worker?.publicKey !== publicKey) link.cut('the cluster joined anew');
   }
 
-  #replicas = (): number => Math.max(1, this.#deps.replicas().length);
+  #replicas = (): number => Math.max(1, this.#deps.coordination.replicas().length);
 
   #look(): void {
     const { clock } = this.#deps;
@@ -228,10 +236,14 @@ export class ManagerLinks implements FleetLinks {
       ...this.#deps,
       channel,
       replicas: this.#replicas,
-      proved: (clusterId) => this.#pending.proved(link, clusterId),
+      proved: async (clusterId, start) => {
+        this.#pending.proved(link, clusterId);
+        return start === undefined || (await this.#starts.take(link, { clusterId, start }));
+      },
       heard: (clusterId) => this.#lastHeard.set(clusterId, clock.now()),
       over: (worker, why) => {
         this.#pending.delete(link);
+        this.#starts.end(link);
         if (worker) this.#forget(link, worker, why);
       },
     });
@@ -240,13 +252,14 @@ export class ManagerLinks implements FleetLinks {
       const worker = await link.open();
       this.#pending.delete(link);
       if (!worker) return link.cut('the worker has another one');
+      if (link.isOver) return;
       const { publicKey } = this.#deps.registry.find(worker.clusterId) ?? {};
       if (publicKey === undefined) return await link.dismiss(); // removed meanwhile
       this.#enter(link, worker);
       this.#cutOthers(worker.clusterId, publicKey);
     } catch (error) {
       this.#pending.delete(link);
-      log.warn({ error }, 'a link was refused');
+      if (!(error instanceof CopyRefused)) log.warn({ error }, 'a link was refused');
       link.cut('refused');
     }
   }

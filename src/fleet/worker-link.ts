@@ -63,6 +63,8 @@ export interface WorkerLinkTerms {
   readonly templates: GlobalTemplateCopies;
   /** This replica of the cluster. */
   readonly replica: string;
+  /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
+  readonly start?: string | undefined;
   /** The origin of the URL that was dialled. */
   readonly address: string;
   /** Names the TLS connection that was made; empty where there is none. */
@@ -80,10 +82,16 @@ export interface WorkerLinkTerms {
 }
 
 /**
- * `refused` where the manager, or this side, wants nothing of the other; `held` where another link
- * leads to the same replica; `failed` where this side could not do what it was told.
+ * `refused` where the manager, or this side, wants nothing of the other; `copied` where it does
+ * once another start of this cluster has ended; `held` where another link leads to the same
+ * replica; `failed` where this side could not do what it was told.
  */
-export type LinkEnd = 'cut' | 'refused' | 'held' | 'failed';
+export type LinkEnd = 'cut' | 'refused' | 'copied' | 'held' | 'failed';
+
+const COPIED =
+  'another daemon of this cluster is linked to it, which runs on the same data or a copy of them. ' +
+  'Stop one of the two for good; to keep both, start this one with an empty data folder, and a ' +
+  'cluster id and a join token of its own. Until then it asks again';
 
 /** Names one replica of one manager. */
 export interface ManagerReplica {
@@ -221,6 +229,7 @@ export class WorkerLink {
         address: this.#terms.address,
         ...(manager.half === undefined ? {} : { half: this.#half.publicKey }),
         takes: ['templates', 'claim-keys'],
+        ...(this.#terms.start === undefined ? {} : { start: this.#terms.start }),
       };
       this.#words = { manager, worker };
       return worker;
@@ -293,13 +302,17 @@ export class WorkerLink {
     };
   }
 
-  async #refused(managerKey: string, { error, left }: z.infer<typeof Refused>): Promise<object> {
+  async #refused(
+    managerKey: string,
+    { error, left, copied }: z.infer<typeof Refused>,
+  ): Promise<object> {
     // of a manager that has proved to be ours alone
     if (left && this.#heard) {
       await this.#heard.keys.left();
       await this.#heard.templates.left();
       this.#terms.credentials.left(managerKey);
     }
+    if (copied) this.end(`the manager refuses: ${COPIED}`, 'copied');
     this.end(`the manager refuses: ${error}`, 'refused');
     return {};
   }

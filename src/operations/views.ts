@@ -113,6 +113,8 @@ export interface ClusterView {
   readonly lastHeartbeat: number | undefined;
   /** How a manager reaches it; absent of its own cluster. */
   readonly route?: RouteView;
+  /** When a daemon on a copy of its data was last refused; absent: none asks at this time. */
+  readonly copyRefusedAt?: number | undefined;
 }
 
 export interface RouteView {

@@ -13,6 +13,7 @@ import { RedisEventLog } from './event-log.ts';
 import { RedisHealth } from './health.ts';
 import { RedisInquiries } from './inquiries.ts';
 import { keysOf } from './keys.ts';
+import { redisClusterStarts } from './leases/cluster-starts.ts';
 import { RedisLeaseStore } from './leases/lease-store.ts';
 import { RedisLeases } from './leases/leases.ts';
 import { RedisQuotas } from './quotas.ts';
@@ -153,6 +154,7 @@ export const redisCoordination = ({
     ...redisTokens({ link, keys }),
     ...redisRateLimits({ link, keys }),
     ...redisConsoleSessions({ link, keys }),
+    ...redisClusterStarts({ link, keys }, replica),
     describe: () => health.describe(),
   };
   return {

@@ -9,7 +9,7 @@ export const ACTIVITY_BUCKETS = 16;
 /**
  * Every key there is. What one script touches has one hash tag, in braces, so that it lies on one
  * node of a cluster: a tenant's, a bucket's of activity, and one each for leases, tokens, history,
- * events, webhooks and audit.
+ * events, webhooks, the fleet and audit.
  */
 export const keysOf = (prefix: string) => {
   /**
@@ -75,6 +75,8 @@ export const keysOf = (prefix: string) => {
     epochs: `${prefix}:{leases}:epochs`,
     /** Text: `replica random`, of redlock; the lock of a shard. */
     lease: (shard: number): string => `${prefix}:{leases}:shard-${shard}`,
+    /** Hash by worker cluster: which start of its daemon is linked to which replicas, as JSON. */
+    clusterStarts: `${prefix}:{fleet}:starts`,
     /** Channel of revoked API keys, by id. */
     revoked: `${prefix}:revoked`,
     /** Channel of what claims lack. */

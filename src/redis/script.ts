@@ -16,6 +16,7 @@ export const OPERATIONS = {
     'use_console_session',
   ],
   events: ['add_events', 'read_events'],
+  fleet: ['hold_starts', 'release_start'],
   history: [
     'count_by_namespace',
     'decisions_of',

@@ -10,6 +10,7 @@ import type { Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { claimsTests } from './claims.ts';
+import { clusterStartsTests } from './cluster-starts.ts';
 import { consoleSessionsTests } from './console-sessions.ts';
 
 export interface CoordinationUnderTest {
@@ -164,6 +165,7 @@ export const coordinationSuite = (
 
     claimsTests(() => under);
     consoleSessionsTests(() => under);
+    clusterStartsTests(() => under);
 
     describe('revoked keys', () => {
       it('are told to all who follow, until they no longer do', async () => {

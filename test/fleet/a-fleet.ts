@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
+import { ClusterStartStore } from '../../src/embedded/coordination/cluster-start-store.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { sqliteRecordStore } from '../../src/embedded/store/record-store.ts';
 import type {
@@ -150,7 +151,7 @@ export class FleetUnderTest {
         keys: source,
         templates,
         replica: 'hub-0',
-        replicas: () => ['hub-0'],
+        coordination: { ...new ClusterStartStore(clock).of('hub-0'), replicas: () => ['hub-0'] },
         addresses,
         addressOf: ({ socket }) => socket.remoteAddress ?? '',
       });

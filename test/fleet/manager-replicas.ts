@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { silentLog } from '../../src/contracts/log.ts';
 import { sqliteRecordStore } from '../../src/embedded/store/record-store.ts';
+import { ClusterStartStore } from '../../src/embedded/coordination/cluster-start-store.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { ClusterRegistry } from '../../src/fleet/cluster-registry.ts';
 import { newFleetKey } from '../../src/fleet/fleet-keys.ts';
@@ -30,6 +31,8 @@ interface WorkerTerms {
   readonly serve?: (connection: Duplex, check: IdentityCheck) => void;
   readonly joinToken?: string;
   readonly replica?: string;
+  /** Where its store is one machine's. */
+  readonly start?: string;
   /** Of a worker that has joined before, or of several replicas of one. */
   readonly folder?: string;
 }
@@ -41,6 +44,7 @@ export class ManagerReplicas {
   readonly #key = newFleetKey();
   readonly #closing: (() => Promise<void> | void)[] = [];
   readonly #records: ReturnType<typeof sqliteRecordStore>;
+  readonly #starts = new ClusterStartStore(systemClock());
   #turn = 0;
   list: readonly ManagerReplica[] = [];
 
@@ -84,7 +88,10 @@ export class ManagerReplicas {
       keys: noKeys,
       templates: noTemplates,
       replica: name,
-      replicas: () => this.list.map((each) => each.name),
+      coordination: {
+        ...this.#starts.of(name),
+        replicas: () => this.list.map((each) => each.name),
+      },
       addresses: [],
       addressOf: () => '',
     });
@@ -104,12 +111,13 @@ export class ManagerReplicas {
     await new Promise((resolve) => void replica.server.close(resolve));
   }
 
-  worker({ clusterId, serve, joinToken, replica, folder }: WorkerTerms) {
+  worker({ clusterId, serve, joinToken, replica, start, folder }: WorkerTerms) {
     const kept = folder ?? mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
     const told: string[] = [];
     const links = new WorkerLinks({
       clusterId,
       replica: replica ?? `${clusterId}-0`,
+      start,
       managers: [`ws://127.0.0.1:${(this.#balancer.address() as AddressInfo).port}`],
       credentials: credentialsIn(kept, joinToken),
       clock: systemClock(),

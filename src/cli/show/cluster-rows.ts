@@ -8,6 +8,7 @@ export const clusterTable = (clusters: readonly Cluster[], wide: boolean): strin
 /** One cluster, and the links over which it is reached. */
 export const clusterFields = (cluster: Cluster): string => {
   const { clusterID, isLocal, status, lastHeartbeat, links, latencyMs, route } = cluster;
+  const { copyRefusedAt } = cluster;
   const text = fields([
     ['cluster', clusterID],
     ['status', status],
@@ -16,6 +17,7 @@ export const clusterFields = (cluster: Cluster): string => {
     ['latency', latencyOf(latencyMs)],
     ['links', links],
     ['reached by', route && `replica ${route.manager} of the manager`],
+    ['runs twice', copyRefusedAt && `a copy of its data was refused ${shortTime(copyRefusedAt)}`],
   ]);
   return route && route.links.length > 0 ? `${text}\n${tableOf(LINK, route.links, true)}` : text;
 };

@@ -10,6 +10,10 @@ export interface LinkedCluster {
   readonly lastHeartbeat: number | undefined;
   /** Those to this replica of the manager: of each replica of the cluster one. */
   readonly links: readonly LinkView[];
+  /**
+   * When a daemon on a copy of its data was last refused, in ms; undefined: none asks at this time.
+   */
+  readonly copyRefusedAt: number | undefined;
 }
 
 /** Describes one link, of one replica of a cluster, as the manager's end sees it. */

@@ -191,7 +191,7 @@ const openManager = (
     keys,
     templates: globalTemplates,
     replica,
-    replicas: () => coordination.replicas(),
+    coordination,
     addresses: fleet.addresses,
     addressOf: clientAddresses(config.trustedProxies).of,
   });
@@ -254,7 +254,7 @@ const openWorker = (
   config: Config,
   { parts: { clock }, log, replica, copies, templateCopies }: GivenWorker,
 ): WorkerParts | undefined => {
-  const { fleet, clusterId, dataDir } = config;
+  const { assembly, fleet, clusterId, dataDir } = config;
   if (fleet.managers.length === 0) return undefined;
   const credentials = new WorkerCredentials({
     dataDir,
@@ -278,6 +278,7 @@ const openWorker = (
       links = new WorkerLinks({
         clusterId,
         replica,
+        start: assembly === 'embedded' ? newNonce() : undefined,
         managers: fleet.managers,
         credentials,
         clock,

@@ -18,6 +18,7 @@ import { ActivityMarks } from '../store/activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../../model/event-ring.ts';
 import { RateWindows } from '../../lib/rate-windows.ts';
 import { SHARDS } from '../../model/shards.ts';
+import { ClusterStartStore } from './cluster-start-store.ts';
 import { inProcessConsoleSessions } from './console-session-store.ts';
 import { TokenStore } from './token-store.ts';
 import { inProcessQuotas, Usages } from './usages.ts';
@@ -45,6 +46,7 @@ export const inProcessCoordination = (
     ...inProcessRevocations(),
     ...inProcessDemand(),
     ...inProcessConsoleSessions(clock),
+    ...new ClusterStartStore(clock).of(replica),
     // There is nobody else.
     askReplica: async () => undefined,
     answerReplicas: () => () => undefined,

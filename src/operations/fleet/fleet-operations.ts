@@ -26,6 +26,7 @@ export const fleetOperations = (links: FleetLinks, clusterId: string): FleetOper
       isLocal: false,
       status: each.isConnected ? 'Connected' : 'Disconnected',
       lastHeartbeat: each.lastHeartbeat,
+      copyRefusedAt: each.copyRefusedAt,
       route: { manager: links.replica, links: each.links },
     }));
   return {

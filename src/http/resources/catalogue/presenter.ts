@@ -52,12 +52,14 @@ export const presentCluster = ({
   status,
   lastHeartbeat,
   route,
+  copyRefusedAt,
 }: ClusterView): ClusterWire => ({
   clusterID: clusterId,
   isLocal,
   status,
   ...(lastHeartbeat === undefined ? {} : { lastHeartbeat: timestampOf(lastHeartbeat) }),
   ...(route === undefined ? {} : presentRoute(route)),
+  ...(copyRefusedAt === undefined ? {} : { copyRefusedAt: timestampOf(copyRefusedAt) }),
 });
 
 const presentRoute = ({

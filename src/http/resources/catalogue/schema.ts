@@ -98,6 +98,10 @@ const Cluster = z
       'Of the last heartbeat there and back, in ms, over the fastest link that is open.',
     ),
     route: maybe(ClusterRoute).describe('How a manager reaches it.'),
+    copyRefusedAt: maybe(timestamp).describe(
+      'When a daemon on a copy of its data folder last asked for a link, and was refused since the ' +
+        'other one is linked; left out where none asks.',
+    ),
   })
   .meta({ id: 'Cluster' });
 export const ClusterList = listOf(Cluster).meta({ id: 'ClusterList' });
