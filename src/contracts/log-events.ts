@@ -131,6 +131,10 @@ export const LOG_EVENTS = {
   'promoted-key-not-kept': 'a promoted key can not be kept',
   'promoted-key-not-told': 'a promoted key can not be told: the pepper is another one',
   'promoted-keys-lapsed': 'promoted keys are refused: their manager was not heard for too long',
+  'promoted-keys-remade':
+    'promoted keys were kept with another pepper than this daemon has, and are made anew',
+  'promoted-keys-remade-there':
+    'a cluster makes promoted keys anew: it kept them with another pepper than it has now',
   'readiness-not-noted': "a sandbox's readiness can not be noted",
   'readiness-not-reported':
     'the readiness of a sandbox can not be reported: its record can not be read',

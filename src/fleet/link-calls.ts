@@ -61,6 +61,24 @@ export const readWords = async (stream: Readable, mostWords = MOST_WORDS): Promi
   return JSON.parse(text) as unknown;
 };
 
+/**
+ * Returns how the words of a link are read, by their paths. Those that may be long are read one of
+ * each path at a time, as they are said: who begins many and ends none would fill the memory.
+ */
+export const wordsReader = (long: ReadonlySet<string>, mostOfLong: number) => {
+  let reading = 0;
+  return async (stream: Readable, path: string): Promise<unknown> => {
+    if (!long.has(path)) return await readWords(stream);
+    if (reading >= long.size) throw new UnsoundWord('the other end says too much at once');
+    reading += 1;
+    try {
+      return await readWords(stream, mostOfLong);
+    } finally {
+      reading -= 1;
+    }
+  };
+};
+
 export const answerWords = (stream: ServerHttp2Stream, status: number, body: object): void => {
   if (stream.closed || stream.destroyed) return;
   stream.respond({ ':status': status });

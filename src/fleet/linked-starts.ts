@@ -142,7 +142,8 @@ export class LinkedStarts {
 
   #hear(asked: ClusterStart, { start, isWanted }: HeldStart): void {
     const { clusterId } = asked;
-    if (this.#linked.get(clusterId)?.start !== asked.start) return this.#release(asked); // meanwhile
+    // it ended meanwhile
+    if (this.#linked.get(clusterId)?.start !== asked.start) return this.#release(asked);
     if (start !== asked.start) this.#cutOthers({ clusterId, start });
     if (isWanted || start !== asked.start) this.#contest(clusterId);
   }

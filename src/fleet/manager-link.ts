@@ -6,6 +6,7 @@ import type { ClusterRoute, LinkView } from '../contracts/fleet/cluster-links.ts
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
 import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { ToldSource } from '../contracts/fleet/told-records.ts';
+import type { Log } from '../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
@@ -15,6 +16,7 @@ import { newSecretHalf, type LinkSecret } from './link-secret.ts';
 import { ask, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import type { LinkChannel } from './link-channel.ts';
 import {
+  isOfOtherEnd,
   LINK_VERSION,
   transcriptOf,
   type Refused,
@@ -32,6 +34,7 @@ export interface ManagerLinkTerms {
   readonly registry: ClusterRegistry;
   readonly key: FleetKey;
   readonly clock: Clock;
+  readonly log: Log;
   readonly keys: PromotedKeySource;
   readonly templates: GlobalTemplateSource;
   /** This replica of the manager. */
@@ -98,6 +101,9 @@ export class ManagerLink {
   #worker: LinkedWorker | undefined;
   #route: ClusterRoute | undefined;
   #opened: Pick<LinkView, 'linkId' | 'openedAt' | 'takesTemplates'> | undefined;
+  #named: Pick<LinkedWorker, 'clusterId' | 'replica'> | undefined;
+  /** Copies that the worker says it made anew. */
+  #keysRemade = 0;
   #over = false;
 
   constructor(channel: LinkChannel, terms: ManagerLinkTerms) {
@@ -146,6 +152,7 @@ export class ManagerLink {
       replica: this.#worker.replica,
       status: this.#route ? standing : 'Leaving',
       latencyMs: this.#heartbeat?.latencyMs || undefined,
+      keysRemade: this.#keysRemade,
     };
   }
 
@@ -186,7 +193,9 @@ export class ManagerLink {
   /** Says how many replicas the manager has by now. */
   tellReplicas(): void {
     if (this.#session.closed || this.#session.destroyed) return;
-    ask(this.#session, '/replicas', { replicas: this.#terms.replicas() }).catch(() => undefined);
+    ask(this.#session, '/replicas', { replicas: this.#terms.replicas() }).catch(
+      this.#cutUnlessSound,
+    );
   }
 
   /** May be repeated. */
@@ -236,7 +245,17 @@ export class ManagerLink {
     const failed = (why: string): void => this.cut(why);
     return new RecordTeller({
       ...{ words, source, session: this.#session, key, transcript, clock, failed },
+      remade: (count) => this.#noteRemade(count),
     });
+  }
+
+  #noteRemade(count: number): void {
+    if (this.#keysRemade === 0)
+      this.#terms.log.warn(
+        { ...this.#named },
+        'a cluster makes promoted keys anew: it kept them with another pepper than it has now',
+      );
+    this.#keysRemade = count;
   }
 
   async #proved(): Promise<ProvedWorker | undefined> {
@@ -271,6 +290,7 @@ export class ManagerLink {
     if (why !== undefined) return await this.#refuse(why, { left: true });
     if (!(await this.#terms.proved(clusterId, worker.start)))
       return await this.#refuse('runs twice, and the other one is linked', { copied: true });
+    this.#named = { clusterId, replica: worker.replica };
     // before requests are passed on: the worker must not know as good what was revoked meanwhile
     const { keys, templates } = this.#terms;
     this.#keys = this.#teller(KEY_WORDS, keys, transcript);
@@ -291,9 +311,14 @@ export class ManagerLink {
   async #untilItLeaves(): Promise<void> {
     await ask(this.#session, '/leave', {}).then(
       () => (this.#route = undefined),
-      () => undefined, // with the link
+      this.#cutUnlessSound,
     );
   }
+
+  /** Lets pass what failed with the link, or what a version before does not know. */
+  #cutUnlessSound = (error: unknown): void => {
+    if (isOfOtherEnd(error)) this.cut('it says what is no word of a link');
+  };
 
   async #refuse(error: string, also: Omit<z.infer<typeof Refused>, 'error'> = {}): Promise<never> {
     await ask(this.#session, '/refused', { error, ...also }).catch(() => undefined);

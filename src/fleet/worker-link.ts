@@ -23,7 +23,7 @@ import {
   LINK_SETTINGS,
   MOST_MEMORY_MB,
   MOST_TUNNELS,
-  readWords,
+  wordsReader,
   workerWindow,
 } from './link-calls.ts';
 import type { LinkChannel } from './link-channel.ts';
@@ -89,7 +89,7 @@ export interface WorkerLinkTerms {
 export type LinkEnd = 'cut' | 'refused' | 'copied' | 'held' | 'failed';
 
 const COPIED =
-  'another daemon of this cluster is linked to it, which runs on the same data or a copy of them. ' +
+  'another daemon of this cluster is linked to it, on the same data or a copy of them. ' +
   'Stop one of the two for good; to keep both, start this one with an empty data folder, and a ' +
   'cluster id and a join token of its own. Until then it asks again';
 
@@ -117,6 +117,7 @@ export class WorkerLink {
   readonly #session: ServerHttp2Session;
   #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
   readonly #half = newSecretHalf();
+  readonly #read = wordsReader(TOLD, 2 * MOST_TOLD);
   /** Since the manager has proved to be ours. */
   #heard: Heard | undefined;
   #isHeld = false;
@@ -200,7 +201,7 @@ export class WorkerLink {
   async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
     let kind: LinkEnd = 'cut';
     try {
-      const body = await readWords(stream, TOLD.has(path) ? 2 * MOST_TOLD : undefined);
+      const body = await this.#read(stream, path);
       if (path === '/leave' && this.#check) {
         this.#leaveAsked = stream;
         return;

@@ -60,6 +60,7 @@ describe('what a deployment offers, on the command line', () => {
       openedAt: Date.parse('2026-03-01T11:00:00Z'),
       latencyMs,
       takesTemplates: replica !== 'west-1',
+      keysRemade: replica === 'west-0' ? 3 : 0,
     });
     const links = [
       link('west-0', 'Open', 1.25),
@@ -76,6 +77,7 @@ describe('what a deployment offers, on the command line', () => {
           status: of.length > 0 ? 'Connected' : 'Disconnected',
           lastHeartbeat: undefined,
           route: { manager: 'hub-0', links: of },
+          ...(clusterId === 'west' ? { copyRefusedAt: Date.parse('2026-03-01T12:00:00Z') } : {}),
         })),
     });
 
@@ -85,9 +87,13 @@ describe('what a deployment offers, on the command line', () => {
       .and.match(/^east +Disconnected +no +- +0 +- +hub-0$/m);
     expect((await sandpool('clusters', 'get', 'west')).stdout)
       .to.match(/^reached by: +replica hub-0 of the manager$/m)
+      .and.match(/^pepper: +3 promoted keys were of another one, and made anew$/m)
+      .and.match(/^runs twice: +a copy of its data was refused 2026-03-01T12:00:00Z$/m)
       .and.match(/^link-of-west-1 +west-1 +Silent +0\.8 ms +no +2026-03-01T11:00:00Z$/m);
     const evil = (await sandpool('clusters', 'get', 'evil')).stdout;
-    expect(evil).to.match(/^links: +64$/m);
+    expect(evil)
+      .to.match(/^links: +64$/m)
+      .and.not.match(/^(pepper|runs twice)/m);
     expect(evil.match(/^link-of-.{60,200}$/gm)).to.have.length(16);
     expect(evil).not.to.include('\u001b');
     const unknown = await sandpool('clusters', 'get', 'north');

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/contracts/clock.ts';
+import type { Log } from '../../src/contracts/log.ts';
 import type { Records } from '../../src/contracts/record-store.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -19,6 +20,8 @@ export const ALONE_MS = 12 * 3_600_000;
 export class ClusterKeys {
   readonly store = new MemoryApiKeys();
   readonly pepper: Buffer;
+  /** What its operator was warned of. */
+  readonly warned: string[] = [];
   readonly #clock: Clock;
   readonly #records: Records<ApiKeyRecord>;
   apiKeys!: ApiKeyMirror;
@@ -55,7 +58,8 @@ export class ClusterKeys {
       trust,
     });
     await this.apiKeys.start();
-    const deps = { apiKeys: this.apiKeys, pepper: this.pepper, clock, log: quietLog };
+    const log: Log = { ...quietLog, warn: (_fields, event) => void this.warned.push(event) };
+    const deps = { apiKeys: this.apiKeys, pepper: this.pepper, clock, log };
     this.keys = new PromotedKeys(deps);
     this.keys.start();
     this.copies = new PromotedCopies({

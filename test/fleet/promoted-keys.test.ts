@@ -272,6 +272,33 @@ describe('promoted keys', () => {
     expect(hub.keys.warning).to.equal(undefined);
   });
 
+  it('that a worker kept with another pepper are made anew, of which both operators are told', async () => {
+    const worker = await join();
+    const keys = [await hub.mint(), await hub.mint()];
+    for (const { record } of keys) await hub.promote(record);
+    await fleet.links.keysSettled();
+    const remade = () => fleet.links.list()[0]?.links.map(({ keysRemade }) => keysRemade);
+    expect(remade()).to.deep.equal([0]);
+    worker.links.stop();
+    west.pepper.fill(9);
+    await west.restart();
+    const { clusterId, folder } = { clusterId: 'west', folder: worker.folder };
+    const again = fleet.worker({ clusterId, folder, serve, keys: west.copies });
+    await eventually(() => remade()?.join() === '2', 'the manager shows it', PATIENCE_MS);
+    for (const { apiKey } of keys) expect(west.told(apiKey)).to.equal('good');
+    expect(west.warned.filter((event) => event.includes('another pepper'))).to.have.length(1);
+
+    again.links.stop();
+    await eventually(() => remade()?.length === 0, 'the link is cut', PATIENCE_MS);
+    fleet.worker({ clusterId, folder, serve, keys: west.copies });
+    await eventually(
+      () => remade()?.join() === '0',
+      'it is linked by the same pepper',
+      PATIENCE_MS,
+    );
+    expect(west.warned.filter((event) => event.includes('another pepper'))).to.have.length(1);
+  });
+
   it('that were raised in the store by hand, or are too old, are not promoted', async () => {
     const { record } = await hub.mint();
     const { verifier: _verifier, ...old } = record;

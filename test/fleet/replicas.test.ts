@@ -97,6 +97,33 @@ describe('a manager of several replicas', () => {
     }
   });
 
+  it('links one of two daemons on copies of a data folder, the same one at each of them', async () => {
+    const { token } = await manager.first.registry.invite('w1');
+    const first = manager.worker({
+      ...{ clusterId: 'w1', replica: 'a', start: 'first', joinToken: token },
+      serve: named('first'),
+    });
+    await manager.linkedEverywhere('w1');
+    const second = manager.worker({
+      ...{ clusterId: 'w1', replica: 'b', start: 'second', folder: first.folder },
+      serve: named('second'),
+    });
+    await eventually(() => second.told.length > 0, 'the copy is refused', 30_000);
+    expect(second.told[0]).to.include('Stop one of the two for good');
+    for (const replica of manager.list) {
+      expect(replica.links.list()[0]?.links.map((link) => link.replica)).to.deep.equal(['a']);
+      expect(await ask(replica, 'w1')).to.equal('first');
+    }
+    first.links.stop();
+    await manager.linkedEverywhere('w1');
+    for (const replica of manager.list)
+      await eventually(
+        async () => (await ask(replica, 'w1').catch(() => '')) === 'second',
+        'the copy is linked',
+        30_000,
+      );
+  });
+
   it('shuts out a cluster whose record is removed, at each of them', async () => {
     const { token } = await manager.first.registry.invite('w1');
     const { told } = manager.worker({ clusterId: 'w1', joinToken: token });

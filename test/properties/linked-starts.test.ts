@@ -21,7 +21,7 @@ describe('starts of a cluster whose data folder was copied', () => {
         expect(first).to.not.equal(undefined);
         expect(others).to.deep.equal([first, first]);
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(100) },
     );
   });
 
@@ -31,9 +31,25 @@ describe('starts of a cluster whose data folder was copied', () => {
       await world.run(30_000);
       const [first] = world.linked;
       expect(world.linked).to.deep.equal([first, first, first]);
+      expect(world.isToldOf).to.equal(true);
       const second = world.worker(world.worker(0).start === first ? 1 : 0).start;
       world.end(world.worker(0).start === first ? 0 : 1, how);
       await world.run(LINKED_WITHIN_MS);
       expect(world.linked).to.deep.equal([second, second, second]);
+      await world.run(30_000);
+      expect(world.isToldOf).to.equal(false);
     });
+
+  it('are nobody’s concern where one daemon starts anew', async () => {
+    const world = new StartsWorld(1);
+    for (const how of ['kill', 'power off'] as const) {
+      await world.run(10_000);
+      world.end(0, how);
+      world.carryOut({ kind: 'start anew', who: 0 });
+      await world.run(LINKED_WITHIN_MS);
+      const { start } = world.worker(0);
+      expect(world.linked).to.deep.equal([start, start, start]);
+      expect(world.isToldOf).to.equal(false);
+    }
+  });
 });

@@ -183,6 +183,11 @@ export class StartsWorld {
     );
   }
 
+  /** Whether each replica shows that another start asks. */
+  get isToldOf(): boolean {
+    return this.#managers.every(({ starts }) => starts.rivalAt('w1') !== undefined);
+  }
+
   get up(): number {
     return this.#workers.filter(({ isUp }) => isUp).length;
   }

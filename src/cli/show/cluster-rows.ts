@@ -8,7 +8,6 @@ export const clusterTable = (clusters: readonly Cluster[], wide: boolean): strin
 /** One cluster, and the links over which it is reached. */
 export const clusterFields = (cluster: Cluster): string => {
   const { clusterID, isLocal, status, lastHeartbeat, links, latencyMs, route } = cluster;
-  const { copyRefusedAt } = cluster;
   const text = fields([
     ['cluster', clusterID],
     ['status', status],
@@ -17,9 +16,24 @@ export const clusterFields = (cluster: Cluster): string => {
     ['latency', latencyOf(latencyMs)],
     ['links', links],
     ['reached by', route && `replica ${route.manager} of the manager`],
-    ['runs twice', copyRefusedAt && `a copy of its data was refused ${shortTime(copyRefusedAt)}`],
+    ...troublesOf(cluster),
   ]);
   return route && route.links.length > 0 ? `${text}\n${tableOf(LINK, route.links, true)}` : text;
+};
+
+/** Lists what an operator is to look at. */
+const troublesOf = ({ copyRefusedAt, route }: Cluster) => {
+  const remade = Math.max(0, ...(route?.links ?? []).map(({ keysRemade = 0 }) => keysRemade));
+  return [
+    [
+      'pepper',
+      remade > 0 ? `${remade} promoted keys were of another one, and made anew` : undefined,
+    ],
+    [
+      'runs twice',
+      copyRefusedAt && `a copy of its data was refused ${shortTime(copyRefusedAt) ?? ''}`,
+    ],
+  ] as const;
 };
 
 const latencyOf = (ms: number | undefined): string | undefined =>

@@ -29,6 +29,11 @@ export interface LinkView {
   readonly latencyMs: number | undefined;
   /** False: the replica is of a version that knows no global templates, and is told of none. */
   readonly takesTemplates: boolean;
+  /**
+   * Copies of promoted keys that the replica, as it says, had kept with another pepper than it has,
+   * and made anew since the link was opened.
+   */
+  readonly keysRemade: number;
 }
 
 /** Names the one request that a signed identity is good for. */

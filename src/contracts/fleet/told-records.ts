@@ -22,6 +22,8 @@ export interface ToldCopies<Change> {
 
 /** Takes in what one link tells. */
 export interface ToldVisit<Change> {
+  /** How many copies it made anew, since they were kept with another pepper; absent: none. */
+  readonly remade?: number;
   /** Has it hold here. */
   take(change: Change): Promise<void>;
   /** Ends all copies of this manager besides these, which are all that there are. */

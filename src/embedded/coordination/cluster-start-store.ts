@@ -21,7 +21,7 @@ export class ClusterStartStore {
     this.#clock = clock;
   }
 
-  /** What one replica sees of it. */
+  /** Returns what one replica has of it. */
   of(replica: string): ClusterStarts {
     return {
       holdStarts: async (asked) =>

@@ -44,7 +44,7 @@ export class RecordListener<Change> {
       await visit.caughtUp(told);
       this.isCaughtUp = true;
     }
-    return { number };
+    return visit.remade ? { number, remade: visit.remade } : { number };
   }
 
   async left(): Promise<void> {

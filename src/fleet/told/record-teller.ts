@@ -13,6 +13,8 @@ export interface RecordTellerTerms<Told> {
   /** The text that the manager signed at the beginning of the link. */
   readonly transcript: string;
   readonly clock: Clock;
+  /** The worker says that it made so many copies anew, over all of this link. */
+  readonly remade: (count: number) => void;
   /** The worker does not answer, or not what it should. */
   readonly failed: (why: string) => void;
 }
@@ -114,5 +116,6 @@ export class RecordTeller<Told> {
     const signature = key.sign(signedWord(words, transcript, text));
     const answer = WordTaken.parse(await ask(session, words.path, { text, signature }));
     if (answer.number !== this.#number) throw new Error('it claims what it was not told');
+    if (answer.remade !== undefined) this.#terms.remade(answer.remade);
   }
 }

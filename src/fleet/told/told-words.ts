@@ -44,8 +44,14 @@ export const wordFields = {
 
 export const SignedWord = z.object({ text: z.string().max(MOST_TOLD), signature: z.string() });
 
-/** The answer to a word: it holds at the worker. */
-export const WordTaken = z.object({ number: z.int() });
+/**
+ * The answer to a word: it holds at the worker. `remade`: how many copies the worker made anew over
+ * this link, since they had been kept with another pepper than it has.
+ */
+export const WordTaken = z.object({
+  number: z.int(),
+  remade: z.int().min(1).max(1_000_000).optional(),
+});
 
 /** Returns what the manager signs. `transcript`: what it signed at the beginning of the link. */
 export const signedWord = (

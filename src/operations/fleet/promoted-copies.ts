@@ -13,6 +13,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import { promotedHashOf } from '../keys/mint-api-key.ts';
 import type { PromotedTrust, TrustedLink } from '../keys/promoted-trust.ts';
+import { inParts } from './in-parts.ts';
 import { lapseWarning, unheardManagers } from './unheard-managers.ts';
 
 export interface PromotedCopiesDeps {
@@ -29,8 +30,6 @@ export interface PromotedCopiesDeps {
   readonly namespaceOf: (team: string) => string;
 }
 
-/** Keys that are written at one time. */
-const AT_ONCE = 16;
 /** Clocks that are read on the way differ by less; those of the two ends may by any amount. */
 const SAME_MS = 5_000;
 /** After a write that failed, and twice as long each time. */
@@ -103,13 +102,25 @@ export class PromotedCopies implements PromotedKeyCopies {
   begin(manager: string): PromotedKeyVisit {
     const { trust } = this.#deps;
     const link = trust.begin(manager, this.#known(manager));
+    let remade = 0;
+    const noteRemade = (): void => {
+      remade += 1;
+      if (remade > 1) return;
+      this.#deps.log.warn(
+        { manager },
+        'promoted keys were kept with another pepper than this daemon has, and are made anew',
+      );
+    };
     return {
+      get remade() {
+        return remade;
+      },
       take: (change) => {
         link.speaks = true;
         // refused from now on, whatever is written at this time
         for (const keyId of change.gone) trust.revoke(manager, keyId);
         const keys = change.keys.filter(({ keyId }) => trust.tell(link, keyId));
-        return this.#inTurn(() => this.#take(manager, { ...change, keys }));
+        return this.#inTurn(() => this.#take({ manager, noteRemade }, { ...change, keys }));
       },
       caughtUp: () => this.#inTurn(() => this.#caughtUp(link)),
       left: () => this.#inTurn(() => this.#end(({ promotedBy }) => promotedBy === manager)),
@@ -133,11 +144,12 @@ export class PromotedCopies implements PromotedKeyCopies {
     return done;
   }
 
-  async #take(manager: string, { keys, gone, now }: PromotedChange): Promise<void> {
+  async #take(by: Telling, { keys, gone, now }: PromotedChange): Promise<void> {
+    const { manager } = by;
     for (const keyId of gone) this.#givenUp(manager, keyId);
     await this.#remove(manager, new Set(gone));
     const ahead = this.#deps.clock.now() - now;
-    await inParts(keys, (key) => this.#keep(manager, key, ahead));
+    await inParts(keys, (key) => this.#keep(by, key, ahead));
   }
 
   async #caughtUp(link: TrustedLink): Promise<void> {
@@ -231,8 +243,9 @@ export class PromotedCopies implements PromotedKeyCopies {
     return clock.now() - confirmedAt < aloneMs / 4;
   }
 
-  async #keep(manager: string, key: PromotedKey, ahead: number): Promise<void> {
+  async #keep(by: Telling, key: PromotedKey, ahead: number): Promise<void> {
     const { apiKeys, trust, log } = this.#deps;
+    const { manager, noteRemade } = by;
     if (trust.isOver(manager, key.keyId)) return; // it ended since it was told
     const wanted = this.#copyOf(manager, key, ahead);
     try {
@@ -245,17 +258,19 @@ export class PromotedCopies implements PromotedKeyCopies {
       const { shortName } = known;
       if (!isSame(known, wanted) || !this.#isConfirmed(known))
         await apiKeys.renew({ ...known, ...wanted, shortName });
+      if (known.hash !== wanted.hash) noteRemade();
     } catch (error) {
       if (error instanceof RecordConflict) return; // another replica was told of it too
       if (!this.#again.has(laterKey(manager, key.keyId)))
         log.warn({ keyId: key.keyId, error }, 'a promoted key can not be kept');
-      this.#keepLater(manager, key, ahead);
+      this.#keepLater(by, key, ahead);
     }
   }
 
   /** Tries again, for as long as the manager can be heard and says nothing else. */
-  #keepLater(manager: string, key: PromotedKey, ahead: number): void {
+  #keepLater(by: Telling, key: PromotedKey, ahead: number): void {
     const { clock, trust } = this.#deps;
+    const { manager } = by;
     const { keyId } = key;
     const before = this.#again.get(laterKey(manager, keyId));
     const { waitMs = AGAIN_MS / 2, callOff: callOffOther } = before ?? {};
@@ -263,7 +278,7 @@ export class PromotedCopies implements PromotedKeyCopies {
     const wait = Math.min(2 * waitMs, MOST_AGAIN_MS);
     const callOff = clock.at(clock.now() + wait, () => {
       if (!trust.managers.includes(manager)) return this.#givenUp(manager, keyId);
-      void this.#inTurn(() => this.#keep(manager, key, ahead));
+      void this.#inTurn(() => this.#keep(by, key, ahead));
     });
     this.#again.set(laterKey(manager, keyId), { manager, keyId, waitMs: wait, callOff });
   }
@@ -312,6 +327,12 @@ export class PromotedCopies implements PromotedKeyCopies {
   }
 }
 
+/** The link that tells of keys. */
+interface Telling {
+  readonly manager: string;
+  readonly noteRemade: () => void;
+}
+
 /** A key whose write failed, and when it is tried again. */
 interface KeptLater {
   readonly manager: string;
@@ -327,8 +348,3 @@ const isSame = (known: ApiKeyRecord, wanted: Omit<ApiKeyRecord, 'revision'>): bo
   Math.abs(known.expiresAt - wanted.expiresAt) < SAME_MS &&
   known.hash === wanted.hash &&
   known.description === wanted.description;
-
-const inParts = async <T>(items: readonly T[], each: (item: T) => Promise<void>): Promise<void> => {
-  for (let next = 0; next < items.length; next += AT_ONCE)
-    await Promise.all(items.slice(next, next + AT_ONCE).map(each));
-};

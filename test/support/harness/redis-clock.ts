@@ -26,9 +26,19 @@ export const advanceRedis = async (
         for (const field of await node.hkeys(key))
           if (field !== ':front') await node.hincrby(key, field, -milliseconds);
       if (key.endsWith('{console}:sessions')) await agedSessions(node, key, milliseconds);
+      if (key.endsWith('{fleet}:starts')) await agedStarts(node, key, milliseconds);
       if (key.includes(':request:') && (await node.hexists(key, 'until')) === 1)
         await node.hincrby(key, 'until', -milliseconds);
     }
+  }
+};
+
+const agedStarts = async (node: Redis, key: string, milliseconds: number): Promise<void> => {
+  for (const [cluster, text] of Object.entries(await node.hgetall(key))) {
+    const entry = JSON.parse(text) as { wantedAt: number; linked: Record<string, number> };
+    entry.wantedAt -= milliseconds;
+    for (const name of Object.keys(entry.linked)) entry.linked[name]! -= milliseconds;
+    await node.hset(key, cluster, JSON.stringify(entry));
   }
 };
 

@@ -76,12 +76,13 @@ const presentRoute = ({
       manager,
       links: links
         .slice(0, MOST_LINKS)
-        .map(({ linkId, replica, status, openedAt, latencyMs, takesTemplates }) => ({
+        .map(({ linkId, replica, status, openedAt, latencyMs, takesTemplates, keysRemade }) => ({
           linkID: linkId,
           replica: replica.slice(0, MOST_CHARACTERS),
           status,
           openedAt: timestampOf(openedAt),
           takesTemplates,
+          ...(keysRemade > 0 ? { keysRemade } : {}),
           ...(latencyMs === undefined ? {} : { latencyMs: inThousandths(latencyMs) }),
         })),
     },

@@ -76,6 +76,10 @@ const ClusterRoute = z
           takesTemplates: z
             .boolean()
             .describe('False: of a version that knows no global templates, and is told of none.'),
+          keysRemade: maybe(z.int()).describe(
+            'How many copies of promoted keys the replica says it made anew since then, as they ' +
+              'had been kept with another pepper than it has; left out where none.',
+          ),
           latencyMs,
         }),
       )
@@ -99,8 +103,8 @@ const Cluster = z
     ),
     route: maybe(ClusterRoute).describe('How a manager reaches it.'),
     copyRefusedAt: maybe(timestamp).describe(
-      'When a daemon on a copy of its data folder last asked for a link, and was refused since the ' +
-        'other one is linked; left out where none asks.',
+      'When a daemon on a copy of its data folder last asked for a link, and was refused since ' +
+        'the other one is linked; left out where none asks.',
     ),
   })
   .meta({ id: 'Cluster' });

@@ -1,0 +1,252 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import {
+  connect,
+  performServerHandshake,
+  type ClientHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { WebSocket, WebSocketServer } from 'ws';
+import { silentLog } from '../../src/contracts/log.ts';
+import { newFleetKey, newJoinToken } from '../../src/fleet/fleet-keys.ts';
+import { readWords } from '../../src/fleet/link-calls.ts';
+import { messageChannel } from '../../src/fleet/link-channel.ts';
+import { ManagerHello, transcriptOf, WorkerHello } from '../../src/fleet/link-words.ts';
+import { MOST_TOLD } from '../../src/fleet/told/told-words.ts';
+import { WorkerLinks } from '../../src/fleet/worker-links.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { credentialsIn, FleetUnderTest, noCopies, noTemplateCopies } from './a-fleet.ts';
+
+const PATIENCE_MS = 30_000;
+const MOST_SENT = 10 << 20;
+const CHUNK = Buffer.alloc(16_384, 'a');
+/** More than an end takes of one stream, with what kernels and sockets hold on the way. */
+const MOST_TAKEN = 8 << 20;
+
+/** Sends 10 MB and no end, as fast as it is taken; resolves with how much of that was. */
+const flood = async (stream: Writable): Promise<number> => {
+  let sent = 0;
+  const closed = once(stream, 'close').catch(() => undefined);
+  stream.write('"');
+  while (sent < MOST_SENT && !stream.destroyed && stream.writable) {
+    sent += CHUNK.length;
+    if (!stream.write(CHUNK))
+      await Promise.race([closed, once(stream, 'drain').catch(() => undefined)]);
+  }
+  return sent;
+};
+
+/** What is no word of a link, by what is wrong with it. */
+const WRONG = {
+  'no JSON': '{"number":',
+  'a list': '[]',
+  nothing: 'null',
+  'other types': JSON.stringify({
+    ...{ version: '1', clusterID: 7, signature: [], number: '1', replicas: 'x', error: 3 },
+    ...{ managerKey: 1, linkId: {}, globalId: 9, text: 3, state: 4, half: false },
+  }),
+  'a deep one': `${'['.repeat(3_000)}${']'.repeat(3_000)}`,
+} as const;
+
+describe('a manager whose worker answers words of the link by what is none', () => {
+  let fleet: FleetUnderTest;
+  let sockets: WebSocket[];
+
+  beforeEach(async () => {
+    sockets = [];
+    fleet = await FleetUnderTest.start();
+    await fleet.join({ clusterId: 'w2', serve: (connection) => void connection.destroy() });
+  });
+  afterEach(async () => {
+    for (const socket of sockets) socket.terminate();
+    await fleet.stop();
+  });
+
+  const own = newFleetKey();
+  /** Links as `evil`, and has `answer` answer words to one path, once; the others are in order. */
+  const linked = async (
+    path: string,
+    answer: (stream: ServerHttp2Stream) => void,
+  ): Promise<WebSocket> => {
+    const { token: joinToken } = await fleet.registry.invite('evil');
+    const opened = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
+    sockets.push(opened);
+    opened.on('error', () => undefined);
+    const hello: WorkerHello = {
+      ...{ version: 1, clusterID: 'evil', clusterKey: own.publicKey, nonce: 'n' },
+      ...{ replica: 'evil-0', address: 'ws://hub', takes: ['templates'] },
+    };
+    let manager: ManagerHello;
+    const hear = async (stream: ServerHttp2Stream, asked: string): Promise<void> => {
+      const body = (await readWords(stream, 2 * MOST_TOLD)) as Record<string, string>;
+      if (asked === '/hello') manager = ManagerHello.parse(body);
+      stream.respond({ ':status': 200 });
+      if (asked === path) return answer(stream);
+      if (asked === '/leave') return; // it stays
+      const said =
+        asked === '/hello'
+          ? hello
+          : asked === '/prove'
+            ? { signature: own.sign(transcriptOf('worker', manager, hello)), joinToken }
+            : { number: (JSON.parse(body['text'] ?? '{}') as { number?: number }).number };
+      stream.end(JSON.stringify(said));
+    };
+    opened.once('open', () => {
+      const session = performServerHandshake(messageChannel(opened).stream);
+      session.on('error', () => undefined);
+      session.on('stream', (stream, headers) => {
+        stream.on('error', () => undefined);
+        hear(stream, String(headers[':path'])).catch(() => undefined);
+      });
+    });
+    return opened;
+  };
+  const isCut = (socket: WebSocket, what: string): Promise<void> =>
+    eventually(() => socket.readyState === WebSocket.CLOSED, what, PATIENCE_MS);
+
+  for (const path of ['/hello', '/prove', '/keys', '/templates', '/leave'])
+    it(`cuts it, and no other, at once and having read little: ${path}`, async () => {
+      const { linkId } = fleet.links.find('w2') ?? {};
+      let sent: Promise<number> | undefined;
+      const endless = await linked(path, (stream) => {
+        sent = flood(stream);
+      });
+      await isCut(endless, 'one without end is cut');
+      expect(await sent).to.be.lessThan(MOST_TAKEN);
+      for (const [what, text] of Object.entries(WRONG)) {
+        // any answer to that one says that the worker leaves
+        if (path === '/leave' && what !== 'no JSON') continue;
+        await isCut(await linked(path, (stream) => void stream.end(text)), what);
+      }
+      expect(fleet.links.find('w2')?.linkId).to.equal(linkId);
+    });
+
+  it('knows nothing of a template of it, and reads little', async () => {
+    for (const text of [undefined, ...Object.values(WRONG)]) {
+      let sent = Promise.resolve(0);
+      const socket = await linked('/template', (stream) => {
+        if (text === undefined) sent = flood(stream);
+        else stream.end(text);
+      });
+      await fleet.linked('evil');
+      expect(await fleet.links.report('evil', 'x')).to.equal(undefined);
+      expect(await sent).to.be.lessThan(MOST_TAKEN);
+      socket.terminate();
+      await eventually(() => !fleet.links.find('evil'), 'it is gone', PATIENCE_MS);
+    }
+  });
+});
+
+describe('a worker whose manager says what is no word of the link', () => {
+  const key = newFleetKey();
+  let manager: WebSocketServer;
+  let links: WorkerLinks;
+  let folder: string;
+  let clock: TestClock;
+  let told: string[];
+  let sessions: ClientHttp2Session[];
+
+  beforeEach(async () => {
+    manager = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(manager, 'listening');
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
+    clock = new TestClock();
+    [told, sessions] = [[], []];
+    manager.on('connection', (socket, { headers }) => {
+      if (headers['sandpool-link'] !== undefined) return; // it answers to no message without end
+      const { stream } = messageChannel(socket);
+      const session = connect('http://worker', { createConnection: () => stream });
+      session.on('error', () => undefined);
+      sessions.push(session);
+    });
+    links = new WorkerLinks({
+      clusterId: 'w1',
+      replica: 'w1-0',
+      managers: [`ws://127.0.0.1:${(manager.address() as AddressInfo).port}`],
+      credentials: credentialsIn(folder, newJoinToken(key.publicKey).text),
+      clock,
+      log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
+      keys: noCopies,
+      templates: noTemplateCopies,
+      serve: () => undefined,
+    });
+    links.start();
+  });
+  afterEach(async () => {
+    links.stop();
+    rmSync(folder, { recursive: true, force: true });
+    for (const session of sessions) session.destroy();
+    for (const socket of manager.clients) socket.terminate();
+    await new Promise((resolve) => manager.close(resolve));
+  });
+
+  const post = (session: ClientHttp2Session, path: string) => {
+    const stream = session.request({ ':method': 'POST', ':path': path });
+    stream.on('error', () => undefined);
+    return stream;
+  };
+  const said = async (session: ClientHttp2Session, path: string, body: object) => {
+    const stream = post(session, path);
+    stream.end(JSON.stringify(body));
+    return await readWords(stream);
+  };
+  /** Resolves with the next link, once the worker has dialled; `proved`: as its own manager's. */
+  const linked = async ({ proved }: { readonly proved: boolean }): Promise<ClientHttp2Session> => {
+    const count = sessions.length;
+    await eventually(
+      () => {
+        if (sessions.length === count) clock.advance(1_000);
+        return sessions.length > count;
+      },
+      'it dials',
+      PATIENCE_MS,
+    );
+    const session = sessions.at(-1) ?? expect.fail();
+    if (!proved) return session;
+    const hello: ManagerHello = {
+      ...{ version: 1, managerKey: key.publicKey, nonce: 'n', replica: 'hub-0', channel: '' },
+    };
+    const worker = WorkerHello.parse(await said(session, '/hello', hello));
+    await said(session, '/prove', { signature: key.sign(transcriptOf('manager', hello, worker)) });
+    return session;
+  };
+  const isCut = (session: ClientHttp2Session, what: string): Promise<void> =>
+    eventually(() => session.closed || session.destroyed, what, PATIENCE_MS);
+
+  for (const [path, proved] of [
+    ['/hello', false],
+    ['/prove', true],
+    ['/keys', true],
+    ['/templates', true],
+    ['/welcome', true],
+    ['/refused', true],
+  ] as const)
+    it(`cuts the link, having read little, and dials anew: ${path}`, async () => {
+      const endless = await linked({ proved });
+      const stream = post(endless, path);
+      const sent = flood(stream);
+      await isCut(endless, 'one without end is cut');
+      expect(await sent).to.be.lessThan(MOST_TAKEN);
+      for (const [what, text] of Object.entries(WRONG)) {
+        // out of turn these are no words at all, and are answered so
+        if (proved && (path === '/prove' || path === '/welcome' || path === '/templates')) break;
+        const session = await linked({ proved });
+        post(session, path).end(text);
+        await isCut(session, what);
+      }
+      await linked({ proved: true });
+    });
+
+  it('takes no many long words at once that do not end', async () => {
+    const session = await linked({ proved: true });
+    const streams = Array.from({ length: 3 }, () => post(session, '/keys'));
+    for (const stream of streams) stream.write(CHUNK);
+    await isCut(session, 'it is cut');
+  });
+});
