@@ -41,7 +41,7 @@ export class Heartbeat {
   readonly #waiting = new Set<() => void>();
   #lastHeard: number;
   #received = 0;
-  /** What the kernel told last since something was read. */
+  /** Holds what the kernel told last since something was read. */
   #moved: number | undefined;
   /** Bytes that went before the last PING that was answered. */
   #arrived = 0;
@@ -100,7 +100,7 @@ export class Heartbeat {
     const moved = await this.#terms.channel.moved();
     if (moved === undefined || this.#stopped) return;
     const before = this.#moved;
-    // Its parts are read one after the other: it may have been too much, and is not waited for then.
+    // Its parts are read one after the other: one that was too much is not waited for.
     this.#moved = moved;
     if (before !== undefined && moved > before) this.#hear();
   }
