@@ -19,13 +19,13 @@ export interface SuiteResult {
 /** Less than the run waits for the end of a process. */
 const LOOK_AFTER_MS = 6_000;
 
-const { EVENT_RUN_END, EVENT_TEST_PENDING } = mocha.Runner.constants;
+const { EVENT_RUN_END, EVENT_TEST_FAIL, EVENT_TEST_PENDING } = mocha.Runner.constants;
 
 /** A list that should be empty is shown with what it holds. */
 config.truncateThreshold = 1_000;
 
 /**
- * Mocha's `spec` listing with the cause below each skip. Writes a SuiteResult to the file of the
+ * Mocha's `spec` listing with the cause below each skip and failure. Writes a SuiteResult to the file of the
  * option `result`.
  */
 export default class TestReporter extends mocha.reporters.Spec {
@@ -41,6 +41,10 @@ export default class TestReporter extends mocha.reporters.Spec {
       if (cause === undefined) causeless.push(`${test.fullTitle()} (skipped without a cause)`);
       else skipped.push(`${test.fullTitle()}: ${cause}`);
     });
+    // Where the run is cut before its end, this is all that is known.
+    runner.on(EVENT_TEST_FAIL, (_test, error: Error) =>
+      mocha.reporters.Base.consoleLog(`      ${firstLinesOf(error)}`),
+    );
     runner.on(EVENT_RUN_END, () => {
       const file: unknown = options.reporterOptions?.result;
       if (typeof file !== 'string') return;

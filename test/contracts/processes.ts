@@ -199,23 +199,29 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
 
     it('wait for a reader that asked for that, and lose nothing', async () => {
       const bytes = 4 * KEPT_OUTPUT_BYTES;
-      const fact = await start(`head -c ${bytes} /dev/zero; printf end`);
+      const script = `printf ready; read go; head -c ${bytes} /dev/zero; printf end`;
+      const fact = await start(script, { stdin: true });
       const reading = read(fact, { pace: true });
-      await reading.pauseAfter(1);
+      await reading.until('ready');
+      const paused = reading.pauseAfter(1);
+      await write(fact, 'go\n');
+      await paused;
       const held = await under.processes.find(id, fact.processId);
       reading.goOn();
 
       expect((await reading.end()).exitCode).to.equal(0);
       expect(held?.status).to.equal('Running');
-      expect([reading.size, reading.dropped]).to.deep.equal([bytes + 3, 0]);
+      expect([reading.size, reading.dropped]).to.deep.equal([bytes + 'readyend'.length, 0]);
     });
 
     it('go on when a reader for whom they waited leaves', async () => {
-      const fact = await start(`head -c ${8 * KEPT_OUTPUT_BYTES} /dev/zero; read rest`, {
-        stdin: true,
-      });
+      const script = `printf ready; read go; head -c ${8 * KEPT_OUTPUT_BYTES} /dev/zero; read rest`;
+      const fact = await start(script, { stdin: true });
       const reading = read(fact, { pace: true });
-      await reading.pauseAfter(1);
+      await reading.until('ready');
+      const paused = reading.pauseAfter(1);
+      await write(fact, 'go\n');
+      await paused;
       await reading.leave();
       await write(fact, '\n');
 
