@@ -87,6 +87,7 @@ export const createCompatibleApi = ({
     ...server,
     overLinks: overLinks(server.server, { clients, upgrade: traffic.upgrade }),
     stop: async (graceMs) => {
+      services.endStreams();
       await server.stop(graceMs);
       traffic.stop();
       services.stop();

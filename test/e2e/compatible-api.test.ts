@@ -186,4 +186,19 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     expect(await isPaused()).to.equal(false);
     await sandbox.kill();
   });
+
+  it('ends streams with `unavailable` when it stops', async () => {
+    const port = Number(new URL(daemon.compatibleUrl).port);
+    const body = { templateID: 'base', timeout: 600 };
+    const { text } = await daemon.compatibleClient().post('/v2/sandboxes', body);
+    const { envdAccessToken } = JSON.parse(text) as Json;
+    const headers = { 'X-Access-Token': String(envdAccessToken) };
+    const process = { cmd: 'sleep', args: ['100'] };
+    const path = '/process.Process/Start';
+    const stream = await RpcStream.open(port, path, { process, stdin: false }, headers);
+    await stream.until(({ event }) => 'start' in (event as Json));
+
+    const [last] = await Promise.all([stream.end(), daemon.stop()]);
+    expect(last).to.have.nested.property('error.code', 'unavailable');
+  });
 });

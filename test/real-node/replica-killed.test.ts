@@ -1,12 +1,23 @@
 import { expect } from 'chai';
-import { connectRaw, HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
-import type { RawConnection } from '../support/harness/http-client.ts';
+import {
+  compatibleClient,
+  connectRaw,
+  HttpClient,
+  type HttpAnswer,
+  type RawConnection,
+} from '../support/harness/http-client.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { realTemplate } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { compatibleId } from '../../src/e2b/sandbox-id.ts';
+import type { InstanceId } from '../../src/model/identifiers.ts';
+import { toCompatibleForm } from '../../src/model/api-key-text.ts';
+import { readPidFile } from '../../src/process/pid-file.ts';
+import { RpcStream, type Json } from '../e2b/services/rpc-client.ts';
 
 const PATIENCE_MS = 60_000;
 const STARTS = 6;
@@ -20,11 +31,16 @@ const COUNTING = 'i=0; while :; do i=$((i + 1)); echo $i; sleep 0.05; done';
 describe('a replica that is killed, with a real node', function () {
   this.timeout(120_000);
   const cluster = onTheRealNode();
-  const replicas = onReplicas(cluster, { count: 2 });
+  const replicas = onReplicas(cluster, {
+    count: 2,
+    env: { SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0' },
+  });
   let key: string;
   let other: HttpClient;
   let id: string;
   let reader: EventReader;
+  /** By the second port. */
+  let stream: RpcStream;
   let upload: RawConnection;
   let download: RawConnection;
   let starts: readonly Promise<HttpAnswer>[];
@@ -35,6 +51,18 @@ describe('a replica that is killed, with a real node', function () {
   const inside = async (command: string): Promise<string> => {
     const { json } = await untilAnswered(200, () => other.post(at('exec'), { command }));
     return String(json.stdout);
+  };
+  /** Opens a stream of a process by the second port of a replica, as a client does that connects anew. */
+  const streamOf = async (index: number, method: string, body: object): Promise<RpcStream> => {
+    const url = readPidFile(replicas().replica(index).dataDir)?.compatibleAddress ?? '';
+    const port = Number(new URL(url).port);
+    const client = compatibleClient(port, toCompatibleForm(key));
+    opened.push(client);
+    const path = `/sandboxes/${compatibleId(id as InstanceId)}/connect`;
+    const { text } = await untilAnswered(200, () => client.post(path, {}), PATIENCE_MS);
+    const { envdAccessToken } = JSON.parse(text) as { readonly envdAccessToken: string };
+    const byToken = { 'X-Access-Token': envdAccessToken };
+    return await RpcStream.open(port, `/process.Process/${method}`, body, byToken);
   };
   const start = (client: HttpClient, n: number): Promise<HttpAnswer> =>
     client.post(
@@ -72,6 +100,9 @@ describe('a replica that is killed, with a real node', function () {
     });
     opened.push(reader.read());
     await reader.until((events) => events.length > 3, 'it counts', PATIENCE_MS);
+    const counts = { process: { cmd: 'sh', args: ['-c', COUNTING] }, stdin: false };
+    stream = await streamOf(0, 'Start', counts);
+    await stream.until((message) => stdoutOf(message) !== '');
     download = await raw('GET', 'files?path=/tmp/large');
     await eventually(() => download.received().length > 0, 'the download began', PATIENCE_MS);
     download.socket.pause();
@@ -137,6 +168,21 @@ describe('a replica that is killed, with a real node', function () {
     expect((await other.delete(at(`processes/${processId}`))).status).to.equal(200);
   });
 
+  it('cuts its streams by the second port, and another one goes on by the pid', async () => {
+    expect((await rejection(stream.end())).message).to.be.a('string');
+    expect(stream.messages.filter((message) => 'end' in eventOf(message))).to.deep.equal([]);
+    const last = Number(stream.messages.map(stdoutOf).join('').trim().split('\n').at(-1));
+    const pid = pidOf(stream);
+
+    const on = await streamOf(1, 'Connect', { process: { pid } });
+    opened.push({ close: () => on.leave() });
+    expect(eventOf(await on.until((message) => 'start' in eventOf(message)))).to.deep.equal({
+      start: { pid },
+    });
+    const said = stdoutOf(await on.until((message) => stdoutOf(message).includes('\n')));
+    expect(Number(said.split('\n')[0])).to.be.above(last);
+  });
+
   it('leaves the old file whole, and no draft of the upload that it was carrying', async () => {
     expect(await upload.closed(PATIENCE_MS)).to.not.include(' 20');
     expect((await other.get(at('files?path=/tmp/up/file'))).text).to.equal(OLD);
@@ -171,6 +217,16 @@ describe('a replica that is killed, with a real node', function () {
     expect([end.status, end.text]).to.deep.equal([206, '\0\0\0\0']);
   });
 });
+
+const pidOf = ({ messages: [first = {}] }: RpcStream): number =>
+  (eventOf(first)['start'] as { readonly pid: number }).pid;
+
+const eventOf = (message: Json): Json => (message['event'] ?? {}) as Json;
+
+const stdoutOf = (message: Json): string => {
+  const { stdout = '' } = (eventOf(message)['data'] ?? {}) as { readonly stdout?: string };
+  return String(Buffer.from(stdout, 'base64'));
+};
 
 /** Counts processes by their command line; that of who looks has other words. */
 const countOf = (words: string): string =>

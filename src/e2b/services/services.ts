@@ -58,6 +58,8 @@ export interface SandboxServices {
     request: IncomingMessage,
     sandbox: { readonly caller: Caller; readonly sandboxId: string },
   ) => void;
+  /** Has all streams end with `unavailable`, so that their clients go elsewhere. */
+  readonly endStreams: () => void;
   /** Gives up what is kept for clients that ask now and then. */
   readonly stop: () => void;
 }
@@ -114,6 +116,7 @@ export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
       const operation = operationOf(request);
       if (operation) conduct.permit({ sandbox, operation, processId: '-' });
     },
+    endStreams: () => rpc.endStreams(),
     stop: () => watchers.stop(),
   });
 };

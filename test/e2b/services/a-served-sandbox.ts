@@ -37,6 +37,8 @@ export interface ServedSandbox {
   rules: readonly PolicyRule[];
   /** Sandboxes that are let in, though they may be gone. */
   sandboxId: string;
+  /** As the daemon does first when it stops. */
+  endStreams(): void;
   stop(): void;
 }
 
@@ -87,6 +89,7 @@ export const aServedSandbox = async ({
     port: 0,
     ...{ audited, counted, answers, caller, sandboxId },
     rules: [],
+    endStreams: () => services.endStreams(),
     stop: () => {
       server.closeAllConnections();
       server.close();

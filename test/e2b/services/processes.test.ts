@@ -125,6 +125,37 @@ describe("processes for E2B's SDKs", function () {
     }
   });
 
+  it('ends the streams of a daemon that stops with `unavailable`; another goes on by the pid', async () => {
+    const { driver, sandboxId } = served();
+    const stopping = await aServedSandbox({
+      ...{ driver: driver.driver, sandboxId, clock: systemClock() },
+    });
+    const there = (path: string, body: object): Promise<RpcStream> =>
+      RpcStream.open(stopping.port, path, body);
+    try {
+      const process = { cmd: '/bin/cat' };
+      const cat = await there('/process.Process/Start', { process, stdin: true });
+      const pid = await started(cat);
+      const watch = await there('/filesystem.Filesystem/WatchDir', { path: '/tmp' });
+      await watch.until((message) => 'start' in message);
+      stopping.endStreams();
+      const late = await there('/process.Process/Connect', { process: { pid } });
+
+      for (const stream of [cat, watch, late])
+        expect(await stream.end()).to.have.nested.property('error.code', 'unavailable');
+      expect(cat.messages.filter((message) => 'end' in eventOf(message))).to.deep.equal([]);
+      const on = await open('Connect', { process: { pid } });
+      await started(on);
+      const input = { stdin: Buffer.from('still here').toString('base64') };
+      expect((await ask('SendInput', { process: { pid }, input })).status).to.equal(200);
+      expect((await ask('CloseStdin', { process: { pid } })).status).to.equal(200);
+      await ended(on);
+      expect(printed(on).stdout).to.equal('still here');
+    } finally {
+      stopping.stop();
+    }
+  });
+
   it('takes input of any length, for a process that reads it', async () => {
     const counts = await open('Start', { process: { cmd: 'wc', args: ['-c'] }, stdin: true });
     const pid = await started(counts);

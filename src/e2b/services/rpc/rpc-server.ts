@@ -26,6 +26,7 @@ import {
   type FramesToCome,
 } from './call-guard.ts';
 import { lastFrame } from './frames.ts';
+import { OpenStreams } from './open-streams.ts';
 import {
   MOST_MS,
   STREAM_HEAD,
@@ -55,9 +56,12 @@ export interface RpcServer {
     response: ServerResponse,
     sandbox: AddressedSandbox,
   ) => Promise<void>;
+  /** Has all streams end with `unavailable`, also those that come. */
+  readonly endStreams: () => void;
 }
 
 const JSON_TYPE = /^application\/(connect\+)?json\b/i;
+const STREAM_TYPE = /^application\/connect\+/i;
 /** A flag of a frame. */
 const COMPRESSED = 1;
 const MESSAGE_BYTES = 1 << 20;
@@ -94,18 +98,29 @@ export const rpcServer = (
   serve(router);
   const handlers = new Map(router.handlers.map((each) => [each.requestPath, each]));
   const plain = new Map(streams.map((each) => [each.path, each]));
+  const open = new OpenStreams();
+  const serveCall = async (asked: Asked): Promise<void> => {
+    const { response, sandbox } = asked;
+    const rest = await begin(deps, asked);
+    if (rest) await sendRest(deps, response, { ...rest, sandbox });
+    if (!response.destroyed) response.end();
+  };
   return {
     takes: (path) => handlers.has(path),
     answer: async (request, response, sandbox) => {
       const handler = handlers.get(pathOf(request));
       if (!handler) throw new Error(`no such call: ${pathOf(request)}`);
-      if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
+      const type = request.headers['content-type'] ?? '';
+      if (!JSON_TYPE.test(type))
         throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'calls and their answers are JSON here');
       const stream = plain.get(pathOf(request));
-      const rest = await begin(deps, { handler, stream, request, response, sandbox });
-      if (rest) await sendRest(deps, response, { ...rest, sandbox });
-      if (!response.destroyed) response.end();
+      const asked = { handler, stream, request, response, sandbox };
+      if (!STREAM_TYPE.test(type)) return await serveCall(asked);
+      await open.within(sandbox.signal, (signal) =>
+        serveCall({ ...asked, sandbox: { ...sandbox, signal } }),
+      );
     },
+    endStreams: () => open.stop(),
   };
 };
 
