@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { buffer } from 'node:stream/consumers';
+import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import type { ClaimPlace } from '../../src/operations/claims/claim-places.ts';
 import {
   compatibleClient,
@@ -11,6 +13,7 @@ import { SDKS } from './a-sdk.ts';
 import { rulesOf } from '../http/an-approving-server.ts';
 import type { ApprovalGate } from '../../src/operations/approvals/approval-gate.ts';
 import { CONTROL_STEPS, controlWorld } from './control-steps.ts';
+import { sent } from './services/rpc-client.ts';
 
 const [VERSION, Sandbox] = [...SDKS].at(-1)!;
 const PATIENCE_MS = 30_000;
@@ -147,6 +150,38 @@ describe("the compatible API over a manager's clusters", () => {
     fleet.manager.operations.claimPlaces = (_caller, name) => (name === 'dev' ? places : []);
 
     expect(await created('dev')).to.have.property('templateID', 'w2::default');
+  });
+
+  it('serves signed links to files that name a sandbox, and tells no worker of a signature', async () => {
+    const { url, keys } = fleet.manager;
+    const own = { apiKey: toCompatibleForm(keys.tenant), apiUrl: url, sandboxUrl: url };
+    const sandbox = await Sandbox.create('w1::default', own);
+    const id = sandbox.sandboxId;
+    const write = await sandbox.uploadUrl('/tmp/ä b');
+    const read = new URL(
+      await sandbox.downloadUrl('/tmp/ä b', { useSignatureExpiration: 10 ** 9 }),
+    );
+    const body = new FormData();
+    body.append('file', new Blob(['hello']), 'a');
+    const upload = { method: 'POST', body, headers: { 'E2b-Sandbox-Id': id } };
+    const asked = async (host: string, query = read.search): Promise<readonly unknown[]> => {
+      const headers = { host: `${host}.sandboxes.test` };
+      const answer = await sent(Number(read.port), `/files${query}`, { method: 'GET', headers });
+      return [answer.statusCode, String(await buffer(answer))];
+    };
+
+    expect((await fetch(write, upload)).status).to.equal(200);
+    expect(await asked(`49983-${id}`)).to.deep.equal([200, 'hello']);
+    for (const { url: passed } of fleet.passed)
+      expect(passed).to.not.match(/signature(=|_exp)|v1_/);
+    for (const [host, query] of [
+      [`49983-${id.slice(0, 32)}w2`],
+      [`49983-${id.slice(0, 32)}`],
+      [`49983-${id}`, new URL(write).search],
+      [`49983-${id}`, read.search.replace(/signature_expiration=\d/, '$&1')],
+      ['files'],
+    ] as const)
+      expect((await asked(host, query))[0], host).to.equal(401);
   });
 
   it('says that a cluster gives no answer, and not that its sandbox is gone', async () => {

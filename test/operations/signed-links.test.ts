@@ -5,20 +5,28 @@ import { rejection } from '../support/harness/rejection.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
 const owner = { namespace: 'blue', team: 'blue', user: 'ada' };
-const KEYS = Array.from({ length: 10 }, (_, n) => ({
-  tenant: owner,
-  role: 'user',
-  keyId: `k${n}`,
-  expiresAt: Number.POSITIVE_INFINITY,
-}));
+const keysOf = (length: number) =>
+  Array.from({ length }, (_, n) => ({
+    tenant: owner,
+    role: 'user',
+    keyId: `k${n}`,
+    expiresAt: Number.POSITIVE_INFINITY,
+  }));
+const KEYS = keysOf(10);
 const SANDBOXES = Array.from({ length: 1_000 }, (_, n) => `s${n}`);
 
-describe('links to files that name no sandbox', () => {
-  const signerOf = (clock: TestClock) =>
+describe('signed links to files', () => {
+  const signerOf = (clock: TestClock, keys = KEYS) =>
     signedLinks({
       clock,
-      apiKeys: { list: () => ({ items: KEYS, total: KEYS.length }), check: () => undefined },
-      tokensOf: ({ keyId }: Caller, id: string) => ({ access: `${keyId} ${id}`, traffic: '' }),
+      apiKeys: {
+        list: () => ({ items: keys, total: keys.length }),
+        find: (id: string) => keys.find(({ keyId }) => keyId === id),
+        check: () => undefined,
+      },
+      tokensOf: ({ keyId }: Caller, id: string, clusterId = '') => ({
+        ...{ access: `${keyId} ${id}${clusterId}`, traffic: '' },
+      }),
       supervisor: {
         index: { list: () => ({ ids: SANDBOXES, total: SANDBOXES.length }) },
         sandbox: () => ({ status: 'Running', context: { record: { claim: { owner } } } }),
@@ -29,7 +37,7 @@ describe('links to files that name no sandbox', () => {
     text: (tried: string) => tried,
   });
 
-  it('of one address take their share of the looking, and none of that of others', async () => {
+  it('that name no sandbox take of an address its share of the looking, and none of that of others', async () => {
     const clock = new TestClock();
     const find = signerOf(clock);
     let refused: Error | undefined;
@@ -42,11 +50,28 @@ describe('links to files that name no sandbox', () => {
     expect(await find(link('stranger', 'k3 s7'))).to.include({ sandboxId: 's7' });
   });
 
-  it('may take all of it from many addresses, and nothing from links that say their sandbox', async () => {
+  it('that name none may take all of it from many addresses, and nothing of those that do', async () => {
     const find = signerOf(new TestClock());
     for (let from = 0; from < 4; from += 1) await find(link(`stranger ${from}`, 'guessed'));
 
     expect(await rejection(find(link('friend', 'k3 s7')))).to.have.property('code', 'RATE_LIMITED');
     expect(await find(link('friend', 'k3 s7', 's7'))).to.include({ sandboxId: 's7' });
+  });
+
+  it('are tried with the keys of all where their sandbox is elsewhere, the last one first', async () => {
+    const clock = new TestClock();
+    const find = signerOf(clock, keysOf(5_000));
+    const elsewhere = (token: string) => ({ ...link('friend', token, 's7'), clusterId: 'west' });
+
+    expect(await find(elsewhere('k4999 s7'))).to.equal(undefined);
+    clock.advance(1_000);
+    expect(await find(elsewhere('k4999 s7west'))).to.deep.include({
+      ...{ sandboxId: 's7', clusterId: 'west', goodFor: 'access' },
+    });
+    clock.advance(1_000);
+    for (let again = 0; again < 100; again += 1)
+      expect(await find(elsewhere('k4999 s7west'))).to.include({ clusterId: 'west' });
+    expect(await find(elsewhere('guessed'))).to.equal(undefined);
+    expect(await rejection(find(elsewhere('guessed')))).to.have.property('code', 'RATE_LIMITED');
   });
 });

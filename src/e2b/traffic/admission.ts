@@ -24,6 +24,8 @@ export interface AdmissionDeps {
     readonly openPorts: boolean;
     /** This cluster's, which may stand behind an id. */
     readonly clusterId: string;
+    /** Absent: there are no other clusters. */
+    readonly fleet?: object | undefined;
   };
 }
 
@@ -107,22 +109,22 @@ const asGuest = (
 };
 
 const bySignature = async (
-  { operations, clients, keyRates, clock }: AdmissionDeps,
+  { operations, clients, keyRates, clock, terms }: AdmissionDeps,
   request: IncomingMessage,
   { link, sandbox }: { readonly link: FileLink; readonly sandbox: NamedSandbox | undefined },
 ): Promise<Admitted> => {
-  if (sandbox?.clusterId !== undefined) throw invalidToken();
-  const sandboxId = sandbox?.id;
+  const { id: sandboxId, clusterId } = sandbox ?? {};
+  if (clusterId !== undefined && !terms.fleet) throw invalidToken();
   const { signature, text, expiresAt } = link;
   const signer = await clients.lookUp(request, async (from) => {
-    const found = await operations.signerOf({ sandboxId, from, signature, text });
+    const found = await operations.signerOf({ sandboxId, clusterId, from, signature, text });
     if (!found) throw invalidToken();
     return found;
   });
   if (expiresAt < clock.now()) throw invalidToken();
   keyRates.count(signer.caller, request);
   const { caller } = signer;
-  return { sandboxId: signer.sandboxId, caller, port: SERVICES_PORT, by: 'signature' };
+  return { sandboxId: signer.sandboxId, clusterId, caller, port: SERVICES_PORT, by: 'signature' };
 };
 
 /** Services take the access token alone; ports either, since clients send what they have. */

@@ -30,6 +30,18 @@ export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => 
   };
 };
 
+/** Returns the target of a request without what its link was signed by. */
+export const unsigned = (url: string): string => {
+  const [path = '', ...query] = url.split('?');
+  const kept = query
+    .join('?')
+    .split('&')
+    .filter((pair) => !SIGNING.test(pair));
+  return query.length === 0 ? url : `${path}?${kept.join('&')}`;
+};
+
+const SIGNING = /^signature(?:_expiration)?(?:=|$)/;
+
 const LONGEST = 128;
 
 /** One that is no moment has passed. */

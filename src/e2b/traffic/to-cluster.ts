@@ -11,6 +11,7 @@ import { Refusal, sandboxNotFound } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import { linkedPath } from '../fleet/over-links.ts';
 import { isOpen, type Admitted } from './admission.ts';
+import { unsigned } from './signed-link.ts';
 
 export interface ToClusterDeps {
   readonly terms: {
@@ -25,8 +26,8 @@ type Terms = Omit<ExchangeTerms, 'agent'>;
 
 /**
  * Has the cluster that has the sandbox answer, as an endpoint of a sandbox does: by the manager's
- * word for who asks, and without the token. Refuses with CLUSTER_UNAVAILABLE where it gives no
- * answer, since the sandbox may well be there.
+ * word for who asks, and without token or signature. Refuses with CLUSTER_UNAVAILABLE where it
+ * gives no answer, since the sandbox may well be there.
  */
 export const toCluster = async (
   { terms: { fleet }, clients, clock }: ToClusterDeps,
@@ -38,7 +39,7 @@ export const toCluster = async (
   const way = fleet.fleet.wayTo(clusterId);
   const release = fleet.passing.hold(way, tenantKey(caller));
   const { method = 'GET', headers, url = '/' } = request;
-  const target = linkedPath({ sandboxId, port, by }, url);
+  const target = linkedPath({ sandboxId, port, by }, by === 'signature' ? unsigned(url) : url);
   const key = headers['idempotency-key'];
   const idempotencyKey = typeof key === 'string' ? key : undefined;
   request.rawHeaders.push(

@@ -2,15 +2,17 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import { Allowance } from '../../lib/allowance.ts';
+import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { tooManyLinks } from '../../model/limit-refusals.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
+import type { SignedLink } from './key-operations.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { callerOf } from './authenticate.ts';
 
 export interface SignedLinksDeps {
-  readonly apiKeys: Pick<ApiKeyMirror, 'list' | 'check'>;
+  readonly apiKeys: Pick<ApiKeyMirror, 'list' | 'find' | 'check'>;
   readonly supervisor: Pick<Supervisor, 'index' | 'sandbox'>;
   readonly clock: Clock;
   readonly tokensOf: Operations['sandboxTokens'];
@@ -18,7 +20,7 @@ export interface SignedLinksDeps {
 
 /**
  * Tokens that one link is tried with; and a second those of all links of one address, and of all
- * that name no sandbox.
+ * that name no sandbox of this cluster.
  */
 const MOST_TRIED = 5_000;
 const TRIED_FROM_ADDRESS = 5_000;
@@ -26,12 +28,15 @@ const TRIED_PER_SECOND = 20_000;
 const MOST_ADDRESSES = 10_000;
 const MOST_SANDBOXES = 1_000;
 const MOST_KEYS = 64;
+/** Sandboxes of other clusters of which it is known whose key signed last. */
+const MOST_SIGNED = 10_000;
 
 /**
  * Finds by which token a link to a file was signed (`/files` of the compatible API). No link says
  * by which key, and one under `E2B_SANDBOX_URL` not even in which sandbox it is: the newest
- * sandboxes are tried, each with the newest keys of its owner. How much is tried is bounded, and no
- * address has more than its share of it.
+ * sandboxes are tried, each with the newest keys of its owner. Who has a sandbox of another cluster
+ * is not known here: it is tried with the newest keys of all, and first with the one that signed
+ * for it last. How much is tried is bounded, and no address has more than its share of it.
  */
 export const signedLinks = ({
   apiKeys,
@@ -41,53 +46,82 @@ export const signedLinks = ({
 }: SignedLinksDeps): Operations['signerOf'] => {
   const ofAll = new Allowance({ perSecond: TRIED_PER_SECOND, most: TRIED_PER_SECOND }, clock.now());
   const ofAddress = new Map<string, Allowance>();
-  /** Keeps those that asked last. */
+  const signedLast = new Map<string, string>();
   const triesOf = (from: string, now: number): Allowance => {
     const own =
       ofAddress.get(from) ??
       new Allowance({ perSecond: TRIED_FROM_ADDRESS, most: TRIED_FROM_ADDRESS }, now);
-    ofAddress.delete(from);
-    ofAddress.set(from, own);
-    const [oldest] = ofAddress.keys();
-    if (oldest !== undefined && ofAddress.size > MOST_ADDRESSES) ofAddress.delete(oldest);
+    keepLast(ofAddress, { name: from, value: own, most: MOST_ADDRESSES });
     return own;
   };
   const ownerOf = (id: InstanceId): Tenant | undefined => {
     const snapshot = supervisor.sandbox(id);
     return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
   };
-  return async ({ sandboxId, from, signature, text }) => {
+  function* keysElsewhere(place: string): Generator<ApiKeyRecord> {
+    const last = apiKeys.find(signedLast.get(place) ?? '');
+    if (last) yield last;
+    yield* apiKeys.list(undefined, { offset: 0, limit: MOST_TRIED }).items;
+  }
+  /** Yields the sandboxes and keys by which a link may be signed. */
+  function* candidates({ sandboxId, clusterId }: SignedLink): Generator<Candidate> {
+    if (sandboxId !== undefined && clusterId !== undefined)
+      for (const key of keysElsewhere(`${clusterId} ${sandboxId}`)) yield { sandboxId, key };
+    else
+      for (const id of sandboxId === undefined ? newest() : [sandboxId]) {
+        const owner = ownerOf(id);
+        const keys = owner ? apiKeys.list(owner, { offset: 0, limit: MOST_KEYS }).items : [];
+        for (const key of keys) yield { sandboxId: id, key };
+      }
+  }
+  const newest = (): readonly InstanceId[] =>
+    supervisor.index.list({ phase: 'Running' }, 0, MOST_SANDBOXES).ids;
+  return async (link) => {
+    const { clusterId, from, text } = link;
     const now = clock.now();
     const own = triesOf(from, now);
     // One that says its sandbox is tried little, and waits for nobody else's.
-    const allowances = sandboxId === undefined ? [own, ofAll] : [own];
+    const isNamed = link.sandboxId !== undefined && clusterId === undefined;
+    const allowances = isNamed ? [own] : [own, ofAll];
     const waitMs = Math.max(...allowances.map((each) => each.waitMs(now)));
     if (waitMs > 0) throw tooManyLinks(Math.ceil(waitMs / 1_000));
-    const given = Buffer.from(signature);
-    const sandboxes =
-      sandboxId === undefined
-        ? supervisor.index.list({ phase: 'Running' }, 0, MOST_SANDBOXES).ids
-        : [sandboxId];
+    const given = Buffer.from(link.signature);
     let tried = 0;
     try {
-      for (const id of sandboxes) {
-        const owner = ownerOf(id);
-        for (const key of owner ? apiKeys.list(owner, { offset: 0, limit: MOST_KEYS }).items : []) {
-          if (key.expiresAt <= now) continue;
-          if ((tried += 1) > MOST_TRIED) return undefined;
-          const caller = callerOf(key);
-          const expected = Buffer.from(signatureOf(text(tokensOf(caller, id).access)));
-          if (given.length === expected.length && timingSafeEqual(given, expected)) {
-            apiKeys.check(key);
-            return { sandboxId: id, caller, goodFor: 'access' };
-          }
-        }
+      for (const { sandboxId, key } of candidates(link)) {
+        if (key.expiresAt <= now) continue;
+        if ((tried += 1) > MOST_TRIED) return undefined;
+        const caller = callerOf(key);
+        const { access } = tokensOf(caller, sandboxId, clusterId);
+        const expected = Buffer.from(signatureOf(text(access)));
+        if (given.length !== expected.length || !timingSafeEqual(given, expected)) continue;
+        apiKeys.check(key);
+        if (clusterId === undefined) return { sandboxId, caller, goodFor: 'access' };
+        const name = `${clusterId} ${sandboxId}`;
+        keepLast(signedLast, { name, value: key.keyId, most: MOST_SIGNED });
+        return { sandboxId, clusterId, caller, goodFor: 'access' };
       }
       return undefined;
     } finally {
       for (const each of allowances) each.spend(tried, now);
     }
   };
+};
+
+interface Candidate {
+  readonly sandboxId: InstanceId;
+  readonly key: ApiKeyRecord;
+}
+
+/** Sets a value, and forgets the one that was set the longest ago where there are too many. */
+const keepLast = <T>(
+  all: Map<string, T>,
+  { name, value, most }: { readonly name: string; readonly value: T; readonly most: number },
+): void => {
+  all.delete(name);
+  all.set(name, value);
+  const [oldest] = all.keys();
+  if (oldest !== undefined && all.size > most) all.delete(oldest);
 };
 
 /** Signs as E2B's SDKs do. */
