@@ -61,7 +61,9 @@ const TRACING = /\bfrom\s*'[^']*\/tracing\/[^']*'/;
 const CLOCKS = ['embedded/system-clock.ts', 'embedded/spawner/main.ts'];
 
 /** Tests by nature, which a command starts; and the page that a test compares. */
-const TESTS_IN_SCRIPT = ['chaos.ts', 'chaos-fleet.ts', 'chaos-kubernetes.ts', 'api-examples.ts'];
+const TESTS_IN_SCRIPT = [
+  ...['chaos.ts', 'chaos-fleet.ts', 'chaos-kubernetes.ts', 'newer-sdks.ts', 'api-examples.ts'],
+];
 
 /**
  * What http knows of the contracts besides what watches requests (its clock, log, metrics, traces,

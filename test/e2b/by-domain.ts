@@ -33,6 +33,7 @@ export const stepsByDomain = async (
         timeout: 170_000,
         env: {
           PATH: process.env['PATH'],
+          NODE_OPTIONS: process.env['NODE_OPTIONS'], // by which script/newer-sdks has other packages
           E2B_DOMAIN: `${DOMAIN}:${way.port}`,
           E2B_API_KEY: key,
           NODE_EXTRA_CA_CERTS: authority.caFile,
