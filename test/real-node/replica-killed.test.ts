@@ -216,6 +216,19 @@ describe('a replica that is killed, with a real node', function () {
     const end = await other.get(at('files?path=/tmp/large'), { headers: { Range: 'bytes=-4' } });
     expect([end.status, end.text]).to.deep.equal([206, '\0\0\0\0']);
   });
+
+  it('goes on, once it is there again, with streams that another one ended as it stopped', async () => {
+    await replicas().replica(0).start();
+    const process = { pid: pidOf(stream) };
+    const ending = await streamOf(1, 'Connect', { process });
+    await ending.until((message) => stdoutOf(message) !== '');
+
+    const [last] = await Promise.all([ending.end(), replicas().replica(1).stop()]);
+    expect(last).to.have.nested.property('error.code', 'unavailable');
+    const on = await streamOf(0, 'Connect', { process });
+    opened.push({ close: () => on.leave() });
+    await on.until((message) => stdoutOf(message) !== '');
+  });
 });
 
 const pidOf = ({ messages: [first = {}] }: RpcStream): number =>
