@@ -401,11 +401,16 @@ const kinds = (): readonly Kind[] => [
     shortNames: ['sbw'],
     scope: 'Cluster',
     description:
-      'A cluster that may link to this manager. Deleting it shuts the cluster out; one that no daemon sealed may not link.',
+      'A cluster that may link to this manager. Deleting it shuts the cluster out; one that no daemon sealed may not link. ' +
+      'At a worker, of itself: it has cut its managers off.',
     spec: workerClusterSpec(),
     conditions: false,
     rules: [IS_LABEL],
-    columns: [{ name: 'Joined', type: 'date', jsonPath: '.spec.joinedAt' }, AGE],
+    columns: [
+      { name: 'Joined', type: 'date', jsonPath: '.spec.joinedAt' },
+      { name: 'CutOff', type: 'date', jsonPath: '.spec.cutOffAt', priority: 1 },
+      AGE,
+    ],
   },
 ];
 

@@ -183,6 +183,12 @@ export const COMMANDS: readonly CommandEntry[] = [
       (await import('./commands/daemon/log-level.ts')).logLevelLeaf(serviceAction),
   },
   {
+    name: 'managers',
+    summary: 'Shows the managers of this cluster, cuts them off and lets them in, for an admin',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/daemon/managers.ts')).managersGroup(serviceAction),
+  },
+  {
     name: 'console',
     summary: 'Lets you in to the console, where people decide approvals',
     load: async ({ action }) => (await import('./commands/daemon/console.ts')).consoleGroup(action),

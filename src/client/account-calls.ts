@@ -23,6 +23,9 @@ import type {
   IssuedApiKey,
   LogLevelReport,
   LogLevelRequest,
+  Managers,
+  TemplateClusterList,
+  ManagersRequest,
   Page,
   PageRequest,
   QuotaChange,
@@ -88,6 +91,20 @@ export abstract class AccountCalls {
 
   async setLogLevel(request: LogLevelRequest, options?: CallOptions): Promise<LogLevelReport> {
     return await this.call('setLogLevel', { body: request }, options);
+  }
+
+  /** Shows how each cluster of a fleet stands to a global template, for an admin. */
+  async listTemplateClusters(name: string, options?: CallOptions): Promise<TemplateClusterList> {
+    return await this.call('listTemplateClusters', { params: { name } }, options);
+  }
+
+  /** Needs a key with the admin role, as the next one does. */
+  async getManagers(options?: CallOptions): Promise<Managers> {
+    return await this.call('getManagers', {}, options);
+  }
+
+  async setManagers(request: ManagersRequest, options?: CallOptions): Promise<Managers> {
+    return await this.call('setManagers', { body: request }, options);
   }
 
   async deleteApiKey(

@@ -36,6 +36,7 @@ export type {
   InstanceTypeList,
   IssuedApiKey,
   LogLevelReport,
+  Managers,
   MachineReport,
   MemberEnvelope,
   MemberList,
@@ -54,6 +55,8 @@ export type {
   SandboxStatistics,
   ShardReport,
   Template,
+  TemplateCluster,
+  TemplateClusterList,
   TemplateDeletion,
   Volume,
   VolumeList,
@@ -93,6 +96,7 @@ export type DeletedKeysQuery = NonNullable<OperationInput<'deleteApiKeysOf'>['qu
 export type PageRequest = NonNullable<OperationInput<'listApiKeys'>['query']>;
 
 export type AuditQuery = NonNullable<OperationInput<'listAudit'>['query']>;
+export type ManagersRequest = OperationInput<'setManagers'>['body'];
 export type LogLevelRequest = OperationInput<'setLogLevel'>['body'];
 export type LogLevel = LogLevelRequest['level'];
 

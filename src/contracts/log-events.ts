@@ -100,6 +100,8 @@ export const LOG_EVENTS = {
     "the machine's clock was set: the daemon's goes on as it was; to take over the " +
     "machine's, stop the daemon and remove this file",
   'manager-linked': 'linked to a manager',
+  'managers-cut-off': 'the managers of this cluster are cut off, as its admin said',
+  'managers-let-in': 'the managers of this cluster are let in again',
   'env-copies-not-seen': 'a look at envs of a cluster failed',
   'manager-not-linked': 'no link to a manager',
   'member-moved': 'member moved',

@@ -68,6 +68,9 @@ export interface RecordStore {
   readonly apiKeys: Records<ApiKeyRecord>;
   readonly approvals: Records<ApprovalRecord>;
   readonly quotas: Records<UserQuota>;
-  /** The worker clusters of a manager; a daemon that manages none leaves them alone. */
+  /**
+   * The worker clusters of a manager. A worker keeps one of itself, where its admin has cut its
+   * managers off.
+   */
   readonly clusters: Records<ClusterRecord>;
 }

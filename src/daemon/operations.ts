@@ -58,6 +58,7 @@ import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
 import { guests } from '../operations/keys/guests.ts';
 import { sandboxTokens } from '../operations/keys/sandbox-tokens.ts';
 import { signedLinks } from '../operations/keys/signed-links.ts';
+import { templateClusters } from '../operations/fleet/template-clusters.ts';
 import { promoteApiKey, toldToWorkers } from '../operations/keys/promote-api-key.ts';
 import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.ts';
@@ -231,6 +232,11 @@ export const operationsOf = (
     createTemplate: createTemplate({ ...records, ...common, ...fleet }),
     updateTemplate: updateTemplate({ ...records, ...common, ...fleet }),
     deleteTemplate: deleteTemplate({ ...records, ...common, ...fleet }),
+    templateClusters: templateClusters({
+      ...{ clock, templates: records.templates },
+      ...(fleet.templateLinks ? { links: fleet.templateLinks } : {}),
+    }),
+    ...fleet.managers,
     ...fileOperations(filesInSandboxes({ supervisor, driver, clock })),
     ...catalogue({
       instanceTypes: types,

@@ -38,6 +38,7 @@ export class ClusterRegistry {
   async start(): Promise<void> {
     await this.#deps.clusters.watch(({ kind, record }) => {
       const { clusterId } = record;
+      if (clusterId === this.#deps.ownClusterId) return; // of when this cluster was a worker
       if (kind === 'put') this.#byId.set(clusterId, record);
       else this.#byId.delete(clusterId);
       const { publicKey } = this.#byId.get(clusterId) ?? {};

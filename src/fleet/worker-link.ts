@@ -202,6 +202,7 @@ export class WorkerLink {
     let kind: LinkEnd = 'cut';
     try {
       const body = await this.#read(stream, path);
+      if (this.#over) return;
       if (path === '/leave' && this.#check) {
         this.#leaveAsked = stream;
         return;

@@ -45,6 +45,11 @@ export class WorkerLinks implements KnownLinks {
     await within(this.#clock, withinMs, Promise.all(links.map((link) => link.idle())));
   }
 
+  /** Counts those that stand. */
+  get size(): number {
+    return [...this.#open.values()].reduce((sum, links) => sum + links.size, 0);
+  }
+
   stop(): void {
     for (const dialler of this.#diallers) dialler.stop();
     for (const links of [...this.#open.values()])

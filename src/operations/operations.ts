@@ -3,6 +3,8 @@ import type { ApprovalOperations } from './approvals/approval-operations.ts';
 import type { AuditList, AuditRequest } from './debug/audit-view.ts';
 import type { LogLevels } from './debug/log-levels.ts';
 import type { DebugOperations } from './debug/debug-operations.ts';
+import type { ManagersOperations } from './fleet/managers.ts';
+import type { TemplateClusterView } from './fleet/template-clusters.ts';
 import type { FileOperations } from './files/file-operations.ts';
 import type { KeyOperations } from './keys/key-operations.ts';
 import type { RequestOperations } from './requests/request-operations.ts';
@@ -27,6 +29,7 @@ export interface Operations
     ProcessOperations,
     PoolOperations,
     EnvOperations,
+    ManagersOperations,
     TemplateOperations {
   readonly readiness: () => Readiness;
   /** Refuses with FEATURE_DISABLED where nothing is taken down. */
@@ -35,6 +38,8 @@ export interface Operations
   readonly getLogLevel: LogLevels['getLogLevel'];
   readonly setLogLevel: LogLevels['setLogLevel'];
   readonly shards: () => ShardReport;
+  /** How each cluster of a manager stands to a global template. */
+  readonly templateClusters: (name: string) => Promise<readonly TemplateClusterView[]>;
 }
 
 export interface ShardReport {

@@ -295,6 +295,7 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
         revision,
         publicKey: 'MCowBQYDK2VwAyEA',
         joinedAt: 1_700_000_000_001,
+        cutOffAt: 1_700_000_000_002,
       }),
       clashes: { id: ({ clusterId }) => aCluster({ clusterId }) },
       neighbours: {},

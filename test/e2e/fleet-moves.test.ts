@@ -163,8 +163,13 @@ describe('a cluster of a fleet', function () {
   });
 
   it('is cut off by its own admin, and goes on for its own tenants', async () => {
+    const said = (...words: readonly string[]) => worker.cli(['managers', ...words, '--admin']);
+    expect(await said('cut-off')).to.deep.include({ code: 0, stderr: '' });
+    expect(await errorOf(worker.client(promotedKey), '/sandboxpools')).to.match(/^401/);
+    await stands(east.client(), 'Disconnected');
     await worker.stop();
-    await worker.start(['--fleet-managers', '']);
+    await worker.start(['--fleet-managers', way.url]);
+    expect((await said()).stdout).to.match(/^cut off: +since .*\nlinks: +0$/m);
     for (const path of ['', '/logs', '/events', '/files?path=/etc', '/processes'])
       expect(await errorOf(east.client(), `/sandboxes/${moved}${path}`)).to.equal(
         '503 CLUSTER_UNAVAILABLE',
@@ -178,6 +183,11 @@ describe('a cluster of a fleet', function () {
     expect((await run(worker.client(), own, 'echo own')).stdout).to.equal('own\n');
     const bare = moved.slice('west.'.length);
     expect((await run(worker.client(), bare, 'echo on')).stdout).to.equal('on\n');
+
+    expect((await said('let-in')).code).to.equal(0);
+    await stands(east.client(), 'Connected');
+    expect((await run(east.client(), moved, 'echo back')).stdout).to.equal('back\n');
+    await isAnswered(worker, promotedKey, 200);
   });
 
   it('is lost for good, and another takes its id', async () => {

@@ -84,6 +84,19 @@ describe('global templates', () => {
     await shows(['t 4 4 3,2,1', 'u 1 1 ']);
   });
 
+  it('are the own ones of a worker that cuts its managers off, until it lets them in again', async () => {
+    await atHub.create(aDocument('t'), GLOBAL);
+    const worker = await join();
+    await shows(['t 1 1 ']);
+    await away(worker);
+    west.copies.cutOff();
+    await eventually(() => west.get('t')?.managedBy === '', 'it is its own', PATIENCE_MS);
+    await atHub.update('t', { description: '2' });
+    await back(worker);
+    await shows(['t 2 2 1']);
+    expect(await report()).to.include({ state: 'Synced', version: '2' });
+  });
+
   it('follow their manager again once it has them again', async () => {
     const told = async () => await hub.globals.list();
     const visit = west.copies.begin('a manager');

@@ -82,6 +82,21 @@ describe('promoted keys', () => {
     await eventually(() => west.store.records.size === 0, 'its copy is gone', PATIENCE_MS);
   });
 
+  it('are no more at a worker that cuts its managers off, until it lets them in again', async () => {
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    const own = await west.mint();
+    const { links, folder } = await join();
+    await isTold(apiKey, 'good');
+    links.stop();
+    west.copies.cutOff();
+    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    await eventually(() => west.store.records.size === 1, 'its copy is gone', PATIENCE_MS);
+    expect(west.told(own.apiKey)).to.equal('good');
+    fleet.worker({ clusterId: 'west', serve, keys: west.copies, folder });
+    await isTold(apiKey, 'good');
+  });
+
   it('go to who joins later, under another name where theirs is taken', async () => {
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);

@@ -91,6 +91,10 @@ const LEAST = {
 };
 
 const MANAGER = { role: 'manager', clusterId: 'hub' };
+const WORKER = {
+  clusterId: 'west',
+  fleet: { managers: ['wss://hub.example.com'], joinTokenSecret: 'token' },
+};
 
 describe('the chart', () => {
   it('passes helm lint', () => {
@@ -167,7 +171,7 @@ describe('the chart', () => {
       return first?.resources.toSorted() ?? [];
     };
 
-    expect(readBy(MANAGER)).to.deep.equal(kinds);
+    for (const inFleet of [MANAGER, WORKER]) expect(readBy(inFleet)).to.deep.equal(kinds);
     expect(readBy({})).to.deep.equal(kinds.filter((kind) => kind !== 'workerclusters'));
   });
 

@@ -1,4 +1,4 @@
-import type { Cluster, ClusterRoute } from '../../client/wire.ts';
+import type { Cluster, ClusterRoute, Managers, TemplateCluster } from '../../client/wire.ts';
 import { shortTime, tableOf, type Column } from './rows.ts';
 import { fields } from './table.ts';
 
@@ -36,6 +36,18 @@ const troublesOf = ({ copyRefusedAt, route }: Cluster) => {
   ] as const;
 };
 
+/** How clusters stand to a global template. */
+export const templateClusterTable = (clusters: readonly TemplateCluster[]): string =>
+  tableOf(TEMPLATE_CLUSTER, clusters, true);
+
+/** The managers of a worker, and whether they are cut off. */
+export const managersFields = ({ addresses, cutOff, cutOffAt, links }: Managers): string =>
+  fields([
+    ['managers', addresses.length === 0 ? 'none' : addresses.join(', ')],
+    ['cut off', cutOff ? `since ${String(shortTime(cutOffAt))}` : 'no'],
+    ['links', links],
+  ]);
+
 const latencyOf = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : `${ms.toFixed(1)} ms`;
 
@@ -47,6 +59,14 @@ const CLUSTER: readonly Column<Cluster>[] = [
   { heading: 'LINKS', of: ({ links }) => links },
   { heading: 'LATENCY', of: ({ latencyMs }) => latencyOf(latencyMs) },
   { heading: 'REACHED BY', of: ({ route }) => route?.manager, wide: true },
+];
+
+const TEMPLATE_CLUSTER: readonly Column<TemplateCluster>[] = [
+  { heading: 'CLUSTER', of: ({ clusterID }) => clusterID },
+  { heading: 'VERSION', of: ({ version }) => version },
+  { heading: 'STATE', of: ({ state }) => state },
+  { heading: 'AT', of: ({ at }) => shortTime(at) },
+  { heading: 'WHY', of: ({ message }) => message },
 ];
 
 const LINK: readonly Column<ClusterRoute['links'][number]>[] = [

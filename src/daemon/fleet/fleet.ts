@@ -9,11 +9,8 @@ import { ClusterRegistry } from '../../fleet/cluster-registry.ts';
 import { envCopies } from '../../fleet/env-copies.ts';
 import { newNonce } from '../../fleet/fleet-keys.ts';
 import { ManagerLinks } from '../../fleet/manager-links.ts';
-import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
-import { WorkerLinks } from '../../fleet/worker-links.ts';
 import { fleetGateway, type FleetGatewayDeps } from '../../http/fleet/fleet-gateway.ts';
 import type { FleetDeps } from '../../http/fleet/fleet-router.ts';
-import { linkedClients, type CheckIdentity } from '../../http/fleet/linked-clients.ts';
 import { Passing } from '../../http/fleet/pass-on.ts';
 import type { Gateway } from '../../http/gateway/gateway.ts';
 import { clientAddresses } from '../../http/limits/client-address.ts';
@@ -21,9 +18,12 @@ import type { Clients } from '../../http/limits/clients.ts';
 import type { ApiTerms } from '../../http/router/router.ts';
 import { fleetOperations, type FleetOperations } from '../../operations/fleet/fleet-operations.ts';
 import { GlobalTemplates } from '../../operations/fleet/global-templates.ts';
-import { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
+import type { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
+import { ManagerAccess } from '../../operations/fleet/manager-access.ts';
+import { managers, type ManagersOperations } from '../../operations/fleet/managers.ts';
 import { PromotedCopies } from '../../operations/fleet/promoted-copies.ts';
 import { PromotedKeys } from '../../operations/fleet/promoted-keys.ts';
+import type { TemplateClustersDeps } from '../../operations/fleet/template-clusters.ts';
 import { TemplateCopies } from '../../operations/fleet/template-copies.ts';
 import type { ApiKeyMirror } from '../../operations/keys/api-keys.ts';
 import type { Promotions } from '../../operations/keys/promote-api-key.ts';
@@ -34,6 +34,7 @@ import type { Assembly } from '../assembly.ts';
 import { clusterCommands } from '../commands/cluster-commands.ts';
 import { namespaceOf } from '../namespaces.ts';
 import { ownManagerKey, sharedClusterKey } from './cluster-key.ts';
+import { openWorker } from './worker.ts';
 
 interface Given {
   readonly parts: Pick<Assembly, 'clock' | 'records' | 'coordination' | 'pepper' | 'driver'>;
@@ -85,24 +86,31 @@ export interface FleetOperationParts {
   /** Tells the operator what works, and soon may not; undefined: nothing. */
   readonly warning: () => string | undefined;
   readonly globals: Globals | undefined;
+  readonly managers: ManagersOperations;
+  /** Those of a manager, for how they stand to its templates. */
+  readonly templateLinks: TemplateClustersDeps['links'];
 }
 
 export const openFleet = (config: Config, given: Given): FleetParts => {
   const manager = openManager(config, given);
   const { parts, ...rest } = given;
-  const managers = new Set(config.fleet.managers.map((url) => new URL(url).origin)).size;
+  const addresses = config.fleet.managers;
+  const origins = new Set(addresses.map((url) => new URL(url).origin)).size;
   const copies = new PromotedCopies({
-    ...{ ...parts, ...rest, managers },
+    ...{ ...parts, ...rest, managers: origins },
     aloneMs: config.fleet.promotedKeysAlone,
     namespaceOf: (team) => namespaceOf(config.namespacePattern, team),
   });
   const { clock, driver, records } = parts;
   const templateCopies = new TemplateCopies({
-    ...{ clock, driver, log: given.log, catalog: given.templates, managers },
+    ...{ clock, driver, log: given.log, catalog: given.templates, managers: origins },
     templates: records.templates,
     pools: records.pools,
   });
-  const worker = openWorker(config, { ...given, copies, templateCopies });
+  const access = new ManagerAccess({
+    ...{ clock, clusterId: config.clusterId, clusters: records.clusters },
+  });
+  const worker = openWorker(config, { ...given, copies, templateCopies, access });
   return {
     operations: {
       callers: worker?.callers,
@@ -110,6 +118,12 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       promotions: manager?.promotions,
       warning: () => manager?.promotions.warning() ?? copies.warning,
       globals: manager?.globals,
+      managers: managers({
+        ...{ addresses, access, apiKeys: given.apiKeys },
+        links: () => worker?.links() ?? 0,
+        isLinked: (caller) => worker?.callers.came(caller) ?? false,
+      }),
+      templateLinks: manager?.links,
     },
     copies: manager?.copies,
     clients: (clients) => worker?.clients(clients) ?? clients,
@@ -131,11 +145,15 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       };
     },
     commands: manager ? clusterCommands(manager, given.audit) : {},
-    know: async () => await manager?.registry.start(),
+    know: async () => {
+      await manager?.registry.start();
+      if (worker) await access.start();
+    },
     start: async () => {
       manager?.start();
       templateCopies.start();
       await copies.start();
+      worker?.follow();
     },
     link: (accept) => worker?.start(accept),
     ending: {
@@ -234,66 +252,3 @@ const globalsOf = (templates: GlobalTemplates, links: ManagerLinks): Globals => 
     return pools.flat();
   },
 });
-
-interface WorkerParts {
-  readonly callers: LinkedCallers;
-  readonly clients: (clients: Clients) => Clients;
-  readonly start: (accept: (connection: Duplex) => void) => void;
-  readonly leave: () => void;
-  readonly drained: (withinMs: number) => Promise<void>;
-  readonly stop: () => void;
-}
-
-interface GivenWorker extends Given {
-  readonly copies: PromotedCopies;
-  readonly templateCopies: TemplateCopies;
-}
-
-/** Has managers pass requests on to this cluster; undefined where there are none. */
-const openWorker = (
-  config: Config,
-  { parts: { clock }, log, replica, copies, templateCopies }: GivenWorker,
-): WorkerParts | undefined => {
-  const { assembly, fleet, clusterId, dataDir } = config;
-  if (fleet.managers.length === 0) return undefined;
-  const credentials = new WorkerCredentials({
-    dataDir,
-    joinTokenFile: fleet.joinTokenFile,
-    key: sharedClusterKey(config),
-  });
-  const callers = new LinkedCallers();
-  const checks = new WeakMap<Duplex, CheckIdentity>();
-  let links: WorkerLinks | undefined;
-  return {
-    callers,
-    clients: (clients) =>
-      linkedClients({
-        clients,
-        checkOf: (connection) => checks.get(connection),
-        remember: (caller) => {
-          callers.remember(caller);
-        },
-      }),
-    start: (accept) => {
-      links = new WorkerLinks({
-        clusterId,
-        replica,
-        start: assembly === 'embedded' ? newNonce() : undefined,
-        managers: fleet.managers,
-        credentials,
-        clock,
-        log,
-        keys: copies,
-        templates: templateCopies,
-        serve: (connection, check) => {
-          checks.set(connection, check);
-          accept(connection);
-        },
-      });
-      links.start();
-    },
-    leave: () => links?.leave(),
-    drained: async (withinMs) => await links?.drained(withinMs),
-    stop: () => links?.stop(),
-  };
-};

@@ -50,6 +50,16 @@ tells of. Of what a replica wrote while Redis was away it shows nothing: the num
 gap. Ask for more by \`nextCursor\`. A manager shows one list over all clusters, the newest first by
 their clocks; each line says its \`clusterID\`.`,
   ...APPROVAL_NOTES,
+  listTemplateClusters: `
+Each cluster that is connected is asked, within 2 s, at the [manager](fleet.md#global-templates).
+Elsewhere, and of a template that is not global, there is nothing to list.`,
+  getManagers: 'Addresses are those of the settings; links are those of the replica that answers.',
+  setManagers: `
+For a [worker](fleet.md#cutting-a-manager-off). With \`cutOff: true\` every replica ends its
+links to all managers and opens none, within seconds; the one that answers has done so. What came
+over them is cut, promoted keys are 401, global templates are the cluster's own. It stands in the
+store, over restarts, until \`cutOff: false\`. It takes a key of the cluster itself: 403
+\`FORBIDDEN\` over a link and with a promoted key. Where there is no manager it is 400.`,
   getLogLevel: 'Of several replicas each has its own.',
   setLogLevel: 'Of the one that answers. A restart has `logLevel` of the settings again.',
   claimSandbox: `

@@ -61,6 +61,7 @@ export const TAGS: Readonly<
   volumes: { name: 'Catalogue', description: 'What this deployment offers.' },
   'feature-gates': { name: 'Catalogue', description: 'What this deployment offers.' },
   clusters: { name: 'Catalogue', description: 'What this deployment offers.' },
+  managers: { name: 'Managers', description: 'Whom a worker of a fleet lets in; for admin keys.' },
   statistics: { name: 'Statistics', description: 'Counts over all tenants; for admin keys.' },
   'api-keys': { name: 'API keys', description: 'Who may call.' },
   quotas: { name: 'Quotas', description: 'How much a user may have, and has.' },

@@ -38,6 +38,7 @@ import { debugRoutes } from '../resources/debug/routes.ts';
 import { fileRoutes } from '../resources/files/routes.ts';
 import { healthRoutes } from '../resources/health/routes.ts';
 import { logLevelRoutes } from '../resources/debug/log-level-routes.ts';
+import { managerRoutes } from '../resources/managers/routes.ts';
 import { processRoutes } from '../resources/processes/routes.ts';
 import { logRoutes } from '../resources/sandboxes/log-routes.ts';
 import { poolRoutes } from '../resources/pools/routes.ts';
@@ -98,6 +99,7 @@ export const routesOf = (
   ...debugRoutes(operations),
   ...debugActorRoutes(operations),
   ...logLevelRoutes(operations),
+  ...managerRoutes(operations),
 ];
 
 export const createApp = ({

@@ -128,7 +128,7 @@ export class KubernetesRecordStore implements RecordStore {
     await Promise.all([...this.#always(), this.clusters].map((records) => records.stop()));
   }
 
-  /** Every kind that this replica mirrors; clusters where it is a manager's. */
+  /** Every kind that this replica mirrors; clusters where it is in a fleet. */
   #followed() {
     return this.clusters.isFollowed ? [...this.#always(), this.clusters] : this.#always();
   }

@@ -7,8 +7,9 @@ import type { Seals } from './seals.ts';
 const moment = z.iso.datetime();
 
 /**
- * The spec of a `WorkerCluster`, named by the cluster's id: who may link to this manager. All of it
- * is the daemons'; it has no secret, of a join token its hash alone.
+ * The spec of a `WorkerCluster`, named by the cluster's id: who may link to this manager; at a
+ * worker, of itself, since when it has cut its managers off. All of it is the daemons'; it has no
+ * secret, of a join token its hash alone.
  */
 export const WorkerClusterSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
@@ -19,6 +20,7 @@ export const WorkerClusterSpecSchema = z.object({
   joinEndsAt: moment.optional(),
   publicKey: z.string().max(512).optional(),
   joinedAt: moment.optional(),
+  cutOffAt: moment.optional(),
   /** See Seals: without it nobody may link by what stands here. */
   seal: z.string().max(64).optional(),
 });
@@ -61,16 +63,18 @@ const specOf = ({
   joinEndsAt,
   publicKey,
   joinedAt,
+  cutOffAt,
 }: Omit<ClusterRecord, 'clusterId' | 'revision'>): WorkerClusterSpec => ({
   format: FORMAT,
   ...(joinHash === undefined ? {} : { joinHash }),
   ...(joinEndsAt === undefined ? {} : { joinEndsAt: timestamp(joinEndsAt) }),
   ...(publicKey === undefined ? {} : { publicKey }),
   ...(joinedAt === undefined ? {} : { joinedAt: timestamp(joinedAt) }),
+  ...(cutOffAt === undefined ? {} : { cutOffAt: timestamp(cutOffAt) }),
 });
 
 const recordOf = ({ metadata, spec }: ResourceObject): ClusterRecord => {
-  const { joinHash, joinEndsAt, publicKey, joinedAt } = spec as WorkerClusterSpec;
+  const { joinHash, joinEndsAt, publicKey, joinedAt, cutOffAt } = spec as WorkerClusterSpec;
   return {
     clusterId: metadata.name,
     revision: metadata.resourceVersion,
@@ -78,6 +82,7 @@ const recordOf = ({ metadata, spec }: ResourceObject): ClusterRecord => {
     ...(joinEndsAt === undefined ? {} : { joinEndsAt: Date.parse(joinEndsAt) }),
     ...(publicKey === undefined ? {} : { publicKey }),
     ...(joinedAt === undefined ? {} : { joinedAt: Date.parse(joinedAt) }),
+    ...(cutOffAt === undefined ? {} : { cutOffAt: Date.parse(cutOffAt) }),
   };
 };
 

@@ -59,6 +59,7 @@ export const HELD_OPERATIONS: Readonly<Record<string, string>> = {
   createTemplate: 'POST /admin/sandbox-templates',
   updateTemplate: 'PUT /admin/sandbox-templates/{name}',
   deleteTemplate: 'DELETE /admin/sandbox-templates/{name}',
+  listTemplateClusters: 'GET /admin/sandbox-templates/{name}/clusters',
   createApiKey: 'POST /api-keys',
   listApiKeys: 'GET /api-keys',
   deleteApiKey: 'DELETE /api-keys/{keyId}',
@@ -89,4 +90,6 @@ export const HELD_OPERATIONS: Readonly<Record<string, string>> = {
   getMachine: 'GET /debug/machines/{kind}',
   getLogLevel: 'GET /debug/log-level',
   setLogLevel: 'PUT /debug/log-level',
+  getManagers: 'GET /admin/managers',
+  setManagers: 'PUT /admin/managers',
 };

@@ -13,7 +13,21 @@ export interface ClusterRecord {
   /** Ed25519, SPKI in base64; absent: it has never joined. */
   readonly publicKey?: string;
   readonly joinedAt?: number;
+  /** Says since when a worker's managers are cut off, in its record of itself. */
+  readonly cutOffAt?: number;
 }
+
+/** Lists how a cluster may stand to a global template, as its manager sees it. */
+export const TEMPLATE_STATES = [
+  'Synced',
+  'Pending',
+  'Conflict',
+  'Refused',
+  'Absent',
+  'Unsupported',
+  'Unreachable',
+] as const;
+export type TemplateState = (typeof TEMPLATE_STATES)[number];
 
 /**
  * Lists how a link may stand. `Silent`: nothing comes of it at this time; `Leaving`: the replica

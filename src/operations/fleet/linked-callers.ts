@@ -12,8 +12,15 @@ const MOST_CALLERS = 20_000;
  */
 export class LinkedCallers {
   readonly #callers = new Map<string, Caller>();
+  readonly #came = new WeakSet<Caller>();
+
+  /** Whether this very request came over a link, whatever key it is said to be of. */
+  came(caller: Caller): boolean {
+    return this.#came.has(caller);
+  }
 
   remember(caller: Caller): void {
+    this.#came.add(caller);
     this.#callers.delete(caller.keyId);
     this.#callers.set(caller.keyId, caller);
     if (this.#callers.size <= MOST_CALLERS) return;

@@ -11,9 +11,9 @@ import { RecordExists } from '../../contracts/record-store.ts';
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { ApiKeyMirror } from '../keys/api-keys.ts';
-import { promotedHashOf } from '../keys/mint-api-key.ts';
 import type { PromotedTrust, TrustedLink } from '../keys/promoted-trust.ts';
 import { inParts } from './in-parts.ts';
+import { isSameCopy, keyCopy } from './key-copy.ts';
 import { lapseWarning, unheardManagers } from './unheard-managers.ts';
 
 export interface PromotedCopiesDeps {
@@ -30,8 +30,6 @@ export interface PromotedCopiesDeps {
   readonly namespaceOf: (team: string) => string;
 }
 
-/** Clocks that are read on the way differ by less; those of the two ends may by any amount. */
-const SAME_MS = 5_000;
 /** After a write that failed, and twice as long each time. */
 const AGAIN_MS = 5_000;
 const MOST_AGAIN_MS = 300_000;
@@ -90,6 +88,13 @@ export class PromotedCopies implements PromotedKeyCopies {
     const { clock, aloneMs, trust } = this.#deps;
     const [first] = unheardManagers(this.#copies.values(), trust);
     return first && lapseWarning(first, { now: clock.now(), aloneMs });
+  }
+
+  /** Ends all copies, which managers that are linked again tell of anew: all links are over. */
+  cutOff(): void {
+    this.#deps.trust.cutOff();
+    this.#managerAt.clear();
+    this.#inTurn(() => this.#end(() => true)).catch((error: unknown) => this.#notConfirmed(error));
   }
 
   leadsTo(address: string, manager: string): void {
@@ -247,7 +252,7 @@ export class PromotedCopies implements PromotedKeyCopies {
     const { apiKeys, trust, log } = this.#deps;
     const { manager, noteRemade } = by;
     if (trust.isOver(manager, key.keyId)) return; // it ended since it was told
-    const wanted = this.#copyOf(manager, key, ahead);
+    const wanted = keyCopy(key, { ...this.#deps, manager, ahead, now: this.#deps.clock.now() });
     try {
       const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
       if (!known) {
@@ -256,7 +261,7 @@ export class PromotedCopies implements PromotedKeyCopies {
       }
       if (known.promotedBy !== manager) throw new RecordExists(`the id ${key.keyId} is taken`);
       const { shortName } = known;
-      if (!isSame(known, wanted) || !this.#isConfirmed(known))
+      if (!isSameCopy(known, wanted) || !this.#isConfirmed(known))
         await apiKeys.renew({ ...known, ...wanted, shortName });
       if (known.hash !== wanted.hash) noteRemade();
     } catch (error) {
@@ -304,27 +309,6 @@ export class PromotedCopies implements PromotedKeyCopies {
       }
     }
   }
-
-  /** Times are those of this cluster's clock, whatever the manager's says. */
-  #copyOf(
-    manager: string,
-    { verifier, gated, makers, ...key }: PromotedKey,
-    ahead: number,
-  ): Omit<ApiKeyRecord, 'revision'> {
-    const { pepper, namespaceOf, clock } = this.#deps;
-    return {
-      ...key,
-      namespace: namespaceOf(key.team),
-      hash: promotedHashOf(verifier, pepper),
-      global: true,
-      promotedBy: manager,
-      confirmedAt: clock.now(),
-      ...(gated ? { gated } : {}),
-      ...(makers ? { makers } : {}),
-      issuedAt: Math.round(key.issuedAt + ahead),
-      expiresAt: Math.round(key.expiresAt + ahead),
-    };
-  }
 }
 
 /** The link that tells of keys. */
@@ -342,9 +326,3 @@ interface KeptLater {
 }
 
 const laterKey = (manager: string, keyId: string): string => `${manager} ${keyId}`;
-
-/** All but its name, which may be another one here. */
-const isSame = (known: ApiKeyRecord, wanted: Omit<ApiKeyRecord, 'revision'>): boolean =>
-  Math.abs(known.expiresAt - wanted.expiresAt) < SAME_MS &&
-  known.hash === wanted.hash &&
-  known.description === wanted.description;

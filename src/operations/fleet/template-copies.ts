@@ -67,6 +67,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
   #waitMs = AGAIN_MS;
   #callOff: (() => void) | undefined;
   #stopped = false;
+  #isCutOff = false;
 
   constructor(deps: TemplateCopiesDeps) {
     this.#deps = deps;
@@ -89,6 +90,16 @@ export class TemplateCopies implements GlobalTemplateCopies {
     this.#callOff?.();
   }
 
+  /** Makes all copies the cluster's own, until managers are linked again: all links are over. */
+  cutOff(): void {
+    this.#isCutOff = true;
+    this.#managerAt.clear();
+    void this.#inTurn(async () => {
+      for (const manager of this.#wanted.keys()) this.#forget(manager);
+      if (this.#isCutOff) await this.#release(() => true);
+    });
+  }
+
   leadsTo(address: string, manager: string): void {
     if (this.#managerAt.get(address) === manager) return;
     this.#managerAt.set(address, manager);
@@ -96,6 +107,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
   }
 
   begin(manager: string): ToldVisit<GlobalTemplateChange> {
+    this.#isCutOff = false;
     this.#left.delete(manager);
     return {
       take: (change) => this.#answered(() => this.#take(manager, change)),
@@ -272,7 +284,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
       await this.#endGone(manager);
     }
     await this.#releaseLeft();
-    if (this.#deps.managers === 0) await this.#release(() => true);
+    if (this.#deps.managers === 0 || this.#isCutOff) await this.#release(() => true);
     else await this.#releaseOthers();
     if (!this.#callOff) this.#waitMs = AGAIN_MS;
   }

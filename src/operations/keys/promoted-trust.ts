@@ -50,6 +50,8 @@ export class PromotedTrust {
   readonly #ended = new RecentSet(MOST_REVOKED);
   /** Managers that were heard since the start. */
   readonly #heard = new Set<string>();
+  /** The managers are cut off: no copy is good, until one of them is linked again. */
+  #isCutOff = false;
   #startedAt = 0;
   #alone = Infinity;
 
@@ -67,7 +69,7 @@ export class PromotedTrust {
   check(copy: Copy): void {
     const { keyId, promotedBy = '' } = copy;
     const { clock, hasManagers } = this.#deps;
-    if (!hasManagers || this.isOver(promotedBy, keyId)) throw invalidApiKey();
+    if (!hasManagers || this.#isCutOff || this.isOver(promotedBy, keyId)) throw invalidApiKey();
     if (this.isTold(copy)) return;
     const isFirst = !this.#heard.has(promotedBy) && clock.now() < this.#alone;
     // a manager that proved to be there may not get to say anything, for as long as its store hangs
@@ -101,6 +103,11 @@ export class PromotedTrust {
       : lapses;
   }
 
+  /** Refuses every copy until a manager is linked again. */
+  cutOff(): void {
+    this.#isCutOff = true;
+  }
+
   /** A manager proved to be there. `stood`: its keys of which there are copies. */
   begin(manager: string, stood: Iterable<string>): TrustedLink {
     const link: TrustedLink = {
@@ -108,6 +115,7 @@ export class PromotedTrust {
       ...{ good: new Set<string>(), ended: new Set<string>() },
     };
     this.#links.add(link);
+    this.#isCutOff = false;
     return link;
   }
 

@@ -729,6 +729,8 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       )
         .to.have.all.keys(TEMPLATE)
         .and.include({ version: '2', description: 'other' });
+      const clusters = `GET /admin/sandbox-templates/${template}/clusters`;
+      expect(fieldsOf(await does(admin(), clusters))).to.deep.equal({ total: 0, items: [] });
       expect(
         fieldsOf(await does(admin(), `DELETE /admin/sandbox-templates/${template}`)),
       ).to.deep.equal({ name: template, status: 'deleted' });
@@ -838,6 +840,11 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         'level',
         'configured',
       );
+      expect(fieldsOf(await does(admin(), 'GET /admin/managers'))).to.deep.equal({
+        ...{ addresses: [], cutOff: false, links: 0 },
+      });
+      const none = await does(admin(), 'PUT /admin/managers', { cutOff: true }, 400);
+      expect(none.json.errorCode).to.equal('INVALID_ARGUMENT');
     });
 
     it('the audit: who did all that', async () => {

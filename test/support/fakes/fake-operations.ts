@@ -67,6 +67,8 @@ import {
   listApiKeys,
 } from '../../../src/operations/keys/list-api-keys.ts';
 import { listAudit } from '../../../src/operations/debug/list-audit.ts';
+import { managers } from '../../../src/operations/fleet/managers.ts';
+import { templateClusters } from '../../../src/operations/fleet/template-clusters.ts';
 import { logLevels } from '../../../src/operations/debug/log-levels.ts';
 import { sandboxTokens } from '../../../src/operations/keys/sandbox-tokens.ts';
 import { signedLinks, type SignedLinksDeps } from '../../../src/operations/keys/signed-links.ts';
@@ -762,6 +764,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly createTemplate = createTemplate(this.#templateDeps);
   readonly updateTemplate = updateTemplate(this.#templateDeps);
   readonly deleteTemplate = deleteTemplate(this.#templateDeps);
+  readonly templateClusters = templateClusters(this.#templateDeps);
 
   /** What is offered: to each namespace its volumes. */
   readonly types: InstanceType[] = [];
@@ -802,6 +805,21 @@ export class FakeOperations extends FakeDebug implements Operations {
   });
   readonly getLogLevel = this.#logLevels.getLogLevel;
   readonly setLogLevel = this.#logLevels.setLogLevel;
+
+  /** A worker of no manager, until a test gives it one. */
+  readonly managerAddresses: string[] = [];
+  readonly #access: { cutOffAt: number | undefined; set: (cutOff: boolean) => Promise<void> } = {
+    cutOffAt: undefined,
+    set: async (cutOff) => {
+      this.#access.cutOffAt = cutOff ? this.clock.now() : undefined;
+    },
+  };
+  readonly #managers = managers({
+    ...{ addresses: this.managerAddresses, access: this.#access, apiKeys: this.#mirror },
+    ...{ links: () => 0, isLinked: () => false },
+  });
+  readonly getManagers = this.#managers.getManagers;
+  readonly setManagers = this.#managers.setManagers;
 
   readonly shards = (): ShardReport => ({
     replica: 'one',

@@ -14,6 +14,7 @@ import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
+import { templateClusterTable } from '../../show/cluster-rows.ts';
 import { templateFields, templateTable } from '../../show/rows.ts';
 
 /** `templates list|get|create|update|delete`. */
@@ -55,6 +56,7 @@ const getLeaf = (action: ServiceAction): Command =>
         examples: [
           'sandpool templates get default',
           'sandpool templates get default --manifest > default.yaml',
+          'sandpool templates get python --clusters --admin',
         ],
       }),
     ),
@@ -63,17 +65,31 @@ const getLeaf = (action: ServiceAction): Command =>
       '--manifest',
       'print its document alone, as YAML: to be changed, kept, or given to kubectl',
     )
+    .option(
+      '--clusters',
+      "at a fleet's manager, for an admin: how each cluster stands to it, where it is global",
+    )
     .action(
-      action(
-        async (api, context, [name], options: OutputOptions & { readonly manifest?: boolean }) => {
-          const template = await api.getTemplate(name as string);
-          await show(context, options, {
-            value: template,
-            text: () => (options.manifest ? template.crdYaml : templateFields(template)),
-          });
-        },
-      ),
+      action(async (api, context, [name], options: GetOptions) => {
+        const template = await api.getTemplate(name as string);
+        const clusters = options.clusters
+          ? (await api.listTemplateClusters(template.name)).items
+          : undefined;
+        await show(context, options, {
+          value: { ...template, ...omitUndefined({ clusters }) },
+          text: () => {
+            if (options.manifest) return template.crdYaml;
+            const table = clusters && `\n${templateClusterTable(clusters)}`;
+            return `${templateFields(template)}${table ?? ''}`;
+          },
+        });
+      }),
     );
+
+interface GetOptions extends OutputOptions {
+  readonly manifest?: boolean;
+  readonly clusters?: boolean;
+}
 
 const createLeaf = (action: ServiceAction): Command =>
   addOutputOption(

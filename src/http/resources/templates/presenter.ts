@@ -1,8 +1,9 @@
 import { stringify } from 'yaml';
 import { hasGlobalSource, isCopy, isGlobalHere } from '../../../model/templates/global-template.ts';
 import type { SandboxTemplateDocument } from '../../../model/templates/template.ts';
+import type { TemplateClusterView } from '../../../operations/fleet/template-clusters.ts';
 import type { TemplateView } from '../../../operations/views.ts';
-import type { TemplateDeletionWire, TemplateWire } from './schema.ts';
+import type { TemplateClusterWire, TemplateDeletionWire, TemplateWire } from './schema.ts';
 import { timestampOf } from '../common-schema.ts';
 
 export const presentTemplate = ({ record, cpu, memory }: TemplateView): TemplateWire => {
@@ -26,6 +27,20 @@ export const presentTemplate = ({ record, cpu, memory }: TemplateView): Template
 export const presentTemplateDeletion = (name: string): TemplateDeletionWire => ({
   name,
   status: 'deleted',
+});
+
+export const presentTemplateCluster = ({
+  clusterId,
+  state,
+  version,
+  message,
+  at,
+}: TemplateClusterView): TemplateClusterWire => ({
+  clusterID: clusterId,
+  state,
+  ...(version === undefined ? {} : { version }),
+  ...(message === undefined ? {} : { message }),
+  ...(at === undefined ? {} : { at: timestampOf(at) }),
 });
 
 /** A version's document never changes, and a list shows up to 1,000 of them. */

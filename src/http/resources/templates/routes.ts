@@ -2,10 +2,11 @@ import type { Operations } from '../../../operations/operations.ts';
 import type { TemplateView } from '../../../operations/views.ts';
 import { templateIn } from './crd-json.ts';
 import { presentPage } from '../present-page.ts';
-import { presentTemplate, presentTemplateDeletion } from './presenter.ts';
+import { presentTemplate, presentTemplateCluster, presentTemplateDeletion } from './presenter.ts';
 import { created, ok, route, versioned, type Answer, type Route } from '../../router/route.ts';
 import {
   CreateTemplateBody,
+  TemplateClusterList,
   TemplateDeletion,
   TemplateEnvelope,
   TemplateListQuery,
@@ -102,6 +103,20 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     handle: async ({ params: { name } }) => {
       await operations.deleteTemplate(name);
       return ok(presentTemplateDeletion(name));
+    },
+  }),
+  route({
+    operationId: 'listTemplateClusters',
+    method: 'GET',
+    path: '/admin/sandbox-templates/{name}/clusters',
+    access: 'admin',
+    summary: 'How each cluster of a fleet stands to a global template',
+    params: TemplatePath,
+    answers: { 200: TemplateClusterList },
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ params: { name } }) => {
+      const items = (await operations.templateClusters(name)).map(presentTemplateCluster);
+      return ok({ total: items.length, items });
     },
   }),
 ];

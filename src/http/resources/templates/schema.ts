@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TEMPLATE_STATES } from '../../../model/fleet/cluster.ts';
 import { isDnsLabel } from '../../../model/identifiers.ts';
 import { noSuchTemplate } from '../../../model/refusals.ts';
 import { MAX_TEMPLATE_BYTES, POOL_SIZINGS } from '../../../model/templates/template.ts';
@@ -60,9 +61,36 @@ const Template = z
 
 export const TemplateEnvelope = z.object({ template: Template }).meta({ id: 'TemplateEnvelope' });
 export const TemplatePage = pageOf(Template).meta({ id: 'TemplatePage' });
+const TemplateCluster = z
+  .object({
+    clusterID: z.string(),
+    state: z
+      .enum(TEMPLATE_STATES)
+      .describe(
+        '`Synced`: it has the version that is current; `Pending`: not yet; `Conflict`: a ' +
+          'template of that name which is not the manager’s is in its way; `Refused`: it can’t ' +
+          'run it; `Absent`: it knows nothing of it; `Unsupported`: it is of a version before ' +
+          'global templates; `Unreachable`: it does not answer.',
+      ),
+    version: maybe(z.string()).describe('The one that it has.'),
+    message: maybe(z.string()).describe('Why it does not have the current one, in its own words.'),
+    at: maybe(timestamp).describe(
+      'When it said so, or, where it does not answer, was heard of last; left out where it was ' +
+        'not since the daemon started.',
+    ),
+  })
+  .meta({ id: 'TemplateCluster' });
+export const TemplateClusterList = z
+  .object({
+    total: z.int(),
+    items: z.array(TemplateCluster).describe('By id; none where the template is not global.'),
+  })
+  .meta({ id: 'TemplateClusterList' });
+
 export const TemplateDeletion = z
   .object({ name: z.string(), status: z.literal('deleted') })
   .meta({ id: 'TemplateDeletion' });
 
+export type TemplateClusterWire = z.infer<typeof TemplateCluster>;
 export type TemplateWire = z.infer<typeof Template>;
 export type TemplateDeletionWire = z.infer<typeof TemplateDeletion>;

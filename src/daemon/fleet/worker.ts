@@ -1,0 +1,110 @@
+import type { Duplex } from 'node:stream';
+import type { Config } from '../../config/config.ts';
+import type { Log } from '../../contracts/log.ts';
+import { newNonce } from '../../fleet/fleet-keys.ts';
+import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
+import { WorkerLinks } from '../../fleet/worker-links.ts';
+import { linkedClients, type CheckIdentity } from '../../http/fleet/linked-clients.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
+import type { ManagerAccess } from '../../operations/fleet/manager-access.ts';
+import type { PromotedCopies } from '../../operations/fleet/promoted-copies.ts';
+import type { TemplateCopies } from '../../operations/fleet/template-copies.ts';
+import type { Assembly } from '../assembly.ts';
+import { sharedClusterKey } from './cluster-key.ts';
+
+interface WorkerParts {
+  readonly callers: LinkedCallers;
+  readonly clients: (clients: Clients) => Clients;
+  /** Counts the links that stand. */
+  readonly links: () => number;
+  /** Heeds from now on whether the managers are cut off, which is known. */
+  readonly follow: () => void;
+  readonly start: (accept: (connection: Duplex) => void) => void;
+  readonly leave: () => void;
+  readonly drained: (withinMs: number) => Promise<void>;
+  readonly stop: () => void;
+}
+
+interface GivenWorker {
+  readonly parts: Pick<Assembly, 'clock'>;
+  readonly log: Log;
+  readonly replica: string;
+  readonly copies: PromotedCopies;
+  readonly templateCopies: TemplateCopies;
+  readonly access: ManagerAccess;
+}
+
+/** Has managers pass requests on to this cluster; undefined where there are none. */
+export const openWorker = (
+  config: Config,
+  { parts: { clock }, log, replica, copies, templateCopies, access }: GivenWorker,
+): WorkerParts | undefined => {
+  const { assembly, fleet, clusterId, dataDir } = config;
+  if (fleet.managers.length === 0) return undefined;
+  const credentials = new WorkerCredentials({
+    dataDir,
+    joinTokenFile: fleet.joinTokenFile,
+    key: sharedClusterKey(config),
+  });
+  const callers = new LinkedCallers();
+  const start = assembly === 'embedded' ? newNonce() : undefined;
+  const checks = new WeakMap<Duplex, CheckIdentity>();
+  let links: WorkerLinks | undefined;
+  /** Undefined before requests are answered, and once the daemon stops. */
+  let open: (() => WorkerLinks) | undefined;
+  const heed = (isCutOff: boolean): void => {
+    if (!isCutOff) {
+      links = open?.();
+      return links?.start();
+    }
+    links?.stop();
+    links = undefined;
+    copies.cutOff();
+    templateCopies.cutOff();
+    log.warn(
+      { managers: fleet.managers },
+      'the managers of this cluster are cut off, as its admin said',
+    );
+  };
+  return {
+    callers,
+    links: () => links?.size ?? 0,
+    follow: () => {
+      access.follow((isCutOff) => {
+        if (!isCutOff)
+          log.info({ managers: fleet.managers }, 'the managers of this cluster are let in again');
+        heed(isCutOff);
+      });
+      if (access.isCutOff) heed(true);
+    },
+    clients: (clients) =>
+      linkedClients({
+        clients,
+        checkOf: (connection) => checks.get(connection),
+        remember: (caller) => {
+          callers.remember(caller);
+        },
+      }),
+    start: (accept) => {
+      open = () =>
+        new WorkerLinks({
+          ...{ clusterId, replica, start, credentials, clock, log },
+          managers: fleet.managers,
+          keys: copies,
+          templates: templateCopies,
+          serve: (connection, check) => {
+            checks.set(connection, check);
+            accept(connection);
+          },
+        });
+      if (!access.isCutOff) heed(false);
+    },
+    leave: () => {
+      open = undefined;
+      links?.leave();
+    },
+    drained: async (withinMs) => await links?.drained(withinMs),
+    stop: () => links?.stop(),
+  };
+};

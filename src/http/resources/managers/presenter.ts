@@ -1,0 +1,10 @@
+import type { ManagersView } from '../../../operations/fleet/managers.ts';
+import { timestampOf } from '../common-schema.ts';
+import type { ManagersWire } from './schema.ts';
+
+export const presentManagers = ({ addresses, cutOffAt, links }: ManagersView): ManagersWire => ({
+  addresses: [...addresses],
+  cutOff: cutOffAt !== undefined,
+  ...(cutOffAt === undefined ? {} : { cutOffAt: timestampOf(cutOffAt) }),
+  links,
+});

@@ -1,0 +1,70 @@
+import type { Clock } from '../../contracts/clock.ts';
+import { RecordExists, type Records } from '../../contracts/record-store.ts';
+import { RecordConflict } from '../../contracts/sandbox-driver.ts';
+import type { ClusterRecord } from '../../model/fleet/cluster.ts';
+import { unavailable } from '../../model/refusals.ts';
+
+export interface ManagerAccessDeps {
+  readonly clusters: Records<ClusterRecord>;
+  readonly clock: Clock;
+  readonly clusterId: string;
+}
+
+/**
+ * Says whether a worker lets its managers in: its admin may cut them off, and take that back. It
+ * stands in the store, in a record of the cluster itself, so that it holds for all replicas and
+ * over restarts.
+ */
+export class ManagerAccess {
+  readonly #deps: ManagerAccessDeps;
+  readonly #followers = new Set<(isCutOff: boolean) => void>();
+  #cutOffAt: number | undefined;
+
+  constructor(deps: ManagerAccessDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves once it is known whether they are cut off. */
+  async start(): Promise<void> {
+    await this.#deps.clusters.watch(({ kind, record }) => {
+      if (record.clusterId !== this.#deps.clusterId) return;
+      const before = this.isCutOff;
+      this.#cutOffAt = kind === 'put' ? record.cutOffAt : undefined;
+      if (before !== this.isCutOff) for (const each of this.#followers) each(this.isCutOff);
+    });
+  }
+
+  get isCutOff(): boolean {
+    return this.#cutOffAt !== undefined;
+  }
+
+  /** Since when, in ms; undefined: they are let in. */
+  get cutOffAt(): number | undefined {
+    return this.#cutOffAt;
+  }
+
+  /** Tells of each change, also one of another replica. */
+  follow(changed: (isCutOff: boolean) => void): void {
+    this.#followers.add(changed);
+  }
+
+  /**
+   * Cuts the managers off, or lets them in again. Durable when it resolves, and heeded by this
+   * replica. May be repeated. Refuses with UNAVAILABLE where the store does not take it.
+   */
+  async set(cutOff: boolean): Promise<void> {
+    const { clusters, clusterId, clock } = this.#deps;
+    const known = await clusters.get(clusterId);
+    const cutOffAt = clock.now();
+    try {
+      if (!cutOff && known) await clusters.remove(known);
+      if (cutOff && !known) await clusters.create({ clusterId, cutOffAt });
+      if (cutOff && known && known.cutOffAt === undefined)
+        await clusters.update({ ...known, cutOffAt });
+    } catch (error) {
+      if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
+    }
+    // somebody else may have changed it, and resource definitions of before keep no such field
+    if (this.isCutOff !== cutOff) throw unavailable('the store did not keep this; try again');
+  }
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { FleetLinks, LinkedCluster } from '../../contracts/fleet/cluster-links.ts';
+import type { CopyReport } from '../../contracts/fleet/global-templates.ts';
+import type { Records } from '../../contracts/record-store.ts';
+import type { TemplateState } from '../../model/fleet/cluster.ts';
+import { noSuchTemplate } from '../../model/refusals.ts';
+import { isGlobalHere } from '../../model/templates/global-template.ts';
+import type { TemplateRecord } from '../../model/templates/template.ts';
+
+/** Shows how one cluster stands to a global template of its manager. */
+export interface TemplateClusterView {
+  readonly clusterId: string;
+  readonly state: TemplateState;
+  /** The one that it has; undefined: none, or it does not say. */
+  readonly version: string | undefined;
+  readonly message: string | undefined;
+  /** When it said so, or was heard of last, in ms; undefined: never since the daemon started. */
+  readonly at: number | undefined;
+}
+
+export interface TemplateClustersDeps {
+  readonly templates: Pick<Records<TemplateRecord>, 'get'>;
+  readonly clock: Clock;
+  /** Absent: the daemon manages no clusters. */
+  readonly links?: Pick<FleetLinks, 'list'> & {
+    /** Undefined where it does not answer in time. */
+    readonly report: (clusterId: string, globalId: string) => Promise<CopyReport | undefined>;
+  };
+}
+
+/** Clusters that are asked at one time. */
+const AT_ONCE = 64;
+
+/**
+ * Asks each cluster of a manager how it stands to a template (operation
+ * `GET /admin/sandbox-templates/{name}/clusters`); of one that is not global there is nothing to
+ * tell. Refuses with SANDBOX_TEMPLATE_NOT_FOUND.
+ */
+export const templateClusters =
+  ({ templates, clock, links }: TemplateClustersDeps) =>
+  async (name: string): Promise<readonly TemplateClusterView[]> => {
+    const record = await templates.get(name);
+    if (!record) throw noSuchTemplate();
+    if (!links || !isGlobalHere(record)) return [];
+    const { globalId, version } = record;
+    const clusters = links.list();
+    const views: TemplateClusterView[] = [];
+    for (let next = 0; next < clusters.length; next += AT_ONCE)
+      views.push(
+        ...(await Promise.all(
+          clusters.slice(next, next + AT_ONCE).map(async (cluster) => {
+            const { clusterId, isConnected } = cluster;
+            const report = isConnected ? await links.report(clusterId, globalId) : undefined;
+            if (!report) return unanswered(cluster);
+            return { clusterId, at: clock.now(), ...standing(report, version) };
+          }),
+        )),
+      );
+    return views;
+  };
+
+const unanswered = ({
+  clusterId,
+  isConnected,
+  links,
+  lastHeartbeat,
+}: LinkedCluster): TemplateClusterView => ({
+  clusterId,
+  state:
+    isConnected && !links.some(({ takesTemplates }) => takesTemplates)
+      ? 'Unsupported'
+      : 'Unreachable',
+  version: undefined,
+  message: undefined,
+  at: lastHeartbeat,
+});
+
+/** A cluster says that it has what it was told last, which may not be what is current. */
+const standing = (
+  { state, version, message }: CopyReport,
+  current: string,
+): Pick<TemplateClusterView, 'state' | 'version' | 'message'> => ({
+  state: state === 'Synced' && version !== current ? 'Pending' : state,
+  version,
+  message,
+});
