@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '../../src/contracts/clock.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { linkedClients, type CheckIdentity } from '../../src/http/fleet/linked-clients.ts';
 import { Passing } from '../../src/http/fleet/pass-on.ts';
@@ -22,6 +23,13 @@ export interface CompatibleFleet {
   readonly stop: () => Promise<void>;
 }
 
+interface WaitTerms {
+  /** Of what the manager passes on. */
+  readonly passingClock?: Clock;
+  /** How long creations at workers wait where nobody says so. */
+  readonly workerWaitMs?: number;
+}
+
 /** What a worker itself calls `base` is another pool than at the manager. */
 const THEIRS = new Map([['base', 'theirs']]);
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -30,6 +38,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 export const aCompatibleFleet = async (
   clusterIds: readonly [string, ...string[]] = ['w1', 'w2'],
   given: Parameters<typeof aCompatibleApi>[0] = {},
+  { passingClock = systemClock(), workerWaitMs = 0 }: WaitTerms = {},
 ): Promise<CompatibleFleet> => {
   const fleet = await FleetUnderTest.start();
   const workers: Record<string, CompatibleApi> = {};
@@ -47,7 +56,7 @@ export const aCompatibleFleet = async (
     const api = await aCompatibleApi({
       operations,
       clients,
-      terms: { clusterId, templates: THEIRS },
+      terms: { clusterId, templates: THEIRS, waitMs: workerWaitMs },
     });
     workers[clusterId] = api;
     const { takes, answer, upgrade } = api.overLinks;
@@ -66,7 +75,7 @@ export const aCompatibleFleet = async (
     });
     cuts.set(clusterId, () => links.stop());
   }
-  const passing = new Passing(systemClock());
+  const passing = new Passing(passingClock);
   const manager = await aCompatibleApi({
     ...given,
     terms: {

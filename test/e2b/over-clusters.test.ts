@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import { buffer } from 'node:stream/consumers';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
+import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
+import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import type { ClaimPlace } from '../../src/operations/claims/claim-places.ts';
+import { FakeClock } from '../support/fakes/fake-operations.ts';
 import {
   compatibleClient,
   type HttpAnswer,
@@ -196,29 +199,54 @@ describe("the compatible API over a manager's clusters", () => {
   });
 });
 
-it('has a claim by the name of an env wait at one member', async () => {
-  const fleet = await aCompatibleFleet(['w1', 'w2'], { terms: { waitMs: 1 } });
-  const client = compatibleClient(
-    Number(new URL(fleet.manager.url).port),
-    fleet.manager.keys.tenant,
-  );
-  const took: string[] = [];
-  fleet.manager.operations.claimPlaces = (_caller, name) =>
-    (name === 'dev' ? ['w1', 'w2'] : []).map((clusterId) => ({
-      ...{ clusterId, poolName: 'default' },
-      took: (what) => took.push(`${clusterId} ${what}`),
-    }));
-  try {
-    for (let taken = 0; taken < 5; taken += 1)
+for (const [waitMs, workerWaitMs] of [
+  [9_000, 0],
+  [0, 9_000],
+] as const)
+  it(`has a claim wait ${waitMs} ms in all, as the manager says, where workers say ${workerWaitMs}`, async () => {
+    const clock = new FakeClock();
+    const given = { terms: { waitMs } };
+    const fleet = await aCompatibleFleet(['w1', 'w2'], given, {
+      passingClock: clock,
+      workerWaitMs,
+    });
+    const { url, keys, operations } = fleet.manager;
+    const client = compatibleClient(Number(new URL(url).port), keys.tenant);
+    const waited: string[] = [];
+    const places = ['w1', 'w2', 'hub'];
+    for (const [clusterId, at] of Object.entries({ ...fleet.workers, hub: { operations } }))
+      Object.assign(at.operations, {
+        claimSandbox: async (_caller: unknown, asked: { readonly waitMs?: number }) => {
+          waited.push(`${clusterId} ${asked.waitMs}`);
+          clock.time += asked.waitMs ?? 0;
+          throw noIdleInstance({ name: 'default' }, NO_INSTANCES);
+        },
+      });
+    operations.claimPlaces = (_caller, name) =>
+      (name === 'dev' ? places : []).map((clusterId) => ({
+        ...{ clusterId, poolName: 'default' },
+        took: () => undefined,
+      }));
+    try {
+      const from = clock.now();
+      for (const templateID of ['dev', 'w2::default']) {
+        const { status } = await client.post('/v2/sandboxes', { templateID });
+        expect(status).to.equal(429);
+      }
+      places.unshift(places.pop() ?? '');
       await client.post('/v2/sandboxes', { templateID: 'dev' });
 
-    expect(took).to.deep.equal([...Array<string>(4).fill('w1 one'), 'w1 all']);
-    expect(fleet.workers['w2']!.operations.sandboxes.size).to.equal(0);
-  } finally {
-    client.close();
-    await fleet.stop();
-  }
-});
+      expect(waited).to.deep.equal([
+        ...[`w1 ${waitMs}`, 'w2 0'],
+        `w2 ${waitMs}`,
+        ...[`hub ${waitMs}`, 'w1 0'],
+      ]);
+      expect(clock.now() - from).to.equal(3 * waitMs);
+    } finally {
+      client.close();
+      await fleet.stop();
+    }
+  });
 
 it('holds what is asked of a sandbox of another cluster to the rules of the manager', async () => {
   const rules = rulesOf('deny operation=startProcess path=/sandboxes/**');

@@ -27,7 +27,10 @@ describe('traffic for a sandbox of another cluster', () => {
   const probes = new Set<() => void>();
   let answer: (response: ServerResponse, asked: IncomingMessage) => void;
   let dials: number;
+  /** What the last request that was not answered was refused by. */
+  let thrown: unknown;
   let dial: () => Duplex;
+  let clientOf: () => string;
   let clock: TestClock;
   let passing: Passing;
 
@@ -56,7 +59,7 @@ describe('traffic for a sandbox of another cluster', () => {
   ) => {
     const [, port = ''] = /^\/([0-9]+)/.exec(given.url ?? '') ?? [];
     const deps = {
-      ...{ clients: { of: () => '', base: () => 'http://hub' } as unknown as Clients },
+      clients: { of: () => clientOf(), base: () => 'http://hub' } as unknown as Clients,
       clock: systemClock(),
       terms: { fleet: { fleet: { wayTo: () => way } as never, passing } },
     };
@@ -66,6 +69,7 @@ describe('traffic for a sandbox of another cluster', () => {
       if (head) await upgradeEndpoint({ request: given, response, head }, { ...terms, agent });
       else await exchange(given, response, { ...terms, agent });
     }).catch((error: unknown) => {
+      thrown = error;
       if (response.headersSent) response.destroy();
       else response.writeHead(503).end(String(error));
     });
@@ -90,6 +94,7 @@ describe('traffic for a sandbox of another cluster', () => {
     probes.clear();
     answer = (response) => response.end('of the sandbox');
     dials = 0;
+    clientOf = () => '';
     dial = () => connect(portOf(worker), '127.0.0.1');
     clock = new TestClock();
     passing = new Passing(clock);
@@ -150,6 +155,16 @@ describe('traffic for a sandbox of another cluster', () => {
     const [status, why] = await told(await get(SERVICES));
     expect(status).to.equal(503);
     expect(why).to.include('the cluster w1 gave no answer');
+  });
+
+  it('throws a fault of this end as it is', async () => {
+    const fault = new TypeError('nobody thought of it');
+    clientOf = () => {
+      throw fault;
+    };
+    await told(await get(SERVICES));
+    expect(thrown).to.equal(fault);
+    expect(asked.length).to.equal(0);
   });
 
   it('is sent on at once, whenever its body comes', async () => {

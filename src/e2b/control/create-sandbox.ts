@@ -28,6 +28,8 @@ export interface CreateRequest {
   readonly body: NewSandboxBody;
   /** Seconds that it lives where nothing is said. */
   readonly lifetimeSeconds: number;
+  /** How long it waits for an instance, in ms; undefined: as `terms` say. */
+  readonly waitMs?: number | undefined;
   readonly more: Pick<ClaimRequest, 'opening' | 'step'>;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
@@ -42,7 +44,7 @@ export interface CreateRequest {
 export const createSandbox = async (
   { operations, terms }: CreateDeps,
   caller: Caller,
-  { body, lifetimeSeconds, more, signal }: CreateRequest,
+  { body, lifetimeSeconds, waitMs = terms.waitMs, more, signal }: CreateRequest,
 ): Promise<SandboxView> => {
   refuseWhatCanNotBe(body);
   const { templateID, metadata, envVars, timeout = lifetimeSeconds } = body;
@@ -50,7 +52,7 @@ export const createSandbox = async (
   const request = {
     ...more,
     ...(image === undefined
-      ? { waitMs: terms.waitMs }
+      ? { waitMs }
       : { waitMs: terms.imageWaitMs, image: { name: image, field: 'templateID' } }),
     idleTimeoutMs: 0,
     lifetimeMs: timeout * 1_000,

@@ -71,11 +71,12 @@ const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Rou
     ],
     opensItself: true,
     pendingOutcome: (mark) => deps.operations.pendingClaim(mark),
-    waits: ({ body }) => deps.terms.waitMs > 0 || namesImage(body.templateID),
-    handle: async ({ caller, body, opening, step, signal, base }) => {
+    waits: ({ body, waitMs }) => (waitMs ?? deps.terms.waitMs) > 0 || namesImage(body.templateID),
+    handle: async ({ caller, body, opening, step, waitMs, signal, base }) => {
       const sandbox = await createSandbox(deps, caller, {
         body,
         lifetimeSeconds,
+        waitMs,
         more: { ...(opening ? { opening } : {}), ...(step ? { step } : {}) },
         signal: signal(),
       });

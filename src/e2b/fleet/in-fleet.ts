@@ -51,7 +51,7 @@ export const compatibleInFleet = ({ operations, terms }: InFleetDeps): SurfaceIn
       return clusterId;
     },
     poolParameter: 'template',
-    waits: terms.waitMs > 0,
+    waitMs: terms.waitMs,
     claimOf: (body, name) => {
       // as it came: with fields that are not heeded, of which `template` is one
       const { templateID } = body as Readonly<Record<string, unknown>>;
@@ -99,4 +99,4 @@ const wordsOf = (detail: unknown): Readonly<Record<string, string>> =>
       .map(([name, value]) => [name, (value as string).slice(0, MOST_WORDS)]),
   );
 
-const SHOWN: ReadonlySet<string> = new Set(['field', 'approvalId', 'message']);
+const SHOWN: ReadonlySet<string> = new Set(['field', 'approvalId', 'message', 'outcome']);

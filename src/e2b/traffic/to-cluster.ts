@@ -3,7 +3,6 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { FleetDeps } from '../../http/fleet/fleet-router.ts';
 import type { ExchangeTerms } from '../../http/gateway/exchange.ts';
 import type { Clients } from '../../http/limits/clients.ts';
-import { ClientGone } from '../../http/router/request-body.ts';
 import { requestIdFrom } from '../../http/server/request-head.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
@@ -24,10 +23,13 @@ export interface ToClusterDeps {
 
 type Terms = Omit<ExchangeTerms, 'agent'>;
 
+/** Holds what connections over links ended with, a kept one too. */
+const brokenBy = new WeakSet<object>();
+
 /**
  * Has the cluster that has the sandbox answer, as an endpoint of a sandbox does: by the manager's
  * word for who asks, and without token or signature. Refuses with CLUSTER_UNAVAILABLE where it
- * gives no answer, since the sandbox may well be there.
+ * gives no answer, since the sandbox may well be there; a fault of this end is thrown as it is.
  */
 export const toCluster = async (
   { terms: { fleet }, clients, clock }: ToClusterDeps,
@@ -53,7 +55,7 @@ export const toCluster = async (
   const endpoint: Terms['endpoint'] = {
     // connections are kept of a link, whatever they are asked next
     ...{ sandboxId: way.linkId, port: 0, scheme: 'http', env: () => undefined },
-    dial: async () => way.dial().on('error', () => undefined), // its request is told of it
+    dial: async () => way.dial().on('error', (error) => void brokenBy.add(error)),
     touch: () => undefined,
     close: () => undefined,
   };
@@ -76,9 +78,7 @@ export const toCluster = async (
       },
     });
   } catch (error) {
-    if (error instanceof ClientGone || (error instanceof Refusal && !BROKEN.has(error.code)))
-      throw error;
-    throw noAnswer();
+    throw isOfLink(error) ? noAnswer() : error;
   } finally {
     callOff();
     release();
@@ -86,5 +86,11 @@ export const toCluster = async (
 };
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304;
+
+/** Says that the cluster, or the way to it, gave no answer. */
+const isOfLink = (error: unknown): boolean =>
+  error instanceof Refusal
+    ? BROKEN.has(error.code)
+    : typeof error === 'object' && error !== null && brokenBy.has(error);
 
 const BROKEN: ReadonlySet<string> = new Set(['ENDPOINT_UNREACHABLE', 'ENDPOINT_TIMEOUT']);

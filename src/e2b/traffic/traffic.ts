@@ -17,7 +17,11 @@ import { requestIdFrom } from '../../http/server/request-head.ts';
 import { unhurried } from '../../http/server/unhurried.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import type { TextPairs } from '../../model/claim-terms.ts';
-import { CLAIM_KEY_HEADER, IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import {
+  CLAIM_KEY_HEADER,
+  CLAIM_TERMS_HEADER,
+  IDENTITY_HEADER,
+} from '../../model/fleet/identity-header.ts';
 import { invalidToken, Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
@@ -225,6 +229,7 @@ const OURS: ReadonlySet<string> = new Set([
   VARIABLES.toLowerCase(),
   IDENTITY_HEADER,
   CLAIM_KEY_HEADER,
+  CLAIM_TERMS_HEADER,
 ]);
 
 /** Keeps from what runs in the sandbox by which token it was reached. */

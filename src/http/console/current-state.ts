@@ -57,6 +57,7 @@ const askedBy = (
     accepts: (first) => first,
     content: () => Readable.from([]),
     step: undefined,
+    waitMs: undefined,
     mark: undefined,
     opening: undefined,
     seed: undefined,

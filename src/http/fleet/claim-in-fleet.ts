@@ -1,3 +1,4 @@
+import type { ClaimPlace } from '../../operations/claims/claim-places.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import { idempotencyInFlight } from '../../model/refusals.ts';
@@ -34,24 +35,37 @@ export const claimInFleet = async (
     : ((asked.request.body ?? {}) as { readonly poolName?: unknown });
   const { operations } = deps;
   if (typeof poolName !== 'string') return undefined;
-  const { key } = asked;
   const [now, ...others] = operations
     .claimPlaces(asked.caller, poolName)
     .filter(({ clusterId }) => surface?.serves(clusterId) ?? true);
-  const best =
-    now ?? (key === undefined ? undefined : await placeBefore({ fleet, operations }, asked, key));
+  const best = now ?? (await placeAsBefore({ fleet, operations }, asked, poolName));
   if (!best) return undefined;
-  const claim = { ...asked, row };
+  const claim = { ...asked, row, asksFor: poolName };
   return (use) =>
     claimOverClusters(
       { fleet, operations },
       {
         ...claim,
-        ...use,
+        use,
         places: [best, ...others],
-        own: (name) => claimHere(deps, fleet, { ...claim, ...use, poolName: name }),
+        own: (name, waitMs) => claimHere(deps, fleet, { ...claim, use, poolName: name, waitMs }),
       },
     );
+};
+
+/**
+ * Tells where a claim goes whose name alone leads to no other cluster: where it went before, by its
+ * key; under a grant to this cluster, unless the use says otherwise.
+ */
+const placeAsBefore = async (
+  deps: Parameters<typeof placeBefore>[0],
+  { key, ...asked }: Omit<Asked, 'fleet'>,
+  poolName: string,
+): Promise<ClaimPlace | undefined> => {
+  if (key === undefined) return undefined;
+  return key === asked.pass.key
+    ? { clusterId: deps.fleet.fleet.clusterId, poolName, took: () => undefined }
+    : await placeBefore(deps, asked, key);
 };
 
 /**
@@ -73,14 +87,16 @@ export const refuseElsewhere = (
 const claimHere = async (
   deps: CarryOutDeps,
   fleet: FleetDeps,
-  { row, poolName, request: asked, key, mayBeDone, ...claim }: ClaimHere,
+  { row, poolName, asksFor, request: asked, key, use, waitMs, ...claim }: ClaimHere,
 ): Promise<Answer> => {
-  const request = { ...asked, body: claimOf(fleet, asked.body as object, poolName) };
+  const isNamed = poolName === asksFor;
+  const body = isNamed ? asked.body : claimOf(fleet, asked.body as object, poolName);
+  const request = { ...asked, body, waitMs };
   if (key === undefined) {
     const answer = await carryOut(row, deps, request);
     return { ...answer, body: shownOwn(fleet, row, request, answer.body) };
   }
-  const pass: Pass = { ...FREE, key: claim.pass.key, use: (work) => work({ mayBeDone }) };
+  const pass: Pass = { ...FREE, key: claim.pass.key, use: (work) => work(use) };
   const marked = await answerMarked(row, deps, { ...claim, request, key, pass });
   return { ...marked, body: JSON.parse(shownOwnText(fleet, row, request, marked)) as object };
 };
@@ -90,7 +106,10 @@ const claimOf = ({ surface, fleet }: FleetDeps, body: object, poolName: string):
 
 interface ClaimHere extends Pick<
   ClaimOverClusters,
-  'row' | 'caller' | 'context' | 'request' | 'bytes' | 'key' | 'pass' | 'mayBeDone'
+  'row' | 'caller' | 'context' | 'request' | 'bytes' | 'key' | 'pass' | 'use'
 > {
   readonly poolName: string;
+  /** The pool or env that the request names. */
+  readonly asksFor: string;
+  readonly waitMs: number;
 }

@@ -1,6 +1,7 @@
-import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { clusterUnavailable, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { idempotencyInFlight, idempotencyKeyReused, Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
+import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { ClaimPlace } from '../../operations/claims/claim-places.ts';
 import type { Operations } from '../../operations/operations.ts';
 import {
@@ -9,7 +10,7 @@ import {
 } from '../../operations/requests/idempotent-request.ts';
 import { fingerprintOf } from '../router/idempotency.ts';
 import { markedPathOf } from '../router/marked-answer.ts';
-import type { Pass } from '../router/pass.ts';
+import { RefusedAway, type Pass } from '../router/pass.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { errorCodeIn } from './fleet-names.ts';
@@ -26,10 +27,9 @@ export interface ClaimOverClusters {
   readonly key: string | undefined;
   /** Says which key is the name of an approval. */
   readonly pass: Pick<Pass, 'key'>;
-  /** The approval was used before: its one sandbox may be there, or may have been. */
-  readonly mayBeDone: boolean;
-  /** Claims from a pool of the manager's own cluster. */
-  readonly own: (poolName: string) => Promise<Answer>;
+  readonly use: EffectUnderGrant;
+  /** Claims from a pool of the manager's own cluster, for which it waits at most so long. */
+  readonly own: (poolName: string, waitMs: number) => Promise<Answer>;
 }
 
 export interface ClaimOverClustersDeps {
@@ -48,33 +48,39 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 
 /**
  * Claims by the name of an env over clusters: from the best place, and where that refuses once from
- * another one. What may have taken effect is not tried elsewhere. Under an Idempotency-Key it is
- * kept before anything is sent where that goes, and repetitions go where the last attempt went, so
- * that all of them together claim one.
+ * another one, for what is left of the time that it may wait. What may have taken effect is not
+ * tried elsewhere. Under an Idempotency-Key it is kept before anything is sent where that goes, and
+ * repetitions go where the last attempt went, so that all of them together claim one. Under a grant
+ * that holds for one use of it: once a use was given back, since it had no effect, the next one
+ * goes anywhere. Throws RefusedAway where nothing was done.
  */
 export const claimOverClusters = async (
   deps: ClaimOverClustersDeps,
   claim: ClaimOverClusters,
 ): Promise<Answer> => {
-  const { places, key, request } = claim;
+  const { places, key } = claim;
+  const { clock } = deps.fleet.passing;
+  const until = clock.now() + waitMsOf(deps, claim.request);
+  const attemptAt = (place: ClaimPlace): Promise<Tried> =>
+    attempt(deps, { ...claim, waitMs: Math.max(0, until - clock.now()) }, place);
   const binding = key === undefined ? undefined : new Binding(deps, claim, key);
   const bound = await binding?.begin(places[0], deps.fleet.fleet.clusterId);
   const [first, second] = bound ? [placeOf(bound, places)] : places;
-  const tried = await attempt(deps, claim, first);
-  const isOver =
-    tried.kind === 'answered' || (tried.code === 'POOL_EXHAUSTED' && waits(deps, request));
-  if (isOver || !second || (binding && !(await binding.rebind(second)))) return tried.give();
-  return (await attempt(deps, claim, second)).give();
+  let tried = await attemptAt(first);
+  if (tried.kind === 'refused' && second && (!binding || (await binding.rebind(second))))
+    tried = await attemptAt(second);
+  if (tried.kind === 'refused') throw new RefusedAway(tried.give);
+  return tried.give();
 };
 
-/** Whether a claim waits where it is sent. */
-const waits = (
+/** How long a claim waits in all, in ms. */
+const waitMsOf = (
   { fleet: { surface } }: ClaimOverClustersDeps,
   { body }: Pick<AnyRequest, 'body'>,
-): boolean => {
-  if (surface) return surface.waits;
+): number => {
+  if (surface) return surface.waitMs;
   const { waitTimeoutSeconds = 0 } = (body ?? {}) as { readonly waitTimeoutSeconds?: number };
-  return waitTimeoutSeconds > 0;
+  return waitTimeoutSeconds * 1_000;
 };
 
 /**
@@ -83,42 +89,47 @@ const waits = (
  */
 export const placeBefore = async (
   deps: ClaimOverClustersDeps,
-  claim: Omit<BoundClaim, 'mayBeDone'>,
+  claim: Omit<BoundClaim, 'use'>,
   key: string,
 ): Promise<ClaimPlace | undefined> => {
-  const note = await new Binding(deps, { ...claim, mayBeDone: false }, key).noted();
+  const note = await new Binding(deps, { ...claim, use: NOT_FOR_ONCE }, key).noted();
   return note === undefined ? undefined : placeOf(note, []);
 };
 
 type Tried =
   | { readonly kind: 'answered'; readonly give: () => Answer }
-  | { readonly kind: 'refused'; readonly code: string; readonly give: () => Answer };
+  | { readonly kind: 'refused'; readonly give: () => Answer };
+
+interface Attempt extends ClaimOverClusters {
+  /** Says how much of its wait is left. */
+  readonly waitMs: number;
+}
 
 const attempt = async (
   deps: ClaimOverClustersDeps,
-  claim: ClaimOverClusters,
+  claim: Attempt,
   place: ClaimPlace,
 ): Promise<Tried> => {
   try {
     const answer =
       place.clusterId === deps.fleet.fleet.clusterId
-        ? await claim.own(place.poolName)
+        ? await claim.own(place.poolName, claim.waitMs)
         : await claimAway(deps, claim, place);
     const code = answer.status < 400 ? undefined : errorCodeIn(answer.body);
     if (answer.status < 300) place.took('one');
     if (code === 'POOL_EXHAUSTED') place.took('all');
     const give = (): Answer => answer;
     return code !== undefined && ELSEWHERE.has(code)
-      ? { kind: 'refused', code, give }
+      ? { kind: 'refused', give }
       : { kind: 'answered', give };
   } catch (error) {
     const refusal = error instanceof NotSent ? error.refusal : error;
     if (!(refusal instanceof Refusal)) throw error;
-    if (!(error instanceof NotSent) && !ELSEWHERE.has(refusal.code)) throw error;
+    const wasSent = !(error instanceof NotSent || error instanceof LinkBusy);
+    if (wasSent && !ELSEWHERE.has(refusal.code)) throw error;
     if (refusal.code === 'POOL_EXHAUSTED') place.took('all');
     return {
       kind: 'refused',
-      code: refusal.code,
       give: () => {
         throw refusal;
       },
@@ -137,7 +148,7 @@ class NotSent extends Error {
 
 const claimAway = async (
   { fleet }: ClaimOverClustersDeps,
-  { caller, row, context, request, bytes, key }: ClaimOverClusters,
+  { caller, row, context, request, bytes, key, use, waitMs }: Attempt,
   { clusterId, poolName }: ClaimPlace,
 ): Promise<Answer> => {
   const way = wayTo(fleet, clusterId);
@@ -153,7 +164,7 @@ const claimAway = async (
     context,
     request,
     bytes: Buffer.from(JSON.stringify(asked)),
-    key,
+    ...{ key, use, waitMs },
   });
 };
 
@@ -171,12 +182,13 @@ const wayTo = ({ fleet }: FleetDeps, clusterId: string) => {
 
 type BoundClaim = Pick<
   ClaimOverClusters,
-  'caller' | 'context' | 'request' | 'bytes' | 'pass' | 'mayBeDone'
+  'caller' | 'context' | 'request' | 'bytes' | 'pass' | 'use'
 >;
 
 /**
  * Keeps where a claim under an Idempotency-Key goes, in two steps of which each is taken once by
- * all repetitions together: where the first attempt goes, and where all later ones go.
+ * all repetitions together: where the first attempt goes, and where all later ones go. Of one under
+ * a grant the repetitions are those that took the same use of it over.
  */
 class Binding {
   readonly #first: IdempotentRequest;
@@ -186,14 +198,16 @@ class Binding {
   readonly #claimedBefore: () => Promise<unknown>;
 
   constructor({ operations }: ClaimOverClustersDeps, claim: BoundClaim, key: string) {
-    const { caller, bytes, mayBeDone } = claim;
-    const known = (path: string): IdempotentRequest => {
-      const of = { method: 'POST', path, key, body: bytes };
+    const { caller, bytes, pass, use } = claim;
+    const known = (path: string, under = key): IdempotentRequest => {
+      const of = { method: 'POST', path, key: under, body: bytes };
       return operations.idempotentRequest(fingerprintOf(caller, of), caller);
     };
-    [this.#first, this.#final] = [known('/sandboxes first'), known('/sandboxes final')];
+    const ofUse = key === pass.key && use.usedAt !== undefined ? `${key} ${use.usedAt}` : key;
+    this.#first = known('/sandboxes first', ofUse);
+    this.#final = known('/sandboxes final', ofUse);
     this.#plain = known(markedPathOf({ ...claim, key }));
-    this.#plain.mayBeDone = mayBeDone;
+    this.#plain.mayBeDone = use.mayBeDone;
     this.#claimedBefore = () => operations.claimedBefore(caller, this.#plain);
   }
 
@@ -270,7 +284,8 @@ const noteOfPeeked = (
 const noteOf = ({ clusterId, poolName }: ClaimPlace): string => `${clusterId}/${poolName}`;
 
 const placeOf = (note: string, places: readonly ClaimPlace[]): ClaimPlace => {
-  const [clusterId = '', poolName = ''] = note.split('/');
+  const at = note.indexOf('/');
+  const [clusterId, poolName] = [note.slice(0, at), note.slice(at + 1)];
   return (
     places.find((place) => noteOf(place) === note) ?? { clusterId, poolName, took: () => undefined }
   );

@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream';
+import { EffectIsOver, IS_OVER } from '../../model/approvals/approval-refusals.ts';
 import { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
+import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
+import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { nameKindOf, readName } from '../router/local-names.ts';
 import { hasBody } from '../router/request-body.ts';
@@ -8,7 +11,7 @@ import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { isMerged, shownInFleet } from './fleet-names.ts';
 import type { SurfaceInFleet } from './surface-in-fleet.ts';
-import { askAgain, newClaimKey } from './claim-key.ts';
+import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
 import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
 import { answerFrom } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
@@ -91,13 +94,38 @@ export interface Away {
   readonly bytes: Buffer;
   /** An Idempotency-Key, where the client may have given none. */
   readonly key?: string | undefined;
+  /** Absent: no grant is used for it. */
+  readonly use?: EffectUnderGrant;
+  /** How long a claim waits in all, in ms; absent: as its body or the API says. */
+  readonly waitMs?: number | undefined;
 }
 
 /**
  * Has another cluster answer a request. A claim is at most one, whatever becomes of its answer: it
- * has a key, of the manager's where the client gave none, by which that cluster is asked again.
+ * has a key, of the manager's where the client gave none, by which that cluster is asked again. One
+ * that was approved, and whose sandbox is over by now, throws EffectIsOver.
  */
 export const answerAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
+  const { use = NOT_FOR_ONCE, row } = away;
+  if (row.operationId !== 'claimSandbox' || use.usedAt === undefined)
+    return await answerOnceAway(deps, away);
+  let given: Answer;
+  try {
+    given = await answerOnceAway(deps, away);
+  } catch (error) {
+    if (error instanceof Refusal) refuseOver(error.detail);
+    throw error;
+  }
+  if (given.status === 409) refuseOver((given.body as { readonly detail?: unknown }).detail);
+  return given;
+};
+
+const refuseOver = (detail: unknown): void => {
+  const { outcome } = (detail ?? {}) as { readonly outcome?: unknown };
+  if (outcome === IS_OVER) throw new EffectIsOver();
+};
+
+const answerOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
   const { way, row, request, key } = away;
   const signal = request.signal();
   const mayBeKeyed = row.operationId === 'claimSandbox' && !deps.surface;
@@ -117,7 +145,8 @@ export const answerAway = async (deps: FleetDeps, away: Away): Promise<Answer> =
       isFor: (link) => claimKey === undefined || link.takesClaimKeys,
       ask: async (link, withinMs) => {
         const again = { ...away, way: link, signal, claimKey: claimKey?.again, withinMs };
-        const answer = await answerOver(deps, again);
+        const mayBeDone = away.use?.usedAt !== undefined;
+        const answer = await answerOver(deps, { ...again, mayBeDone });
         return claimKey ? withoutReplayed(answer) : answer;
       },
     });
@@ -130,11 +159,14 @@ const withoutReplayed = ({ headers = {}, ...answer }: Answer): Answer => {
   return { ...answer, headers: others };
 };
 
-interface AwayOver extends Away, Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'> {}
+interface AwayOver extends Away, Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'> {
+  /** Absent: as the use of the grant says. */
+  readonly mayBeDone?: boolean;
+}
 
 const answerOver = async (
   { passing, surface }: FleetDeps,
-  { way, caller, row, context, request, bytes, key, ...terms }: AwayOver,
+  { way, caller, row, context, request, bytes, key, use, waitMs, mayBeDone, ...terms }: AwayOver,
 ): Promise<Answer> => {
   const answer = await passing.pass({
     way,
@@ -147,6 +179,12 @@ const answerOver = async (
     ...bodyOf({ row, context, request, bytes: surface ? asClaimed(surface, row, bytes) : bytes }),
     requestId: context.state.requestId,
     key,
+    ...(row.operationId === 'claimSandbox' && {
+      claimTerms: toldTerms({
+        waitMs: waitMs ?? surface?.waitMs,
+        mayBeDone: mayBeDone ?? use?.mayBeDone,
+      }),
+    }),
     ...terms,
   });
   const { clusterId } = way;

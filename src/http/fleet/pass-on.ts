@@ -2,7 +2,7 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
-import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { AnswerLost, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
@@ -38,6 +38,8 @@ export interface PassedRequest {
   readonly key?: string | undefined;
   /** The value of CLAIM_KEY_HEADER, for a claim that has no such key. */
   readonly claimKey?: string | undefined;
+  /** The value of CLAIM_TERMS_HEADER, for a claim. */
+  readonly claimTerms?: string | undefined;
   /** The Last-Event-ID in place of the request's own; undefined: none. */
   readonly after?: { readonly id: string | undefined };
   /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
@@ -89,10 +91,10 @@ export class Passing {
   hold(way: WayToCluster, tenant: string): () => void {
     const share = `${way.linkId} ${tenant}`;
     if (!this.#ofTenant.acquire(share))
-      throw clusterUnavailable(way.clusterId, `answers ${MOST_OF_TENANT} of your requests already`);
+      throw new LinkBusy(way.clusterId, `answers ${MOST_OF_TENANT} of your requests already`);
     if (!this.#ofLink.acquire(way.linkId)) {
       this.#ofTenant.release(share);
-      throw clusterUnavailable(way.clusterId, 'is asked too much at this time; try again');
+      throw new LinkBusy(way.clusterId, 'is asked too much at this time; try again');
     }
     return () => {
       this.#ofLink.release(way.linkId);
@@ -141,6 +143,7 @@ export class Passing {
         without: given.without,
         key: given.key,
         claimKey: given.claimKey,
+        claimTerms: given.claimTerms,
       }),
     };
     return httpRequest(options);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import {
   CLAIM_KEY_HEADER,
+  CLAIM_TERMS_HEADER,
   FLEET_KEY_HEADER,
   IDENTITY_HEADER,
 } from '../../model/fleet/identity-header.ts';
@@ -21,6 +22,7 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
   'proxy-authorization',
   IDENTITY_HEADER,
   CLAIM_KEY_HEADER,
+  CLAIM_TERMS_HEADER,
 ]);
 
 export const LAST_EVENT_ID = 'last-event-id';
@@ -66,6 +68,8 @@ interface PassedTerms {
   readonly key?: string | undefined;
   /** The value of CLAIM_KEY_HEADER. */
   readonly claimKey?: string | undefined;
+  /** The value of CLAIM_TERMS_HEADER. */
+  readonly claimTerms?: string | undefined;
   /** The Last-Event-ID in place of the request's own. */
   readonly after?: { readonly id: string | undefined } | undefined;
   readonly without?: ReadonlySet<string> | undefined;
@@ -74,7 +78,7 @@ interface PassedTerms {
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
 export const passedHeaders = (
   { rawHeaders, headers }: IncomingMessage,
-  { identity, requestId, body, after, key, claimKey, without }: PassedTerms,
+  { identity, requestId, body, after, key, claimKey, claimTerms, without }: PassedTerms,
 ): string[] => {
   const named = namedByConnection(headers.connection);
   const kept: string[] = [];
@@ -88,6 +92,7 @@ export const passedHeaders = (
   if (key !== undefined && headers['idempotency-key'] === undefined)
     kept.push('Idempotency-Key', key);
   if (claimKey !== undefined) kept.push(CLAIM_KEY_HEADER, claimKey);
+  if (claimTerms !== undefined) kept.push(CLAIM_TERMS_HEADER, claimTerms);
   if (headers.host === undefined) kept.push('Host', 'worker');
   kept.push('X-Request-Id', requestId);
   if (identity !== undefined) kept.push(IDENTITY_HEADER, identity);

@@ -24,8 +24,8 @@ export interface SurfaceInFleet {
   readonly poolParameter: string;
   /** Returns the cluster that it names. Refuses one that this API has no names for. */
   readonly clusterOf: (asked: unknown) => string | undefined;
-  /** Its claims wait at the one pool that they are sent to. */
-  readonly waits: boolean;
+  /** How long its claims wait, whichever clusters they are sent to. */
+  readonly waitMs: number;
   /** Returns the body with no alias in it; `name` in place of its pool. */
   readonly claimOf: (body: object, name?: string) => object;
   /** Makes what a worker answered this API's. Throws the refusal that it is. */

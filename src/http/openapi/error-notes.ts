@@ -218,6 +218,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
         env: z.string().optional(),
         member: z.string().optional(),
         approvalId: z.string().optional(),
+        outcome: z.literal('over').optional(),
         ...ofClaimFile,
       })
       .optional(),

@@ -30,6 +30,8 @@ interface Marked {
   readonly byManager?: AskedByManager | undefined;
   readonly bytes: Buffer;
   readonly pass: Pass;
+  /** A manager says that what it had approved may have been done. */
+  readonly mayBeDone?: boolean | undefined;
   /** Called once it is open, and before anything is done. What it throws refuses the request. */
   readonly opened?: (() => Promise<void>) | undefined;
 }
@@ -38,7 +40,7 @@ interface Marked {
 export const answerMarked = async (
   row: Route,
   deps: CarryOutDeps,
-  { opened, byManager, ...marked }: Marked,
+  { opened, byManager, mayBeDone: isSaid = false, ...marked }: Marked,
 ): Promise<WrittenAnswer> => {
   const { context, request, caller, key, bytes, pass } = marked;
   const known = fingerprintOf(caller, {
@@ -73,7 +75,7 @@ export const answerMarked = async (
         return carryOut(row, deps, { ...request, mark, opening, seed });
       };
       try {
-        return written(await pass.use(({ mayBeDone }) => work(mayBeDone)));
+        return written(await pass.use(({ mayBeDone }) => work(mayBeDone || isSaid)));
       } catch (error) {
         // What used the grant may have kept its answer.
         if (error instanceof ApprovalUsed && !opening.isOpen) await opening.open();

@@ -1,4 +1,4 @@
-import type { EffectUnderGrant } from '../../operations/approvals/grant.ts';
+import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { Answer } from './route.ts';
 
 /** Says how a request goes on once the gate has looked at it. */
@@ -18,7 +18,7 @@ export interface Pass {
 export const FREE: Pass = {
   asks: false,
   key: undefined,
-  use: (work) => work({ mayBeDone: false }),
+  use: (work) => work(NOT_FOR_ONCE),
   settle: async () => undefined,
 };
 
@@ -39,21 +39,22 @@ export const passAway = async (pass: Pass, work: WorkAway): Promise<Answer> => {
   try {
     return await pass.use(async (use) => {
       const given = await work(use);
-      if (given.status >= 400 && given.status < 500) throw new RefusedAway(given);
+      if (given.status >= 400 && given.status < 500) throw new RefusedAway(() => given);
       return given;
     });
   } catch (error) {
-    if (error instanceof RefusedAway) return error.answer;
+    if (error instanceof RefusedAway) return error.give();
     throw error;
   }
 };
 
-/** Carries a refusal by another cluster past a pass. */
+/** Carries past a pass what refuses a request that had no effect, and never will have one. */
 export class RefusedAway extends Error {
-  readonly answer: Answer;
+  /** Returns the answer that refuses it, or throws the refusal. */
+  readonly give: () => Answer;
 
-  constructor(answer: Answer) {
-    super('another cluster refused');
-    this.answer = answer;
+  constructor(give: () => Answer) {
+    super('refused, and nothing was done');
+    this.give = give;
   }
 }

@@ -103,6 +103,11 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly accepts: (first: string, ...others: readonly string[]) => string;
   /** The body of a row that has `bodyAs`, as it comes; read by one. */
   readonly content: () => Readable;
+  /**
+   * How long a manager has the claim wait, in ms, in place of what its body or this cluster says;
+   * undefined: none says so.
+   */
+  readonly waitMs: number | undefined;
   /** Tells what a part of it took; where it is recorded. */
   readonly step: OnStep | undefined;
   /** Fingerprint of a POST with an Idempotency-Key, for the record that it writes. */

@@ -29,7 +29,7 @@ import {
 } from '../fleet/fleet-router.ts';
 import { mergeOf, wayByCluster } from '../fleet/over-clusters.ts';
 import { claimInFleet, refuseElsewhere } from '../fleet/claim-in-fleet.ts';
-import { claimKeyIn } from '../fleet/claim-key.ts';
+import { claimKeyIn, toldClaimIn, type ToldClaim } from '../fleet/claim-key.ts';
 import { givePassed, PassedBody } from '../fleet/passed-answer.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
@@ -132,6 +132,7 @@ const answerRow = async (
   if (session && row.body) await stillAsks(session, deps, context);
   warnOfUnknown(row, context, value);
   context.state.asked = body;
+  const told: ToldClaim = row.opensItself ? toldClaimIn(context, deps.clients) : {};
   const arrived: AnyRequest = {
     caller,
     session,
@@ -142,6 +143,7 @@ const answerRow = async (
     opening: undefined,
     seed: undefined,
     step: context.state.step,
+    waitMs: told.waitMs,
     signal: () => abortOf(context, caller && ((ended) => deps.clients.followKey(caller, ended))),
     base: () => baseOf(context, deps.clients),
     content: () => streamedBody(context.req, context.res),
@@ -178,14 +180,19 @@ const answerRow = async (
       : useAway(pass, work);
   if (fleet && away) {
     const passed = { way: away, caller, row, context, request, bytes, key: markedAs };
-    return giveAway(context, await useElsewhere(() => answerAway(fleet, passed)), request);
+    return giveAway(
+      context,
+      await useElsewhere((use) => answerAway(fleet, { ...passed, use })),
+      request,
+    );
   }
   const claim = fleet && caller && { fleet, caller, context, request, bytes, pass, key: markedAs };
   const inFleet = claim && (await claimInFleet(row, deps, claim));
   if (inFleet) return giveAway(context, await useElsewhere(inFleet), request);
   if (typeof key === 'string' && caller) {
     const byManager = key === made?.key ? made.use : undefined;
-    const asked = { context, request, caller, key, byManager, bytes, pass };
+    const { mayBeDone } = told;
+    const asked = { context, request, caller, key, byManager, bytes, pass, mayBeDone };
     const opened = claim && refuseElsewhere(row, deps, claim);
     const marked = await answerMarked(row, deps, { ...asked, opened });
     context.state.answered = marked.text;

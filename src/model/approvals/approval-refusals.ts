@@ -129,6 +129,10 @@ export class EffectIsOver extends Refusal {
     super(
       'CONFLICT',
       'what was approved was done, and is over by now; nothing was done again, ask anew',
+      { detail: { outcome: IS_OVER } },
     );
   }
 }
+
+/** Stands in the detail of an EffectIsOver, by which a manager knows a worker's. */
+export const IS_OVER = 'over';

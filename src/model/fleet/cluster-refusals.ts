@@ -18,6 +18,16 @@ export class AnswerLost extends Refusal {
   }
 }
 
+/** Refusal where a link carries as much as it may: nothing was sent. `why` ends the sentence. */
+export class LinkBusy extends Refusal {
+  constructor(clusterID: string, why: string) {
+    super('CLUSTER_UNAVAILABLE', `the cluster ${clusterID} ${why}`, {
+      detail: { clusterID },
+      retryAfter: 1,
+    });
+  }
+}
+
 /** Refusal where a cluster is asked as much as it may be: it says nothing about the cluster. */
 export class ClusterBusy extends Refusal {
   constructor(clusterID: string) {

@@ -21,7 +21,15 @@ export interface GrantDeps {
 export interface EffectUnderGrant {
   /** Somebody set out to bring it about before: it may be there, or may have been. */
   readonly mayBeDone: boolean;
+  /**
+   * Since when the grant is used up for it, in ms: the same for all who take the use over, another
+   * once a use was given back, since there was no effect. Undefined: it is not for one effect.
+   */
+  readonly usedAt: number | undefined;
 }
+
+/** Tells of an effect that there may be any number of. */
+export const NOT_FOR_ONCE: EffectUnderGrant = { mayBeDone: false, usedAt: undefined };
 
 /** How the effect of a grant is brought about. */
 export interface GrantedWork<T> {
@@ -63,13 +71,13 @@ export class Grant {
   async use<T>({ isRepeatable, carryOut, hadNoEffect }: GrantedWork<T>): Promise<T> {
     if (!this.isForOnce) {
       await this.#requireStanding();
-      return await carryOut({ mayBeDone: false });
+      return await carryOut(NOT_FOR_ONCE);
     }
     const taken = await this.#take(isRepeatable);
     // One that took over does not know what came of the first attempt.
     const isFirst = taken.use?.attempt === 1;
     try {
-      return await carryOut({ mayBeDone: !isFirst });
+      return await carryOut({ mayBeDone: !isFirst, usedAt: taken.use?.at });
     } catch (error) {
       if (error instanceof EffectIsOver) await this.settle();
       else if (isRepeatable && isFirst && hadNoEffect(error)) await this.#giveBack(taken);

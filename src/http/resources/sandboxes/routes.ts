@@ -50,27 +50,15 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     ],
     opensItself: true,
     pendingOutcome: (mark) => operations.pendingClaim(mark),
-    waits: ({ body: { waitTimeoutSeconds = 0 } }) => waitTimeoutSeconds > 0,
-    handle: async ({
-      caller,
-      body: {
-        poolName,
-        idleTimeout,
-        waitTimeoutSeconds = 0,
-        env,
-        metadata,
-        files = [],
-        autoResume = false,
-      },
-      opening,
-      step,
-      localPool,
-      signal,
-    }) => {
+    waits: (request) => claimWaitMs(request) > 0,
+    handle: async (asked) => {
+      const { caller, body, opening, step, localPool, signal } = asked;
+      const { poolName, idleTimeout, env, metadata, files = [], autoResume = false } = body;
       if (!poolName) throw poolNameRequired();
+      const waitMs = claimWaitMs(asked);
       const request = {
         poolName: localPool(poolName),
-        waitMs: waitTimeoutSeconds * 1_000,
+        waitMs,
         ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }),
         ...(autoResume ? { autoResume } : {}),
         ...(env && Object.keys(env).length > 0 ? { env } : {}),
@@ -81,11 +69,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       };
       return created({
         sandbox: presentSandbox(
-          await operations.claimSandbox(
-            caller,
-            request,
-            waitTimeoutSeconds > 0 ? signal() : undefined,
-          ),
+          await operations.claimSandbox(caller, request, waitMs > 0 ? signal() : undefined),
         ),
       });
     },
@@ -159,3 +143,11 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       ok(presentSandboxDeletion(await operations.deleteSandbox(caller, params.sandboxId))),
   }),
 ];
+
+const claimWaitMs = ({
+  body: { waitTimeoutSeconds = 0 },
+  waitMs = waitTimeoutSeconds * 1_000,
+}: {
+  readonly body: { readonly waitTimeoutSeconds?: number | undefined };
+  readonly waitMs: number | undefined;
+}): number => waitMs;
