@@ -79,9 +79,11 @@ console.table(
 for (const { promise, what } of violations.slice(0, MOST_SHOWN))
   console.log(`${promise}: ${what.slice(0, 1_000)}`);
 if (violations.length > 0) console.log(`what is known of it: ${keep(report)}`);
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 console.log(
-  `each replica linked to each worker ${(report.linkedMs / 1_000).toFixed(1)} s after the last fault, ` +
-    `${keys.promoted} promoted keys, ${keys.revoked} of them revoked, right at every address, the last one tried after ${(report.keysRightMs / 1_000).toFixed(1)} s`,
+  `each replica linked to each worker ${seconds(report.linkedMs)} after the last fault; ` +
+    `${keys.promoted} promoted keys, ${keys.revoked} of them revoked: the last wrong answer of any address ` +
+    `after ${seconds(keys.wrongMs)}, each tried everywhere within ${seconds(keys.triedMs)}`,
 );
 console.log(
   `seed ${seed}: ${report.claims} claims acknowledged, ${disturbances.length} faults, ${evidence.calls.length} calls: ${violations.length} violations`,

@@ -17,11 +17,13 @@ import {
 } from './worker-link.ts';
 
 const DIAL_MS = 5_000;
+/** For a dial that is answered byte by byte, from its start until a link begins. */
+const MOST_DIAL_MS = 10_000;
 /** The first wait after a cut; each further one is twice as long. */
 const FIRST_WAIT_MS = 100;
 const MOST_WAIT_MS = 1_000;
 /** The wait after a refusal, which haste does not help. */
-const LONG_WAIT_MS = 10_000;
+const LONG_WAIT_MS = 5_000;
 /** Dials in a row that lead to replicas which are linked already, for each replica there is. */
 const MOST_HELD = 10;
 /** After two dials in a row by one message without end, or four links, the next is by many. */
@@ -69,7 +71,9 @@ export class Dialler {
   #inVain = 0;
   #waitMs = FIRST_WAIT_MS;
   #held = 0;
-  #callOff: (() => void) | undefined;
+  /** The wait until the next dial, where there is one. */
+  #wait: { readonly until: number; readonly callOff: () => void } | undefined;
+  #callOffDial = (): void => undefined;
   #stopped = false;
   #told: string | undefined;
 
@@ -81,14 +85,25 @@ export class Dialler {
 
   /** Dials where a link is missing, and it does not already. */
   consider(): void {
-    if (this.#stopped || this.#end || this.#callOff) return;
+    if (this.#stopped || this.#end || this.#wait) return;
     if (this.#managerKey !== undefined && this.#links.missing(this.#managerKey) <= 0) return;
+    const { clock } = this.#deps;
+    this.#callOffDial = clock.at(clock.now() + MOST_DIAL_MS, () => this.#end?.());
     this.#dial();
+  }
+
+  /** Waits no longer than after a cut: the manager has other replicas than before. */
+  hurry(managerKey: string): void {
+    if (this.#managerKey !== managerKey) return;
+    this.#held = 0;
+    this.#waitMs = FIRST_WAIT_MS;
+    if (this.#wait) this.#dialAfter(FIRST_WAIT_MS);
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#callOff?.();
+    this.#wait?.callOff();
+    this.#callOffDial();
     this.#end?.();
   }
 
@@ -115,6 +130,7 @@ export class Dialler {
   }
 
   #link(connection: LinkChannel, channel: string): void {
+    this.#callOffDial();
     let to: ManagerReplica | undefined;
     let openedAt = 0;
     const address = new URL(this.#address).origin;
@@ -145,7 +161,7 @@ export class Dialler {
         else if (kind === 'cut' && connection.isEndless) this.#inVain += to ? 1 : DIAL_IN_VAIN;
         if (!to) return this.#over(why, kind);
         if (!this.#stopped) this.#tell(why);
-        this.#wait(FIRST_WAIT_MS);
+        this.#dialAfter(FIRST_WAIT_MS);
         this.#links.ended(link, to);
       },
     });
@@ -155,12 +171,13 @@ export class Dialler {
   /** Waits, and dials again, where a link came to nothing. */
   #over(why: string, kind: LinkEnd): void {
     this.#end = undefined;
+    this.#callOffDial();
     if (this.#stopped) return;
     this.#held = kind === 'held' ? this.#held + 1 : 0;
     const inVain = this.#held >= MOST_HELD * this.#replicasMissed();
     if (kind !== 'held') this.#tell(why);
     else if (inVain) this.#tell('it leads to some of its replicas alone; it must to each in turn');
-    this.#wait(kind === 'refused' || inVain ? LONG_WAIT_MS : this.#waitMs);
+    this.#dialAfter(kind === 'refused' || inVain ? LONG_WAIT_MS : this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, MOST_WAIT_MS);
   }
 
@@ -175,12 +192,16 @@ export class Dialler {
     this.#told = why;
   }
 
-  #wait(forMs: number): void {
-    if (this.#callOff) return;
+  /** Dials once that is over, or sooner where a shorter wait is under way already. */
+  #dialAfter(forMs: number): void {
     const { clock } = this.#deps;
-    this.#callOff = clock.at(clock.now() + forMs, () => {
-      this.#callOff = undefined;
+    const until = clock.now() + forMs;
+    if (this.#wait && this.#wait.until <= until) return;
+    this.#wait?.callOff();
+    const callOff = clock.at(until, () => {
+      this.#wait = undefined;
       this.consider();
     });
+    this.#wait = { until, callOff };
   }
 }

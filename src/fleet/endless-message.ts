@@ -120,7 +120,7 @@ export const dialEndless = (
       .catch((error: unknown) => end(error instanceof Error ? error.message : String(error)));
   });
   asked.end();
-  return () => end('stopped');
+  return () => end('it took too long to begin');
 };
 
 /** Resolves once both messages have begun; what came after the head of theirs is left to read. */

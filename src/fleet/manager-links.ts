@@ -26,7 +26,7 @@ import { PendingLinks } from './pending-links.ts';
 
 /** Where workers come to: an upgrade to WebSocket. */
 export const LINK_PATH = '/fleet/link';
-/** How often it is looked whether the manager's replicas are as many as before. */
+/** How often it is looked whether the manager's replicas are the same as before. */
 const LOOK_MS = 1_000;
 const SETTLED_MS = 5_000;
 const REPORT_MS = 2_000;
@@ -73,7 +73,6 @@ export class ManagerLinks implements FleetLinks {
   readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
   readonly #starts: LinkedStarts;
-  #told = 1;
   #callOff: () => void = () => {};
   #leaving = false;
 
@@ -197,13 +196,9 @@ export class ManagerLinks implements FleetLinks {
       if (link.worker?.publicKey !== publicKey) link.cut('the cluster joined anew');
   }
 
-  #replicas = (): number => Math.max(1, this.#deps.coordination.replicas().length);
-
   #look(): void {
     const { clock } = this.#deps;
     this.#callOff = clock.at(clock.now() + LOOK_MS, () => this.#look());
-    if (this.#replicas() === this.#told) return;
-    this.#told = this.#replicas();
     for (const links of this.#open.values()) for (const link of links.values()) link.tellReplicas();
   }
 
@@ -235,7 +230,7 @@ export class ManagerLinks implements FleetLinks {
     const link: ManagerLink = new ManagerLink(connection, {
       ...this.#deps,
       channel,
-      replicas: this.#replicas,
+      replicas: () => this.#deps.coordination.replicas(),
       proved: async (clusterId, start) => {
         this.#pending.proved(link, clusterId);
         return start === undefined || (await this.#starts.take(link, { clusterId, start }));
@@ -270,7 +265,7 @@ export class ManagerLinks implements FleetLinks {
     if (links.size >= MOST_REPLICAS) return link.cut('the cluster has as many links as it may');
     links.set(replica, link);
     this.#open.set(clusterId, links);
-    if (this.#replicas() !== this.#told) link.tellReplicas();
+    link.tellReplicas(); // they may be others since it was welcomed
     this.#deps.log.info({ clusterId, replica }, 'a cluster is linked');
   }
 

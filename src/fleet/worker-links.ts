@@ -86,6 +86,7 @@ export class WorkerLinks implements KnownLinks {
 
   told({ managerKey }: ManagerReplica, replicas: number): void {
     this.#wanted.set(managerKey, replicas);
+    for (const dialler of this.#diallers) dialler.hurry(managerKey);
     this.#dial();
   }
 

@@ -127,12 +127,15 @@ export class FleetUnderTest {
     keys = noKeys,
     templates = noTemplates,
     addresses = [],
+    replicas = () => ['hub-0'],
   }: {
     clock?: Clock;
     key?: FleetKey;
     keys?: PromotedKeySource;
     templates?: GlobalTemplateSource;
     addresses?: readonly string[];
+    /** Those of the manager, of which this is one. */
+    replicas?: () => readonly string[];
   } = {}): Promise<FleetUnderTest> {
     const { database, close } = await aDatabase();
     const registry = new ClusterRegistry({
@@ -151,7 +154,7 @@ export class FleetUnderTest {
         keys: source,
         templates,
         replica: 'hub-0',
-        coordination: { ...new ClusterStartStore(clock).of('hub-0'), replicas: () => ['hub-0'] },
+        coordination: { ...new ClusterStartStore(clock).of('hub-0'), replicas },
         addresses,
         addressOf: ({ socket }) => socket.remoteAddress ?? '',
       });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Duplex } from 'node:stream';
 import { systemClock } from '../../src/embedded/system-clock.ts';
+import { comesRight } from '../properties/after-faults.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { runs } from '../support/harness/runs.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
@@ -152,16 +153,5 @@ describe('promoted keys, whatever fails', function () {
   this.timeout(120_000);
 
   it('are right at each worker as soon as it is linked again', () =>
-    fc.assert(
-      fc.asyncProperty(steps, async (taken) => {
-        const fleet = await PlayedFleet.start();
-        try {
-          for (const step of taken) await fleet.take(step);
-          await fleet.settle();
-        } finally {
-          await fleet.stop();
-        }
-      }),
-      { numRuns: runs(16) },
-    ));
+    comesRight(steps, () => PlayedFleet.start(), { numRuns: runs(16) }));
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { runs } from '../support/harness/runs.ts';
-import { checkAsync } from '../properties/check.ts';
+import { comesRight } from '../properties/after-faults.ts';
 import { PlayedReplicas, type ReplicaStep } from './promoted-replicas.ts';
 
 const ofLink = (does: 'open' | 'say' | 'hear' | 'talk' | 'cut' | 'leave') =>
@@ -45,12 +45,7 @@ describe('promoted keys over replicas of a manager and of a worker', function ()
   this.timeout(120_000);
 
   it('are refused once a replica was told of their end, and good at each after the last fault', () =>
-    checkAsync(
-      fc.asyncProperty(steps, async (taken) => {
-        const world = await PlayedReplicas.start();
-        for (const step of taken) await world.take(step);
-        await world.settle();
-      }),
-      { numRuns: runs(400), examples: [[LATE_END], [LATE_WORD]] },
-    ));
+    comesRight(steps, () => PlayedReplicas.start(), {
+      ...{ numRuns: runs(400), examples: [[LATE_END], [LATE_WORD]] },
+    }));
 });

@@ -8,7 +8,7 @@ import { alice } from '../support/harness/a-supervisor.ts';
 import { anEnvWorld } from '../support/harness/an-env-world.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { runs } from '../support/harness/runs.ts';
-import { checkAsync } from './check.ts';
+import { comesRight } from './after-faults.ts';
 
 const STEP_MS = 250;
 const CLUSTERS = ['w1', 'w2'] as const;
@@ -174,19 +174,8 @@ const refused = (error: unknown): void => {
 describe('a group over clusters', () => {
   it('keeps its bounds, and sizes on, after the last fault', async function () {
     this.timeout(120_000);
-    await checkAsync(
-      fc.asyncProperty(fc.array(step, { maxLength: 20, size: 'max' }), async (steps) => {
-        const group = await GroupOverClusters.start();
-        try {
-          for (const each of steps) await group.take(each);
-          await group.settle();
-          await group.goesOn();
-        } finally {
-          group.stop();
-        }
-      }),
-      { numRuns: runs(12) },
-    );
+    const steps = fc.array(step, { maxLength: 20, size: 'max' });
+    await comesRight(steps, () => GroupOverClusters.start(), { numRuns: runs(12) });
   });
 
   it('has nothing of another cluster that was wrong count for long once all is well', () => {

@@ -11,12 +11,25 @@ const MOST_TRIES = 100;
 /** Promoted at a time; past it one is revoked before another is made. */
 const MOST_GOOD = 8;
 const AGAIN_MS = 250;
-const TRY_AGAIN_MS = 1_000;
+const TRY_AGAIN_MS = 250;
+/** Tries at one place at a time. */
+const LANES = 6;
 
 interface Key {
   readonly keyId: string;
   readonly text: string;
   isGood: boolean;
+  /** When that was acknowledged. */
+  since: number;
+}
+
+/** How keys were answered, by the clock of `performance.now()`. */
+export interface KeysSeen {
+  readonly keys: readonly SeenKey[];
+  /** When the last answer came that was not as it should be; undefined: none was. */
+  readonly wrongUntil: number | undefined;
+  /** When each had been tried everywhere. */
+  readonly triedAt: number;
 }
 
 /** An address where keys are tried. */
@@ -53,15 +66,17 @@ export class FleetKeys {
   }
 
   /**
-   * Tries each key at each place again and again until it is answered as it should be, or for so
-   * long; returns how each was answered last.
+   * Tries each key at each place, those that changed last first, again and again until it is
+   * answered as it should be, or until `deadline`, and once after that where it was not tried yet.
    */
-  async seen(places: readonly KeyPlace[], withinMs: number): Promise<readonly SeenKey[]> {
-    const deadline = performance.now() + withinMs;
-    // an address may try few wrong keys a minute, so each try comes from one of its own
+  async seen(places: readonly KeyPlace[], deadline: number): Promise<KeysSeen> {
+    const keys = this.#keys.toSorted((a, b) => b.since - a.since);
+    const answers = new Map(keys.map((key) => [key, new Map<string, number>()]));
+    let wrongUntil: number | undefined;
     let tries = 0;
     const answerAt = async ({ port }: KeyPlace, { text, isGood }: Key): Promise<number> => {
       tries += 1;
+      // an address may try few wrong keys a minute, so each try comes from one of its own
       const localAddress = `127.1.${tries >> 8}.${tries & 255}`;
       const client = new HttpClient(port, text, { localAddress });
       try {
@@ -70,21 +85,28 @@ export class FleetKeys {
             .get(LOOK, { signal: AbortSignal.timeout(ANSWER_MS) })
             .then((answer) => answer.status)
             .catch(() => 0);
-          if (status === (isGood ? 200 : 401) || performance.now() > deadline) return status;
+          if (status === (isGood ? 200 : 401)) return status;
+          wrongUntil = performance.now();
+          if (wrongUntil > deadline) return status;
           await pause(TRY_AGAIN_MS);
         }
       } finally {
         client.close();
       }
     };
-    const seen: SeenKey[] = [];
-    for (const key of this.#keys) {
-      const answers = await Promise.all(
-        places.map(async (place) => ({ where: place.name, status: await answerAt(place, key) })),
-      );
-      seen.push({ keyId: key.keyId, isGood: key.isGood, answers });
-    }
-    return seen;
+    await Promise.all(
+      places.flatMap((place) => {
+        const left = keys.values();
+        return Array.from({ length: LANES }, async () => {
+          for (const key of left) answers.get(key)?.set(place.name, await answerAt(place, key));
+        });
+      }),
+    );
+    const seen = keys.map((key): SeenKey => ({
+      ...{ keyId: key.keyId, isGood: key.isGood },
+      answers: [...(answers.get(key) ?? [])].map(([where, status]) => ({ where, status })),
+    }));
+    return { keys: seen, wrongUntil, triedAt: performance.now() };
   }
 
   async #run(): Promise<void> {
@@ -107,7 +129,7 @@ export class FleetKeys {
       path,
       ({ status, json }) => status === 200 || json.errorCode === 'ALREADY_GLOBAL',
     );
-    this.#keys.push({ keyId, text, isGood: true });
+    this.#keys.push({ keyId, text, isGood: true, since: performance.now() });
   }
 
   async #revoke(key: Key): Promise<void> {
@@ -116,7 +138,7 @@ export class FleetKeys {
       `/api-keys/${key.keyId}`,
       ({ status }) => status === 200 || status === 404,
     );
-    key.isGood = false;
+    Object.assign(key, { isGood: false, since: performance.now() });
   }
 
   async #insist(

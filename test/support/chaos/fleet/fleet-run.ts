@@ -6,7 +6,7 @@ import { Recorder } from '../recorder.ts';
 import { strike } from '../strike.ts';
 import { ENV, type FleetArena, WORK } from './fleet-arena.ts';
 import { FleetFaultPlan } from './fleet-faults.ts';
-import { FleetKeys, type KeyPlace } from './fleet-keys.ts';
+import { FleetKeys, type KeyPlace, type KeysSeen } from './fleet-keys.ts';
 import { FleetLoad, USER } from './fleet-load.ts';
 import { fleetViolationsOf, type FleetEvidence, type KnownSandbox } from './fleet-verdict.ts';
 
@@ -35,10 +35,15 @@ export interface FleetChaosReport {
   readonly disturbances: readonly Disturbance[];
   readonly violations: readonly Violation[];
   readonly evidence: FleetEvidence;
-  /** From the last fault until each replica was linked to each worker; until keys were right. */
+  /** From the end of the last fault until each replica was linked to each worker. */
   readonly linkedMs: number;
-  readonly keysRightMs: number;
-  readonly keys: { readonly promoted: number; readonly revoked: number };
+  readonly keys: {
+    readonly promoted: number;
+    readonly revoked: number;
+    /** From then until the last answer that was wrong, 0 where none was; until all were tried. */
+    readonly wrongMs: number;
+    readonly triedMs: number;
+  };
   /** By daemon: what it logged lately. */
   readonly logs: Readonly<Record<string, string>>;
 }
@@ -80,8 +85,8 @@ export const fleetChaosRun = async (
     (load.claims >= options.claims && disturbances.length >= options.faults);
   for (const deadline = now() + options.atMostMs; !isEnough() && now() < deadline;) {
     const left = options.faults - disturbances.length;
-    // spread over the claims
-    if (left > 0 && load.claims * options.faults >= options.claims * disturbances.length) {
+    // spread over the claims; the last one ends it all
+    if (left > 0 && load.claims * options.faults >= options.claims * (disturbances.length + 1)) {
       const done = await strike(plan.next(left), {
         ...{ now, replicas: managers.length, withinMs: STRIKE_MS },
       });
@@ -94,13 +99,15 @@ export const fleetChaosRun = async (
     }
   }
   const calm = now();
-  const [linkedMs] = await Promise.all([
+  const keysTried = async (): Promise<KeysSeen> => {
+    await keys.stop();
+    return await keys.seen(placesOf(arena), calm + options.keysWithinMs);
+  };
+  const [linkedMs, seen] = await Promise.all([
     arena.untilLinked(LINKED_MS).then(() => now() - calm),
+    keysTried(),
     load.stop(),
-    keys.stop(),
   ]);
-  const seen = await keys.seen(placesOf(arena), Math.max(0, options.keysWithinMs - (now() - calm)));
-  const keysRightMs = now() - calm;
   const look = async (): Promise<FleetEvidence> => ({
     calls: recorder.calls,
     known: (await Promise.all(arena.workers.map(knownAt))).flat(),
@@ -108,7 +115,7 @@ export const fleetChaosRun = async (
       managers.map(async (client) => new Set((await runningAt(client)).map(({ id }) => id))),
     ),
     effects: load.effects,
-    keys: seen,
+    keys: seen.keys,
   });
   let evidence = await look();
   for (
@@ -124,8 +131,11 @@ export const fleetChaosRun = async (
     disturbances,
     evidence,
     linkedMs,
-    keysRightMs,
-    keys: keys.counts,
+    keys: {
+      ...keys.counts,
+      wrongMs: Math.max(0, (seen.wrongUntil ?? calm) - calm),
+      triedMs: seen.triedAt - calm,
+    },
     logs: Object.fromEntries([
       ...arena.managers.map(({ replica }) => [replica.name, replica.log]),
       ...arena.workers.map((worker) => [worker.clusterId, worker.log()]),
