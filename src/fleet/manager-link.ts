@@ -39,8 +39,8 @@ export interface ManagerLinkTerms {
   readonly templates: GlobalTemplateSource;
   /** This replica of the manager. */
   readonly replica: string;
-  /** The manager's replicas, this one among them, as last seen. */
-  readonly replicas: () => readonly string[];
+  /** How many replicas the manager has. */
+  readonly replicas: () => number;
   /** URLs that workers may have dialled; none: any. */
   readonly addresses: readonly string[];
   /** Names the TLS connection that it came by; empty where there is none. */
@@ -104,8 +104,6 @@ export class ManagerLink {
   #named: Pick<LinkedWorker, 'clusterId' | 'replica'> | undefined;
   /** Copies that the worker says it made anew. */
   #keysRemade = 0;
-  /** The manager's replicas of which the worker was told last. */
-  #told = '';
   #over = false;
 
   constructor(channel: LinkChannel, terms: ManagerLinkTerms) {
@@ -171,7 +169,7 @@ export class ManagerLink {
       const { worker, signer, takesClaimKeys, tellerOfTemplates } = proved;
       const linkId = randomUUID();
       const route = this.#routeOf({ clusterId: worker.clusterId, linkId, signer, takesClaimKeys });
-      await ask(this.#session, '/welcome', { linkId, ...this.#replicas() });
+      await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
       this.#worker = worker;
       this.#route = route;
       const takesTemplates = tellerOfTemplates !== undefined;
@@ -193,14 +191,12 @@ export class ManagerLink {
     }
   }
 
-  /**
-   * Says how many replicas the manager has by now, where they are others than the worker was told
-   * of: it looks for those that it has no link to.
-   */
+  /** Says how many replicas the manager has by now. */
   tellReplicas(): void {
     if (this.#session.closed || this.#session.destroyed) return;
-    if (this.#told === this.#names()) return;
-    ask(this.#session, '/replicas', this.#replicas()).catch(this.#cutUnlessSound);
+    ask(this.#session, '/replicas', { replicas: this.#terms.replicas() }).catch(
+      this.#cutUnlessSound,
+    );
   }
 
   /** May be repeated. */
@@ -310,15 +306,6 @@ export class ManagerLink {
           ? () => this.#teller(TEMPLATE_WORDS, templates, transcript)
           : undefined,
     };
-  }
-
-  #names(): string {
-    return this.#terms.replicas().toSorted().join();
-  }
-
-  #replicas(): { readonly replicas: number } {
-    this.#told = this.#names();
-    return { replicas: Math.max(1, this.#terms.replicas().length) };
   }
 
   /** No GOAWAY of HTTP/2 says so: Node never ends a stream that was begun when one comes. */

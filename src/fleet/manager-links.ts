@@ -73,6 +73,8 @@ export class ManagerLinks implements FleetLinks {
   readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
   readonly #starts: LinkedStarts;
+  /** The manager's replicas of which workers were told last. */
+  #told = '';
   #callOff: () => void = () => {};
   #leaving = false;
 
@@ -197,8 +199,11 @@ export class ManagerLinks implements FleetLinks {
   }
 
   #look(): void {
-    const { clock } = this.#deps;
+    const { clock, coordination } = this.#deps;
     this.#callOff = clock.at(clock.now() + LOOK_MS, () => this.#look());
+    const names = coordination.replicas().toSorted().join();
+    if (names === this.#told) return;
+    this.#told = names;
     for (const links of this.#open.values()) for (const link of links.values()) link.tellReplicas();
   }
 
@@ -230,7 +235,7 @@ export class ManagerLinks implements FleetLinks {
     const link: ManagerLink = new ManagerLink(connection, {
       ...this.#deps,
       channel,
-      replicas: () => this.#deps.coordination.replicas(),
+      replicas: () => Math.max(1, this.#deps.coordination.replicas().length),
       proved: async (clusterId, start) => {
         this.#pending.proved(link, clusterId);
         return start === undefined || (await this.#starts.take(link, { clusterId, start }));
