@@ -184,7 +184,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'managers',
-    summary: 'Shows the managers of this cluster, cuts them off and lets them in, for an admin',
+    summary: 'Shows the managers of this cluster, cuts them off and lets them in',
     load: async ({ serviceAction }) =>
       (await import('./commands/daemon/managers.ts')).managersGroup(serviceAction),
   },

@@ -81,6 +81,7 @@ describe('requests made from the document', function () {
     await aFile(sandboxId);
     env = server.operations.envs.get('team-blue/shells');
     template = server.operations.templates.records.get('shells');
+    server.operations.managerAddresses.push('wss://hub.example.com');
     await server.operations.startApprovals();
     const { id: approvalId } = await server.operations.approvalRecords.create({
       id: v7(),

@@ -107,6 +107,8 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   moveFile: ['from', 'to'],
   makeFolder: ['path'],
   watchFiles: ['path'],
+  // of a daemon without a manager
+  setManagers: ['cutOff'],
 };
 
 /**
