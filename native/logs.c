@@ -199,6 +199,7 @@ static void add(const char *id) {
   strcpy(source->log.id, id);
   *place = source;
   pump.count += 1;
+  fchmod(fifo, 0622 | S_ISVTX); /* its launcher waits for that */
   take(source); /* one whose writers are gone already gives no event */
 }
 

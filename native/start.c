@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/inotify.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -24,6 +24,7 @@ static size_t command_in(const struct list *args);
 static int args_memfd(const char *name, char **items, size_t count);
 static void take_place(const struct order *order);
 static void take_output(const char *path);
+static bool logs_are_kept(const char *path);
 static void mount_folders(const struct list *tmpfs);
 static void open_folders(const struct list *folders);
 static void become(const struct order *order);
@@ -129,7 +130,8 @@ static void take_place(const struct order *order) {
  * Output and errors go into a fifo on the host, from where `launcher logs` takes them. It is open for reading too, so that
  * a write never finds it without a reader, whoever is killed; it has its name once it is open, so that one without a
  * writer is over. It is root's, and may be opened anew for writing alone. Where it can't be made the sandbox has no log.
- * It is waited for until `launcher logs` has it open too: what a sandbox prints that ends at once would go with its fifo.
+ * It is waited for until `launcher logs` has it open too, and has marked it: what a sandbox prints that ends at once would
+ * go with its fifo.
  */
 static void take_output(const char *path) {
   char fresh[PATH_MAX];
@@ -138,16 +140,25 @@ static void take_output(const char *path) {
   int made = mkfifo(fresh, 0622);
   umask(022);
   int fd = made < 0 ? -1 : open(fresh, O_RDWR | O_CLOEXEC);
-  /* Without a watch, where the host has too many, nothing is waited for. */
-  struct pollfd opened = {.fd = fd < 0 ? -1 : inotify_init1(IN_CLOEXEC), .events = POLLIN};
-  bool watched = opened.fd >= 0 && inotify_add_watch(opened.fd, fresh, IN_OPEN) >= 0;
   if (fd < 0 || rename(fresh, path) < 0) {
     complain("make the fifo for the output", errno);
     return;
   }
-  if (watched) poll(&opened, 1, READER_PATIENCE_MS);
-  if (opened.fd >= 0) close(opened.fd);
+  struct stat now;
+  if (logs_are_kept(path))
+    for (int ms = 0; ms < READER_PATIENCE_MS && fstat(fd, &now) == 0 && !(now.st_mode & S_ISVTX); ms++) poll(NULL, 0, 1);
   if (dup2(fd, 1) < 0 || dup2(fd, 2) < 0) fail("dup2", errno);
+}
+
+/* A `launcher logs` runs: it has the folder locked in which the fifos' folder is. */
+static bool logs_are_kept(const char *path) {
+  char folder[PATH_MAX];
+  int length = (int)(strrchr(path, '/') - path);
+  if (snprintf(folder, sizeof folder, "%.*s/..", length, path) >= (int)sizeof folder) return false;
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool kept = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  if (fd >= 0) close(fd);
+  return kept;
 }
 
 /*
