@@ -102,9 +102,13 @@ const suitesPass = (): boolean => {
   ];
   const results = suites.map(([of, args]) => {
     console.log(`\nwith ${of}, where tests say ${PINNED}`);
-    const command = ['--import', 'tsx', 'node_modules/.bin/mocha', ...args];
+    const sure = ['--forbid-pending', '--fail-zero'];
+    const command = ['--import', 'tsx', 'node_modules/.bin/mocha', ...sure, ...args];
     const terms = { cwd: ROOT, env, timeout: SUITES_MS, stdio: 'inherit' } as const;
-    return { of, passes: spawnSync(process.execPath, command, terms).status === 0 };
+    return {
+      of,
+      passes: spawnSync(process.execPath, command, { ...terms, killSignal: 'SIGINT' }).status === 0,
+    };
   });
   for (const { of, passes } of results) console.log(`${passes ? 'passed' : 'FAILED'}: ${of}`);
   return results.every(({ passes }) => passes);
@@ -138,13 +142,13 @@ const silenceEndsWell = async (): Promise<boolean> => {
     const terms = { env, timeout: 500_000 };
     return (await promisify(execFile)(PYTHON, ['-c', PROGRAM], terms)).stdout;
   };
-  const { Sandbox } = createRequire(join(FOLDER, 'package.json'))('e2b') as { Sandbox: Sdk };
-  const tried = {
-    [`e2b ${OLDEST} (npm)`]: byNpm(SDKS.get(OLDEST ?? '')),
-    [ofNpm('e2b')]: byNpm(Sandbox),
-    [ofPip('e2b')]: byPip(),
-  };
   try {
+    const { Sandbox } = createRequire(join(FOLDER, 'package.json'))('e2b') as { Sandbox: Sdk };
+    const tried = {
+      [`e2b ${OLDEST} (npm)`]: byNpm(SDKS.get(OLDEST ?? '')),
+      [ofNpm('e2b')]: byNpm(Sandbox),
+      [ofPip('e2b')]: byPip(),
+    };
     const ends = await Promise.all(
       Object.entries(tried).map(async ([of, printed]) => {
         const told = await printed.catch(String);

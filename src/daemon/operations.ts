@@ -53,6 +53,7 @@ import { listSandboxes } from '../operations/sandboxes/list-sandboxes.ts';
 import { listShards } from '../operations/debug/list-shards.ts';
 import { endpointOperations } from '../operations/sandboxes/open-endpoint.ts';
 import type { Operations } from '../operations/operations.ts';
+import type { Caller } from '../model/tenant.ts';
 import { poolEvents } from '../operations/pools/pool-events.ts';
 import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
 import { guests } from '../operations/keys/guests.ts';
@@ -128,6 +129,7 @@ export const operationsOf = (
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,
     creation: config.keys.creation,
+    isLinked: (caller: Caller) => fleet.callers?.came(caller) ?? false,
   };
   const { promotions } = fleet;
   const tokenKeys = fleet.callers?.besides(apiKeys) ?? apiKeys;

@@ -94,6 +94,7 @@ describe('a revocation that cascades', () => {
       maxLifetimeMs: 1_000,
       creation: 'everyone',
       coordination: { expectUse: () => undefined },
+      isLinked: () => false,
     });
     const stored = store.create.bind(store);
     store.create = async (record) => {

@@ -105,7 +105,7 @@ type Step =
   | { readonly kind: 'stock'; readonly cluster: ClusterName; readonly stock: number }
   | { readonly kind: 'link'; readonly cluster: ClusterName; readonly isLinked: boolean }
   | { readonly kind: 'members'; readonly clusters: readonly ClusterName[] }
-  | { readonly kind: 'arrive' };
+  | { readonly kind: 'arrive' | 'forget' };
 
 /** Two replicas of a manager, whose clusters are models, and one approved claim by an env's name. */
 class World {
@@ -194,6 +194,13 @@ class World {
       this.clusters[step.cluster].isLinked = step.isLinked;
     else if (step.kind === 'members') this.#members = step.clusters;
     else if (step.kind === 'arrive') for (const come of this.#late.splice(0)) come();
+    else if (step.kind === 'forget') this.#forget();
+  }
+
+  /** As of a store that lost its data. */
+  #forget(): void {
+    this.#operations.kept = new FakeOperations().requests;
+    this.isUnsure = true;
   }
 
   async use(replica: 0 | 1): Promise<number> {
@@ -240,7 +247,14 @@ class World {
     const fate = this.#fate();
     if (fate === 'killed') throw new Killed();
     if (fate === 'late' || fate === 'lost' || fate === 'answer lost') cluster.isLinked = false;
-    if (fate === 'late') this.#late.push(() => cluster.claim(key ?? '', mayBeDone));
+    if (fate === 'late')
+      this.#late.push(() => {
+        try {
+          cluster.claim(key ?? '', mayBeDone);
+        } catch (error) {
+          if (!(error instanceof EffectIsOver)) throw error; // its answer reaches nobody
+        }
+      });
     if (fate === 'late' || fate === 'lost') throw new AnswerLost(clusterId);
     let answer: IncomingMessage;
     try {
@@ -286,6 +300,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     clusters: fc.shuffledSubarray([...CLUSTERS]),
   }),
   fc.record({ kind: fc.constant('arrive' as const) }),
+  fc.record({ kind: fc.constant('forget' as const) }),
 );
 
 describe('an approved claim over the clusters of a manager with two replicas', () => {

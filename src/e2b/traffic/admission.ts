@@ -5,6 +5,7 @@ import type { KeyRates } from '../../http/limits/key-rates.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { invalidArgument, invalidToken, sandboxNotFound } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
+import type { FleetOperations } from '../../operations/fleet/fleet-operations.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxTokens } from '../../operations/keys/key-operations.ts';
 import { linkedAddressOf } from '../fleet/over-links.ts';
@@ -25,7 +26,7 @@ export interface AdmissionDeps {
     /** This cluster's, which may stand behind an id. */
     readonly clusterId: string;
     /** Absent: there are no other clusters. */
-    readonly fleet?: object | undefined;
+    readonly fleet?: { readonly fleet: Pick<FleetOperations, 'listOthers'> } | undefined;
   };
 }
 
@@ -114,10 +115,12 @@ const bySignature = async (
   { link, sandbox }: { readonly link: FileLink; readonly sandbox: NamedSandbox | undefined },
 ): Promise<Admitted> => {
   const { id: sandboxId, clusterId } = sandbox ?? {};
-  if (clusterId !== undefined && !terms.fleet) throw invalidToken();
-  const { signature, text, expiresAt } = link;
+  const others = terms.fleet?.fleet.listOthers() ?? [];
+  if (clusterId !== undefined && !others.some((other) => other.clusterId === clusterId))
+    throw invalidToken();
+  const { expiresAt, ...signed } = link;
   const signer = await clients.lookUp(request, async (from) => {
-    const found = await operations.signerOf({ sandboxId, clusterId, from, signature, text });
+    const found = await operations.signerOf({ sandboxId, clusterId, from, ...signed });
     if (!found) throw invalidToken();
     return found;
   });

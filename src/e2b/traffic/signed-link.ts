@@ -4,7 +4,9 @@ import { fieldOf, filesQuery } from '../services/files/files-query.ts';
 /** A link to one file, to be read or to be written. */
 export interface FileLink {
   readonly signature: string;
-  readonly text: (token: string) => string;
+  /** Comes before the access token in what was signed, and `after` behind it. */
+  readonly before: string;
+  readonly after: string;
   /** Milliseconds; infinite where the link says nothing. */
   readonly expiresAt: number;
 }
@@ -24,8 +26,8 @@ export const signedLinkOf = (request: IncomingMessage): FileLink | undefined => 
   const signed = [fieldOf(query, 'path') ?? '', operation, fieldOf(query, 'username') ?? ''];
   return {
     signature,
-    text: (token) =>
-      [...signed, token, ...(expiration === undefined ? [] : [expiration])].join(':'),
+    before: `${signed.join(':')}:`,
+    after: expiration === undefined ? '' : `:${expiration}`,
     expiresAt: expiration === undefined ? Number.POSITIVE_INFINITY : momentOf(expiration),
   };
 };

@@ -44,6 +44,7 @@ export const toCluster = async (
   const target = linkedPath({ sandboxId, port, by }, by === 'signature' ? unsigned(url) : url);
   const key = headers['idempotency-key'];
   const idempotencyKey = typeof key === 'string' ? key : undefined;
+  if (by === 'signature') dropReferer(request.rawHeaders); // it may be another signed link
   request.rawHeaders.push(
     IDENTITY_HEADER,
     way.identify(caller, { method, target, idempotencyKey }),
@@ -83,6 +84,11 @@ export const toCluster = async (
     callOff();
     release();
   }
+};
+
+const dropReferer = (rawHeaders: string[]): void => {
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2)
+    if (rawHeaders[at]?.toLowerCase() === 'referer') rawHeaders.splice(at, 2);
 };
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304;

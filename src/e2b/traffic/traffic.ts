@@ -90,6 +90,8 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     const relayed = async (): Promise<void> => {
       if (!isTraffic(request)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
       const sandbox = await admitted(deps, request);
+      // A link is good for its file alone, and an upgrade leads to the port.
+      if (sandbox.by === 'signature') throw invalidToken();
       await whileKeyIsGood(deps, sandbox, response, () =>
         through(deps, sandbox, request, async (terms) => {
           note(deps, seen, await upgradeEndpoint({ request, response, head }, { ...terms, agent }));

@@ -1,5 +1,10 @@
 import { clusterUnavailable, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
-import { idempotencyInFlight, idempotencyKeyReused, Refusal } from '../../model/refusals.ts';
+import {
+  idempotencyInFlight,
+  idempotencyKeyReused,
+  Refusal,
+  unavailable,
+} from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { ClaimPlace } from '../../operations/claims/claim-places.ts';
@@ -196,6 +201,8 @@ class Binding {
   /** The claim as it is where the env has all of its members on this cluster. */
   readonly #plain: IdempotentRequest;
   readonly #claimedBefore: () => Promise<unknown>;
+  /** Another attempt of this use of a grant was under way, and may have had its effect. */
+  readonly #mayBeElsewhere: boolean;
 
   constructor({ operations }: ClaimOverClustersDeps, claim: BoundClaim, key: string) {
     const { caller, bytes, pass, use } = claim;
@@ -208,6 +215,7 @@ class Binding {
     this.#final = known('/sandboxes final', ofUse);
     this.#plain = known(markedPathOf({ ...claim, key }));
     this.#plain.mayBeDone = use.mayBeDone;
+    this.#mayBeElsewhere = key === pass.key && use.mayBeDone;
     this.#claimedBefore = () => operations.claimedBefore(caller, this.#plain);
   }
 
@@ -219,6 +227,8 @@ class Binding {
     let here: string | undefined;
     const before = await taken(this.#first, async () => {
       if (await this.#isAnswered()) here = noteOf({ ...best, clusterId });
+      else if (this.#mayBeElsewhere)
+        throw unavailable('where this was tried first is not known any more; ask for it anew');
       return here ?? noteOf(best);
     });
     return before === undefined ? here : ((await taken(this.#final, async () => before)) ?? before);

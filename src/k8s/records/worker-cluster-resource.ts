@@ -51,8 +51,10 @@ export const workerClusterResource = ({
     const isOurs = verdict === 'bound' || verdict === 'unbound';
     if (spec.format > FORMAT)
       return isOurs ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
-    // Before it has a uid nobody has joined: a key to link by is bound to the object.
-    if (verdict === 'bound' || (verdict === 'unbound' && spec.publicKey === undefined))
+    // Before it has a uid nobody has joined: a key to link by is bound to the object. What lets
+    // nobody in, as that managers are cut off, holds with another pepper too.
+    const lets = spec.publicKey !== undefined || spec.joinHash !== undefined;
+    if (verdict === 'bound' || !lets || (verdict === 'unbound' && spec.publicKey === undefined))
       return { kind: 'record', record: recordOf(object) };
     return { kind: 'ignored' };
   },

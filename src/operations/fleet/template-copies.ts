@@ -109,16 +109,22 @@ export class TemplateCopies implements GlobalTemplateCopies {
   begin(manager: string): ToldVisit<GlobalTemplateChange> {
     this.#isCutOff = false;
     this.#left.delete(manager);
+    let isOver = false;
     return {
       take: (change) => this.#answered(() => this.#take(manager, change)),
-      caughtUp: (ids) => this.#answered(() => this.#caughtUp(manager, ids)),
+      caughtUp: (ids) =>
+        this.#answered(async () => {
+          if (!isOver) await this.#caughtUp(manager, ids);
+        }),
       left: () =>
         this.#answered(async () => {
           this.#forget(manager);
           this.#left.add(manager);
           await this.#releaseLeft();
         }),
-      end: () => undefined,
+      end: () => {
+        isOver = true;
+      },
     };
   }
 

@@ -12,6 +12,7 @@ import {
   invalidApiKey,
   invalidArgument,
   apiKeyAlreadyExists,
+  type Refusal,
 } from '../../model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
@@ -30,6 +31,8 @@ export interface CreateApiKeyDeps {
   /** Who may make keys. */
   readonly creation: 'everyone' | 'admins';
   readonly coordination: Pick<Quotas, 'expectUse'>;
+  /** Whether the request came over a link of a worker, with whatever key its manager says. */
+  readonly isLinked: (caller: Caller) => boolean;
 }
 
 /**
@@ -67,17 +70,20 @@ interface Wanted {
   readonly request: ApiKeyRequest;
 }
 
+const madeAtManager = (): Refusal => apiKeyPromotedElsewhere('it makes keys at its manager alone');
+
 const issue = async (
   deps: CreateApiKeyDeps,
   { caller, tenant, role, request }: Wanted,
 ): Promise<IssuedApiKey> => {
   if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
+  // A manager could say the key of an admin of this cluster, and keep what it makes when cut off.
+  if (deps.isLinked(caller)) throw madeAtManager();
   const issuedAt = deps.clock.now();
   const maker = await deps.apiKeys.good(caller.keyId);
   if (!maker) throw invalidApiKey();
   // the manager could not revoke them with their maker
-  if (maker.promotedBy !== undefined)
-    throw apiKeyPromotedElsewhere('it makes keys at its manager alone');
+  if (maker.promotedBy !== undefined) throw madeAtManager();
   const expiresAt = endOf(deps, { asked: request.expiresAt, issuedAt, maker });
   const seeded = request.seed && seededApiKeyText(request.seed, deps.pepper);
   const before = seeded && (await recordOf(deps.apiKeys, seeded.keyId));

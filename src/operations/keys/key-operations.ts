@@ -83,8 +83,9 @@ export interface SignedLink {
   /** The group of addresses that it comes from, which have one share. */
   readonly from: string;
   readonly signature: string;
-  /** Returns what was signed, with this access token. */
-  readonly text: (token: string) => string;
+  /** Comes before the access token in what was signed, and `after` behind it. */
+  readonly before: string;
+  readonly after: string;
 }
 
 /** Tokens of one sandbox, for as long as the API key is good that they were issued to. */

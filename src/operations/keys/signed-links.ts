@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import { Allowance } from '../../lib/allowance.ts';
@@ -7,7 +7,7 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import { tooManyLinks } from '../../model/limit-refusals.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
-import type { SignedLink } from './key-operations.ts';
+import type { SignedLink, TokenBearer } from './key-operations.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { callerOf } from './authenticate.ts';
 
@@ -35,8 +35,9 @@ const MOST_SIGNED = 10_000;
  * Finds by which token a link to a file was signed (`/files` of the compatible API). No link says
  * by which key, and one under `E2B_SANDBOX_URL` not even in which sandbox it is: the newest
  * sandboxes are tried, each with the newest keys of its owner. Who has a sandbox of another cluster
- * is not known here: it is tried with the newest keys of all, and first with the one that signed
- * for it last. How much is tried is bounded, and no address has more than its share of it.
+ * is not known here: it is tried with the newest keys of all, and first, whatever else is tried at
+ * the time, with the one that signed for it last. How much is tried is bounded, and no address has
+ * more than its share of it.
  */
 export const signedLinks = ({
   apiKeys,
@@ -58,15 +59,11 @@ export const signedLinks = ({
     const snapshot = supervisor.sandbox(id);
     return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
   };
-  function* keysElsewhere(place: string): Generator<ApiKeyRecord> {
-    const last = apiKeys.find(signedLast.get(place) ?? '');
-    if (last) yield last;
-    yield* apiKeys.list(undefined, { offset: 0, limit: MOST_TRIED }).items;
-  }
   /** Yields the sandboxes and keys by which a link may be signed. */
   function* candidates({ sandboxId, clusterId }: SignedLink): Generator<Candidate> {
     if (sandboxId !== undefined && clusterId !== undefined)
-      for (const key of keysElsewhere(`${clusterId} ${sandboxId}`)) yield { sandboxId, key };
+      for (const key of apiKeys.list(undefined, { offset: 0, limit: MOST_TRIED }).items)
+        yield { sandboxId, key };
     else
       for (const id of sandboxId === undefined ? newest() : [sandboxId]) {
         const owner = ownerOf(id);
@@ -74,37 +71,56 @@ export const signedLinks = ({
         for (const key of keys) yield { sandboxId: id, key };
       }
   }
+  const lastOf = ({ sandboxId, clusterId }: SignedLink): Candidate | undefined => {
+    const key = apiKeys.find(signedLast.get(`${clusterId} ${sandboxId}`) ?? '');
+    return key && sandboxId !== undefined ? { sandboxId, key } : undefined;
+  };
   const newest = (): readonly InstanceId[] =>
     supervisor.index.list({ phase: 'Running' }, 0, MOST_SANDBOXES).ids;
   return async (link) => {
-    const { clusterId, from, text } = link;
+    const { clusterId, from } = link;
     const now = clock.now();
+    const isBy = signer(link);
+    const goodFor = ({ sandboxId, key }: Candidate): TokenBearer | undefined => {
+      const caller = callerOf(key);
+      if (key.expiresAt <= now) return undefined;
+      if (!isBy(tokensOf(caller, sandboxId, clusterId).access)) return undefined;
+      apiKeys.check(key);
+      if (clusterId === undefined) return { sandboxId, caller, goodFor: 'access' };
+      const name = `${clusterId} ${sandboxId}`;
+      keepLast(signedLast, { name, value: key.keyId, most: MOST_SIGNED });
+      return { sandboxId, clusterId, caller, goodFor: 'access' };
+    };
+    const last = lastOf(link);
+    const found = last && goodFor(last);
+    if (found) return found;
     const own = triesOf(from, now);
     // One that says its sandbox is tried little, and waits for nobody else's.
     const isNamed = link.sandboxId !== undefined && clusterId === undefined;
     const allowances = isNamed ? [own] : [own, ofAll];
     const waitMs = Math.max(...allowances.map((each) => each.waitMs(now)));
     if (waitMs > 0) throw tooManyLinks(Math.ceil(waitMs / 1_000));
-    const given = Buffer.from(link.signature);
     let tried = 0;
     try {
-      for (const { sandboxId, key } of candidates(link)) {
-        if (key.expiresAt <= now) continue;
+      for (const candidate of candidates(link)) {
         if ((tried += 1) > MOST_TRIED) return undefined;
-        const caller = callerOf(key);
-        const { access } = tokensOf(caller, sandboxId, clusterId);
-        const expected = Buffer.from(signatureOf(text(access)));
-        if (given.length !== expected.length || !timingSafeEqual(given, expected)) continue;
-        apiKeys.check(key);
-        if (clusterId === undefined) return { sandboxId, caller, goodFor: 'access' };
-        const name = `${clusterId} ${sandboxId}`;
-        keepLast(signedLast, { name, value: key.keyId, most: MOST_SIGNED });
-        return { sandboxId, clusterId, caller, goodFor: 'access' };
+        const bearer = goodFor(candidate);
+        if (bearer) return bearer;
       }
       return undefined;
     } finally {
       for (const each of allowances) each.spend(tried, now);
     }
+  };
+};
+
+/** Returns what says whether a link was signed with a token; its path is hashed once. */
+const signer = ({ signature, before, after }: SignedLink): ((token: string) => boolean) => {
+  const given = Buffer.from(signature);
+  const begun = createHash('sha256').update(before);
+  return (token) => {
+    const expected = Buffer.from(spelled(begun.copy().update(`${token}${after}`).digest('base64')));
+    return given.length === expected.length && timingSafeEqual(given, expected);
   };
 };
 
@@ -125,5 +141,6 @@ const keepLast = <T>(
 };
 
 /** Signs as E2B's SDKs do. */
-export const signatureOf = (text: string): string =>
-  `v1_${hash('sha256', text, 'base64').replace(/=+$/, '')}`;
+export const signatureOf = (text: string): string => spelled(hash('sha256', text, 'base64'));
+
+const spelled = (digest: string): string => `v1_${digest.replace(/=+$/, '')}`;

@@ -168,6 +168,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     defaultLifetimeMs: 90 * DAY_MS,
     maxLifetimeMs: 365 * DAY_MS,
     creation: 'everyone' as 'everyone' | 'admins',
+    isLinked: () => false,
     coordination: this.requests,
   };
   #serial = 0;

@@ -26,6 +26,8 @@ export interface LogPumpOptions {
 const KEY = 'logs';
 /** Ends the name of a link beside a fifo, see native/logs.h. */
 const OWNER = '.of';
+/** Matches one of a version before too, which may be elsewhere, or removed. */
+const LAUNCHER = /\/launcher(?: \(deleted\))?$/;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 /** One that lived for so long was no failed start. */
@@ -151,7 +153,7 @@ export class LogPump {
     this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
   }
 
-  /** One that a former spawner started. Reads all of /proc. */
+  /** One that a former spawner started, of whatever version. Reads all of /proc. */
   #find(): ProcessIdentity | undefined {
     const uid = process.getuid?.();
     const pid = readdirSync('/proc')
@@ -159,10 +161,7 @@ export class LogPump {
       .map(Number)
       .find((candidate) => {
         try {
-          if (
-            statSync(`/proc/${candidate}`).uid !== uid ||
-            !programOf(candidate).startsWith(this.#options.launcherPath)
-          )
+          if (statSync(`/proc/${candidate}`).uid !== uid || !LAUNCHER.test(programOf(candidate)))
             return false;
           const [mode, folder] = argsOf(candidate);
           return mode === 'logs' && folder === this.#options.folder;
