@@ -201,4 +201,15 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     const [last] = await Promise.all([stream.end(), daemon.stop()]);
     expect(last).to.have.nested.property('error.code', 'unavailable');
   });
+
+  it('is not there where it is off, and the gate says so', async () => {
+    const off = await DaemonUnderTest.start(['--compatible-api-listen', 'none']);
+    try {
+      expect(readPidFile(off.dataDir)).to.not.have.property('compatibleAddress');
+      const { text } = await off.client().get('/feature-gates');
+      expect(JSON.parse(text)).to.deep.include({ compatibleApi: false });
+    } finally {
+      await off.dispose();
+    }
+  });
 });
