@@ -43,7 +43,7 @@ const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 10_000;
 /** The suites of what needs a control plane, and a real node, by the arguments that ask for them. */
 const KUBERNETES: Readonly<Record<string, Asked>> = {
-  kubernetes: { suites: ['kubernetes'], withinMs: 38 * 60_000 },
+  kubernetes: { suites: ['kubernetes'], withinMs: 58 * 60_000 },
   'kubernetes --real-node': { suites: ['real-node', 'clean-machine'], withinMs: 18 * 60_000 },
   'kubernetes --real-node --pods': { suites: ['real-node'], withinMs: 23 * 60_000 },
   'kubernetes --real-node --machine': { suites: ['clean-machine'], withinMs: 8 * 60_000 },
