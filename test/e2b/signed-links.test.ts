@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { request } from 'node:http';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { signatureOf } from '../../src/operations/keys/signed-links.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
@@ -72,6 +73,17 @@ for (const [version, Sandbox] of SDKS)
         expect(await answer.text(), path).not.to.contain('secret');
         expect(answer.status, path).to.be.oneOf([401, 404]);
       }
+    });
+
+    it('open no port: an upgrade by one is refused', async () => {
+      const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
+      const asked = request(await sandbox.downloadUrl('/home/user/a'), { headers }).end();
+      const status = await new Promise((resolve, reject) => {
+        asked.once('response', (answer) => resolve(answer.resume().statusCode));
+        asked.once('upgrade', () => resolve(101)).once('error', reject);
+      });
+
+      expect(status).to.equal(401);
     });
 
     it('are worth nothing once they have expired, or by another key', async () => {

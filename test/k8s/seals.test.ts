@@ -14,7 +14,9 @@ import {
 } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { Seals } from '../../src/k8s/records/seals.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';
+import { workerClusterResource } from '../../src/k8s/records/worker-cluster-resource.ts';
 import { userQuotaResource } from '../../src/k8s/records/user-quota-resource.ts';
+import type { ClusterRecord } from '../../src/model/fleet/cluster.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
 import { grantsAll } from '../support/fakes/grants-all.ts';
@@ -432,5 +434,22 @@ describe('records of an earlier version, which have no seals', () => {
   it('are sealed a moment before they must be, for clocks that differ', () => {
     expect(resolvedOf(poolObject({}, pools(between(SINCE - 30_000))))).to.have.property('seal');
     expect(resolvedOf(poolObject({}, pools(between(SINCE - 90_000))))).to.not.have.property('seal');
+  });
+});
+
+describe('a record that managers are cut off', () => {
+  it('holds with another pepper too, since it lets nobody in', () => {
+    const [ours, others] = [testSeals, othersSeals].map((seals) =>
+      workerClusterResource({ seals }),
+    );
+    const read = (record: Partial<ClusterRecord>): string =>
+      ours!.read({
+        metadata: { name: 'w1', uid: 'u', resourceVersion: '1', creationTimestamp: LONG_AFTER },
+        ...others!.write({ clusterId: 'w1', ...record }),
+      } as ResourceObject).kind;
+
+    expect(read({ cutOffAt: BORN })).to.equal('record');
+    expect(read({ cutOffAt: BORN, publicKey: 'k' })).to.equal('ignored');
+    expect(read({ joinHash: 'h' })).to.equal('ignored');
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
+import { apiKeyPromotedElsewhere } from '../../src/model/fleet/cluster-refusals.ts';
 import { createApiKey } from '../../src/operations/keys/create-api-key.ts';
 import { MOST_REVOKED, revokeApiKeys } from '../../src/operations/keys/revoke-api-keys.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
@@ -83,9 +84,8 @@ describe('a revocation that cascades', () => {
     expect(left()).to.deep.equal([]);
   });
 
-  it('leaves none that its maker was making when it was revoked', async () => {
-    const first = await made();
-    const create = createApiKey({
+  const makerOf = (isLinked: boolean) =>
+    createApiKey({
       apiKeys,
       clock,
       pepper: Buffer.alloc(32),
@@ -94,8 +94,25 @@ describe('a revocation that cascades', () => {
       maxLifetimeMs: 1_000,
       creation: 'everyone',
       coordination: { expectUse: () => undefined },
-      isLinked: () => false,
+      isLinked: () => isLinked,
     });
+
+  it('finds none that a manager had a key of this cluster make: there are none', async () => {
+    const own = await made();
+    const caller = { ...OWNER, keyId: own, role: 'user' } as const;
+
+    expect(await rejection(makerOf(true)(caller, {}))).to.have.property(
+      'message',
+      apiKeyPromotedElsewhere('it makes keys at its manager alone').message,
+    );
+    expect(left()).to.deep.equal([own]);
+    await makerOf(false)(caller, {});
+    expect(left()).to.have.length(2);
+  });
+
+  it('leaves none that its maker was making when it was revoked', async () => {
+    const first = await made();
+    const create = makerOf(false);
     const stored = store.create.bind(store);
     store.create = async (record) => {
       await revoke(first);
