@@ -36,7 +36,7 @@ export const redisClient = (settings: RedisSettings, name: string): Redis | Clus
     clusterRetryStrategy: retryAfter,
     redisOptions: optionsOf(settings, name),
     slotsRefreshTimeout: COMMAND_MS,
-    slotsRefreshInterval: 5_000,
+    slotsRefreshInterval: 0, // the link's: one under way at the end would go on for ever
     retryDelayOnFailover: 100,
     retryDelayOnClusterDown: 100,
     maxRedirections: 3,

@@ -206,8 +206,12 @@ export class RedisLink {
     else log.warn({ link: name }, 'redis-away');
   }
 
-  /** Learns the time, and keeps every node's connection from being silent. Never rejects. */
+  /**
+   * Learns the time and which node has what, and keeps every node's connection from being silent.
+   * Never rejects.
+   */
   async #beat(): Promise<void> {
+    if (this.client instanceof Cluster) this.client.refreshSlotsCache();
     const sentAt = this.#monotonic();
     try {
       const [first] = await Promise.all(this.#masters().map((node) => node.time()));

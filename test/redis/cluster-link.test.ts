@@ -1,0 +1,44 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect } from 'chai';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { RedisLink } from '../../src/redis/redis-link.ts';
+import { noRedis, startRedisCluster, type RedisCluster } from '../../local-cluster/redis-server.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+
+describe('a link to a Redis cluster', function () {
+  this.timeout(90_000);
+  let redis: RedisCluster;
+  before(async function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+    redis = await startRedisCluster();
+  });
+  after(() => redis?.stop());
+
+  it('keeps no timer that was stopped while it asked which node has what', async () => {
+    const { settings } = redis;
+    await setImmediate(); // now the test's own is armed
+    const before = timers();
+    const link = new RedisLink({ metrics: silentMetrics, settings, name: 'test', log: quietLog });
+    await link.start();
+    expect(link.answering).to.equal(true);
+    await pauseAll(redis);
+    await eventually(() => isAsking(link), 'it asks', 20_000);
+
+    link.stop();
+
+    await eventually(() => !isAsking(link) && timers() <= before, 'no timer is left');
+  });
+});
+
+/** Answers nothing for a while. */
+const pauseAll = async ({ nodes }: RedisCluster): Promise<void> => {
+  for (const node of nodes) await node.call('CLIENT', 'PAUSE', '8000', 'ALL');
+};
+
+/** The library's own note, which nothing else tells. */
+const isAsking = (link: RedisLink): boolean => Reflect.get(link.client, 'isRefreshing') === true;
+
+const timers = (): number =>
+  process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
