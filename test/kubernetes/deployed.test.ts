@@ -1,11 +1,10 @@
 import { expect } from 'chai';
-import { CHART, helm } from '../../local-cluster/chart.ts';
 import { buildImage, type ContainerImage } from '../support/cluster/container-image.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { DeployedReplica, type PodObject } from '../support/cluster/deployed-replica.ts';
+import { DeployedRelease } from '../support/cluster/deployed-release.ts';
+import type { DeployedReplica } from '../support/cluster/deployed-replica.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
-import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 const RELEASE = 'test-deployed-sandpool';
@@ -15,106 +14,24 @@ describe('replicas as the chart deploys them, from the image', function () {
   const controlPlane = onTheControlPlane();
   let namespace: string;
   let image: ContainerImage;
-  let redis: RedisServer;
+  let release: DeployedRelease;
   let replicas: readonly DeployedReplica[] = [];
   let adminKey: string;
-
-  const secretOf = async (name: string, key: string): Promise<string> =>
-    Buffer.from(
-      await controlPlane().kubectl(
-        'get',
-        'secret',
-        name,
-        '-n',
-        namespace,
-        '-o',
-        `go-template={{index .data "${key}"}}`,
-      ),
-      'base64',
-    ).toString();
-  const place = (): readonly string[] => [
-    '--namespace',
-    namespace,
-    `--kubeconfig=${controlPlane().kubeconfig('admin')}`,
-  ];
 
   before(async () => {
     await installCustomResources(controlPlane());
     namespace = await controlPlane().namespace();
     image = await buildImage();
-    // kwok plays the Pods, as if they ran; the bundled Redis would wait for a volume.
-    helm(
-      ['install', RELEASE, CHART, '--skip-crds', '--values', '-', ...place()],
-      JSON.stringify({
-        image: { repository: 'sandpool' },
-        namespacePattern: `${namespace}-{team}`,
-      }),
-    );
-    await controlPlane().kubectl(
-      'rollout',
-      'status',
-      `deployment/${RELEASE}`,
-      '-n',
-      namespace,
-      '--timeout=60s',
-    );
-    await controlPlane().kubectl(
-      'wait',
-      '--for=create',
-      'serviceaccount/default',
-      '-n',
-      `${namespace}-default`,
-      '--timeout=30s',
-    );
-    redis = await startRedis({ config: await redisConfig() });
-    adminKey = await secretOf(RELEASE, 'admin.key');
-    const { items: pods } = JSON.parse(
-      await controlPlane().kubectl(
-        'get',
-        'pods',
-        '-n',
-        namespace,
-        '-l',
-        'app.kubernetes.io/name=sandpool',
-        '-o',
-        'json',
-      ),
-    ) as { items: readonly PodObject[] };
-    const env = {
-      SANDPOOL_LISTEN: '127.0.0.1:0',
-      SANDPOOL_METRICS_LISTEN: '127.0.0.1:0',
-      SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
-      SANDPOOL_REDIS_URLS: redis.settings.urls.join(),
-    };
-    replicas = await Promise.all(
-      pods.map((pod) => DeployedReplica.start(pod, { cluster: controlPlane(), image, env })),
-    );
+    release = await DeployedRelease.install({
+      ...{ name: RELEASE, cluster: controlPlane(), namespace, image },
+    });
+    ({ replicas } = release);
+    adminKey = await release.secretOf(RELEASE, 'admin.key');
   });
   after(async () => {
-    await Promise.all(replicas.map((replica) => replica.remove()));
-    await redis?.stop();
+    await release?.remove();
     image?.remove();
-    helm(['uninstall', RELEASE, ...place()]);
-    await controlPlane().kubectl('delete', 'namespace', `${namespace}-default`, '--wait=false');
   });
-
-  /** As the chart's Redis has it, but for its folder. */
-  const redisConfig = async (): Promise<readonly string[]> => {
-    const text = await controlPlane().kubectl(
-      'get',
-      'configmap',
-      `${RELEASE}-redis`,
-      '-n',
-      namespace,
-      '-o',
-      'go-template={{index .data "redis.conf"}}',
-    );
-    const password = await secretOf(`${RELEASE}-redis`, 'password.conf');
-    return text
-      .split('\n')
-      .filter((line) => !line.startsWith('dir '))
-      .map((line) => (line.startsWith('include ') ? password.trim() : line));
-  };
 
   it('are three, none of them root, with nothing that they can write to but their own memory', () => {
     expect(replicas).to.have.length(3);
@@ -169,8 +86,8 @@ describe('replicas as the chart deploys them, from the image', function () {
   it("tell their Pod's name in what they log, and no secret", async () => {
     const secrets = [
       adminKey,
-      await secretOf(RELEASE, 'pepper'),
-      await secretOf(`${RELEASE}-redis`, 'password'),
+      await release.secretOf(RELEASE, 'pepper'),
+      await release.secretOf(`${RELEASE}-redis`, 'password'),
     ];
     for (const { output, pod } of replicas) {
       expect(output).to.include(`"replica":"${pod.metadata.name}-`);

@@ -1,8 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { containedBy, type ContainerImage } from './container-image.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -53,6 +54,7 @@ interface Volume {
 }
 
 const READY_MS = 40_000;
+const EXEC_MS = 30_000;
 const KEPT_OUTPUT = 1 << 20;
 
 /**
@@ -62,13 +64,19 @@ const KEPT_OUTPUT = 1 << 20;
  */
 export class DeployedReplica {
   readonly pod: PodObject;
+  readonly #image: ContainerImage;
   readonly #folder: string;
   readonly #process: ChildProcess;
   #pid = 0;
   #output = '';
 
-  private constructor(pod: PodObject, folder: string, child: ChildProcess) {
+  private constructor(
+    pod: PodObject,
+    { image, folder }: { readonly image: ContainerImage; readonly folder: string },
+    child: ChildProcess,
+  ) {
     this.pod = pod;
+    this.#image = image;
     this.#folder = folder;
     this.#process = child;
     for (const stream of [child.stdout, child.stderr])
@@ -125,7 +133,7 @@ export class DeployedReplica {
       const [program = '', ...args] = [...contained, ...image.entrypoint, ...container.args];
       const replica = new DeployedReplica(
         pod,
-        folder,
+        { image, folder },
         spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] }),
       );
       await replica.#listening();
@@ -140,7 +148,7 @@ export class DeployedReplica {
     return this.#output;
   }
   get port(): number {
-    return Number(/Sandpool is ready at http:\/\/[\d.]+:(\d+)/.exec(this.#output)?.[1] ?? 0);
+    return Number(/Sandpool is ready at https?:\/\/[\d.]+:(\d+)/.exec(this.#output)?.[1] ?? 0);
   }
   get isRunning(): boolean {
     return this.#process.exitCode === null && this.#process.signalCode === null;
@@ -149,6 +157,22 @@ export class DeployedReplica {
     const [container] = this.pod.spec.containers;
     if (!container) throw new Error('the Pod has no container');
     return container;
+  }
+
+  /** What the image's program prints with other arguments, run beside it as by `kubectl exec`. */
+  async exec(args: readonly string[]): Promise<string> {
+    const { entrypoint, workingDir, env } = this.#image;
+    const { runAsUser: uid, runAsGroup: gid } = this.pod.spec.securityContext;
+    const { stdout } = await promisify(execFile)(
+      'nsenter',
+      [
+        ...['--target', String(this.#pid), '--user', '--mount', '--pid'],
+        ...['--setuid', String(uid), '--setgid', String(gid)],
+        ...[`--wdns=${workingDir}`, '--', ...entrypoint, ...args],
+      ],
+      { timeout: EXEC_MS, env: { ...env, PATH: `${dirname(process.execPath)}:/usr/bin:/bin` } },
+    );
+    return stdout;
   }
 
   signal(name: NodeJS.Signals): void {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request as httpRequest, Agent } from 'node:http';
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { checkDocumented } from './documented-answers.ts';
 
@@ -54,6 +55,8 @@ export interface HttpClientTerms {
   readonly isDocumented?: boolean;
   /** Where connections come from; 127.0.0.1 unless told. */
   readonly localAddress?: string;
+  /** Whom to trust where the port is TLS'; plain HTTP unless told. */
+  readonly ca?: string;
 }
 
 /**
@@ -62,7 +65,7 @@ export interface HttpClientTerms {
  */
 export class HttpClient {
   readonly #port: number;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  readonly #agent: Agent;
   readonly key: string | undefined;
   readonly #terms: HttpClientTerms;
 
@@ -70,6 +73,9 @@ export class HttpClient {
     this.#port = port;
     this.key = key;
     this.#terms = terms;
+    const options = { keepAlive: true, maxSockets: 16 };
+    this.#agent =
+      terms.ca === undefined ? new Agent(options) : new TlsAgent({ ...options, ca: terms.ca });
   }
 
   get = (path: string, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('GET', path, ask);
@@ -82,7 +88,7 @@ export class HttpClient {
   send(method: string, path: string, ask: HttpAsk = {}): Promise<HttpAnswer> {
     const payload = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body));
     const key = ask.key ?? this.key;
-    const { keyHeader = 'SERVICE-API-KEY', isDocumented = true, localAddress } = this.#terms;
+    const { keyHeader = 'SERVICE-API-KEY', isDocumented = true, localAddress, ca } = this.#terms;
     const headers: Record<string, string | number> = {
       ...(key === undefined ? {} : { [keyHeader]: key }),
       ...(payload === undefined
@@ -91,7 +97,7 @@ export class HttpClient {
       ...ask.headers,
     };
     return new Promise((resolve, reject) => {
-      const request = httpRequest(
+      const request = (ca === undefined ? httpRequest : tlsRequest)(
         {
           host: '127.0.0.1',
           port: this.#port,
