@@ -1,6 +1,7 @@
 import type { Http2Session } from 'node:http2';
 import type { Clock } from '../contracts/clock.ts';
 import type { LinkChannel } from './link-channel.ts';
+import { afterRunning } from './running-time.ts';
 
 export const HEARTBEAT_MS = 5_000;
 /** A link of which nothing was heard for so long is dead. */
@@ -11,6 +12,7 @@ const LOOK_MS = 1_000;
 export const PROBE_MS = 1_500;
 /** In place of that, where a PING waits behind so many bytes. */
 export const BUSY_PROBE_MS = 5_000;
+const PROBE_STEP_MS = 250;
 const BUSY_BYTES = 64 * 1024;
 
 export interface HeartbeatTerms {
@@ -34,6 +36,9 @@ export interface HeartbeatTerms {
  * What is said to much that is sent over a slow way comes late, and Node's HTTP/2 reads nothing
  * while it writes. So where 64 KiB and more were given to be sent since a PING that was answered, a
  * link is silent after 5 s, and whatever the kernel sees of the other end counts as heard.
+ *
+ * These are times in which this process ran, and what came is read at their end: one that stood
+ * still blames no other for it.
  */
 export class Heartbeat {
   readonly #session: Http2Session;
@@ -124,11 +129,10 @@ export class Heartbeat {
     this.#waiting.add(silent);
     if (!this.#callOffProbe) {
       const { clock } = this.#terms;
-      this.#callOffProbe = clock.at(clock.now() + PROBE_MS, () => {
-        if (!this.#isBusy) return this.#foundSilent();
-        const end = clock.now() + BUSY_PROBE_MS - PROBE_MS;
-        this.#callOffProbe = clock.at(end, () => this.#foundSilent());
-      });
+      const forMs = (): number => (this.#isBusy ? BUSY_PROBE_MS : PROBE_MS);
+      this.#callOffProbe = afterRunning({ clock, forMs, stepMs: PROBE_STEP_MS }, () =>
+        this.#foundSilent(),
+      );
       this.#ping();
     }
     return () => this.#waiting.delete(silent);
@@ -161,7 +165,8 @@ export class Heartbeat {
   /** Looks at the very moment, however much later than a PING its answer came. */
   #endUnlessHeard(): void {
     const { clock, dead } = this.#terms;
-    this.#callOffEnd = clock.at(this.#lastHeard + DEAD_MS, () => {
+    const left = this.#lastHeard + DEAD_MS - clock.now();
+    this.#callOffEnd = afterRunning({ clock, forMs: () => left, stepMs: LOOK_MS }, () => {
       this.#look();
       if (clock.now() - this.#lastHeard < DEAD_MS) return this.#endUnlessHeard();
       dead('nothing was heard of it for 15 s');

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Http2Session } from 'node:http2';
 import { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
+import { turns } from '../support/harness/turns.ts';
 
 describe('a heartbeat', () => {
   const setUp = () => {
@@ -40,60 +41,70 @@ describe('a heartbeat', () => {
     return { clock, told, heartbeat, comes, answers, goes, writes, acknowledges };
   };
 
-  it('finds a link silent of which nothing comes, and does not cut it yet', () => {
+  it('finds a link silent of which nothing comes, and does not cut it yet', async () => {
     const { clock, told, heartbeat, comes } = setUp();
     heartbeat.probe(() => void told.push('silent'));
     heartbeat.probe(() => void told.push('silent too'));
     const callOff = heartbeat.probe(() => void told.push('of no interest'));
     callOff();
     clock.advance(1_499);
+    await turns();
     expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
     clock.advance(1);
+    await turns();
     expect([told, heartbeat.isSilent]).to.deep.equal([['silent', 'silent too'], true]);
     comes();
     expect(heartbeat.isSilent).to.equal(false);
   });
 
-  it('lets a slow link be that says anything, whatever it owes', () => {
+  it('lets a slow link be that says anything, whatever it owes', async () => {
     const { clock, told, heartbeat, comes } = setUp();
     for (let second = 0; second < 60; second += 1) {
       heartbeat.probe(() => void told.push('silent'));
       clock.advance(1_000);
+      await turns();
       comes(); // part of an answer, and never that to a PING
     }
     expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
   });
 
-  it('finds a link dead of which nothing came for 15 s', () => {
+  it('finds a link dead of which nothing came for 15 s', async () => {
     const { clock, told } = setUp();
     clock.advance(14_999);
+    await turns();
     expect(told).to.deep.equal([]);
     clock.advance(1);
+    await turns();
     expect(told).to.deep.equal(['dead']);
   });
 
-  it('finds it dead after 15 s also where its answers took their time', () => {
+  it('finds it dead after 15 s also where its answers took their time', async () => {
     const { clock, told, answers } = setUp();
     clock.advance(50);
     answers();
     clock.advance(14_999);
+    await turns();
     expect(told).to.deep.equal([]);
     clock.advance(1);
+    await turns();
     expect(told).to.deep.equal(['dead']);
   });
 
-  it('gives an answer more time that waits behind other bytes', () => {
+  it('gives an answer more time that waits behind other bytes', async () => {
     const { clock, told, heartbeat, answers, writes } = setUp();
     writes(64 * 1024);
     heartbeat.probe(() => void told.push('silent'));
     clock.advance(4_999);
+    await turns();
     expect(told).to.deep.equal([]);
     clock.advance(1);
+    await turns();
     expect(told).to.deep.equal(['silent']);
     answers(); // to the last PING, behind all of them
     expect(heartbeat.isSilent).to.equal(false);
     heartbeat.probe(() => void told.push('silent again'));
     clock.advance(1_500);
+    await turns();
     expect(told).to.deep.equal(['silent', 'silent again']);
   });
 
@@ -103,7 +114,7 @@ describe('a heartbeat', () => {
       for (let second = 0; second < seconds; second += 1) {
         acknowledges();
         clock.advance(1_000);
-        await Promise.resolve();
+        await turns();
       }
     };
     writes(64 * 1024);
@@ -111,6 +122,7 @@ describe('a heartbeat', () => {
     await pass(30);
     expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
     clock.advance(15_000); // nothing is acknowledged any more
+    await turns();
     expect(told).to.deep.equal(['dead']);
 
     const idle = setUp();
@@ -118,7 +130,7 @@ describe('a heartbeat', () => {
     for (let second = 0; second < 15; second += 1) {
       idle.acknowledges(); // PINGs of ours
       idle.clock.advance(1_000);
-      await Promise.resolve();
+      await turns();
     }
     expect(idle.told).to.deep.equal(['dead']);
   });

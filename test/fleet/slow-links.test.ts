@@ -10,6 +10,7 @@ import { endlessChannel, type LinkChannel } from '../../src/fleet/link-channel.t
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { turns } from '../support/harness/turns.ts';
 
 const PATIENCE_MS = 30_000;
 /** SETTINGS with windows of 2^30 bytes, and the same for all streams together. */
@@ -129,8 +130,10 @@ for (const scheme of ['ws', 'wss'] as const)
 
       heartbeat.probe(() => void told.push('silent'));
       clock.advance(5_000);
+      await turns();
       expect([told, heartbeat.isSilent]).to.deep.equal([['silent'], true]);
       clock.advance(10_000);
+      await turns();
       expect(told).to.deep.equal(['silent', 'nothing was heard of it for 15 s']);
       heartbeat.stop();
     });
