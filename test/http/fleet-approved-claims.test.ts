@@ -151,6 +151,30 @@ describe('an approved claim by the name of an env over clusters', () => {
   });
 
   for (const poolName of ['w1::p', 'e'])
+    it(`is not given back where its key ended once it was sent to ${poolName}`, async () => {
+      await stock('w1', 3);
+      const { operations } = serverOf('w1');
+      const { claimSandbox } = operations;
+      const { tenant, operations: hub } = servers.manager;
+      const key = [...hub.keyRecords.records.values()].find(({ user }) => user === 'ada')!;
+      Object.assign(operations, {
+        claimSandbox: async (...of: Parameters<typeof claimSandbox>) => {
+          const view = await claimSandbox(...of);
+          await tenant.delete(`/api-keys/${key.keyId}`);
+          return view;
+        },
+      });
+      await approved(poolName);
+      expect((await claim(poolName)).json.errorCode).to.equal('CLUSTER_UNAVAILABLE');
+      const uses = [...approving.records.records.values()].map(({ status, use }) => [
+        status,
+        use?.settled,
+      ]);
+      expect(uses).to.deep.equal([['consumed', false]]);
+      expect(made()).to.deep.equal([1, 0, 0]);
+    });
+
+  for (const poolName of ['w1::p', 'e'])
     it(`claims nothing anew from ${poolName} where its sandbox has ended, and is over then`, async () => {
       await stock('w1', 3);
       const seen = losesAnswers();

@@ -70,9 +70,11 @@ export class Passing {
   /**
    * Resolves with the head of the answer, whose body follows as it is read. Rejects with
    * CLUSTER_UNAVAILABLE where the link breaks before, within 3 s of its going silent, and where it
-   * carries as much as it may.
+   * carries as much as it may. Once `signal` aborts it rejects with the reason of that, where
+   * nothing was sent or it only looks, else with AnswerLost: it may take effect all the same.
    */
   async pass(passed: PassedRequest): Promise<IncomingMessage> {
+    passed.signal.throwIfAborted();
     const over = this.hold(passed.way, tenantKey(passed.caller));
     let asked: ClientRequest;
     try {
@@ -155,6 +157,7 @@ export class Passing {
     { way, body, signal, withinMs }: PassedRequest,
     over: () => void,
   ): Promise<IncomingMessage> {
+    const onlyLooks = asked.method === 'GET' || asked.method === 'HEAD';
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         asked.destroy();
@@ -174,7 +177,7 @@ export class Passing {
         reject(broken(way)); // of no effect where it was answered
       });
       asked.on('error', () => {
-        reject(signal.aborted ? (signal.reason as Error) : broken(way));
+        reject(signal.aborted && onlyLooks ? (signal.reason as Error) : broken(way));
       });
       asked.once('response', (answer) => {
         callOff();
@@ -189,7 +192,6 @@ export class Passing {
         body.on('error', (error) => asked.destroy(error));
         body.pipe(asked);
       }
-      if (signal.aborted) leave();
     });
   }
 }
