@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import type { PromotedKey } from '../../src/contracts/fleet/promoted-keys.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { turns } from '../support/harness/turns.ts';
 import { ALONE_MS, ClusterKeys } from './a-promoting-fleet.ts';
 
 const PATIENCE_MS = 30_000;
@@ -45,6 +47,42 @@ describe('copies of promoted keys', () => {
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
     clock.advance(5_000);
     await eventually(() => west.told(apiKey) === 'good', 'it is kept', PATIENCE_MS);
+  });
+
+  it('that the store did not take for long are all kept within 5 s of its return, and it is asked little meanwhile', async () => {
+    const { create } = west.store;
+    let writes = 0;
+    west.store.create = () => {
+      writes += 1;
+      return Promise.reject(new Error('the disk is full'));
+    };
+    const keys: (PromotedKey & { readonly apiKey: string })[] = [];
+    for (let n = 0; n < 40; n += 1) {
+      const { record, apiKey } = await hub.mint();
+      await hub.promote(record);
+      keys.push({ ...hub.keys.find(record.keyId)!, apiKey });
+    }
+    const visit = west.copies.begin('m');
+    await visit.take({ keys, gone: [], now: clock.now() });
+    await visit.caughtUp(new Set(keys.map(({ keyId }) => keyId)));
+    expect(writes).to.equal(40);
+    writes = 0;
+    for (let passed = 0; passed < 10; passed += 1) {
+      for (let step = 0; step < 12; step += 1) {
+        clock.advance(5_000);
+        await turns();
+      }
+      expect(writes, 'in a minute').to.be.within(12, 12 * 16);
+      writes = 0;
+    }
+    expect(west.warned).to.have.lengthOf(40);
+    west.store.create = create;
+    clock.advance(5_000);
+    await eventually(
+      () => keys.every(({ apiKey }) => west.told(apiKey) === 'good'),
+      'they are kept',
+      PATIENCE_MS,
+    );
   });
 
   it('are refused once they are known to be revoked, also where the store can not forget them', async () => {

@@ -1,5 +1,5 @@
 /** Records that are written at one time. */
-const AT_ONCE = 16;
+export const AT_ONCE = 16;
 
 /** Does something to each, to some at a time. */
 export const inParts = async <T>(

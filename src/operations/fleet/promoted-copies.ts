@@ -14,6 +14,7 @@ import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import type { PromotedTrust, TrustedLink } from '../keys/promoted-trust.ts';
 import { inParts } from './in-parts.ts';
 import { isSameCopy, keyCopy } from './key-copy.ts';
+import { StoreRetries } from './store-retries.ts';
 import { lapseWarning, unheardManagers } from './unheard-managers.ts';
 
 export interface PromotedCopiesDeps {
@@ -30,9 +31,6 @@ export interface PromotedCopiesDeps {
   readonly namespaceOf: (team: string) => string;
 }
 
-/** After a write that failed, and twice as long each time. */
-const AGAIN_MS = 5_000;
-const MOST_AGAIN_MS = 300_000;
 /** Copies are looked through so often, or eight times while they are good alone. */
 const LOOK_MS = 60_000;
 const NAME_ATTEMPTS = 3;
@@ -46,8 +44,8 @@ const LONGEST_NAME = 63;
 export class PromotedCopies implements PromotedKeyCopies {
   readonly #deps: PromotedCopiesDeps;
   readonly #copies = new Map<string, ApiKeyRecord>();
-  /** Those whose write failed, and is tried again, by manager and key. */
-  readonly #again = new Map<string, KeptLater>();
+  /** What the store did not take, by manager and key. */
+  readonly #later: StoreRetries;
   /** The manager that proved last to be at an address. */
   readonly #managerAt = new Map<string, string>();
   /** Managers of which it was told that their keys are refused. */
@@ -60,6 +58,8 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   constructor(deps: PromotedCopiesDeps) {
     this.#deps = deps;
+    const inTurn = (work: () => Promise<void>): Promise<void> => this.#inTurn(work);
+    this.#later = new StoreRetries({ clock: deps.clock, inTurn });
   }
 
   /** Once the keys are known: a cluster that has no manager any more keeps no copies. */
@@ -79,8 +79,8 @@ export class PromotedCopies implements PromotedKeyCopies {
   /** Writes nothing more. */
   stop(): void {
     this.#callOff();
+    this.#later.stop();
     this.#stopped = true;
-    for (const { callOff } of this.#again.values()) callOff();
   }
 
   /** Tells the operator of this cluster of a manager that is not heard. */
@@ -139,8 +139,9 @@ export class PromotedCopies implements PromotedKeyCopies {
   /** Ids of a manager's keys that there are copies of, or that one is tried to be made of. */
   #known(manager: string): readonly string[] {
     const kept = [...this.#copies.values()].filter(({ promotedBy }) => promotedBy === manager);
-    const later = [...this.#again.values()].filter((each) => each.manager === manager);
-    return [...kept, ...later].map(({ keyId }) => keyId);
+    const begin = nameOf(manager, '');
+    const later = this.#later.names.filter((name) => name.startsWith(begin));
+    return [...kept.map(({ keyId }) => keyId), ...later.map((name) => name.slice(begin.length))];
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -151,7 +152,7 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   async #take(by: Telling, { keys, gone, now }: PromotedChange): Promise<void> {
     const { manager } = by;
-    for (const keyId of gone) this.#givenUp(manager, keyId);
+    for (const keyId of gone) this.#later.forget(nameOf(manager, keyId));
     await this.#remove(manager, new Set(gone));
     const ahead = this.#deps.clock.now() - now;
     await inParts(keys, (key) => this.#keep(by, key, ahead));
@@ -159,7 +160,7 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   async #caughtUp(link: TrustedLink): Promise<void> {
     const gone = this.#deps.trust.caughtUp(link);
-    for (const keyId of gone) this.#givenUp(link.manager, keyId);
+    for (const keyId of gone) this.#later.forget(nameOf(link.manager, keyId));
     await this.#remove(link.manager, new Set(gone));
     this.#lapsed.delete(link.manager);
     await this.#endOthers();
@@ -249,49 +250,36 @@ export class PromotedCopies implements PromotedKeyCopies {
   }
 
   async #keep(by: Telling, key: PromotedKey, ahead: number): Promise<void> {
-    const { apiKeys, trust, log } = this.#deps;
-    const { manager, noteRemade } = by;
+    const { trust, log } = this.#deps;
+    const { keyId } = key;
+    const name = nameOf(by.manager, keyId);
+    try {
+      await this.#write(by, key, ahead);
+      this.#later.forget(name);
+    } catch (error) {
+      if (!this.#later.has(name)) log.warn({ keyId, error }, 'a promoted key can not be kept');
+      // for as long as the manager can be heard and says nothing else
+      this.#later.put(name, async () => {
+        if (trust.managers.includes(by.manager)) await this.#write(by, key, ahead);
+      });
+    }
+  }
+
+  async #write({ manager, noteRemade }: Telling, key: PromotedKey, ahead: number): Promise<void> {
+    const { apiKeys, trust } = this.#deps;
     if (trust.isOver(manager, key.keyId)) return; // it ended since it was told
     const wanted = keyCopy(key, { ...this.#deps, manager, ahead, now: this.#deps.clock.now() });
     try {
       const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
-      if (!known) {
-        await this.#create(wanted);
-        return this.#givenUp(manager, key.keyId);
-      }
+      if (!known) return await this.#create(wanted);
       if (known.promotedBy !== manager) throw new RecordExists(`the id ${key.keyId} is taken`);
       const { shortName } = known;
       if (!isSameCopy(known, wanted) || !this.#isConfirmed(known))
         await apiKeys.renew({ ...known, ...wanted, shortName });
       if (known.hash !== wanted.hash) noteRemade();
     } catch (error) {
-      if (error instanceof RecordConflict) return; // another replica was told of it too
-      if (!this.#again.has(laterKey(manager, key.keyId)))
-        log.warn({ keyId: key.keyId, error }, 'a promoted key can not be kept');
-      this.#keepLater(by, key, ahead);
+      if (!(error instanceof RecordConflict)) throw error; // another replica was told of it too
     }
-  }
-
-  /** Tries again, for as long as the manager can be heard and says nothing else. */
-  #keepLater(by: Telling, key: PromotedKey, ahead: number): void {
-    const { clock, trust } = this.#deps;
-    const { manager } = by;
-    const { keyId } = key;
-    const before = this.#again.get(laterKey(manager, keyId));
-    const { waitMs = AGAIN_MS / 2, callOff: callOffOther } = before ?? {};
-    callOffOther?.();
-    const wait = Math.min(2 * waitMs, MOST_AGAIN_MS);
-    const callOff = clock.at(clock.now() + wait, () => {
-      if (!trust.managers.includes(manager)) return this.#givenUp(manager, keyId);
-      void this.#inTurn(() => this.#keep(by, key, ahead));
-    });
-    this.#again.set(laterKey(manager, keyId), { manager, keyId, waitMs: wait, callOff });
-  }
-
-  #givenUp(manager: string, keyId: string): void {
-    const name = laterKey(manager, keyId);
-    this.#again.get(name)?.callOff();
-    this.#again.delete(name);
   }
 
   /** Under its own name, or where a key of this cluster has that, one that begins like it. */
@@ -317,12 +305,4 @@ interface Telling {
   readonly noteRemade: () => void;
 }
 
-/** A key whose write failed, and when it is tried again. */
-interface KeptLater {
-  readonly manager: string;
-  readonly keyId: string;
-  readonly waitMs: number;
-  readonly callOff: () => void;
-}
-
-const laterKey = (manager: string, keyId: string): string => `${manager} ${keyId}`;
+const nameOf = (manager: string, keyId: string): string => `${manager} ${keyId}`;
