@@ -131,6 +131,7 @@ export const LOG_EVENTS = {
   'pools-not-rendered': 'pools are not rendered any more',
   'process-without-record-ended': 'a process without a record is ended',
   'promoted-key-not-kept': 'a promoted key can not be kept',
+  'promoted-key-not-removed': 'a copy of a promoted key can not be removed',
   'promoted-key-not-told': 'a promoted key can not be told: the pepper is another one',
   'promoted-keys-lapsed': 'promoted keys are refused: their manager was not heard for too long',
   'promoted-keys-remade':

@@ -3,7 +3,6 @@ import type { PromotedKey } from '../../src/contracts/fleet/promoted-keys.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { rejection } from '../support/harness/rejection.ts';
 import { turns } from '../support/harness/turns.ts';
 import { ALONE_MS, ClusterKeys } from './a-promoting-fleet.ts';
 
@@ -88,11 +87,36 @@ describe('copies of promoted keys', () => {
   it('are refused once they are known to be revoked, also where the store can not forget them', async () => {
     const { key, apiKey, visit } = await told();
     const word = { keys: [], gone: [key.keyId], now: clock.now() };
-    expect(await failing('remove', () => rejection(visit.take(word)))).to.match(/disk is full/);
-    visit.end(); // the link, which failed
-    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
-    await visit.take({ keys: [key], gone: [], now: clock.now() }); // late, of another replica
-    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    await failing('remove', async () => {
+      await visit.take(word);
+      expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+      await visit.take({ keys: [key], gone: [], now: clock.now() }); // late, of another replica
+      visit.end();
+      clock.advance(60_000);
+      await turns();
+      expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
+    });
+    expect([west.store.records.size, west.warned]).to.deep.equal([
+      1,
+      ['a copy of a promoted key can not be removed'],
+    ]);
+    clock.advance(5_000);
+    await eventually(() => west.store.records.size === 0, 'it is forgotten', PATIENCE_MS);
+  });
+
+  it('that ended, and that the store kept until they were told of again, stay good', async () => {
+    const { key, apiKey, visit } = await told();
+    visit.end();
+    await failing('remove', () => told('another'));
+    expect([west.told(apiKey), west.store.records.size]).to.deep.equal(['INVALID_API_KEY', 2]);
+    west.copies.leadsTo('ws://a', 'm');
+    const back = west.copies.begin('m');
+    await back.take({ keys: [key], gone: [], now: clock.now() });
+    await back.caughtUp(new Set([key.keyId]));
+    back.end(); // nobody says any more that it is good
+    clock.advance(5_000);
+    await turns();
+    expect(west.told(apiKey)).to.equal('good');
   });
 
   it('of a manager that the cluster left for another are gone once that one was heard', async () => {

@@ -180,7 +180,7 @@ describe('promoted keys', () => {
     expect(west.told(apiKey)).to.equal('good');
   });
 
-  it('that were revoked meanwhile are gone within a second, though the store failed at first', async () => {
+  it('that were revoked meanwhile are refused over a link that stands, also after a restart, while the store keeps them', async () => {
     await fleet.stop();
     const clock = new TestClock();
     hub = await ClusterKeys.start(1, clock);
@@ -188,22 +188,44 @@ describe('promoted keys', () => {
     fleet = await FleetUnderTest.start({ clock, key, keys: hub.keys });
     const { links, folder } = await join();
     const { record, apiKey } = await hub.mint();
+    const other = await hub.mint();
     await hub.promote(record);
     await isTold(apiKey, 'good');
     links.stop();
     await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
     await hub.apiKeys.remove(hub.apiKeys.find(record.keyId)!);
+    await hub.promote(other.record);
     const { remove } = west.store;
+    let tries = 0;
     west.store.remove = async () => {
-      west.store.remove = remove;
+      tries += 1;
       throw new Error('the disk is full');
     };
-    const worker = fleet.worker({ clusterId: 'west', serve, folder, keys: west.copies });
-    await eventually(() => worker.told.length > 0, 'its store failed', PATIENCE_MS);
-    expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
-    clock.advance(1_000);
-    await fleet.linked('west');
-    expect(west.store.records.size).to.equal(0);
+    let worker: TestWorker | undefined;
+    for (const before of ['good', 'UNAVAILABLE']) {
+      worker?.links.stop();
+      await eventually(() => !fleet.links.find('west'), 'there is no link', PATIENCE_MS);
+      if (worker) await west.restart();
+      expect(west.told(apiKey)).to.equal(before);
+      worker = fleet.worker({ clusterId: 'west', serve, folder, keys: west.copies });
+      await fleet.linked('west');
+      for (let again = 0; again < 2; again += 1) {
+        expect([west.told(apiKey), west.told(other.apiKey)]).to.deep.equal([
+          'INVALID_API_KEY',
+          'good',
+        ]);
+        const triedBefore = tries;
+        clock.advance(5_000);
+        await eventually(() => tries > triedBefore, 'it is tried again', PATIENCE_MS);
+      }
+      expect([worker.told, fleet.links.find('west') !== undefined]).to.deep.equal([[], true]);
+    }
+    const line = 'a copy of a promoted key can not be removed';
+    expect(west.warned).to.deep.equal([line, line]); // once for each start
+    west.store.remove = remove;
+    clock.advance(5_000);
+    await eventually(() => west.store.records.size === 1, 'it is gone', PATIENCE_MS);
+    expect([west.told(apiKey), west.told(other.apiKey)]).to.deep.equal(['INVALID_API_KEY', 'good']);
   });
 
   it('are held back after a start, until the manager was heard or can not be', async () => {

@@ -39,8 +39,9 @@ export interface PromotedChange {
 export type PromotedKeyCopies = ToldCopies<PromotedChange>;
 
 /**
- * Takes in what one link tells of promoted keys. What it took holds for requests under way too, and
- * durably when `take` resolves; once caught up, its copies are up to date. Where the manager does
- * not know the cluster any more, none of its keys is good.
+ * Takes in what one link tells of promoted keys. What it took holds for requests under way too,
+ * when `take` resolves, and durably as soon as the store takes it: until then it is tried again.
+ * Once caught up, its copies are up to date. Where the manager does not know the cluster any more,
+ * none of its keys is good, durably when `left` resolves.
  */
 export type PromotedKeyVisit = ToldVisit<PromotedChange>;

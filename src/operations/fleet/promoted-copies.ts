@@ -44,8 +44,9 @@ const LONGEST_NAME = 63;
 export class PromotedCopies implements PromotedKeyCopies {
   readonly #deps: PromotedCopiesDeps;
   readonly #copies = new Map<string, ApiKeyRecord>();
-  /** What the store did not take, by manager and key. */
+  /** Copies that the store did not take, by manager and key; and those that it did not let go. */
   readonly #later: StoreRetries;
+  readonly #removals: StoreRetries;
   /** The manager that proved last to be at an address. */
   readonly #managerAt = new Map<string, string>();
   /** Managers of which it was told that their keys are refused. */
@@ -60,6 +61,7 @@ export class PromotedCopies implements PromotedKeyCopies {
     this.#deps = deps;
     const inTurn = (work: () => Promise<void>): Promise<void> => this.#inTurn(work);
     this.#later = new StoreRetries({ clock: deps.clock, inTurn });
+    this.#removals = new StoreRetries({ clock: deps.clock, inTurn });
   }
 
   /** Once the keys are known: a cluster that has no manager any more keeps no copies. */
@@ -80,6 +82,7 @@ export class PromotedCopies implements PromotedKeyCopies {
   stop(): void {
     this.#callOff();
     this.#later.stop();
+    this.#removals.stop();
     this.#stopped = true;
   }
 
@@ -94,14 +97,13 @@ export class PromotedCopies implements PromotedKeyCopies {
   cutOff(): void {
     this.#deps.trust.cutOff();
     this.#managerAt.clear();
-    this.#inTurn(() => this.#end(() => true)).catch((error: unknown) => this.#notConfirmed(error));
+    void this.#inTurn(() => this.#endInTime(() => true));
   }
 
   leadsTo(address: string, manager: string): void {
     if (this.#managerAt.get(address) === manager) return;
     this.#managerAt.set(address, manager);
-    // what the store can not forget is refused, and goes once a link has caught up
-    this.#inTurn(() => this.#endOthers()).catch((error: unknown) => this.#notConfirmed(error));
+    void this.#inTurn(() => this.#endOthers());
   }
 
   begin(manager: string): PromotedKeyVisit {
@@ -131,7 +133,7 @@ export class PromotedCopies implements PromotedKeyCopies {
       left: () => this.#inTurn(() => this.#end(({ promotedBy }) => promotedBy === manager)),
       end: () => {
         trust.end(link);
-        this.#inTurn(() => this.#endOthers()).catch((error: unknown) => this.#notConfirmed(error));
+        void this.#inTurn(() => this.#endOthers());
       },
     };
   }
@@ -152,16 +154,13 @@ export class PromotedCopies implements PromotedKeyCopies {
 
   async #take(by: Telling, { keys, gone, now }: PromotedChange): Promise<void> {
     const { manager } = by;
-    for (const keyId of gone) this.#later.forget(nameOf(manager, keyId));
-    await this.#remove(manager, new Set(gone));
+    await this.#removeGone(manager, gone);
     const ahead = this.#deps.clock.now() - now;
     await inParts(keys, (key) => this.#keep(by, key, ahead));
   }
 
   async #caughtUp(link: TrustedLink): Promise<void> {
-    const gone = this.#deps.trust.caughtUp(link);
-    for (const keyId of gone) this.#later.forget(nameOf(link.manager, keyId));
-    await this.#remove(link.manager, new Set(gone));
+    await this.#removeGone(link.manager, this.#deps.trust.caughtUp(link));
     this.#lapsed.delete(link.manager);
     await this.#endOthers();
   }
@@ -170,25 +169,52 @@ export class PromotedCopies implements PromotedKeyCopies {
   async #endOthers(): Promise<void> {
     if (this.#stopped || this.#managerAt.size < this.#deps.managers) return;
     const managers = new Set(this.#managerAt.values());
-    await this.#end(
+    await this.#endInTime(
       ({ promotedBy = '' }) => !managers.has(promotedBy) && !this.#deps.trust.isLinked(promotedBy),
     );
   }
 
   /** Ends copies until they are told of again: here first, and durably when it resolves. */
   async #end(isMeant: (copy: ApiKeyRecord) => boolean): Promise<void> {
-    const { apiKeys, trust } = this.#deps;
-    const meant = [...this.#copies.values()].filter(isMeant);
-    for (const { keyId, promotedBy = '' } of meant) trust.endCopy(promotedBy, keyId);
-    await inParts(meant, (copy) => apiKeys.remove(copy));
+    await inParts(this.#refuse(isMeant), (copy) => this.#deps.apiKeys.remove(copy));
   }
 
-  /** Removes copies that are refused already. */
-  async #remove(manager: string, keyIds: ReadonlySet<string>): Promise<void> {
-    const meant = [...this.#copies.values()].filter(
-      ({ keyId, promotedBy }) => promotedBy === manager && keyIds.has(keyId),
-    );
-    await inParts(meant, (copy) => this.#deps.apiKeys.remove(copy));
+  /** Does the same, and durably as soon as the store takes it. Never rejects. */
+  async #endInTime(isMeant: (copy: ApiKeyRecord) => boolean): Promise<void> {
+    await inParts(this.#refuse(isMeant), (copy) => this.#remove(copy));
+  }
+
+  #refuse(isMeant: (copy: ApiKeyRecord) => boolean): readonly ApiKeyRecord[] {
+    const meant = [...this.#copies.values()].filter(isMeant);
+    for (const { keyId, promotedBy = '' } of meant) this.#deps.trust.endCopy(promotedBy, keyId);
+    return meant;
+  }
+
+  /** Removes copies that are refused already. Never rejects. */
+  async #removeGone(manager: string, gone: readonly string[]): Promise<void> {
+    for (const keyId of gone) this.#later.forget(nameOf(manager, keyId));
+    const copies = gone.flatMap((keyId) => this.#copies.get(keyId) ?? []);
+    const meant = copies.filter(({ promotedBy }) => promotedBy === manager);
+    await inParts(meant, (copy) => this.#remove(copy));
+  }
+
+  /** Removes one that is refused, again and again where the store keeps it. Never rejects. */
+  async #remove(copy: ApiKeyRecord): Promise<void> {
+    const { apiKeys, trust, log } = this.#deps;
+    const { keyId, promotedBy = '' } = copy;
+    const name = nameOf(promotedBy, keyId);
+    try {
+      await apiKeys.remove(copy);
+      this.#removals.forget(name);
+    } catch (error) {
+      if (!this.#removals.has(name))
+        log.warn({ keyId, error }, 'a copy of a promoted key can not be removed');
+      this.#removals.put(name, async () => {
+        const standing = this.#copies.get(keyId);
+        if (standing?.promotedBy === promotedBy && trust.refuse(promotedBy, keyId))
+          await apiKeys.remove(standing);
+      });
+    }
   }
 
   /** Ends copies that no link has told of for as long as it takes to look twice. */
@@ -200,7 +226,7 @@ export class PromotedCopies implements PromotedKeyCopies {
     );
     const before = this.#doubted;
     this.#doubted = new Set(doubted.map(({ keyId }) => keyId));
-    await this.#end((copy) => before.has(copy.keyId) && doubted.includes(copy));
+    await this.#endInTime((copy) => before.has(copy.keyId) && doubted.includes(copy));
   }
 
   /** Confirms copies of managers that are heard, and tells of those that lapse, ever again. */
@@ -268,6 +294,7 @@ export class PromotedCopies implements PromotedKeyCopies {
   async #write({ manager, noteRemade }: Telling, key: PromotedKey, ahead: number): Promise<void> {
     const { apiKeys, trust } = this.#deps;
     if (trust.isOver(manager, key.keyId)) return; // it ended since it was told
+    this.#removals.forget(nameOf(manager, key.keyId));
     const wanted = keyCopy(key, { ...this.#deps, manager, ahead, now: this.#deps.clock.now() });
     try {
       const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));

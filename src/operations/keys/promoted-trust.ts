@@ -177,6 +177,16 @@ export class PromotedTrust {
     for (const { good } of this.#linksTo(manager)) good.delete(keyId);
   }
 
+  /**
+   * Goes on refusing a copy that has ended, and that the store keeps; false where a link told of it
+   * again meanwhile.
+   */
+  refuse(manager: string, keyId: string): boolean {
+    if (this.#linksTo(manager).some(({ good }) => good.has(keyId))) return false;
+    this.#ended.add(nameOf(manager, keyId));
+    return true;
+  }
+
   /** The managers of links that have caught up. */
   get managers(): readonly string[] {
     const caughtUp = [...this.#links].filter(({ isCaughtUp }) => isCaughtUp);
