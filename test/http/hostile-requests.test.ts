@@ -29,8 +29,13 @@ const TEMPLATE = (name: string): string =>
     spec: { containers: [{ name: 'main', image: 'host' }] },
   });
 
+const knownTo = ({ method, path }: DocumentedOperation, known: Known): Known =>
+  method === 'PUT' && path === '/envs/{name}'
+    ? { ...known, fields: { ...known.fields, name: ['shells'] } } // it can't change
+    : namedAs(path, known);
+
 /** A name in a path is a key's where keys are named so. */
-const knownTo = ({ path }: DocumentedOperation, known: Known): Known =>
+const namedAs = (path: string, known: Known): Known =>
   path.startsWith('/admin/api-keys/')
     ? { ...known, path: { ...known.path, name: ['team-blue/spare-11', 'team-blue/spare-12'] } }
     : path.endsWith('/output')
