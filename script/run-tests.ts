@@ -43,7 +43,7 @@ const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 10_000;
 /** The suites of what needs a control plane, and a real node, by the arguments that ask for them. */
 const KUBERNETES: Readonly<Record<string, Asked>> = {
-  kubernetes: { suites: ['kubernetes'], withinMs: 58 * 60_000 },
+  kubernetes: { suites: ['kubernetes', 'replicas'], withinMs: 58 * 60_000 },
   'kubernetes --real-node': { suites: ['real-node', 'clean-machine'], withinMs: 18 * 60_000 },
   'kubernetes --real-node --pods': { suites: ['real-node'], withinMs: 23 * 60_000 },
   'kubernetes --real-node --machine': { suites: ['clean-machine'], withinMs: 8 * 60_000 },
@@ -95,6 +95,7 @@ interface Started {
 const LANE_OF: Readonly<Record<string, string>> = {
   // starts daemons, also on the default ports, and waits for facts of theirs
   e2e: '--daemons',
+  replicas: '--daemons',
   // wait for what takes minutes, or do one thing after the other as a reader would
   alerts: '--waiting',
   examples: '--waiting',
@@ -142,6 +143,8 @@ const main = async (args: readonly string[]): Promise<number> => {
   // sandboxes run under uids of their own, and must reach their folders below it
   chmodSync(folder, 0o711);
   const kubernetes = KUBERNETES[args.filter((arg) => arg !== LIST).join(' ')];
+  // else each suite has a control plane of its own
+  const ofOneCluster = kubernetes !== undefined && process.env['TEST_KUBECONFIG'] !== undefined;
   const deadline = performance.now() + (kubernetes?.withinMs ?? RUN_DEADLINE_MS);
   const running: Lane[] = [];
   const abort = (signal: NodeJS.Signals): void => {
@@ -180,7 +183,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   const results: SuiteResult[] = checks.map(runCheck);
   const runAll = async (chosen: readonly Suite[]): Promise<void> => {
     const of =
-      args.includes('--in-turn') || files.length > 0
+      args.includes('--in-turn') || files.length > 0 || ofOneCluster
         ? [chosen]
         : LANES.map((lane) => chosen.filter((suite) => laneOf(suite) === lane));
     const lanes = of

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { podNameOf } from '../../../src/model/identifiers.ts';
-import { eventually } from '../../support/harness/eventually.ts';
-import { HttpClient, type HttpAnswer } from '../../support/harness/http-client.ts';
-import { aPodTemplate } from '../../../local-cluster/replicas.ts';
-import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
-import { untilAnswered } from '../../support/harness/until-answered.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('three replicas on a cluster', function () {
   this.timeout(90_000);

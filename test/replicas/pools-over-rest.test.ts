@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { POOL_LABEL } from '../../../src/k8s/sandboxes/sandbox-resource.ts';
-import { poolsSuite } from '../../contracts/pools-over-rest.ts';
-import { eventually } from '../../support/harness/eventually.ts';
-import { HttpClient } from '../../support/harness/http-client.ts';
-import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
-import { untilAnswered } from '../../support/harness/until-answered.ts';
+import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
+import { poolsSuite } from '../contracts/pools-over-rest.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const IMAGE = 'registry.invalid/sandbox:1';
 const TEMPLATE = {

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/harness/eventually.ts';
-import { carryOut } from '../../support/harness/hints.ts';
-import { HttpClient } from '../../support/harness/http-client.ts';
-import { untilAnswered } from '../../support/harness/until-answered.ts';
-import { aPodTemplate } from '../../../local-cluster/replicas.ts';
-import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { carryOut } from '../support/harness/hints.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 /** What a hint advises of a pool whose instances do not start on a cluster is done, and they start. */
 describe('what hints advise on a cluster', function () {

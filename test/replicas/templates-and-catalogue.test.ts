@@ -1,11 +1,11 @@
 import {
   templatesAndCatalogueSuite,
   type DeploymentUnderTest,
-} from '../../contracts/templates-and-catalogue.ts';
-import { aBoundClaim } from '../../support/cluster/a-bound-claim.ts';
-import { HttpClient } from '../../support/harness/http-client.ts';
-import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
+} from '../contracts/templates-and-catalogue.ts';
+import { aBoundClaim } from '../support/cluster/a-bound-claim.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('templates and the catalogue on three replicas', function () {
   this.timeout(90_000);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { aPodTemplate } from '../../../local-cluster/replicas.ts';
-import { keysAndQuotasSuite } from '../../contracts/keys-and-quotas.ts';
-import { eventually } from '../../support/harness/eventually.ts';
-import { HttpClient } from '../../support/harness/http-client.ts';
-import { onSharedReplicas } from '../../support/cluster/on-replicas.ts';
-import { onTheControlPlane } from '../../support/cluster/shared-cluster.ts';
-import { untilAnswered } from '../../support/harness/until-answered.ts';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { keysAndQuotasSuite } from '../contracts/keys-and-quotas.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('keys and quotas of three replicas', function () {
   this.timeout(120_000);
