@@ -4,9 +4,9 @@
  * on the other Nodes too, with `--other-nodes` that alone; with `kubernetes` alone the suites that need a control plane,
  * with `kubernetes --real-node` those that need a real node too, with `--machine` after it what looks
  * at all of the machine, with `--pods` the rest: none of these runs otherwise, and no checks run with
- * them. Three suites run beside each other, unless `--in-turn` is given: one of real
- * daemons that are measured and killed, one that does little but wait, and another; with
- * `--daemons`, `--waiting` or `--others` one of these lanes runs alone. `--list` prints what would
+ * them. Four suites run beside each other, unless `--in-turn` is given: one of real
+ * daemons that are measured and killed, one that does little but wait, one of this machine's
+ * sandboxes, and another; with `--daemons`, `--waiting`, `--sandboxes` or `--others` one of these lanes runs alone. `--list` prints what would
  * run, and runs nothing. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or
  * with 10 after a failure; any other code means that it crashed itself.
  *
@@ -38,6 +38,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * Nodes five minutes more; a noisy machine is several times slower.
  */
 const RUN_DEADLINE_MS = 75 * 60_000;
+/** As a share of what is usual: chance finds faults of ours, which are the same on every Node. */
+const RUNS_ON_OTHER_NODES = '0.25';
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 10_000;
@@ -96,6 +98,12 @@ const LANE_OF: Readonly<Record<string, string>> = {
   // starts daemons, also on the default ports, and waits for facts of theirs
   e2e: '--daemons',
   replicas: '--daemons',
+  // start sandboxes and commands on this machine, and look at what becomes of them
+  cli: '--sandboxes',
+  e2b: '--sandboxes',
+  embedded: '--sandboxes',
+  native: '--sandboxes',
+  process: '--sandboxes',
   // wait for what takes minutes, or do one thing after the other as a reader would
   alerts: '--waiting',
   examples: '--waiting',
@@ -104,7 +112,7 @@ const LANE_OF: Readonly<Record<string, string>> = {
   contract: '--waiting',
   api: '--waiting',
 };
-const LANES = ['--daemons', '--waiting', '--others'] as const;
+const LANES = ['--daemons', '--waiting', '--sandboxes', '--others'] as const;
 /**
  * What of e2e asks one daemon, and neither measures nor kills it, or mostly waits, and what has to
  * be alone: suites of their own, which run last.
@@ -175,8 +183,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   const buildOnly =
     kubernetes !== undefined ||
     otherNodesAlone ||
-    args.includes('--daemons') ||
-    args.includes('--waiting');
+    LANES.some((lane) => lane !== '--others' && args.includes(lane));
   const checks = CHECKS.filter(
     ({ name }) => files.length === 0 && (!buildOnly || name === 'build'),
   );
@@ -345,6 +352,7 @@ const startMocha = (
     env: {
       ...Object.fromEntries(clean),
       TMPDIR: folder,
+      ...(node === process.execPath ? {} : { TEST_RUNS: RUNS_ON_OTHER_NODES }),
       PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}`,
     },
     stdio: quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
