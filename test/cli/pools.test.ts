@@ -68,6 +68,16 @@ describe('sandpool pools', () => {
       expect(recordOf('big')?.replicas).to.equal(7);
     });
 
+    it('name the cluster on which it is made', async () => {
+      const create = (...of: readonly string[]) =>
+        sandpool('pools', 'create', 'big', '--template', 'default', ...of);
+      expect((await create('--cluster', 'elsewhere')).stderr).to.include('cluster not found');
+      expect((await create('--cluster', 'local')).code).to.equal(0);
+      expect(recordOf('big')).not.to.equal(undefined);
+      const file = aFile('name: small\ntemplateName: default\nclusterID: elsewhere\n');
+      expect((await sandpool('pools', 'create', '-f', file)).stderr).to.include('not found');
+    });
+
     it('take standard input', async () => {
       const end = await cli(
         ['pools', 'create', 'big', '-f', '-'],

@@ -46,6 +46,12 @@ export const isMerged = (
   return MERGED.has(operationId) && POOLS.every((name) => query?.[name] === undefined);
 };
 
+/** The rows that make something on the cluster that `clusterID` of their body names. */
+const MADE_ANYWHERE: ReadonlySet<string> = new Set(['createPool']);
+
+export const isMadeAnywhere = ({ operationId }: { readonly operationId: string }): boolean =>
+  MADE_ANYWHERE.has(operationId);
+
 /** Names by which the rows of an API ask for what is in one pool. */
 const POOLS = ['poolName', 'template'] as const;
 

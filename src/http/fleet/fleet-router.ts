@@ -9,7 +9,7 @@ import { nameKindOf, readName } from '../router/local-names.ts';
 import { hasBody } from '../router/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
-import { isMerged, shownInFleet } from './fleet-names.ts';
+import { isMadeAnywhere, isMerged, shownInFleet } from './fleet-names.ts';
 import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
 import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
@@ -176,7 +176,12 @@ const answerOver = async (
       ...{ base: surface.base, without: surface.secrets },
       ...asListed(surface, context, request),
     }),
-    ...bodyOf({ row, context, request, bytes: surface ? asClaimed(surface, row, bytes) : bytes }),
+    ...bodyOf({
+      row,
+      context,
+      request,
+      bytes: surface ? asClaimed(surface, row, bytes) : asMade(row, bytes),
+    }),
     requestId: context.state.requestId,
     key,
     ...(row.operationId === 'claimSandbox' && {
@@ -209,7 +214,14 @@ const asClaimed = (
     ? Buffer.from(JSON.stringify(claimOf(JSON.parse(bytes.toString()) as object)))
     : bytes;
 
-/** So does a list of a pool. */
+/** Leaves `clusterID` out of the body of what is made there: earlier versions do not know it. */
+const asMade = (row: Away['row'], bytes: Buffer): Buffer => {
+  if (!isMadeAnywhere(row)) return bytes;
+  const { clusterID: _there, ...body } = JSON.parse(bytes.toString()) as Record<string, unknown>;
+  return Buffer.from(JSON.stringify(body));
+};
+
+/** A list of a pool goes on with no alias in it. */
 const asListed = (
   { poolOf, poolParameter }: SurfaceInFleet,
   context: Context,

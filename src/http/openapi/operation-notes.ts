@@ -194,7 +194,9 @@ the namespace. What instances are started from is a template, by name or inline 
 or \`overrides.image\` alone; its first container gets the size that is asked for. What is more
 particular counts: \`cpu\` and \`memory\`, \`inlineResources\`, \`instanceType\` times
 \`multiplier\`, the template. A change of the template reaches the pool by itself, unless
-\`updateStrategy.autoUpdate\` is false. Registry passwords are kept apart, and never answered.`,
+\`updateStrategy.autoUpdate\` is false. Registry passwords are kept apart, and never answered.
+With \`clusterID\` a manager makes it on that cluster of its [fleet](fleet.md), as its answer names
+it: \`west::big\`.`,
   listPools: "The caller's pools.",
   getPool: 'Admins see, change and delete any pool of their own namespace by its name.',
   updatePool: `

@@ -86,6 +86,11 @@ export const clusterID = maybe(name).describe(
   'Of this cluster of a fleet; left out, what a manager shows is of all.',
 );
 
+/** Names the cluster on which something is made that is made nowhere else. */
+export const clusterMadeHere = maybe(name).describe(
+  'The cluster that is asked, which is the one where it is left out. No other.',
+);
+
 /** Stands in what a manager answers from several clusters. */
 export const incomplete = maybe(z.literal(true)).describe(
   'Some clusters of a fleet did not answer; a Warning names them.',

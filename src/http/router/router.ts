@@ -172,7 +172,7 @@ const answerRow = async (
   const made = row.opensItself ? claimKeyIn(context, deps.clients) : undefined;
   const key = given ?? pass.key ?? made?.key;
   const markedAs = isMarkable ? key : undefined;
-  const byQuery = wayByCluster(deps.terms, row, request);
+  const byQuery = wayByCluster(deps.terms, row, request, context);
   const away = fleet && caller && (byPath ?? wayByPool(fleet, body, query) ?? byQuery);
   const useElsewhere = (work: WorkAway): Promise<Answer> =>
     caller && markedAs !== undefined && pass !== FREE && !deps.terms.surface

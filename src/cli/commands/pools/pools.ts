@@ -3,6 +3,7 @@ import type { CreatePoolRequest, PoolChange } from '../../../client/wire.ts';
 import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
 import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
 import { CliFailure } from '../../failure.ts';
+import type { ClusterOption } from '../../cluster-option.ts';
 import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import type { ServiceAction } from '../../action.ts';
@@ -81,24 +82,36 @@ const createLeaf = (action: ServiceAction): Command =>
             'sandpool pools create big --template default --replicas 20',
             'sandpool pools create -f pool.yaml',
             'sandpool pools create small --template default --instance-type small --multiplier 2',
+            'sandpool pools create big --template default --cluster west',
           ],
         }),
       ),
     ),
-  ).action(
-    action(async (api, context, [operand], options: OutputOptions & PoolOptions) => {
-      const spec = await poolFieldsOf(context, options);
-      const name = agreedName(operand, spec['name'], 'name');
-      if (spec['templateName'] === undefined && spec['template'] === undefined && !hasImage(spec)) {
-        throw new CliFailure('it is not said what the instances are made from', [
-          'name a template: --template NAME (there are: sandpool templates list)',
-          'or say it in a file: -f FILE',
-        ]);
-      }
-      const pool = await api.createPool({ ...spec, name } as CreatePoolRequest);
-      await show(context, options, { value: pool, text: () => poolFields(pool) });
-    }),
-  );
+  )
+    .option('--cluster <clusterID>', 'where it is made; on the cluster that is asked unless told')
+    .action(
+      action(
+        async (api, context, [operand], options: OutputOptions & PoolOptions & ClusterOption) => {
+          const spec: FileDocument = {
+            ...(await poolFieldsOf(context, options)),
+            ...omitUndefined({ clusterID: options.cluster }),
+          };
+          const name = agreedName(operand, spec['name'], 'name');
+          if (
+            spec['templateName'] === undefined &&
+            spec['template'] === undefined &&
+            !hasImage(spec)
+          ) {
+            throw new CliFailure('it is not said what the instances are made from', [
+              'name a template: --template NAME (there are: sandpool templates list)',
+              'or say it in a file: -f FILE',
+            ]);
+          }
+          const pool = await api.createPool({ ...spec, name } as CreatePoolRequest);
+          await show(context, options, { value: pool, text: () => poolFields(pool) });
+        },
+      ),
+    );
 
 const hasImage = ({ overrides }: FileDocument): boolean =>
   isObject(overrides) && overrides['image'] !== undefined;

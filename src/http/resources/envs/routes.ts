@@ -39,7 +39,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
       const found = await operations.findEnvByKey(caller, body.name, mark);
       return found && created(envelope(found));
     },
-    handle: async ({ caller, body, mark }) =>
+    handle: async ({ caller, body: { clusterID: _here, ...body }, mark }) =>
       created(
         envelope(
           await operations.createEnv(caller, {

@@ -9,6 +9,7 @@ import type { PathParams } from '../../router/route.ts';
 import { AutoscalingGroupShape } from './group-schema.ts';
 import {
   access,
+  clusterMadeHere,
   flag,
   limit,
   maybe,
@@ -62,6 +63,7 @@ const shell = {
 
 export const CreateEnvBody = z.object({
   name: name.describe('A DNS label.'),
+  clusterID: clusterMadeHere,
   mode: Mode.default('WarmPool'),
   ...shell,
   envDocs: maybe(EnvDocs),
@@ -121,9 +123,7 @@ const memberSpec = {
 };
 export const AddMemberBody = z.object({
   name: maybe(name).describe('Of the member and its pool; generated where it is left out.'),
-  clusterID: maybe(z.string()).describe(
-    'One of `GET /clusters`; the local one where it is left out.',
-  ),
+  clusterID: maybe(name).describe('One of `GET /clusters`; the local one where it is left out.'),
   ...memberSpec,
 });
 export const UpdateMemberBody = z.object(memberSpec);

@@ -2,7 +2,17 @@ import { z } from 'zod';
 import { isDnsLabel } from '../../../model/identifiers.ts';
 import { apiKeyNotFound } from '../../../model/refusals.ts';
 import type { PathParams } from '../../router/route.ts';
-import { flag, limit, maybe, name, offset, pageOf, text, timestamp } from '../common-schema.ts';
+import {
+  clusterMadeHere,
+  flag,
+  limit,
+  maybe,
+  name,
+  offset,
+  pageOf,
+  text,
+  timestamp,
+} from '../common-schema.ts';
 
 const role = z.enum(['user', 'admin']);
 const expiresAt = timestamp.transform((value) => Date.parse(value));
@@ -16,6 +26,7 @@ const description = maybe(text(1_024));
  */
 export const CreateApiKeyBody = z.object({
   name: shortName,
+  clusterID: clusterMadeHere,
   description,
   expiresAt: maybe(expiresAt).describe(
     'At most a year ahead (`keys.maxLifetime`), and no later than the key that asks ends. ' +
@@ -32,6 +43,7 @@ export const CreateApiKeyBody = z.object({
 
 export const AdminCreateApiKeyBody = z.object({
   name: shortName,
+  clusterID: clusterMadeHere,
   description,
   expiresAt: maybe(expiresAt).describe('As in `POST /api-keys`.'),
   team: name.describe('A DNS label. The namespace follows from it (`namespacePattern`).'),

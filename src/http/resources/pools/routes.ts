@@ -36,6 +36,8 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     body: CreatePoolBody,
     answers: { 201: PoolEnvelope },
     refusals: [
+      'CLUSTER_NOT_FOUND',
+      'CLUSTER_UNAVAILABLE',
       'SANDBOX_TEMPLATE_NOT_FOUND',
       'ALREADY_EXISTS',
       'QUOTA_EXCEEDED',
@@ -46,7 +48,8 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       const found = await operations.findPoolByKey(caller, body.name, mark);
       return found && created({ template: presentPool(found) });
     },
-    handle: async ({ caller, body: { name, labels, annotations, ...rest }, mark }) => {
+    handle: async ({ caller, body, mark }) => {
+      const { name, labels, annotations, clusterID: _here, ...rest } = body;
       const request = {
         source: {},
         ...poolSpecOf(rest),

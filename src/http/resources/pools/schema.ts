@@ -75,6 +75,9 @@ const spec = {
 
 export const CreatePoolBody = z.object({
   name: name.describe('A DNS label.'),
+  clusterID: maybe(name).describe(
+    'One of `GET /clusters`: where it is made. Left out: on the cluster that is asked.',
+  ),
   ...spec,
   labels: Labels.default({}).describe(DATA),
   annotations: Annotations.default({}).describe(DATA),
