@@ -26,7 +26,14 @@ describe('an approved claim by the name of an env over clusters', () => {
     const { status } = await serverOf(clusterId).tenant.put('/sandboxpools/p', { replicas });
     expect(status).to.equal(200);
   };
-  const claim = (poolName = 'e') => servers.manager.tenant.post('/sandboxes', { poolName });
+  /** The Idempotency-Key that claims have. */
+  let key: string | undefined;
+  const claim = (poolName = 'e') =>
+    servers.manager.tenant.post(
+      '/sandboxes',
+      { poolName },
+      key === undefined ? {} : { headers: { 'Idempotency-Key': key } },
+    );
   /** The sandbox's id, or what refuses it. Uses of one grant are moments apart. */
   const claimed = async (): Promise<string> => {
     approving.clock.advance(1);
@@ -78,6 +85,7 @@ describe('an approved claim by the name of an env over clusters', () => {
   };
 
   beforeEach(async () => {
+    key = undefined;
     passingClock = new TestClock();
     servers = await aFleetOfServers(
       ['w1', 'w2'],
@@ -95,60 +103,68 @@ describe('an approved claim by the name of an env over clusters', () => {
   });
   afterEach(() => servers.stop());
 
-  it('goes wherever there is stock, once each member refused it', async () => {
-    await approved();
-    expect(await claimed()).to.equal('POOL_EXHAUSTED');
-    await stock('hub', 3);
-    preferring('w2', 'w1', 'hub');
-    expect(await claimed()).to.equal('POOL_EXHAUSTED');
-    preferring('hub', 'w1');
-    const first = await claimed();
-    expect(first).to.match(/^hub\./);
-    await stock('w1', 3);
-    preferring('w1', 'w2');
-    expect(await claimed()).to.equal(first);
-    expect(made()).to.deep.equal([0, 0, 1]);
-  });
+  for (const each of [undefined, 'k']) {
+    const under = each === undefined ? '' : ', under a key of its client';
 
-  it('goes elsewhere once no member was connected', async () => {
-    await stock('w2', 3);
-    preferring('w1');
-    servers.cut('w1');
-    await isCut();
-    await approved();
-    expect(await claimed()).to.equal('CLUSTER_UNAVAILABLE');
-    preferring('w2');
-    expect(await claimed()).to.match(/^w2\./);
-    expect(made()).to.deep.equal([0, 1, 0]);
-  });
-
-  it('goes to this cluster, once it was refused, where the env has no members elsewhere any more', async () => {
-    await approved();
-    expect(await claimed()).to.equal('POOL_EXHAUSTED');
-    await servers.manager.tenant.post('/sandboxpools', {
-      ...{ name: 'e', templateName: 'default', replicas: 3 },
+    it(`goes wherever there is stock, once each member refused it${under}`, async () => {
+      key = each;
+      await approved();
+      expect(await claimed()).to.equal('POOL_EXHAUSTED');
+      await stock('hub', 3);
+      preferring('w2', 'w1', 'hub');
+      expect(await claimed()).to.equal('POOL_EXHAUSTED');
+      preferring('hub', 'w1');
+      const first = await claimed();
+      expect(first).to.match(/^hub\./);
+      await stock('w1', 3);
+      preferring('w1', 'w2');
+      expect(await claimed()).to.equal(first);
+      expect(made()).to.deep.equal([0, 0, 1]);
     });
-    preferring();
-    const first = await claimed();
-    expect(first).to.match(/^hub\./);
-    expect(await claimed()).to.equal(first);
-    expect(made()).to.deep.equal([0, 0, 1]);
-  });
 
-  it('stays where it may have had its effect, whatever becomes of the env', async () => {
-    for (const clusterId of ['w1', 'w2', 'hub']) await stock(clusterId, 3);
-    const { asked } = losesAnswers();
-    await approved();
-    expect(await inTime(claimed())).to.equal('CLUSTER_UNAVAILABLE');
-    for (const order of [['w2'], ['hub', 'w2'], []]) {
-      preferring(...order);
+    it(`goes elsewhere once no member was connected${under}`, async () => {
+      key = each;
+      await stock('w2', 3);
+      preferring('w1');
+      servers.cut('w1');
+      await isCut();
+      await approved();
       expect(await claimed()).to.equal('CLUSTER_UNAVAILABLE');
-    }
-    expect(made()).to.deep.equal([1, 0, 0]);
-    await mend();
-    expect(await claimed()).to.match(/^w1\./);
-    expect(asked).to.deep.equal([false, true]);
-  });
+      preferring('w2');
+      expect(await claimed()).to.match(/^w2\./);
+      expect(made()).to.deep.equal([0, 1, 0]);
+    });
+
+    it(`goes to this cluster, once it was refused, where the env has no members elsewhere any more${under}`, async () => {
+      key = each;
+      await approved();
+      expect(await claimed()).to.equal('POOL_EXHAUSTED');
+      await servers.manager.tenant.post('/sandboxpools', {
+        ...{ name: 'e', templateName: 'default', replicas: 3 },
+      });
+      preferring();
+      const first = await claimed();
+      expect(first).to.match(/^hub\./);
+      expect(await claimed()).to.equal(first);
+      expect(made()).to.deep.equal([0, 0, 1]);
+    });
+
+    it(`stays where it may have had its effect, whatever becomes of the env${under}`, async () => {
+      key = each;
+      for (const clusterId of ['w1', 'w2', 'hub']) await stock(clusterId, 3);
+      const { asked } = losesAnswers();
+      await approved();
+      expect(await inTime(claimed())).to.equal('CLUSTER_UNAVAILABLE');
+      for (const order of [['w2'], ['hub', 'w2'], []]) {
+        preferring(...order);
+        expect(await claimed()).to.equal('CLUSTER_UNAVAILABLE');
+      }
+      expect(made()).to.deep.equal([1, 0, 0]);
+      await mend();
+      expect(await claimed()).to.match(/^w1\./);
+      expect(asked).to.deep.equal([false, true]);
+    });
+  }
 
   for (const poolName of ['w1::p', 'e'])
     it(`is not given back where its key ended once it was sent to ${poolName}`, async () => {

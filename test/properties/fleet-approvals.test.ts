@@ -117,6 +117,7 @@ class World {
   readonly #clock = new TestClock();
   #late: (() => void)[] = [];
   #claims = 0;
+  #isKeyed = false;
   #view: SandboxView | undefined;
   #members: readonly ClusterName[] = ['w1', 'w2', 'hub'];
   #fates: Fate[] = [];
@@ -170,8 +171,9 @@ class World {
     this.#view = await claimSandbox(operations.authenticate(key), { poolName: 'p' });
   }
 
-  /** Begins anew, with another claim. */
-  async begin(stocks: readonly number[]): Promise<void> {
+  /** Begins anew, with another claim, which has a key of its client's or not. */
+  async begin(stocks: readonly number[], isKeyed: boolean): Promise<void> {
+    this.#isKeyed = isKeyed;
     this.clusters = { hub: new Cluster(), w1: new Cluster(), w2: new Cluster() };
     for (const [at, stock] of stocks.entries()) this.clusters[CLUSTERS[at]!].stock = stock;
     this.isUnsure = false;
@@ -188,13 +190,24 @@ class World {
       this.#fates = [...step.fates];
       await Promise.all(step.by.map((replica) => this.use(replica)));
       this.#fates = [];
-      if (step.ends) for (const each of Object.values(this.clusters)) each.end();
+      if (step.ends) this.#end();
     } else if (step.kind === 'stock') this.clusters[step.cluster].stock = step.stock;
     else if (step.kind === 'link' && step.cluster !== 'hub')
       this.clusters[step.cluster].isLinked = step.isLinked;
-    else if (step.kind === 'members') this.#members = step.clusters;
+    else if (step.kind === 'members') this.#members = this.#membersOf(step.clusters);
     else if (step.kind === 'arrive') for (const come of this.#late.splice(0)) come();
     else if (step.kind === 'forget') this.#forget();
+  }
+
+  /** Where none is elsewhere, a claim under a client's key is as any of one cluster. */
+  #membersOf(clusters: readonly ClusterName[]): readonly ClusterName[] {
+    return this.#isKeyed && clusters.every((each) => each === 'hub') ? ['w1', 'hub'] : clusters;
+  }
+
+  /** Nothing is on its way for as long as a sandbox lives: what says who asks is good for seconds. */
+  #end(): void {
+    this.#late = [];
+    for (const each of Object.values(this.clusters)) each.end();
   }
 
   /** As of a store that lost its data. */
@@ -208,8 +221,10 @@ class World {
   }
 
   #claim(replica: 0 | 1): Promise<HttpAnswer> {
-    const metadata = { claim: String(this.#claims) };
-    return this.#clients[replica]!.post('/sandboxes', { poolName: 'e', metadata });
+    const claim = String(this.#claims);
+    const headers = this.#isKeyed ? { 'Idempotency-Key': claim } : {};
+    const body = { poolName: 'e', metadata: { claim } };
+    return this.#clients[replica]!.post('/sandboxes', body, { headers });
   }
 
   get made(): number {
@@ -315,8 +330,9 @@ describe('an approved claim over the clusters of a manager with two replicas', (
         fc.array(step, { minLength: 1, maxLength: 9 }),
         cluster,
         fc.constantFrom(0 as const, 1 as const),
-        async (stocks, steps, withStock, last) => {
-          await world.begin(stocks);
+        fc.boolean(),
+        async (stocks, steps, withStock, last, isKeyed) => {
+          await world.begin(stocks, isKeyed);
           for (const each of steps) {
             await world.take(each);
             expect(world.made).to.be.at.most(1);
