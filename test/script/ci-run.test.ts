@@ -1,11 +1,26 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const CI_RUN = fileURLToPath(new URL('../../.ci/run', import.meta.url));
+
+const ARGUMENTS = {
+  others: '--others',
+  sandboxes: '--sandboxes',
+  waiting: '--waiting',
+  nodes: '--other-nodes',
+  daemons: '--daemons',
+  kubernetes: 'kubernetes',
+  'real-node': 'kubernetes --real-node --pods',
+  machine: 'kubernetes --real-node --machine',
+};
+type Part = keyof typeof ARGUMENTS;
+
+const sum = (passed: number, failed = 0, skipped = 0): string =>
+  `echo '${passed} passed, ${failed} failed, ${skipped} skipped'${failed > 0 ? '; exit 1' : ''}`;
 
 describe('.ci/run', () => {
   let folder: string;
@@ -21,27 +36,13 @@ describe('.ci/run', () => {
 
   const program = (name: string, text: string): void =>
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
-  const run = (
-    others: string,
-    kubernetes: string,
-    realNode = "echo '0 passed, 0 failed, 1 skipped'",
-  ): { readonly code: number | null; readonly lastLine: string } => {
-    const { code, lines } = outputOf(others, kubernetes, realNode);
-    return { code, lastLine: lines.at(-1) ?? '' };
-  };
   const outputOf = (
-    others: string,
-    kubernetes: string,
-    realNode: string,
-    daemons = "echo '0 passed, 0 failed, 0 skipped'",
-    waiting = "echo '0 passed, 0 failed, 0 skipped'",
-    otherNodes = "echo '0 passed, 0 failed, 0 skipped'",
-    machine = "echo '0 passed, 0 failed, 0 skipped'",
+    parts: Partial<Record<Part, string>>,
   ): { readonly code: number | null; readonly lines: readonly string[] } => {
-    program(
-      'script/test',
-      `case $* in --others) ${others} ;; --other-nodes) ${otherNodes} ;; --daemons) ${daemons} ;; --waiting) ${waiting} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node --pods') ${realNode} ;; 'kubernetes --real-node --machine') ${machine} ;; esac`,
+    const cases = Object.entries(ARGUMENTS).map(
+      ([part, args]) => `'${args}') ${parts[part as Part] ?? sum(0)} ;;`,
     );
+    program('script/test', `case "$*" in ${cases.join(' ')} esac`);
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
       timeout: 30_000,
@@ -49,104 +50,80 @@ describe('.ci/run', () => {
     });
     return { code: status, lines: stdout.trimEnd().split('\n') };
   };
+  const run = (parts: Partial<Record<Part, string>>) => {
+    const { code, lines } = outputOf(parts);
+    return [code, lines.at(-1)];
+  };
 
   it('sums all runs in its last line', () => {
+    expect(run({ others: sum(5, 0, 1), kubernetes: sum(7, 0, 2) })).to.deep.equal([
+      ...[0, '12 passed, 0 failed, 3 skipped'],
+    ]);
     expect(
-      run("echo '5 passed, 0 failed, 1 skipped'", "echo '7 passed, 0 failed, 2 skipped'"),
-    ).to.deep.equal({ code: 0, lastLine: '12 passed, 0 failed, 4 skipped' });
-    expect(
-      run(
-        "echo '5 passed, 0 failed, 1 skipped'",
-        "echo '7 passed, 0 failed, 2 skipped'",
-        "echo '30 passed, 0 failed, 0 skipped'",
-      ),
-    ).to.deep.equal({ code: 0, lastLine: '42 passed, 0 failed, 3 skipped' });
+      run({ others: sum(5, 0, 1), kubernetes: sum(7, 0, 2), 'real-node': sum(30) }),
+    ).to.deep.equal([0, '42 passed, 0 failed, 3 skipped']);
   });
 
   it('fails when one fails, and runs all', () => {
-    expect(
-      run("echo '5 passed, 1 failed, 0 skipped'; exit 1", "echo '7 passed, 0 failed, 0 skipped'"),
-    ).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
-    expect(
-      run("echo '5 passed, 0 failed, 0 skipped'", "echo '0 passed, 1 failed, 0 skipped'; exit 1"),
-    ).to.deep.equal({ code: 1, lastLine: '5 passed, 1 failed, 1 skipped' });
-    expect(
-      run(
-        "echo '5 passed, 0 failed, 0 skipped'",
-        "echo '7 passed, 0 failed, 0 skipped'",
-        "echo '3 passed, 2 failed, 0 skipped'; exit 1",
-      ),
-    ).to.deep.equal({ code: 1, lastLine: '15 passed, 2 failed, 0 skipped' });
+    for (const part of Object.keys(ARGUMENTS) as Part[])
+      expect(run({ others: sum(5), kubernetes: sum(7), [part]: sum(3, 2) })).to.deep.equal([
+        1,
+        `${part === 'others' ? 10 : part === 'kubernetes' ? 8 : 15} passed, 2 failed, 0 skipped`,
+      ]);
   });
 
   it('counts a run as failed that ends without a sum, or badly with a good one', () => {
-    expect(run("echo '5 passed, 0 failed, 0 skipped'", 'exit 137')).to.deep.equal({
-      code: 1,
-      lastLine: '5 passed, 1 failed, 1 skipped',
-    });
-    expect(
-      run("echo '5 passed, 0 failed, 0 skipped'; exit 3", "echo '7 passed, 0 failed, 0 skipped'"),
-    ).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
+    expect(run({ others: sum(5), kubernetes: 'exit 137' })).to.deep.equal([
+      ...[1, '5 passed, 1 failed, 0 skipped'],
+    ]);
+    expect(run({ others: `${sum(5)}; exit 3`, kubernetes: sum(7) })).to.deep.equal([
+      ...[1, '12 passed, 1 failed, 0 skipped'],
+    ]);
   });
 
   it('shows what each part prints after its name, and its time', () => {
+    const parts = Object.keys(ARGUMENTS) as Part[];
+
     const { code, lines } = outputOf(
-      "echo one; echo two; echo '1 passed, 0 failed, 0 skipped'",
-      "echo three; echo '1 passed, 0 failed, 0 skipped'",
-      "echo four; echo '0 passed, 0 failed, 1 skipped'",
-      "echo five; echo '3 passed, 0 failed, 0 skipped'",
-      "echo six; echo '4 passed, 0 failed, 0 skipped'",
-      "echo seven; echo '2 passed, 0 failed, 0 skipped'",
-      "echo eight; echo '1 passed, 0 failed, 0 skipped'",
+      Object.fromEntries(parts.map((part) => [part, `echo this is ${part}; ${sum(1)}`])),
     );
 
-    expect(lines).to.include.members([
-      'others| one',
-      'others| two',
-      'kubernetes| three',
-      'real-node| four',
-      'daemons| five',
-      'waiting| six',
-      'nodes| seven',
-      'machine| eight',
-    ]);
-    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(7);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '12 passed, 0 failed, 1 skipped']);
+    expect(lines).to.include.members(parts.map((part) => `${part}| this is ${part}`));
+    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(
+      parts.length,
+    );
+    expect([code, lines.at(-1)]).to.deep.equal([0, `${parts.length} passed, 0 failed, 0 skipped`]);
   });
 
-  it('runs daemons and kubernetes in turn, beside the rest and then the real node, and what looks at the machine alone', () => {
-    const alone = (name: string, place: string): string =>
-      `mkdir ${place} || echo '${name} was not alone'; echo '${name} ran'; rmdir ${place}; touch ${name}; echo '1 passed, 0 failed, 0 skipped'`;
-    const after = (name: string, then: string): string =>
-      `until [ -e ${name} ]; do sleep 0.1; done; ${then}`;
-    const { code, lines } = outputOf(
-      after('daemons', alone('rest', 'rests')),
-      // ends only when the lane beside it has come to its end
-      after('node', alone('cluster', 'clusters')),
-      `[ -e rest ] || echo 'node was not alone'; ${alone('node', 'nodes')}`,
-      alone('daemons', 'clusters'),
-      "echo '1 passed, 0 failed, 0 skipped'",
-      "echo '1 passed, 0 failed, 0 skipped'",
-      `[ -e cluster ] || echo 'machine was not alone'; ${alone('machine', 'nodes')}`,
-    );
+  it('runs four lanes beside each other, each in turn, and what looks at the machine alone', () => {
+    const firsts = ['others', 'sandboxes', 'waiting', 'daemons'] as const;
+    const allOf = (names: readonly string[]): string =>
+      `until ${names.map((name) => `[ -e ${name} ]`).join(' && ')}; do sleep 0.1; done`;
+    const began = (part: string): string => `touch ${part}`;
+    // ends only when all firsts of the lanes have begun
+    const first = (part: Part): string =>
+      `${began(part)}; ${allOf(firsts)}; touch ${part}-over; ${sum(1)}`;
+    const then = (part: Part, over: Part): string =>
+      `[ -e ${over}-over ] || echo 'too early'; touch ${part}-over; ${sum(1)}`;
+    const { code, lines } = outputOf({
+      ...Object.fromEntries(firsts.map((part) => [part, first(part)])),
+      kubernetes: then('kubernetes', 'waiting'),
+      nodes: then('nodes', 'sandboxes'),
+      'real-node': then('real-node', 'daemons'),
+      machine: `for part in others kubernetes nodes real-node; do [ -e $part-over ] || echo 'too early'; done; ${sum(1)}`,
+    });
 
-    expect(lines.filter((line) => /ran$|alone$/.test(line))).to.have.members([
-      'daemons| daemons ran',
-      'others| rest ran',
-      'real-node| node ran',
-      'kubernetes| cluster ran',
-      'machine| machine ran',
-    ]);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '7 passed, 0 failed, 0 skipped']);
+    expect(lines.filter((line) => line.endsWith('too early'))).to.deep.equal([]);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '8 passed, 0 failed, 0 skipped']);
   });
 
   it('does not let a part of one lane that fails end the other', () => {
-    const { lines } = outputOf(
-      'exit 3',
-      "echo '2 passed, 0 failed, 0 skipped'",
-      "echo '4 passed, 0 failed, 0 skipped'",
-      'kill -9 $$',
-    );
+    const { lines } = outputOf({
+      others: 'exit 3',
+      kubernetes: sum(2),
+      'real-node': sum(4),
+      daemons: 'kill -9 $$',
+    });
 
     expect(lines.slice(-3)).to.deep.equal([
       'FAILED: others ended with 3, without a sum',
@@ -156,11 +133,11 @@ describe('.ci/run', () => {
   });
 
   it('says each failure and each skip again in the end', () => {
-    const { lines } = outputOf(
-      "echo 'FAILED: a: no'; echo '1 passed, 1 failed, 0 skipped'; exit 1",
-      "echo 'skipped: b: no node'; echo '1 passed, 0 failed, 1 skipped'",
-      'exit 137',
-    );
+    const { lines } = outputOf({
+      others: `echo 'FAILED: a: no'; ${sum(1, 1)}`,
+      kubernetes: `echo 'skipped: b: no node'; ${sum(1, 0, 1)}`,
+      'real-node': 'exit 137',
+    });
 
     expect(lines.slice(-4)).to.deep.equal([
       'FAILED: a: no',
@@ -168,5 +145,12 @@ describe('.ci/run', () => {
       'FAILED: real-node ended with 137, without a sum',
       '2 passed, 2 failed, 1 skipped',
     ]);
+  });
+
+  it('waits for no program whose building nobody waits for, and ends it', () => {
+    program('script/real-node', 'sleep 20 && touch built');
+
+    expect(run({ others: sum(5) })).to.deep.equal([0, '5 passed, 0 failed, 0 skipped']);
+    expect(existsSync(join(folder, 'built'))).to.equal(false);
   });
 });
