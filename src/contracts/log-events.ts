@@ -66,6 +66,7 @@ export const LOG_EVENTS = {
   'former-sandbox-folder-stays': "a former sandbox's folder stays",
   'global-template-kept': 'a template of the manager is here',
   'global-template-not-kept': 'a template of the manager is not kept',
+  'global-template-not-reported': 'a cluster does not say how a template stands',
   'global-template-too-large': 'a template is too large to be global',
   'global-templates-not-written': 'templates of the manager could not be written',
   'group-does-not-grow': 'group does not grow',

@@ -5,6 +5,7 @@ import type {
   Settings,
 } from 'node:http2';
 import type { Readable } from 'node:stream';
+import type { Clock } from '../contracts/clock.ts';
 import { MOST_WORDS, UnsoundWord } from './link-words.ts';
 
 /** Connections that one link carries at a time. */
@@ -39,8 +40,20 @@ export const ask = async (
   session: ClientHttp2Session,
   path: string,
   body: object,
+): Promise<unknown> => await askUntil(session, { path, body });
+
+interface AskedUntil {
+  readonly path: string;
+  readonly body: object;
+  /** Takes the word back once it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+const askUntil = async (
+  session: ClientHttp2Session,
+  { path, body, signal }: AskedUntil,
 ): Promise<unknown> => {
-  const stream = session.request({ ':method': 'POST', ':path': path });
+  const stream = session.request({ ':method': 'POST', ':path': path }, signal && { signal });
   let status: number | undefined;
   stream.once('response', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
     status = headers[':status'];
@@ -49,6 +62,27 @@ export const ask = async (
   const words = await readWords(stream);
   if (status !== 200) throw new Error(`the other end answered ${String(status)} to ${path}`);
   return words;
+};
+
+export interface AskedInTime extends Pick<AskedUntil, 'path' | 'body'> {
+  readonly clock: Clock;
+  readonly withinMs: number;
+}
+
+/** Does the same, and takes the word back where no whole answer comes in time: rejects then. */
+export const askInTime = async (
+  session: ClientHttp2Session,
+  { path, body, clock, withinMs }: AskedInTime,
+): Promise<unknown> => {
+  const late = new AbortController();
+  const callOff = clock.at(clock.now() + withinMs, () => late.abort());
+  try {
+    return await askUntil(session, { path, body, signal: late.signal });
+  } catch (error) {
+    throw late.signal.aborted ? new Error(`the other end does not answer to ${path}`) : error;
+  } finally {
+    callOff();
+  }
 };
 
 /** Rejects with an Error where it is too long, or no JSON. */

@@ -8,13 +8,12 @@ import type { PromotedKeySource } from '../contracts/fleet/promoted-keys.ts';
 import type { ToldSource } from '../contracts/fleet/told-records.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
-import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { identitySigner } from './identity.ts';
 import { newSecretHalf, type LinkSecret } from './link-secret.ts';
-import { ask, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
+import { ask, askInTime, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import type { LinkChannel } from './link-channel.ts';
+import { routeOver } from './link-route.ts';
 import {
   isOfOtherEnd,
   LINK_VERSION,
@@ -28,7 +27,6 @@ import { KEY_WORDS } from './told/promoted-words.ts';
 import { RecordTeller } from './told/record-teller.ts';
 import { TEMPLATE_WORDS, TemplateReport } from './told/template-words.ts';
 import type { ToldWords } from './told/told-words.ts';
-import { TunnelSocket } from './tunnel-socket.ts';
 
 export interface ManagerLinkTerms {
   readonly registry: ClusterRegistry;
@@ -74,13 +72,11 @@ interface ProvedWorker {
   readonly takesClaimKeys: boolean;
 }
 
-interface RouteTerms extends Pick<ProvedWorker, 'signer' | 'takesClaimKeys'> {
-  readonly clusterId: string;
-  readonly linkId: string;
-}
-
 const REMOVED = 'the cluster was removed';
 const DISMISSED_MS = 2_000;
+const REPORT_MS = 2_000;
+/** For a word that may wait behind much else. */
+const TOLD_MS = 30_000;
 /** For a link to prove whose it is, and to learn which keys are promoted. */
 const OPEN_MS = 10_000;
 
@@ -168,7 +164,9 @@ export class ManagerLink {
       if (!proved) return undefined;
       const { worker, signer, takesClaimKeys, tellerOfTemplates } = proved;
       const linkId = randomUUID();
-      const route = this.#routeOf({ clusterId: worker.clusterId, linkId, signer, takesClaimKeys });
+      const { clusterId } = worker;
+      const terms = { clusterId, linkId, signer, takesClaimKeys, clock };
+      const route = routeOver(this.#session, { ...terms, heartbeat: () => this.#heartbeat });
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
       this.#worker = worker;
       this.#route = route;
@@ -177,7 +175,7 @@ export class ManagerLink {
       this.#heartbeat = new Heartbeat(this.#session, {
         clock,
         channel: this.#channel,
-        heard: () => this.#terms.heard(worker.clusterId),
+        heard: () => this.#terms.heard(clusterId),
         dead: (because) => this.cut(because),
       });
       if (!this.#over) this.#heartbeat.start();
@@ -194,9 +192,9 @@ export class ManagerLink {
   /** Says how many replicas the manager has by now. */
   tellReplicas(): void {
     if (this.#session.closed || this.#session.destroyed) return;
-    ask(this.#session, '/replicas', { replicas: this.#terms.replicas() }).catch(
-      this.#cutUnlessSound,
-    );
+    const { clock, replicas } = this.#terms;
+    const word = { path: '/replicas', body: { replicas: replicas() }, clock };
+    askInTime(this.#session, { ...word, withinMs: TOLD_MS }).catch(this.#cutUnlessSound);
   }
 
   /** May be repeated. */
@@ -222,10 +220,14 @@ export class ManagerLink {
     await this.#templates?.settled();
   }
 
-  /** Asks how the worker stands to a global template. Rejects where it gives no answer. */
-  async report(globalId: string): Promise<CopyReport> {
-    if (!this.#templates) throw new Error('the cluster is of a version without global templates');
-    return TemplateReport.parse(await ask(this.#session, '/template', { globalId }));
+  /**
+   * Asks how the worker stands to a global template; undefined of a version that takes none.
+   * Rejects where it gives no answer in 2 s.
+   */
+  async report(globalId: string): Promise<CopyReport | undefined> {
+    if (!this.#templates) return undefined;
+    const word = { path: '/template', body: { globalId }, clock: this.#terms.clock };
+    return TemplateReport.parse(await askInTime(this.#session, { ...word, withinMs: REPORT_MS }));
   }
 
   /** Tells the worker that it was removed, within 2 s, and cuts. */
@@ -324,27 +326,5 @@ export class ManagerLink {
   async #refuse(error: string, also: Omit<z.infer<typeof Refused>, 'error'> = {}): Promise<never> {
     await ask(this.#session, '/refused', { error, ...also }).catch(() => undefined);
     throw also.copied ? new CopyRefused() : new Error(`the cluster ${error}`);
-  }
-
-  #routeOf({ clusterId, linkId, signer, takesClaimKeys }: RouteTerms): ClusterRoute {
-    return {
-      clusterId,
-      linkId,
-      takesClaimKeys,
-      latencyMs: () => this.#heartbeat?.latencyMs ?? 0,
-      dial: () => {
-        if (this.#session.closed || this.#session.destroyed)
-          throw clusterUnavailable(clusterId, 'is not connected; try again');
-        const stream = this.#session.request({ ':method': 'CONNECT', ':authority': clusterId });
-        const connection = new TunnelSocket(stream, 'client');
-        stream.once('response', (headers) => {
-          if (headers[':status'] !== 200)
-            connection.destroy(new Error('the worker takes no more connections'));
-        });
-        return connection;
-      },
-      identify: identitySigner(signer, { clusterId, linkId, clock: this.#terms.clock }),
-      probe: (silent: () => void) => this.#heartbeat?.probe(silent) ?? (() => undefined),
-    };
   }
 }

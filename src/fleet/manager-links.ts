@@ -29,7 +29,6 @@ export const LINK_PATH = '/fleet/link';
 /** How often it is looked whether the manager's replicas are the same as before. */
 const LOOK_MS = 1_000;
 const SETTLED_MS = 5_000;
-const REPORT_MS = 2_000;
 /** For who dialled to begin, once it was agreed to. */
 const BEGIN_MS = 10_000;
 
@@ -73,6 +72,8 @@ export class ManagerLinks implements FleetLinks {
   readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
   readonly #starts: LinkedStarts;
+  /** Those of which the log says that they do not say how a global template stands. */
+  readonly #unreported = new WeakSet<ManagerLink>();
   /** The manager's replicas of which workers were told last. */
   #told = '';
   #callOff: () => void = () => {};
@@ -163,8 +164,12 @@ export class ManagerLinks implements FleetLinks {
   /** How a cluster stands to a global template; undefined where it does not answer in 2 s. */
   async report(clusterId: string, globalId: string): Promise<CopyReport | undefined> {
     const link = this.#linksOf(clusterId).find(({ route }) => route !== undefined);
-    const asked = link?.report(globalId).catch(() => undefined);
-    return await within(this.#deps.clock, REPORT_MS, asked ?? Promise.resolve(undefined));
+    return await link?.report(globalId).catch((error: unknown) => {
+      if (!link.isOver && !this.#unreported.has(link))
+        this.#deps.log.warn({ clusterId, error }, 'a cluster does not say how a template stands');
+      this.#unreported.add(link);
+      return undefined;
+    });
   }
 
   /** Ends the links of a cluster that was removed. */

@@ -128,6 +128,7 @@ export class FleetUnderTest {
     templates = noTemplates,
     addresses = [],
     replicas = () => ['hub-0'],
+    log = quietLog,
   }: {
     clock?: Clock;
     key?: FleetKey;
@@ -136,6 +137,8 @@ export class FleetUnderTest {
     addresses?: readonly string[];
     /** Those of the manager, of which this is one. */
     replicas?: () => readonly string[];
+    /** The manager's. */
+    log?: Log;
   } = {}): Promise<FleetUnderTest> {
     const { database, close } = await aDatabase();
     const registry = new ClusterRegistry({
@@ -150,7 +153,7 @@ export class FleetUnderTest {
         registry,
         key,
         clock,
-        log: quietLog,
+        log,
         keys: source,
         templates,
         replica: 'hub-0',

@@ -57,10 +57,13 @@ const WRONG = {
 describe('a manager whose worker answers words of the link by what is none', () => {
   let fleet: FleetUnderTest;
   let sockets: WebSocket[];
+  /** Of the manager. */
+  let warned: string[];
 
   beforeEach(async () => {
-    sockets = [];
-    fleet = await FleetUnderTest.start();
+    [sockets, warned] = [[], []];
+    const log = { ...silentLog, warn: (_fields: object, event: string) => void warned.push(event) };
+    fleet = await FleetUnderTest.start({ log });
     await fleet.join({ clusterId: 'w2', serve: (connection) => void connection.destroy() });
   });
   afterEach(async () => {
@@ -140,6 +143,24 @@ describe('a manager whose worker answers words of the link by what is none', () 
       socket.terminate();
       await eventually(() => !fleet.links.find('evil'), 'it is gone', PATIENCE_MS);
     }
+  });
+
+  it('keeps no stream of it that never says how a template stands, and says so once', async () => {
+    const open = new Set<ServerHttp2Stream>();
+    let asked = 0;
+    await linked('/template', (stream) => {
+      asked += 1;
+      open.add(stream);
+      stream.once('close', () => open.delete(stream));
+    });
+    await fleet.linked('evil');
+    const { linkId } = fleet.links.find('evil') ?? {};
+    const reports = Array.from({ length: 40 }, () => fleet.links.report('evil', 'x'));
+    await eventually(() => open.size === 40, 'it is asked', PATIENCE_MS);
+    expect(new Set(await Promise.all(reports))).to.deep.equal(new Set([undefined]));
+    await eventually(() => open.size === 0, 'no stream is open', PATIENCE_MS);
+    expect([asked, fleet.links.find('evil')?.linkId]).to.deep.equal([40, linkId]);
+    expect(warned).to.deep.equal(['a cluster does not say how a template stands']);
   });
 });
 
