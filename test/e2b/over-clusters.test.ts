@@ -168,15 +168,15 @@ describe("the compatible API over a manager's clusters", () => {
     body.append('file', new Blob(['hello']), 'a');
     const upload = { method: 'POST', body, headers: { 'E2b-Sandbox-Id': id } };
     const asked = async (host: string, query = read.search): Promise<readonly unknown[]> => {
-      const headers = { host: `${host}.sandboxes.test` };
+      const headers = { host: `${host}.sandboxes.test`, Referer: String(read) };
       const answer = await sent(Number(read.port), `/files${query}`, { method: 'GET', headers });
       return [answer.statusCode, String(await buffer(answer))];
     };
 
     expect((await fetch(write, upload)).status).to.equal(200);
     expect(await asked(`49983-${id}`)).to.deep.equal([200, 'hello']);
-    for (const { url: passed } of fleet.passed)
-      expect(passed).to.not.match(/signature(=|_exp)|v1_/);
+    for (const { url: passed, headers } of fleet.passed)
+      expect([passed, ...headers].join('\n')).to.not.match(/signature(=|_exp)|v1_|referer/i);
     for (const [host, query] of [
       [`49983-${id.slice(0, 32)}w2`],
       [`49983-${id.slice(0, 32)}`],

@@ -334,6 +334,17 @@ describe('what replicas of a manager tell of global templates', () => {
     expect(west.shown()).to.deep.equal(['t 1 1 ']);
   });
 
+  it('ends nothing by a late word of a link that has ended', async () => {
+    const ended = await link([told('1')]);
+    const late = ended.caughtUp(new Set()); // it waits for its turn
+    ended.end();
+    await late;
+    await ended.caughtUp(new Set());
+    expect(west.shown()).to.deep.equal(['t 1 1 ']);
+    await west.copies.begin('hub').caughtUp(new Set()); // of one that stands
+    expect(west.shown()).to.deep.equal([]);
+  });
+
   it('is settled by two replicas of a worker without harm', async () => {
     const { update } = west.store;
     const visit = await link([told('1')]);
