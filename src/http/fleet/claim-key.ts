@@ -68,7 +68,7 @@ export const toldClaimIn = (
   }
 };
 
-/** For a link to come back, which takes about a second; so the refusal comes within 3 s. */
+/** For a link to come back, which takes about a second. */
 const AGAIN_MS = 2_500;
 const MOST_ASKED = 4;
 const PAUSE_MS = 100;
