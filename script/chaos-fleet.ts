@@ -3,10 +3,13 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ControlPlane } from '../local-cluster/control-plane.ts';
+import { kindsAmong } from '../test/support/chaos/fault-plan.ts';
 import { FleetArena } from '../test/support/chaos/fleet/fleet-arena.ts';
+import { FLEET_FAULTS } from '../test/support/chaos/fleet/fleet-faults.ts';
 import { fleetChaosRun, type FleetChaosReport } from '../test/support/chaos/fleet/fleet-run.ts';
 
-const [claims = '20000', faults = '300', seedText = ''] = process.argv.slice(2);
+const [claims = '20000', faults = '300', seedText = '', named = ''] = process.argv.slice(2);
+const kinds = named === '' ? FLEET_FAULTS : kindsAmong(FLEET_FAULTS, named.split(','));
 const seed = seedText === '' ? Math.floor(Math.random() * 2 ** 32) : Number(seedText);
 const MOST_SHOWN = 40;
 const AT_MOST_MS = 3 * 3_600_000;
@@ -50,6 +53,7 @@ const underChaos = async (): Promise<FleetChaosReport> => {
   undo.push(() => arena.stop());
   return await fleetChaosRun(arena, {
     seed,
+    kinds,
     claims: Number(claims),
     faults: Number(faults),
     atMostMs: AT_MOST_MS,

@@ -17,6 +17,13 @@ const LONGEST_MS = 60_000;
 
 export const FAULT_KINDS: readonly string[] = Object.keys(MAKERS);
 
+/** Returns `kinds`; throws where one is not among those that there are, and names these. */
+export const kindsAmong = (all: readonly string[], kinds: readonly string[]): readonly string[] => {
+  const unknown = kinds.find((kind) => !all.includes(kind));
+  if (unknown === undefined) return kinds;
+  throw new Error(`there is no fault "${unknown}"; there are: ${all.join(', ')}`);
+};
+
 export interface FaultPlanOptions {
   /** The same seed has the same faults befall the same victims, after the same calm. */
   readonly seed: number;
@@ -40,13 +47,10 @@ export class FaultPlan {
     victims: Victims,
     { seed, kinds = FAULT_KINDS, longestMs = LONGEST_MS }: FaultPlanOptions,
   ) {
-    const unknown = kinds.find((kind) => MAKERS[kind] === undefined);
-    if (unknown !== undefined)
-      throw new Error(`there is no fault "${unknown}"; there are: ${FAULT_KINDS.join(', ')}`);
     [this.#victims, this.#dice, this.#kinds, this.#lengths] = [
       victims,
       new Dice(seed),
-      kinds,
+      kindsAmong(FAULT_KINDS, kinds),
       lengthsUpTo(longestMs),
     ];
   }

@@ -1,12 +1,14 @@
-import type { Dice } from '../../builders/hostile-values.ts';
+import { Dice } from '../../builders/hostile-values.ts';
 import type { FaultProxy } from '../../harness/fault-proxy.ts';
+import { kindsAmong } from '../fault-plan.ts';
 import { BadLink, type Breakable, type LinkTrouble } from '../faults/bad-link.ts';
 import { ClockJump } from '../faults/clock-jump.ts';
 import type { Fault } from '../faults/fault.ts';
 import { Killed } from '../faults/killed.ts';
 import { Stopped } from '../faults/stopped.ts';
 import type { Strike } from '../strike.ts';
-import type { FleetArena } from './fleet-arena.ts';
+import type { ManagerReplica } from './fleet-arena.ts';
+import type { FleetWorker } from './workers.ts';
 
 const HOUR_S = 3_600;
 /** Nobody waits for another leader: what a fault hinders is not asked here. */
@@ -43,12 +45,26 @@ class SeveralWays implements Breakable {
   }
 }
 
-type Maker = (arena: FleetArena, dice: Dice, lastsMs: number) => Fault;
+/** What faults befall. */
+export interface FleetVictims {
+  readonly workers: readonly Pick<
+    FleetWorker,
+    'clusterId' | 'ways' | 'kill' | 'restart' | 'signal'
+  >[];
+  readonly managers: readonly (Pick<ManagerReplica, 'clock'> & {
+    readonly replica: Pick<
+      ManagerReplica['replica'],
+      'name' | 'kill' | 'start' | 'stop' | 'signal'
+    >;
+  })[];
+}
+
+type Maker = (victims: FleetVictims, dice: Dice, lastsMs: number) => Fault;
 
 const aLink =
   (trouble: LinkTrouble): Maker =>
-  (arena, dice, lastsMs) => {
-    const { clusterId, ways } = pick(arena.workers, dice);
+  (victims, dice, lastsMs) => {
+    const { clusterId, ways } = pick(victims.workers, dice);
     const one = dice.below(2 * ways.length);
     const chosen = ways.filter((_, n) => one >= ways.length || n === one);
     return new BadLink(new SeveralWays(chosen), {
@@ -58,39 +74,40 @@ const aLink =
 
 const MAKERS: Readonly<Record<string, Maker>> = {
   ...Object.fromEntries(TROUBLES.map((trouble) => [`link ${trouble}`, aLink(trouble)])),
-  'kill worker': (arena, dice, lastsMs) => {
-    const worker = pick(arena.workers, dice);
+  'kill worker': (victims, dice, lastsMs) => {
+    const worker = pick(victims.workers, dice);
     return new Killed(worker, { ...OTHERS, what: 'worker', victim: worker.clusterId, lastsMs });
   },
-  'stop worker': (arena, dice, lastsMs) => {
-    const worker = pick(arena.workers, dice);
+  'stop worker': (victims, dice, lastsMs) => {
+    const worker = pick(victims.workers, dice);
     return new Stopped((name) => worker.signal(name), {
       ...{ ...OTHERS, what: 'worker', victim: worker.clusterId, lastsMs },
     });
   },
-  'kill manager': (arena, dice, lastsMs) => {
-    const { replica } = pick(arena.managers, dice);
+  'kill manager': (victims, dice, lastsMs) => {
+    const { replica } = pick(victims.managers, dice);
     const mortal = { kill: () => replica.kill(), restart: () => replica.start() };
     return new Killed(mortal, { ...OTHERS, what: 'manager', victim: replica.name, lastsMs });
   },
-  'kill manager, by SIGTERM': (arena, dice, lastsMs) => {
-    const { replica } = pick(arena.managers, dice);
+  // a name has no comma: they are told apart by commas
+  'kill manager by SIGTERM': (victims, dice, lastsMs) => {
+    const { replica } = pick(victims.managers, dice);
     const mortal = {
       kill: async () => void (await replica.stop()),
       restart: () => replica.start(),
     };
     return new Killed(mortal, {
-      ...{ ...OTHERS, what: 'manager, by SIGTERM', victim: replica.name, lastsMs },
+      ...{ ...OTHERS, what: 'manager by SIGTERM', victim: replica.name, lastsMs },
     });
   },
-  'stop manager': (arena, dice, lastsMs) => {
-    const { replica } = pick(arena.managers, dice);
+  'stop manager': (victims, dice, lastsMs) => {
+    const { replica } = pick(victims.managers, dice);
     return new Stopped((name) => replica.signal(name), {
       ...{ ...OTHERS, what: 'manager', victim: replica.name, lastsMs },
     });
   },
-  'clock jump': (arena, dice, lastsMs) => {
-    const { replica, clock } = pick(arena.managers, dice);
+  'clock jump': (victims, dice, lastsMs) => {
+    const { replica, clock } = pick(victims.managers, dice);
     const seconds = dice.chance(0.5) ? HOUR_S : -HOUR_S;
     return new ClockJump(clock, { victim: replica.name, seconds, lastsMs });
   },
@@ -98,15 +115,32 @@ const MAKERS: Readonly<Record<string, Maker>> = {
 
 export const FLEET_FAULTS: readonly string[] = Object.keys(MAKERS);
 
+interface FleetFaultPlanOptions {
+  /** The same seed has the same faults befall the same victims. */
+  readonly seed: number;
+  readonly longestMs: number;
+  /** Of FLEET_FAULTS; all unless told. */
+  readonly kinds?: readonly string[];
+}
+
 /** Every kind once, in an order of chance, before any comes again; now and then two at once. */
 export class FleetFaultPlan {
-  readonly #arena: FleetArena;
+  readonly #victims: FleetVictims;
   readonly #dice: Dice;
   readonly #longestMs: number;
+  readonly #kinds: readonly string[];
   #left: string[] = [];
 
-  constructor(arena: FleetArena, dice: Dice, longestMs: number) {
-    [this.#arena, this.#dice, this.#longestMs] = [arena, dice, longestMs];
+  constructor(
+    victims: FleetVictims,
+    { seed, longestMs, kinds = FLEET_FAULTS }: FleetFaultPlanOptions,
+  ) {
+    [this.#victims, this.#dice, this.#longestMs, this.#kinds] = [
+      victims,
+      new Dice(seed),
+      longestMs,
+      kindsAmong(FLEET_FAULTS, kinds),
+    ];
   }
 
   next(most: number): Strike {
@@ -121,10 +155,10 @@ export class FleetFaultPlan {
   }
 
   #draw(): Fault {
-    if (this.#left.length === 0) this.#left = [...FLEET_FAULTS];
+    if (this.#left.length === 0) this.#left = [...this.#kinds];
     const [kind = ''] = this.#left.splice(this.#dice.below(this.#left.length), 1);
     const lastsMs = 200 + this.#dice.below(this.#longestMs - 200);
-    return MAKERS[kind]!(this.#arena, this.#dice, lastsMs); // one of its own names
+    return MAKERS[kind]!(this.#victims, this.#dice, lastsMs); // one of its own names
   }
 }
 

@@ -25,6 +25,8 @@ export interface FleetChaosOptions {
   readonly longestMs: number;
   /** How soon after the last fault keys must be right everywhere. */
   readonly keysWithinMs: number;
+  /** Of FLEET_FAULTS; all unless told. */
+  readonly kinds?: readonly string[];
   readonly onStrike?: (line: string) => void;
   /** Ends the load early; what was reached by then is judged. */
   readonly enough?: AbortSignal;
@@ -78,7 +80,7 @@ export const fleetChaosRun = async (
   const keys = new FleetKeys(managers, new Dice(options.seed + 2));
   keys.start();
   load.start();
-  const plan = new FleetFaultPlan(arena, new Dice(options.seed), options.longestMs);
+  const plan = new FleetFaultPlan(arena, options);
   const disturbances: Disturbance[] = [];
   const isEnough = (): boolean =>
     options.enough?.aborted === true ||
