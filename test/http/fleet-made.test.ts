@@ -122,7 +122,7 @@ describe('what a manager makes where clusterID says', () => {
     expect([status, json.errorCode]).to.deep.equal([413, 'PAYLOAD_TOO_LARGE']);
   });
 
-  it('is an env or a key of its own cluster alone', async () => {
+  it('is an env or a key of its own cluster alone, and a member of one that there may be', async () => {
     const { tenant, admin } = servers.manager;
     for (const [ask, path, body] of [
       [tenant, '/envs', { name: 'e', templateRef: { name: 'default' } }],
@@ -135,6 +135,8 @@ describe('what a manager makes where clusterID says', () => {
       }
       expect((await ask.post(path, { ...body, clusterID: 'hub' })).status, path).to.equal(201);
     }
+    const member = await tenant.post('/envs/e/sandboxpools', { name: 'm', clusterID: 'West' });
+    expect([member.status, member.json.detail]).to.deep.equal([400, { field: 'clusterID' }]);
   });
 });
 
