@@ -38,8 +38,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * Nodes five minutes more; a noisy machine is several times slower.
  */
 const RUN_DEADLINE_MS = 75 * 60_000;
-/** As a share of what is usual: chance finds faults of ours, which are the same on every Node. */
-const RUNS_ON_OTHER_NODES = '0.25';
+/** A share of what is asked for: chance finds faults of ours, which are the same on every Node. */
+const runsOnOtherNodes = (): number => Number(process.env['TEST_RUNS'] ?? 1) / 4;
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 10_000;
@@ -352,7 +352,7 @@ const startMocha = (
     env: {
       ...Object.fromEntries(clean),
       TMPDIR: folder,
-      ...(node === process.execPath ? {} : { TEST_RUNS: RUNS_ON_OTHER_NODES }),
+      ...(node === process.execPath ? {} : { TEST_RUNS: String(runsOnOtherNodes()) }),
       PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}`,
     },
     stdio: quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],

@@ -62,6 +62,7 @@ export class RedisLink {
   readonly #monotonic: () => number;
   #ping: NodeJS.Timeout | undefined;
   #answering = false;
+  #beats = 0;
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
@@ -211,7 +212,7 @@ export class RedisLink {
    * Never rejects.
    */
   async #beat(): Promise<void> {
-    if (this.client instanceof Cluster) this.client.refreshSlotsCache();
+    if (this.client instanceof Cluster && this.#beats++ % 3 === 0) this.client.refreshSlotsCache();
     const sentAt = this.#monotonic();
     try {
       const [first] = await Promise.all(this.#masters().map((node) => node.time()));

@@ -1,6 +1,14 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -147,10 +155,17 @@ describe('.ci/run', () => {
     ]);
   });
 
-  it('waits for no program whose building nobody waits for, and ends it', () => {
-    program('script/real-node', 'sleep 20 && touch built');
+  it('waits for what is built meanwhile with those parts alone that need it', () => {
+    program('script/real-node', 'until [ -e over ]; do sleep 0.1; done; touch built');
+    const isBuilt = `[ -e built ] || echo 'too early'; ${sum(1)}`;
 
-    expect(run({ others: sum(5) })).to.deep.equal([0, '5 passed, 0 failed, 0 skipped']);
-    expect(existsSync(join(folder, 'built'))).to.equal(false);
+    const { code, lines } = outputOf({
+      others: `touch over; ${sum(5)}`,
+      kubernetes: isBuilt,
+      'real-node': isBuilt,
+    });
+
+    expect(lines.filter((line) => line.endsWith('too early'))).to.deep.equal([]);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '7 passed, 0 failed, 0 skipped']);
   });
 });
