@@ -90,7 +90,9 @@ export class PrometheusMetrics implements Metrics {
     const readAnew = (metric: Gauge): void => {
       metric.reset();
       this.#bounds.get(name)?.forget();
-      for (const read of this.#readers.get(name) ?? [])
+      const readers = this.#readers.get(name) ?? [];
+      if (readers.length === 0 && labels.length === 0) metric.remove(); // in place of 0
+      for (const read of readers)
         for (const sample of read()) metric.inc(this.#bounded(name, sample.labels), sample.value);
     };
     new Gauge({

@@ -65,6 +65,15 @@ describe('PrometheusMetrics', () => {
     expect(series.value('sandpool_pools', { phase: 'Failed' })).to.equal(undefined);
   });
 
+  it('says nothing of what nobody tells, such as a certificate that there is not', async () => {
+    const metrics = new PrometheusMetrics();
+    metrics.read('sandpool_ready', () => [{ labels: {}, value: 0 }]);
+
+    const series = seriesOf(await metrics.text());
+    expect(series.value('sandpool_ready')).to.equal(0);
+    expect(series.names).not.to.include('sandpool_certificate_seconds_left');
+  });
+
   it('adds what several readers say of one metric, counters too', async () => {
     const metrics = new PrometheusMetrics();
     metrics.read('sandpool_fenced_writes_total', () => [{ labels: {}, value: 3 }]);
