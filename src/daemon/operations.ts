@@ -246,7 +246,7 @@ export const operationsOf = (
       driver,
       clock,
       clusterId: config.clusterId,
-      listOthers: fleet.listOthers,
+      listOthers: fleet.listShown,
       hasConsole: config.console.mode === 'on',
       holdsRequests: config.approvals.rules.length > 0,
       servesCompatibleApi: config.compatibleApi.listen !== 'none',

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
+import type { InvitedCluster } from '../contracts/fleet/cluster-links.ts';
 import { RecordExists, type Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ClusterRecord } from '../model/fleet/cluster.ts';
@@ -30,6 +31,7 @@ export class ClusterRegistry {
   readonly #byId = new Map<string, ClusterRecord>();
   readonly #followers = new Set<(clusterId: string, publicKey: string | undefined) => void>();
   #reads = 0;
+  #isForgetting = false;
 
   constructor(deps: ClusterRegistryDeps) {
     this.#deps = deps;
@@ -51,9 +53,41 @@ export class ClusterRegistry {
     this.#followers.add(follower);
   }
 
-  /** By id, in order. */
-  list(): readonly ClusterRecord[] {
+  /** Those that have joined, by id in order. */
+  joined(): readonly ClusterRecord[] {
+    return this.#records.filter(({ publicKey }) => publicKey !== undefined);
+  }
+
+  /** Those that have a token and have never joined, by id in order. */
+  invited(): readonly InvitedCluster[] {
+    return this.#records.flatMap(({ clusterId, publicKey, joinEndsAt }) =>
+      publicKey === undefined && joinEndsAt !== undefined ? { clusterId, endsAt: joinEndsAt } : [],
+    );
+  }
+
+  get #records(): readonly ClusterRecord[] {
     return [...this.#byId.values()].sort((a, b) => (a.clusterId < b.clusterId ? -1 : 1));
+  }
+
+  /**
+   * Lets go of those that never joined and whose token has ended, so that an id that was mistyped
+   * does not stay. May be called at any time, on every replica; never rejects.
+   */
+  async forgetEnded(): Promise<void> {
+    if (this.#isForgetting) return;
+    this.#isForgetting = true;
+    try {
+      const { clusters, clock } = this.#deps;
+      const now = clock.now();
+      for (const { clusterId } of this.invited().filter(({ endsAt }) => endsAt <= now)) {
+        const record = this.#byId.get(clusterId);
+        if (record) await clusters.remove(record); // conditional: it may join, or be invited anew
+      }
+    } catch {
+      // it stays until the next call, and joins nobody
+    } finally {
+      this.#isForgetting = false;
+    }
   }
 
   find(clusterId: string): ClusterRecord | undefined {
@@ -153,7 +187,9 @@ export interface Candidate {
 }
 
 /** One answer for a cluster that is not known and one that has another key. */
-const UNKNOWN = 'no cluster with this id and key has joined; a join token is needed';
+const UNKNOWN =
+  'no cluster with this id and key has joined; a join token is needed that was made for it and ' +
+  'has not ended';
 
 const sameHash = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

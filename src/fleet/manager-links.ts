@@ -3,7 +3,12 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { within, type Clock } from '../contracts/clock.ts';
-import type { ClusterRoute, FleetLinks, LinkedCluster } from '../contracts/fleet/cluster-links.ts';
+import type {
+  ClusterRoute,
+  FleetLinks,
+  InvitedCluster,
+  LinkedCluster,
+} from '../contracts/fleet/cluster-links.ts';
 import type { ClusterStarts } from '../contracts/coordination/cluster-starts.ts';
 import type { Leases } from '../contracts/coordination/leases.ts';
 import type { CopyReport, GlobalTemplateSource } from '../contracts/fleet/global-templates.ts';
@@ -121,7 +126,7 @@ export class ManagerLinks implements FleetLinks {
   }
 
   list(): readonly LinkedCluster[] {
-    return this.#deps.registry.list().map(({ clusterId }) => {
+    return this.#deps.registry.joined().map(({ clusterId }) => {
       const links = this.#linksOf(clusterId).flatMap(({ view }) => view ?? []);
       return {
         clusterId,
@@ -131,6 +136,10 @@ export class ManagerLinks implements FleetLinks {
         copyRefusedAt: this.#starts.rivalAt(clusterId),
       };
     });
+  }
+
+  invited(): readonly InvitedCluster[] {
+    return this.#deps.registry.invited();
   }
 
   find(clusterId: string): ClusterRoute | undefined {
@@ -206,6 +215,7 @@ export class ManagerLinks implements FleetLinks {
   #look(): void {
     const { clock, coordination } = this.#deps;
     this.#callOff = clock.at(clock.now() + LOOK_MS, () => this.#look());
+    void this.#deps.registry.forgetEnded();
     const names = coordination.replicas().toSorted().join();
     if (names === this.#told) return;
     this.#told = names;

@@ -113,6 +113,8 @@ export interface ClusterView {
   readonly lastHeartbeat: number | undefined;
   /** How a manager reaches it; absent of its own cluster. */
   readonly route?: RouteView;
+  /** It has never joined, and may by a token until then, in ms; absent: it has joined. */
+  readonly invitedUntil?: number;
   /** When a daemon on a copy of its data was last refused; absent: none asks at this time. */
   readonly copyRefusedAt?: number | undefined;
 }

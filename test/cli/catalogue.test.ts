@@ -77,6 +77,7 @@ describe('what a deployment offers, on the command line', () => {
           status: of.length > 0 ? 'Connected' : 'Disconnected',
           lastHeartbeat: undefined,
           route: { manager: 'hub-0', links: of },
+          ...(clusterId === 'east' ? { invitedUntil: Date.parse('2026-03-01T13:00:00Z') } : {}),
           ...(clusterId === 'west' ? { copyRefusedAt: Date.parse('2026-03-01T12:00:00Z') } : {}),
         })),
     });
@@ -84,7 +85,10 @@ describe('what a deployment offers, on the command line', () => {
     const { stdout } = await sandpool('clusters', '-o', 'wide');
     expect(stdout)
       .to.match(/^west +Connected +no +- +3 +1\.3 ms +hub-0$/m)
-      .and.match(/^east +Disconnected +no +- +0 +- +hub-0$/m);
+      .and.match(/^east +Invited +no +- +0 +- +hub-0$/m);
+    expect((await sandpool('clusters', 'get', 'east')).stdout)
+      .to.match(/^status: +Invited$/m)
+      .and.match(/^invited until: +2026-03-01T13:00:00Z$/m);
     expect((await sandpool('clusters', 'get', 'west')).stdout)
       .to.match(/^reached by: +replica hub-0 of the manager$/m)
       .and.match(/^pepper: +3 promoted keys were of another one, and made anew$/m)

@@ -156,7 +156,8 @@ class World {
         throw clusterUnavailable(clusterId, 'is not connected; try again');
       return { clusterId, linkId: 'l', takesClaimKeys: true } as WayToCluster;
     };
-    const fleet = { fleet: { clusterId: 'hub', listOthers: () => [], wayTo }, passing };
+    const known = { listOthers: () => [], listShown: () => [] };
+    const fleet = { fleet: { clusterId: 'hub', ...known, wayTo }, passing };
     const replica = (): Promise<ApprovingServer> =>
       anApprovingServer(['require operation=claimSandbox'], {
         ...{ operations, records: this.#records, clock: this.#clock },

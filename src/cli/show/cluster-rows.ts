@@ -7,10 +7,11 @@ export const clusterTable = (clusters: readonly Cluster[], wide: boolean): strin
 
 /** One cluster, and the links over which it is reached. */
 export const clusterFields = (cluster: Cluster): string => {
-  const { clusterID, isLocal, status, lastHeartbeat, links, latencyMs, route } = cluster;
+  const { clusterID, isLocal, lastHeartbeat, links, latencyMs, route } = cluster;
   const text = fields([
     ['cluster', clusterID],
-    ['status', status],
+    ['status', statusOf(cluster)],
+    ['invited until', shortTime(cluster.invitedUntil)],
     ['local', isLocal ? 'yes' : 'no'],
     ['heartbeat', shortTime(lastHeartbeat)],
     ['latency', latencyOf(latencyMs)],
@@ -48,12 +49,16 @@ export const managersFields = ({ addresses, cutOff, cutOffAt, links }: Managers)
     ['links', links],
   ]);
 
+/** One that has a token and never joined is no cluster yet. */
+const statusOf = ({ status, invitedUntil }: Cluster): string =>
+  invitedUntil === undefined ? status : 'Invited';
+
 const latencyOf = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : `${ms.toFixed(1)} ms`;
 
 const CLUSTER: readonly Column<Cluster>[] = [
   { heading: 'CLUSTER', of: ({ clusterID }) => clusterID },
-  { heading: 'STATUS', of: ({ status }) => status },
+  { heading: 'STATUS', of: (cluster) => statusOf(cluster) },
   { heading: 'LOCAL', of: ({ isLocal }) => (isLocal ? 'yes' : 'no') },
   { heading: 'HEARTBEAT', of: ({ lastHeartbeat }) => shortTime(lastHeartbeat) },
   { heading: 'LINKS', of: ({ links }) => links },

@@ -16,6 +16,13 @@ export interface LinkedCluster {
   readonly copyRefusedAt: number | undefined;
 }
 
+/** Names a cluster that may join by a token, and has never joined. */
+export interface InvitedCluster {
+  readonly clusterId: string;
+  /** When the token ends, in ms. */
+  readonly endsAt: number;
+}
+
 /** Describes one link, of one replica of a cluster, as the manager's end sees it. */
 export interface LinkView {
   readonly linkId: string;
@@ -77,8 +84,10 @@ export interface ClusterRoute {
 export interface FleetLinks {
   /** This replica of the manager. */
   readonly replica: string;
-  /** Every cluster that has joined or was invited, by its id in order. */
+  /** Every cluster that has joined, by its id in order. */
   list(): readonly LinkedCluster[];
+  /** Those that a token was made for and that never joined, by id in order: no clusters yet. */
+  invited(): readonly InvitedCluster[];
   /**
    * A way over one of the links to it, in turn; undefined where none stands, or takes anything now.
    */

@@ -24,7 +24,7 @@ export type ShownPool = Readonly<Record<string, unknown>>;
  * answer within 10 s: then whether it took effect is not known.
  */
 export interface EnvCopies {
-  /** Whether such a cluster has ever joined or was invited. */
+  /** Whether such a cluster has ever joined. */
   knows(clusterId: string): boolean;
   /** How long its answers take to come, in ms; undefined: no link to it stands. */
   latencyOf(clusterId: string): number | undefined;

@@ -81,7 +81,7 @@ interface OwnWays extends Pick<FleetGatewayDeps, 'gateway' | 'clients' | 'clock'
 
 export interface FleetOperationParts {
   readonly callers: LinkedCallers | undefined;
-  readonly listOthers: FleetOperations['listOthers'] | undefined;
+  readonly listShown: FleetOperations['listShown'] | undefined;
   readonly promotions: Promotions | undefined;
   /** Tells the operator what works, and soon may not; undefined: nothing. */
   readonly warning: () => string | undefined;
@@ -114,7 +114,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
   return {
     operations: {
       callers: worker?.callers,
-      listOthers: manager?.http.fleet.listOthers,
+      listShown: manager?.http.fleet.listShown,
       promotions: manager?.promotions,
       warning: () => manager?.promotions.warning() ?? copies.warning,
       globals: manager?.globals,

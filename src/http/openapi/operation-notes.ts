@@ -327,7 +327,8 @@ says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,0
   getFeatureGates: 'They do not change while the daemon runs.',
   listClusters: `
 A daemon that manages no fleet knows itself alone. Links, latency and route are what the replica of
-the manager that answers sees: each has links of its own.`,
+the manager that answers sees: each has links of its own. One that a join token was made for and
+that has never joined is shown with \`invitedUntil\`, until the token ends.`,
   getSandboxStatistics: `
 Live sandboxes and instances by their status, and as \`Completed\` those finished that are still
 kept (\`history.retention\`). Counts that are kept as things happen: nothing is searched. A manager

@@ -10,11 +10,13 @@ export type WayToCluster = ClusterRoute;
 export interface FleetOperations {
   /** The manager's own cluster. */
   readonly clusterId: string;
-  /** By id, in order; also those that are not connected. */
+  /** Those that have joined, by id in order; also those that are not connected. */
   readonly listOthers: () => readonly ClusterView[];
+  /** Lists those too that were invited alone: people see them, and nothing is asked of them. */
+  readonly listShown: () => readonly ClusterView[];
   /**
    * Finds the way to a cluster. Refuses with CLUSTER_NOT_FOUND where none of this id has ever
-   * joined or was invited, with CLUSTER_UNAVAILABLE where no link to it stands.
+   * joined, with CLUSTER_UNAVAILABLE where no link to it stands.
    */
   readonly wayTo: (clusterId: string) => WayToCluster;
 }
@@ -29,9 +31,19 @@ export const fleetOperations = (links: FleetLinks, clusterId: string): FleetOper
       copyRefusedAt: each.copyRefusedAt,
       route: { manager: links.replica, links: each.links },
     }));
+  const listInvited = (): readonly ClusterView[] =>
+    links.invited().map((each) => ({
+      clusterId: each.clusterId,
+      isLocal: false,
+      status: 'Disconnected',
+      lastHeartbeat: undefined,
+      invitedUntil: each.endsAt,
+    }));
   return {
     clusterId,
     listOthers,
+    listShown: () =>
+      [...listOthers(), ...listInvited()].sort((a, b) => (a.clusterId < b.clusterId ? -1 : 1)),
     wayTo: (asked) => {
       const way = links.find(asked);
       if (way) return way;

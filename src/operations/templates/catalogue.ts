@@ -11,7 +11,7 @@ export interface CatalogueDeps {
   readonly driver: Pick<SandboxDriver, 'files' | 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
-  /** Lists the other clusters of a manager's fleet; absent: it manages none. */
+  /** Lists the others of a manager's fleet, invited ones too; absent: it manages none. */
   readonly listOthers?: (() => readonly ClusterView[]) | undefined;
   /** People log in to the console. */
   readonly hasConsole: boolean;

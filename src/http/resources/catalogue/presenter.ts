@@ -52,6 +52,7 @@ export const presentCluster = ({
   status,
   lastHeartbeat,
   route,
+  invitedUntil,
   copyRefusedAt,
 }: ClusterView): ClusterWire => ({
   clusterID: clusterId,
@@ -59,6 +60,7 @@ export const presentCluster = ({
   status,
   ...(lastHeartbeat === undefined ? {} : { lastHeartbeat: timestampOf(lastHeartbeat) }),
   ...(route === undefined ? {} : presentRoute(route)),
+  ...(invitedUntil === undefined ? {} : { invitedUntil: timestampOf(invitedUntil) }),
   ...(copyRefusedAt === undefined ? {} : { copyRefusedAt: timestampOf(copyRefusedAt) }),
 });
 

@@ -102,6 +102,11 @@ const Cluster = z
       'Of the last heartbeat there and back, in ms, over the fastest link that is open.',
     ),
     route: maybe(ClusterRoute).describe('How a manager reaches it.'),
+    invitedUntil: maybe(timestamp).describe(
+      'It has never joined, and may by its join token until then; left out of those that have. ' +
+        'Until it does it is no cluster: nothing is asked of it, and its names are ' +
+        'CLUSTER_NOT_FOUND.',
+    ),
     copyRefusedAt: maybe(timestamp).describe(
       'When a daemon on a copy of its data folder last asked for a link, and was refused since ' +
         'the other one is linked; left out where none asks.',

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import type { Duplex } from 'node:stream';
+import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
+import { JOIN_TOKEN_MS } from '../../src/fleet/cluster-registry.ts';
+import { envCopies } from '../../src/fleet/env-copies.ts';
+import { presentCluster } from '../../src/http/resources/catalogue/presenter.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FleetUnderTest } from './a-fleet.ts';
+
+const serve = (connection: Duplex): void => void connection.destroy();
+
+const fail = (): never => {
+  throw new Error('nothing is asked');
+};
+
+describe('a cluster that was only invited', () => {
+  let clock: TestClock;
+  let fleet: FleetUnderTest;
+
+  beforeEach(async () => {
+    clock = new TestClock();
+    fleet = await FleetUnderTest.start({ clock });
+  });
+  afterEach(() => fleet.stop());
+
+  const shown = () => fleetOperations(fleet.links, 'hub').listShown().map(presentCluster);
+  const codeOfWay = (clusterId: string): unknown => {
+    try {
+      return fleetOperations(fleet.links, 'hub').wayTo(clusterId).clusterId;
+    } catch (error) {
+      return (error as { readonly code?: string }).code;
+    }
+  };
+
+  it('is shown as such, and is no cluster until it joins', async () => {
+    const { token, endsAt } = await fleet.registry.invite('west');
+    const { listOthers } = fleetOperations(fleet.links, 'hub');
+    const copies = envCopies({ links: fleet.links, client: { ask: fail } });
+    expect([listOthers(), codeOfWay('west'), copies.knows('west')]).to.deep.equal([
+      [],
+      'CLUSTER_NOT_FOUND',
+      false,
+    ]);
+    expect(shown()).to.deep.equal([
+      {
+        clusterID: 'west',
+        isLocal: false,
+        status: 'Disconnected',
+        invitedUntil: new Date(endsAt).toISOString(),
+      },
+    ]);
+
+    fleet.worker({ clusterId: 'west', serve, joinToken: token });
+    await fleet.linked('west');
+    expect([listOthers().length, codeOfWay('west'), copies.knows('west')]).to.deep.equal([
+      1,
+      'west',
+      true,
+    ]);
+    expect(shown()[0]).to.include({ status: 'Connected' }).and.not.have.property('invitedUntil');
+  });
+
+  it('is forgotten once its token has ended, and one that has joined is not', async () => {
+    await fleet.join({ clusterId: 'east', serve });
+    await fleet.registry.invite('east'); // for another machine, which never came
+    await fleet.registry.invite('wset');
+    clock.advance(JOIN_TOKEN_MS / 2);
+    const { token } = await fleet.registry.invite('west');
+    const ids = () => shown().map(({ clusterID }) => clusterID);
+    expect(ids()).to.deep.equal(['east', 'west', 'wset']);
+
+    clock.advance(JOIN_TOKEN_MS / 2);
+    await eventually(() => !ids().includes('wset'), 'it is forgotten', 10_000);
+    expect(ids()).to.deep.equal(['east', 'west']);
+    fleet.worker({ clusterId: 'west', serve, joinToken: token });
+    await fleet.linked('west');
+    clock.advance(JOIN_TOKEN_MS);
+    expect(fleet.links.list().map(({ clusterId }) => clusterId)).to.deep.equal(['east', 'west']);
+  });
+});

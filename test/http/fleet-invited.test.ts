@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+const ID = '01234567-89ab-4cde-8f01-23456789abcd';
+
+describe('a manager that has made a join token which nobody used', () => {
+  let servers: FleetOfServers;
+
+  before(async () => {
+    servers = await aFleetOfServers(['w1']);
+    await servers.fleet.registry.invite('wset');
+  });
+  after(() => servers.stop());
+
+  for (const path of [
+    '/sandboxes',
+    '/sandboxpools',
+    '/quotas',
+    '/admin/statistics/sandboxes',
+    '/admin/audit',
+    '/debug/actors',
+  ])
+    it(`misses no cluster in GET ${path}`, async () => {
+      const { status, headers, json } = await servers.manager.admin.get(path);
+      expect([status, headers['warning']]).to.deep.equal([200, undefined]);
+      expect(json).not.to.have.property('incomplete');
+    });
+
+  for (const path of [
+    `/sandboxes/wset.${ID}`,
+    '/sandboxpools/wset::shells',
+    '/sandboxes?poolName=wset::shells',
+    '/quotas?clusterID=wset',
+    '/admin/statistics/sandboxes?clusterID=wset',
+  ])
+    it(`knows no such cluster in GET ${path}`, async () => {
+      const { status, json } = await servers.manager.admin.get(path);
+      expect([status, json.errorCode]).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
+    });
+});
