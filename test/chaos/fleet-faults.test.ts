@@ -11,7 +11,7 @@ const nobody = async (): Promise<never> => {
   throw new Error('nothing may befall anybody here');
 };
 const process = {
-  ...{ kill: nobody, start: nobody, restart: nobody, stop: nobody },
+  ...{ kill: nobody, end: nobody, start: nobody, restart: nobody, stop: nobody },
   signal: () => undefined,
 };
 

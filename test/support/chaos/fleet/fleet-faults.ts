@@ -49,7 +49,7 @@ class SeveralWays implements Breakable {
 export interface FleetVictims {
   readonly workers: readonly Pick<
     FleetWorker,
-    'clusterId' | 'ways' | 'kill' | 'restart' | 'signal'
+    'clusterId' | 'ways' | 'kill' | 'end' | 'restart' | 'signal'
   >[];
   readonly managers: readonly (Pick<ManagerReplica, 'clock'> & {
     readonly replica: Pick<
@@ -72,6 +72,7 @@ const aLink =
     });
   };
 
+// no name has a comma: commas tell them apart
 const MAKERS: Readonly<Record<string, Maker>> = {
   ...Object.fromEntries(TROUBLES.map((trouble) => [`link ${trouble}`, aLink(trouble)])),
   'kill worker': (victims, dice, lastsMs) => {
@@ -89,7 +90,13 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     const mortal = { kill: () => replica.kill(), restart: () => replica.start() };
     return new Killed(mortal, { ...OTHERS, what: 'manager', victim: replica.name, lastsMs });
   },
-  // a name has no comma: they are told apart by commas
+  'kill worker by SIGTERM': (victims, dice, lastsMs) => {
+    const worker = pick(victims.workers, dice);
+    const mortal = { kill: () => worker.end(), restart: () => worker.restart() };
+    return new Killed(mortal, {
+      ...{ ...OTHERS, what: 'worker by SIGTERM', victim: worker.clusterId, lastsMs },
+    });
+  },
   'kill manager by SIGTERM': (victims, dice, lastsMs) => {
     const { replica } = pick(victims.managers, dice);
     const mortal = {

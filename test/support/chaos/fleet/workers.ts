@@ -23,6 +23,8 @@ export interface FleetWorker {
   /** Its sandboxes are processes of their own, with files of their own. */
   readonly hasFiles: boolean;
   kill(): Promise<void>;
+  /** In order, by SIGTERM; its sandboxes stay. */
+  end(): Promise<void>;
   restart(): Promise<void>;
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
   /** Of its own address. */
@@ -102,6 +104,7 @@ export const anEmbeddedWorker = async (terms: WorkerTerms): Promise<FleetWorker>
     ...parts,
     hasFiles: true,
     kill: () => daemon.kill(),
+    end: async () => void (await daemon.stop()),
     restart: async () => void (await daemon.start()),
     signal: (name) => void daemon.run.process.kill(name),
     port: () => daemon.run.port,
@@ -163,6 +166,7 @@ export const aWorkerOnACluster = async (
     ...parts,
     hasFiles: false,
     kill: () => replica.kill(),
+    end: async () => void (await replica.stop()),
     restart: () => replica.start(),
     signal: (name) => replica.signal(name),
     port: () => replica.port,
