@@ -12,10 +12,16 @@ import { eventually } from '../support/harness/eventually.ts';
 import { turns } from '../support/harness/turns.ts';
 
 const PATIENCE_MS = 30_000;
-/** The other end, which answers each PING at once, whatever this thread does. */
+/** The other end, which answers each PING at once, whatever this thread does, and counts them. */
 const OTHER_END = `
-  const { parentPort } = require('node:worker_threads');
+  const { parentPort, workerData } = require('node:worker_threads');
   const server = require('node:http2').createServer();
+  const count = () => {
+    Atomics.add(workerData, 0, 1);
+    Atomics.notify(workerData, 0);
+  };
+  // the answer is sent once all that came with the PING was read
+  server.on('session', (session) => session.on('ping', () => setImmediate(count)));
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
 `;
 
@@ -26,6 +32,7 @@ const standStill = (forMs: number): void => {
 
 describe('a link whose own end stood still', () => {
   let other: Worker;
+  let answered: Int32Array;
   let session: ClientHttp2Session;
   let told: string[];
   let heartbeat: Heartbeat;
@@ -34,13 +41,21 @@ describe('a link whose own end stood still', () => {
   beforeEach(async () => {
     told = [];
     answers = 0;
-    other = new Worker(OTHER_END, { eval: true });
+    answered = new Int32Array(new SharedArrayBuffer(4));
+    other = new Worker(OTHER_END, { eval: true, workerData: answered });
   });
   afterEach(async () => {
     heartbeat.stop();
     session.destroy();
     await other.terminate();
   });
+
+  /** Has this thread do nothing until the other end has answered so many PINGs. */
+  const standStillUntilAnswered = (pings: number): void => {
+    for (let seen = 0; seen < pings; seen = Atomics.load(answered, 0))
+      if (Atomics.wait(answered, 0, seen, PATIENCE_MS) === 'timed-out')
+        throw new Error(`${seen} PINGs are answered`);
+  };
 
   const link = async (clock: Clock): Promise<void> => {
     const [port] = (await once(other, 'message')) as [number];
@@ -72,9 +87,9 @@ describe('a link whose own end stood still', () => {
   it('until just before it would be dead is not, by what lies in its socket', async () => {
     const clock = new TestClock();
     await link(clock);
-    clock.advance(14_999); // PINGs that are answered
+    clock.advance(14_999); // two PINGs after the first
     await turns(1);
-    standStill(100);
+    standStillUntilAnswered(3);
     clock.advance(1);
     await turns();
     expect(told).to.deep.equal([]);
