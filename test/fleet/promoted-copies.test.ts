@@ -48,6 +48,32 @@ describe('copies of promoted keys', () => {
     await eventually(() => west.told(apiKey) === 'good', 'it is kept', PATIENCE_MS);
   });
 
+  it('that the store did not take are kept too where telling of all of them takes longer than that', async () => {
+    const { record, apiKey } = await hub.mint();
+    await hub.promote(record);
+    const key = hub.keys.find(record.keyId)!;
+    const visit = west.copies.begin('m');
+    await failing('create', () => visit.take({ keys: [key], gone: [], now: clock.now() }));
+    clock.advance(5_000); // it is not known yet whether it is revoked
+    await turns();
+    expect(west.store.records.size).to.equal(0);
+    await visit.caughtUp(new Set([key.keyId]));
+    clock.advance(5_000);
+    await eventually(() => west.told(apiKey) === 'good', 'it is kept', PATIENCE_MS);
+  });
+
+  it('that the store did not take are tried no more once no link tells of them', async () => {
+    const { key, visit } = await failing('create', () => told());
+    visit.end();
+    clock.advance(5_000);
+    await turns();
+    expect(west.store.records.size).to.equal(0);
+    await west.copies.begin('m').caughtUp(new Set()); // the key ended meanwhile
+    clock.advance(5_000);
+    await turns();
+    expect([west.store.records.size, west.apiKeys.find(key.keyId)]).to.deep.equal([0, undefined]);
+  });
+
   it('that the store did not take for long are all kept within 5 s of its return, and it is asked little meanwhile', async () => {
     const { create } = west.store;
     let writes = 0;

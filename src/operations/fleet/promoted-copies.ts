@@ -286,7 +286,8 @@ export class PromotedCopies implements PromotedKeyCopies {
       if (!this.#later.has(name)) log.warn({ keyId, error }, 'a promoted key can not be kept');
       // for as long as the manager can be heard and says nothing else
       this.#later.put(name, async () => {
-        if (trust.managers.includes(by.manager)) await this.#write(by, key, ahead);
+        if (trust.managers.includes(by.manager)) return await this.#write(by, key, ahead);
+        if (trust.isLinked(by.manager)) throw new Error('the manager may say yet that it is gone');
       });
     }
   }
