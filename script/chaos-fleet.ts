@@ -37,6 +37,7 @@ const keep = (report: FleetChaosReport): string => {
     evidence.calls.map((call) => `${JSON.stringify(call)}\n`).join(''),
   );
   writeFileSync(join(folder, 'known.json'), JSON.stringify(evidence.known));
+  writeFileSync(join(folder, 'envs.json'), JSON.stringify(evidence.envs));
   for (const [name, log] of Object.entries(logs)) writeFileSync(join(folder, `${name}.log`), log);
   return folder;
 };

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { fleetViolationsOf, type FleetEvidence } from '../support/chaos/fleet/fleet-verdict.ts';
+import {
+  fleetViolationsOf,
+  type FleetEvidence,
+  type SeenEnv,
+} from '../support/chaos/fleet/fleet-verdict.ts';
 import type { Answer, Asked, Call } from '../support/chaos/history.ts';
 
 /** Calls one after the other; each takes 10 ms. */
@@ -14,6 +18,16 @@ const got = (id: string): Answer => ({ status: 201, id, shows: 'Running' });
 const [A, B] = ['w1.a', 'w2.b'];
 const remove = (id: string): Asked => ({ what: 'delete', id });
 const DONE: Answer = { status: 200 };
+
+const WHOLE = { name: 'dev-w1', state: 'Active', desired: 4, current: 4 };
+const GOOD_ENV: SeenEnv = {
+  ...{ clusterId: 'w1', member: 'dev-w1', most: 6, copies: 1 },
+  pools: [{ name: 'dev-w1', replicas: 4 }],
+  shown: [
+    { where: 'w1', members: [WHOLE] },
+    { where: 'replica-0', members: [{ ...WHOLE, state: 'Saturated' }] },
+  ],
+};
 
 const GOOD: FleetEvidence = {
   calls: callsOf(
@@ -49,6 +63,7 @@ const GOOD: FleetEvidence = {
     { keyId: 'k', isGood: true, answers: [{ where: 'w1', status: 200 }] },
     { keyId: 'r', isGood: false, answers: [{ where: 'w1', status: 401 }] },
   ],
+  envs: [GOOD_ENV],
 };
 
 /** Which promises are broken where this part of the evidence is another. */
@@ -121,5 +136,39 @@ describe('what is found of a run over a fleet', () => {
       expect(brokenBy({ keys: [{ keyId: 'k', isGood, answers }] })).to.deep.equal([
         'keys right everywhere',
       ]);
+  });
+
+  it('is an env that a cluster has not once, with one pool', () => {
+    const pool = { name: 'dev-w1', replicas: 4 };
+    const more = { ...pool, replicas: 7 };
+    const tooMany = [{ where: 'w1', members: [{ ...WHOLE, desired: 7, current: 7 }] }];
+    for (const part of [
+      { copies: 0 },
+      { copies: 2 },
+      { pools: [] },
+      { pools: [pool, { name: 'dev-w2', replicas: 4 }] },
+      { pools: [{ ...pool, name: 'dev-w2' }] },
+      { pools: [more], shown: tooMany },
+    ])
+      expect(brokenBy({ envs: [{ ...GOOD_ENV, ...part }] }), JSON.stringify(part)).to.deep.equal([
+        'envs alike',
+      ]);
+  });
+
+  it('is an env that either side shows otherwise than it is', () => {
+    for (const members of [
+      [],
+      [WHOLE, { ...WHOLE, name: 'dev-w2' }],
+      [{ ...WHOLE, name: 'dev-w2' }],
+      [{ ...WHOLE, state: 'Unreachable' }],
+      [{ ...WHOLE, desired: 3 }],
+      [{ ...WHOLE, current: 5 }],
+    ])
+      for (const n of [0, 1]) {
+        const shown = GOOD_ENV.shown.map((each, at) => (at === n ? { ...each, members } : each));
+        expect(brokenBy({ envs: [{ ...GOOD_ENV, shown }] }), JSON.stringify(shown)).to.deep.equal([
+          'envs alike',
+        ]);
+      }
   });
 });

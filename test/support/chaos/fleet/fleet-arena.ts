@@ -15,6 +15,8 @@ const MANAGERS = 3;
 const READY_MS = 120_000;
 export const WORK = 'work';
 export const ENV = 'dev';
+/** The member of the env on a cluster, and its pool. */
+export const memberOf = (clusterId: string): string => `${ENV}-${clusterId}`;
 
 /**
  * The clusters on which a fleet stands: the manager's, and that of the worker that has one, which
@@ -46,6 +48,8 @@ export interface ManagerReplica extends Reached {
 export class FleetArena {
   readonly managers: readonly ManagerReplica[];
   readonly workers: readonly FleetWorker[];
+  /** Instances of each member of the env at most. */
+  readonly memberReplicas: number;
   readonly #replicas: Replicas;
   readonly #undo: readonly (() => Promise<unknown> | void)[];
 
@@ -55,9 +59,11 @@ export class FleetArena {
     parts: {
       readonly workers: readonly FleetWorker[];
       readonly undo: readonly (() => Promise<unknown> | void)[];
+      readonly memberReplicas: number;
     },
   ) {
     [this.#replicas, this.workers, this.#undo] = [replicas, parts.workers, parts.undo];
+    this.memberReplicas = parts.memberReplicas;
     this.managers = replicas.list.map((replica, n) => {
       const client = new HttpClient(replica.port, replicas.adminKey);
       return { replica, clock: clocks[n]!, client: () => client }; // as many as replicas
@@ -100,7 +106,9 @@ export class FleetArena {
       const workers = begun.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       undo.push(() => Promise.all(workers.map((each) => each.stop())));
       for (const each of begun) if (each.status === 'rejected') throw each.reason as Error;
-      const arena = new FleetArena(replicas, clocks, { workers, undo });
+      const arena = new FleetArena(replicas, clocks, {
+        ...{ workers, undo, memberReplicas: terms.memberReplicas },
+      });
       await arena.untilLinked(READY_MS);
       await arena.#makePools(terms);
       return arena;
@@ -149,7 +157,7 @@ export class FleetArena {
       const pool = { name: WORK, templateName: POOL_TEMPLATE, replicas: poolReplicas };
       await made('/sandboxpools', pool, clientOf());
       await made(`/envs/${ENV}/sandboxpools`, {
-        ...{ name: `${ENV}-${clusterId}`, clusterID: clusterId, replicas: memberReplicas },
+        ...{ name: memberOf(clusterId), clusterID: clusterId, replicas: memberReplicas },
         maxReplicas: memberReplicas,
       });
     }

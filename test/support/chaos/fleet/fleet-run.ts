@@ -5,10 +5,16 @@ import type { Disturbance, Moment, Violation } from '../history.ts';
 import { Recorder } from '../recorder.ts';
 import { strike } from '../strike.ts';
 import { ENV, type FleetArena, WORK } from './fleet-arena.ts';
+import { envsSeen } from './fleet-envs.ts';
 import { FleetFaultPlan } from './fleet-faults.ts';
 import { FleetKeys, type KeyPlace, type KeysSeen } from './fleet-keys.ts';
 import { FleetLoad, USER } from './fleet-load.ts';
-import { fleetViolationsOf, type FleetEvidence, type KnownSandbox } from './fleet-verdict.ts';
+import {
+  fleetViolationsOf,
+  type FleetEvidence,
+  KEPT_LATE,
+  type KnownSandbox,
+} from './fleet-verdict.ts';
 
 export interface FleetChaosOptions {
   /** Faults come from here: their kinds, victims, times and order. */
@@ -54,7 +60,7 @@ export interface FleetChaosReport {
 const STRIKE_MS = 120_000;
 const LINKED_MS = 120_000;
 /** Whatever is shown late is shown by then. */
-const SHOWN_MS = 30_000;
+const SHOWN_MS = 60_000;
 const LOOK_MS = 250;
 const PAGE = 1_000;
 const LIST_MS = 30_000;
@@ -118,11 +124,12 @@ export const fleetChaosRun = async (
     ),
     effects: load.effects,
     keys: seen.keys,
+    envs: await envsSeen(arena),
   });
   let evidence = await look();
   for (
     const deadline = now() + SHOWN_MS;
-    fleetViolationsOf(evidence).some(({ promise }) => promise === 'nothing lost') &&
+    fleetViolationsOf(evidence).some(({ promise }) => KEPT_LATE.includes(promise)) &&
     now() < deadline;
   ) {
     await pause(LOOK_MS);

@@ -23,6 +23,27 @@ export interface SeenKey {
   readonly answers: readonly { readonly where: string; readonly status: number }[];
 }
 
+/** A member of an env as one address shows it. */
+export interface ShownMember {
+  readonly name: string;
+  readonly state: string;
+  readonly desired: number;
+  readonly current: number;
+}
+
+/** The env on one cluster once all was calm. */
+export interface SeenEnv {
+  readonly clusterId: string;
+  /** The one that it has there, and how many instances that may have. */
+  readonly member: string;
+  readonly most: number;
+  /** Envs of its name, and pools beside those that are the cluster's own, at its own address. */
+  readonly copies: number;
+  readonly pools: readonly { readonly name: string; readonly replicas: number }[];
+  /** Members of this cluster: as it shows them itself, and as each replica of the manager does. */
+  readonly shown: readonly { readonly where: string; readonly members: readonly ShownMember[] }[];
+}
+
 /** All that is known of a run over a fleet, in whose end nothing is disturbed. */
 export interface FleetEvidence {
   /** At replicas of the manager. */
@@ -32,7 +53,11 @@ export interface FleetEvidence {
   readonly listed: readonly ReadonlySet<string>[];
   readonly effects: readonly Effects[];
   readonly keys: readonly SeenKey[];
+  readonly envs: readonly SeenEnv[];
 }
+
+/** Promises that are kept a while after all is calm. */
+export const KEPT_LATE: readonly string[] = ['nothing lost', 'envs alike'];
 
 /** What of the promises a run over a fleet broke. */
 export const fleetViolationsOf = (evidence: FleetEvidence): readonly Violation[] =>
@@ -146,6 +171,32 @@ const keysRight = ({ keys }: FleetEvidence): readonly string[] =>
     ),
   );
 
+/** Of which a member is that is whole; a saturated one can only not grow for a while. */
+const WHOLE: readonly string[] = ['Active', 'Saturated'];
+
+/** Each cluster has one copy of the env with one full pool, and both sides say the same of it. */
+const envsAlike = ({ envs }: FleetEvidence): readonly string[] =>
+  envs.flatMap(({ clusterId, member, most, copies, pools, shown }) => {
+    const [pool, ...others] = pools;
+    if (copies !== 1) return [`${clusterId} has ${copies} copies of the env`];
+    if (pool?.name !== member || others.length > 0)
+      return [`${clusterId} has other pools than ${member}: ${JSON.stringify(pools)}`];
+    if (pool.replicas > most)
+      return [`${member} has ${pool.replicas} replicas, and may have ${most}`];
+    return shown.flatMap(({ where, members }) => {
+      const [one, ...more] = members;
+      const isAlike =
+        one?.name === member &&
+        WHOLE.includes(one.state) &&
+        one.desired === pool.replicas &&
+        one.current === pool.replicas &&
+        more.length === 0;
+      return isAlike
+        ? []
+        : [`${where} does not show ${member} with ${pool.replicas}: ${JSON.stringify(members)}`];
+    });
+  });
+
 const PROMISES = {
   'handed out once': handedOutOnce,
   'one effect per claim': oneEffectPerClaim,
@@ -154,4 +205,5 @@ const PROMISES = {
   'no internal error': noInternalError,
   'one effect per command': oneEffectPerCommand,
   'keys right everywhere': keysRight,
+  'envs alike': envsAlike,
 } as const;
