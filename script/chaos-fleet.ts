@@ -61,6 +61,7 @@ const underChaos = async (): Promise<FleetChaosReport> => {
     clients: 12,
     longestMs: 4_000,
     keysWithinMs: 10_000,
+    linkedWithinMs: 10_000,
     enough: enough.signal,
     onStrike: (line) => console.log(line),
   });
@@ -86,7 +87,7 @@ for (const { promise, what } of violations.slice(0, MOST_SHOWN))
 if (violations.length > 0) console.log(`what is known of it: ${keep(report)}`);
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 console.log(
-  `each replica linked to each worker ${seconds(report.linkedMs)} after the last fault; ` +
+  `each replica linked to each worker ${seconds(evidence.linked.afterMs)} after the last fault; ` +
     `${keys.promoted} promoted keys, ${keys.revoked} of them revoked: the last wrong answer of any address ` +
     `after ${seconds(keys.wrongMs)}, each tried everywhere within ${seconds(keys.triedMs)}`,
 );

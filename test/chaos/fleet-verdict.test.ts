@@ -64,6 +64,7 @@ const GOOD: FleetEvidence = {
     { keyId: 'r', isGood: false, answers: [{ where: 'w1', status: 401 }] },
   ],
   envs: [GOOD_ENV],
+  linked: { afterMs: 10_000, withinMs: 10_000 },
 };
 
 /** Which promises are broken where this part of the evidence is another. */
@@ -136,6 +137,12 @@ describe('what is found of a run over a fleet', () => {
       expect(brokenBy({ keys: [{ keyId: 'k', isGood, answers }] })).to.deep.equal([
         'keys right everywhere',
       ]);
+  });
+
+  it('is a link that comes back late', () => {
+    expect(brokenBy({ linked: { afterMs: 10_001, withinMs: 10_000 } })).to.deep.equal([
+      'linked soon',
+    ]);
   });
 
   it('is an env that a cluster has not once, with one pool', () => {

@@ -67,6 +67,7 @@ describe('a manager of three replicas on a cluster, and two workers', function (
     const { violations, claims, disturbances, keys } = await fleetChaosRun(arena, {
       ...{ seed, claims: CLAIMS, faults: FAULTS, atMostMs: AT_MOST_MS },
       ...{ clients: 4, longestMs: LONGEST_MS, keysWithinMs: 2 * PATIENCE_MS },
+      linkedWithinMs: PATIENCE_MS,
     });
     expect(violations.map(({ promise, what }) => `${promise}: ${what}`)).to.deep.equal([]);
     expect(claims).to.be.at.least(CLAIMS);

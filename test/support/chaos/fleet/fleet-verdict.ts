@@ -54,6 +54,8 @@ export interface FleetEvidence {
   readonly effects: readonly Effects[];
   readonly keys: readonly SeenKey[];
   readonly envs: readonly SeenEnv[];
+  /** From the end of the last fault until each replica was linked to each worker, and the limit. */
+  readonly linked: { readonly afterMs: number; readonly withinMs: number };
 }
 
 /** Promises that are kept a while after all is calm. */
@@ -197,6 +199,11 @@ const envsAlike = ({ envs }: FleetEvidence): readonly string[] =>
     });
   });
 
+const linkedSoon = ({ linked: { afterMs, withinMs } }: FleetEvidence): readonly string[] =>
+  afterMs <= withinMs
+    ? []
+    : [`all links stood ${afterMs.toFixed(0)} ms after the last fault, not within ${withinMs}`];
+
 const PROMISES = {
   'handed out once': handedOutOnce,
   'one effect per claim': oneEffectPerClaim,
@@ -206,4 +213,5 @@ const PROMISES = {
   'one effect per command': oneEffectPerCommand,
   'keys right everywhere': keysRight,
   'envs alike': envsAlike,
+  'linked soon': linkedSoon,
 } as const;
