@@ -10,6 +10,8 @@ import type { EnvOperations } from '../../../src/operations/envs/env-operations.
 export class CopyFaults {
   /** Nothing comes through. */
   isCut = false;
+  /** How far the cluster is, there and back. */
+  latencyMs = 1;
   /** So many answers more are lost; what they tell of is done. */
   lost = 0;
   /** Resolves once what is sent is there, and once what it answers is. */
@@ -45,7 +47,10 @@ export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): Env
   };
   return {
     knows: (clusterId) => clusters[clusterId] !== undefined,
-    latencyOf: (clusterId) => (clusters[clusterId]?.faults.isCut === false ? 1 : undefined),
+    latencyOf: (clusterId) => {
+      const { isCut = true, latencyMs } = clusters[clusterId]?.faults ?? {};
+      return isCut ? undefined : latencyMs;
+    },
     read: (place) =>
       unless('ENV_NOT_FOUND', () =>
         ask(place, async ({ getEnv }, caller) => {
