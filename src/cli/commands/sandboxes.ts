@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { durationText, nameAndValue, waitOption } from '../arguments.ts';
 import { claimFiles, filePair } from '../claim-files.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { omitUndefined } from '../omit-undefined.ts';
 import { group, leaf } from '../leaf.ts';
@@ -20,7 +21,7 @@ export const sandboxesGroup = (action: ServiceAction): Command =>
     deleteLeaf(action),
   ]);
 
-interface ListOptions extends PageOptions {
+interface ListOptions extends PageOptions, ClusterOption {
   readonly pool?: string;
   readonly phase?: SandboxStatus;
   readonly all?: boolean;
@@ -38,6 +39,7 @@ const listLeaf = (action: ServiceAction): Command =>
             'sandpool sandboxes list',
             'sandpool sandboxes list --pool default --phase Running',
             'sandpool sandboxes list --metadata job=42',
+            'sandpool sandboxes list --cluster west',
             'sandpool sandboxes list -o json',
           ],
         }),
@@ -52,11 +54,12 @@ const listLeaf = (action: ServiceAction): Command =>
       nameAndValue,
     )
     .option('--all', 'of all tenants, for an admin')
+    .option(...CLUSTER_OPTION)
     .action(
       action(async (api, context, _operands, options: ListOptions) => {
-        const { pool: poolName, phase, limit, offset, all, metadata } = options;
+        const { pool: poolName, cluster: clusterID, phase, limit, offset, all, metadata } = options;
         const page = await api.listSandboxes(
-          omitUndefined({ poolName, phase, limit, offset, all, metadata }),
+          omitUndefined({ poolName, clusterID, phase, limit, offset, all, metadata }),
         );
         await showPage(context, options, { page, table: sandboxTable });
       }),

@@ -37,11 +37,19 @@ export type MergedRow = (typeof MERGED_ROWS)[number];
 
 const MERGED: ReadonlySet<string> = new Set(MERGED_ROWS);
 
-/** A list of one pool is that of the pool's cluster. */
+/** The lists that one cluster alone answers whole, however deep a page lies. */
+const PAGED: ReadonlySet<string> = new Set<MergedRow>(['listSandboxes', 'listPools']);
+
+/** The cluster that a query names. */
+export const namedByQuery = (query: unknown): string | undefined =>
+  (query as { readonly clusterID?: string } | undefined)?.clusterID;
+
+/** A list of one pool is that of the pool's cluster; a page of one cluster is that cluster's. */
 export const isMerged = (
   { operationId }: { readonly operationId: string },
   { query: asked }: { readonly query: unknown },
 ): boolean => {
+  if (PAGED.has(operationId) && namedByQuery(asked) !== undefined) return false;
   const query = asked as Readonly<Record<string, unknown>> | undefined;
   return MERGED.has(operationId) && POOLS.every((name) => query?.[name] === undefined);
 };

@@ -9,7 +9,7 @@ import { nameKindOf, readName } from '../router/local-names.ts';
 import { hasBody } from '../router/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
-import { isMadeAnywhere, isMerged, shownInFleet } from './fleet-names.ts';
+import { isMadeAnywhere, isMerged, namedByQuery, shownInFleet } from './fleet-names.ts';
 import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
 import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
@@ -172,6 +172,7 @@ const answerOver = async (
     way,
     caller,
     request: context.req,
+    ...(namedByQuery(request.query) !== undefined && asNamed(context)),
     ...(surface && {
       ...{ base: surface.base, without: surface.secrets },
       ...asListed(surface, context, request),
@@ -220,6 +221,10 @@ const asMade = (row: Away['row'], bytes: Buffer): Buffer => {
   const { clusterID: _there, ...body } = JSON.parse(bytes.toString()) as Record<string, unknown>;
   return Buffer.from(JSON.stringify(body));
 };
+
+/** Leaves `clusterID` out of the query of what is read there: earlier versions do not know it. */
+const asNamed = (context: Context): Pick<PassedRequest, 'target'> =>
+  context.method === 'GET' ? { target: targetOf(context, {}) } : {};
 
 /** A list of a pool goes on with no alias in it. */
 const asListed = (

@@ -6,6 +6,7 @@ import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import type { Answer, AnyRequest } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
 import { LONG_BYTES } from '../server/long-answer.ts';
+import { namedByQuery } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
 import { targetOf, type Asked } from './pass-on.ts';
 import { readObject, type ReadTerms } from './passed-answer.ts';
@@ -78,10 +79,6 @@ export const askedClusters = (
     missing: others.filter(({ status }) => status !== 'Connected').map((each) => each.clusterId),
   };
 };
-
-/** The cluster that a query names. */
-export const namedByQuery = (query: unknown): string | undefined =>
-  (query as { readonly clusterID?: string } | undefined)?.clusterID;
 
 /**
  * Counts what is read of other clusters for one request in its room of the budget for answers,

@@ -5,9 +5,9 @@ import { EventStream, type ServerEvent } from '../server/event-streams.ts';
 import { BoundedQueue } from './bounded-queue.ts';
 import { readClusterEvents, type ClusterEvent } from './cluster-events.ts';
 import { isPosition, positionsIn, positionsText } from './cluster-positions.ts';
-import { itemInFleet } from './fleet-names.ts';
+import { itemInFleet, namedByQuery } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
-import { namedByQuery, type MergedTerms } from './gathered.ts';
+import type { MergedTerms } from './gathered.ts';
 import { targetOf } from './pass-on.ts';
 import { LAST_EVENT_ID } from './passed-headers.ts';
 

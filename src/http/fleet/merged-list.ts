@@ -34,7 +34,7 @@ export const mergedList = async (deps: FleetDeps, terms: MergedTerms): Promise<A
   if (end > MOST_DEEP)
     throw invalidArgument(
       'offset',
-      `must lie within the first ${MOST_DEEP} over several clusters; name one by poolName`,
+      `must lie within the first ${MOST_DEEP} over several clusters; name one by clusterID`,
     );
   const { asked, missing } = askedClusters(deps, terms.request);
   const part = countParts(terms.request.room);

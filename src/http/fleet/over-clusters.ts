@@ -1,10 +1,11 @@
 import { clusterNotFound, invalidArgument } from '../../model/refusals.ts';
 import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { readName } from '../router/local-names.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import type { Context } from '../server/context.ts';
-import { isMadeAnywhere, isMerged, type MergedRow } from './fleet-names.ts';
+import { isMadeAnywhere, isMerged, namedByQuery, type MergedRow } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
-import { namedByQuery, type MergedTerms } from './gathered.ts';
+import type { MergedTerms } from './gathered.ts';
 import { mergedActors } from './merged-actors.ts';
 import { mergedAudit } from './merged-audit.ts';
 import { mergedEvents } from './merged-events.ts';
@@ -37,7 +38,8 @@ export const mergeOf = (
 /**
  * Finds the way by the `clusterID` of a query, or of the body of what is made there; undefined
  * where that is this cluster, or the row is answered from several. Refuses with CLUSTER_NOT_FOUND,
- * also where this is no manager, and with INVALID_ARGUMENT where body and query differ.
+ * also where this is no manager, and with INVALID_ARGUMENT where body and query, or the query and
+ * the pool that it names, differ.
  */
 export const wayByCluster = (
   { fleet, clusterId }: { readonly fleet?: FleetDeps | undefined; readonly clusterId: string },
@@ -49,9 +51,17 @@ export const wayByCluster = (
   const whyHere = MADE_HERE[row.operationId];
   if (whyHere !== undefined && (asked ?? clusterId) !== clusterId)
     throw invalidArgument('clusterID', whyHere);
+  if (asked !== undefined && (poolsCluster(request.query) ?? asked) !== asked)
+    throw invalidArgument('clusterID', 'is another one than that of poolName');
   if (asked === undefined || asked === clusterId) return undefined;
   if (!fleet) throw clusterNotFound();
   return isMerged(row, request) ? undefined : fleet.fleet.wayTo(asked);
+};
+
+/** The cluster before the name of the pool that a query asks for. */
+const poolsCluster = (query: unknown): string | undefined => {
+  const { poolName } = (query ?? {}) as { readonly poolName?: unknown };
+  return typeof poolName === 'string' ? readName('pool', poolName)?.cluster : undefined;
 };
 
 const KEY_IS_MADE_HERE = 'must be this cluster, which keeps the key; promote it for the others';

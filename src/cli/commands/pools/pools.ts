@@ -3,7 +3,7 @@ import type { CreatePoolRequest, PoolChange } from '../../../client/wire.ts';
 import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
 import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
 import { CliFailure } from '../../failure.ts';
-import type { ClusterOption } from '../../cluster-option.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../../cluster-option.ts';
 import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import type { ServiceAction } from '../../action.ts';
@@ -14,7 +14,8 @@ import { poolFields, poolTable } from '../../show/rows.ts';
 import { POOL_PHASES, type PoolPhase } from '../../../model/pools/pool.ts';
 import { rolloutGroup } from './pool-rollout.ts';
 
-type ListOptions = PageOptions & { readonly all?: boolean; readonly phase?: PoolPhase };
+type ListOptions = PageOptions &
+  ClusterOption & { readonly all?: boolean; readonly phase?: PoolPhase };
 
 /** `pools list|get|create|update|rollout status|sync-template|delete`. */
 export const poolsGroup = (action: ServiceAction): Command =>
@@ -39,6 +40,7 @@ const listLeaf = (action: ServiceAction): Command =>
             'sandpool pools list',
             'sandpool pools list --all --admin -o wide',
             'sandpool pools list --phase Failed --all --admin',
+            'sandpool pools list --cluster west',
           ],
         }),
       ),
@@ -46,10 +48,11 @@ const listLeaf = (action: ServiceAction): Command =>
   )
     .option('--all', 'of all tenants, for an admin')
     .addOption(new Option('--phase <phase>', 'in this phase alone').choices(POOL_PHASES))
+    .option(...CLUSTER_OPTION)
     .action(
       action(async (api, context, _operands, options: ListOptions) => {
-        const { limit, offset, all, phase } = options;
-        const page = await api.listPools(omitUndefined({ limit, offset, all, phase }));
+        const { limit, offset, all, phase, cluster: clusterID } = options;
+        const page = await api.listPools(omitUndefined({ clusterID, limit, offset, all, phase }));
         await showPage(context, options, { page, table: poolTable });
       }),
     );

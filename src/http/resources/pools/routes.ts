@@ -70,7 +70,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     query: PoolListQuery,
     answers: { 200: PoolPage },
     refusals: ['ADMIN_REQUIRED'],
-    handle: async ({ caller, query: { limit, offset, ...filter } }) => {
+    handle: async ({ caller, query: { limit, offset, clusterID: _here, ...filter } }) => {
       refuseAdminFields(caller, filter, ['all']);
       return ok(
         presentPage(

@@ -7,6 +7,7 @@ import { poolNotFound } from '../../../model/refusals.ts';
 import type { PathParams } from '../../router/route.ts';
 import {
   access,
+  clusterID,
   flag,
   limit,
   maybe,
@@ -110,6 +111,7 @@ export const UpdatePoolBody = z.object({
 export type PoolChangeBody = z.infer<typeof UpdatePoolBody>;
 
 export const PoolListQuery = z.object({
+  clusterID,
   all: maybe(flag).describe('Of every tenant. Admins alone.'),
   phase: maybe(z.enum(POOL_PHASES)).describe('In this phase alone.'),
   limit,

@@ -84,7 +84,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     answers: { 200: SandboxPage },
     refusals: ['ADMIN_REQUIRED', 'CLUSTER_NOT_FOUND', 'CLUSTER_UNAVAILABLE'],
     handle: async ({ caller, query, localPool }) => {
-      const { limit, offset, poolName, ...rest } = query;
+      const { limit, offset, poolName, clusterID: _here, ...rest } = query;
       const filter = {
         ...rest,
         ...(poolName === undefined ? {} : { poolName: localPool(poolName) }),

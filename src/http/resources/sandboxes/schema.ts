@@ -4,6 +4,7 @@ import { sandboxNotFound } from '../../../model/refusals.ts';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
 import type { PathParams } from '../../router/route.ts';
 import {
+  clusterID,
   flag,
   limit,
   MAX_REFERENCE,
@@ -30,6 +31,7 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
 
 export const ADMINS_ALONE = 'Admins alone.';
 export const SandboxListQuery = z.object({
+  clusterID,
   poolName: maybe(text(MAX_REFERENCE)).describe('Of this pool alone.'),
   phase: maybe(z.enum(SANDBOX_STATUSES)).describe('In this phase alone.'),
   namespace: maybe(text(MAX_REFERENCE)).describe(`Of this namespace. ${ADMINS_ALONE}`),

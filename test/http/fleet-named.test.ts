@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import type { Caller } from '../../src/model/tenant.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aServer, type TestServer } from './a-server.ts';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+const CLUSTERS = ['hub', 'w1', 'w2'] as const;
+const PATIENCE_MS = 30_000;
+
+describe('what clusterID asks of one cluster of a fleet', () => {
+  let servers: FleetOfServers;
+  /** What each cluster was asked to list. */
+  let asked: (readonly [cluster: string, filter: object, page: object])[];
+
+  const serverOf = (clusterId: string): TestServer =>
+    clusterId === 'hub' ? servers.manager : servers.workers[clusterId]!;
+  const noteLists = (clusterId: string): void => {
+    const { operations } = serverOf(clusterId);
+    const { listSandboxes, listPools } = operations;
+    Object.assign(operations, {
+      listSandboxes: (caller: Caller, filter: object, page: never) => {
+        asked.push([clusterId, filter, page]);
+        return listSandboxes(caller, filter, page);
+      },
+      listPools: (caller: Caller, filter: never, page: never) => {
+        asked.push([clusterId, filter, page]);
+        return listPools(caller, filter, page);
+      },
+    });
+  };
+
+  beforeEach(async () => {
+    servers = await aFleetOfServers();
+    asked = [];
+    for (const each of CLUSTERS) {
+      const { tenant } = serverOf(each);
+      await tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 1 });
+      await tenant.post('/sandboxes', { poolName: 'shells' });
+      noteLists(each);
+    }
+  });
+  afterEach(() => servers.stop());
+
+  for (const clusterId of CLUSTERS)
+    it(`is a page of ${clusterId} alone, however deep it lies`, async () => {
+      const { tenant } = servers.manager;
+      const pools = await tenant.get(`/sandboxpools?clusterID=${clusterId}`);
+      expect([pools.json.total, pools.json.items?.[0]?.name]).to.deep.equal([
+        1,
+        `${clusterId}::shells`,
+      ]);
+      const path = `/sandboxes?clusterID=${clusterId}&offset=0&limit=1000`;
+      const { status, headers, json } = await tenant.get(path);
+      expect([status, json.total, headers['warning']]).to.deep.equal([200, 1, undefined]);
+      expect(json.items?.[0]?.['sandboxId']).to.match(new RegExp(`^${clusterId}\\.`));
+      const deep = await tenant.get(`/sandboxes?clusterID=${clusterId}&offset=2000000&limit=1000`);
+      expect([deep.status, deep.json]).to.deep.equal([
+        200,
+        { items: [], total: 1, limit: 1_000, offset: 2_000_000 },
+      ]);
+      expect(asked.map(([where, , page]) => [where, page])).to.deep.equal([
+        [clusterId, { limit: 20, offset: 0 }],
+        [clusterId, { limit: 1_000, offset: 0 }],
+        [clusterId, { limit: 1_000, offset: 2_000_000 }],
+      ]);
+    });
+
+  it('goes with what else is asked, and with the name of a pool there', async () => {
+    const { admin } = servers.manager;
+    const more = 'phase=Running&metadata.job=a%20b%26c&all';
+    for (const poolName of ['shells', 'w1::shells'])
+      await admin.get(`/sandboxes?${more}&poolName=${poolName}&clusterID=w1`);
+    const filter = { phase: 'Running', metadata: { job: 'a b&c' }, all: true, poolName: 'shells' };
+    expect(asked).to.deep.equal([
+      ['w1', filter, { limit: 20, offset: 0 }],
+      ['w1', filter, { limit: 20, offset: 0 }],
+    ]);
+    for (const [clusterId, poolName] of [
+      ['w1', 'w2::shells'],
+      ['w1', 'hub::shells'],
+      ['hub', 'w1::shells'],
+    ]) {
+      const path = `/sandboxes?clusterID=${clusterId}&poolName=${poolName}`;
+      const { status, json } = await admin.get(path);
+      expect([status, json.detail], path).to.deep.equal([400, { field: 'clusterID' }]);
+    }
+    expect(asked).to.have.length(2);
+  });
+
+  it('is refused where it is malformed, no cluster, or one that is not connected', async () => {
+    servers.cut('w2');
+    await eventually(() => !servers.fleet.links.find('w2'), 'w2 is cut', PATIENCE_MS);
+    for (const list of ['/sandboxes', '/sandboxpools'])
+      for (const [named, status, errorCode] of [
+        ['West', 400, 'INVALID_ARGUMENT'],
+        ['', 400, 'INVALID_ARGUMENT'],
+        ['w9', 404, 'CLUSTER_NOT_FOUND'],
+        ['w2', 503, 'CLUSTER_UNAVAILABLE'],
+      ] as const) {
+        const path = `${list}?clusterID=${named}`;
+        const answer = await servers.manager.tenant.get(path);
+        expect([answer.status, answer.json.errorCode], path).to.deep.equal([status, errorCode]);
+        if (status === 400) expect(answer.json.detail, path).to.deep.equal({ field: 'clusterID' });
+      }
+    expect(asked).to.deep.equal([]);
+  });
+
+  it('is the way to what lies too deep in a list of all', async () => {
+    const { status, json } = await servers.manager.tenant.get('/sandboxes?offset=9990&limit=20');
+    expect([status, json.errorCode]).to.deep.equal([400, 'INVALID_ARGUMENT']);
+    expect(json.error).to.include('name one by clusterID');
+  });
+});
+
+describe('what clusterID asks of a daemon that is no manager', () => {
+  it('is its own, or no cluster', async () => {
+    const server = await aServer();
+    try {
+      for (const list of ['/sandboxes', '/sandboxpools']) {
+        const own = await server.tenant.get(`${list}?clusterID=local`);
+        expect([own.status, own.headers['warning']], list).to.deep.equal([200, undefined]);
+        const other = await server.tenant.get(`${list}?clusterID=west`);
+        expect(other.json.errorCode, list).to.equal('CLUSTER_NOT_FOUND');
+        const none = await server.tenant.get(`${list}?clusterID=a.b`);
+        expect([none.status, none.json.detail]).to.deep.equal([400, { field: 'clusterID' }]);
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+});
