@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-approving-server.ts';
@@ -103,51 +104,48 @@ describe('an approved claim by the name of an env over clusters', () => {
   });
   afterEach(() => servers.stop());
 
+  it('goes wherever there is stock, once each member refused it', async () => {
+    await approved();
+    expect(await claimed()).to.equal('POOL_EXHAUSTED');
+    await stock('hub', 3);
+    preferring('w2', 'w1', 'hub');
+    expect(await claimed()).to.equal('POOL_EXHAUSTED');
+    preferring('hub', 'w1');
+    const first = await claimed();
+    expect(first).to.match(/^hub\./);
+    await stock('w1', 3);
+    preferring('w1', 'w2');
+    expect(await claimed()).to.equal(first);
+    expect(made()).to.deep.equal([0, 0, 1]);
+  });
+
+  it('goes elsewhere once no member was connected', async () => {
+    await stock('w2', 3);
+    preferring('w1');
+    servers.cut('w1');
+    await isCut();
+    await approved();
+    expect(await claimed()).to.equal('CLUSTER_UNAVAILABLE');
+    preferring('w2');
+    expect(await claimed()).to.match(/^w2\./);
+    expect(made()).to.deep.equal([0, 1, 0]);
+  });
+
+  it('goes to this cluster, once it was refused, where the env has no members elsewhere any more', async () => {
+    await approved();
+    expect(await claimed()).to.equal('POOL_EXHAUSTED');
+    await servers.manager.tenant.post('/sandboxpools', {
+      ...{ name: 'e', templateName: 'default', replicas: 3 },
+    });
+    preferring();
+    const first = await claimed();
+    expect(first).to.match(/^hub\./);
+    expect(await claimed()).to.equal(first);
+    expect(made()).to.deep.equal([0, 0, 1]);
+  });
+
   for (const each of [undefined, 'k']) {
     const under = each === undefined ? '' : ', under a key of its client';
-
-    it(`goes wherever there is stock, once each member refused it${under}`, async () => {
-      key = each;
-      await approved();
-      expect(await claimed()).to.equal('POOL_EXHAUSTED');
-      await stock('hub', 3);
-      preferring('w2', 'w1', 'hub');
-      expect(await claimed()).to.equal('POOL_EXHAUSTED');
-      preferring('hub', 'w1');
-      const first = await claimed();
-      expect(first).to.match(/^hub\./);
-      await stock('w1', 3);
-      preferring('w1', 'w2');
-      expect(await claimed()).to.equal(first);
-      expect(made()).to.deep.equal([0, 0, 1]);
-    });
-
-    it(`goes elsewhere once no member was connected${under}`, async () => {
-      key = each;
-      await stock('w2', 3);
-      preferring('w1');
-      servers.cut('w1');
-      await isCut();
-      await approved();
-      expect(await claimed()).to.equal('CLUSTER_UNAVAILABLE');
-      preferring('w2');
-      expect(await claimed()).to.match(/^w2\./);
-      expect(made()).to.deep.equal([0, 1, 0]);
-    });
-
-    it(`goes to this cluster, once it was refused, where the env has no members elsewhere any more${under}`, async () => {
-      key = each;
-      await approved();
-      expect(await claimed()).to.equal('POOL_EXHAUSTED');
-      await servers.manager.tenant.post('/sandboxpools', {
-        ...{ name: 'e', templateName: 'default', replicas: 3 },
-      });
-      preferring();
-      const first = await claimed();
-      expect(first).to.match(/^hub\./);
-      expect(await claimed()).to.equal(first);
-      expect(made()).to.deep.equal([0, 0, 1]);
-    });
 
     it(`stays where it may have had its effect, whatever becomes of the env${under}`, async () => {
       key = each;
@@ -163,6 +161,18 @@ describe('an approved claim by the name of an env over clusters', () => {
       await mend();
       expect(await claimed()).to.match(/^w1\./);
       expect(asked).to.deep.equal([false, true]);
+    });
+
+    it(`is refused where it may have had its effect, and nobody knows where any more${under}`, async () => {
+      key = each;
+      for (const clusterId of ['w1', 'w2']) await stock(clusterId, 3);
+      losesAnswers();
+      await approved();
+      expect(await inTime(claimed())).to.equal('CLUSTER_UNAVAILABLE');
+      servers.manager.operations.kept = new FakeOperations().requests;
+      preferring('w2');
+      expect(await claimed()).to.equal('UNAVAILABLE');
+      expect(made()).to.deep.equal([1, 0, 0]);
     });
   }
 

@@ -342,7 +342,9 @@ describe('an approved claim over the clusters of a manager with two replicas', (
           await world.take({ kind: 'arrive' });
           for (const each of CLUSTERS)
             await world.take({ kind: 'link', cluster: each, isLinked: true });
-          await world.take({ kind: 'stock', cluster: withStock, stock: 1 });
+          // Under a key of its client's it stays where it was refused last.
+          for (const each of isKeyed ? CLUSTERS : [withStock])
+            await world.take({ kind: 'stock', cluster: each, stock: 1 });
           const others = CLUSTERS.filter((each) => each !== withStock);
           await world.take({ kind: 'members', clusters: [withStock, ...others] });
           const status = await world.use(last);

@@ -1,5 +1,5 @@
 import { clusterUnavailable, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
-import { idempotencyInFlight, Refusal, unavailable } from '../../model/refusals.ts';
+import { Refusal, unavailable } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { ClaimPlace } from '../../operations/claims/claim-places.ts';
@@ -48,9 +48,9 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
  * Claims by the name of an env over clusters: from the best place, and where that refuses once from
  * another one, for what is left of the time that it may wait. What may have taken effect is not
  * tried elsewhere. Under an Idempotency-Key it is kept before anything is sent where that goes, and
- * repetitions go there too, so that all of them together claim one. Once a place has refused the
- * only attempt that was made there, so that nothing was done, the next one goes anywhere. Throws
- * RefusedAway where nothing was done.
+ * repetitions go where the last attempt went, so that all of them together claim one. Under a grant
+ * without such a key that holds for one use of it: once a use was given back, since it had no
+ * effect, the next one goes anywhere. Throws RefusedAway where nothing was done.
  */
 export const claimOverClusters = async (
   deps: ClaimOverClustersDeps,
@@ -67,20 +67,9 @@ export const claimOverClusters = async (
   let tried = await attemptAt(first);
   if (tried.kind === 'refused' && second && (!binding || (await binding.rebind(second))))
     tried = await attemptAt(second);
-  if (tried.kind !== 'refused') return tried.give();
-  // Where that fails, repetitions go where this one went.
-  await binding?.release().catch(() => false);
-  throw new RefusedAway(bound ? () => withStay(tried.give()) : tried.give);
+  if (tried.kind === 'refused') throw new RefusedAway(tried.give);
+  return tried.give();
 };
-
-const STAYS =
-  'an earlier attempt may have had its effect there; another Idempotency-Key goes anywhere';
-
-/** Says why it is tried nowhere else. */
-const withStay = (answer: Answer): Answer => ({
-  ...answer,
-  headers: { ...answer.headers, Warning: `199 - "${STAYS}"` },
-});
 
 /** How long a claim waits in all, in ms. */
 const waitMsOf = (
@@ -194,28 +183,19 @@ type BoundClaim = Pick<
   'caller' | 'context' | 'request' | 'bytes' | 'pass' | 'use'
 >;
 
-/** Stands in place of a place that refused the only attempt that went there. */
-const REFUSED = 'refused';
-/** Rounds of one key; a place that is tried in the last one is kept for good. */
-const MOST_ROUNDS = 1_024;
-
 /**
- * Keeps where a claim under an Idempotency-Key goes, in rounds of one place each. A round has two
- * notes, of which each is taken once by all repetitions together: `first` says where its first
- * attempt goes. `final` is taken by a repetition, which goes there too, or else by that attempt,
- * once it was refused, and nothing was done: then the next round begins, with any place. Of a claim
- * under the name of a grant the repetitions are those that took the same use of it over.
+ * Keeps where a claim under an Idempotency-Key goes, in two steps of which each is taken once by
+ * all repetitions together: where the first attempt goes, and where all later ones go. Of one under
+ * the name of a grant the repetitions are those that took the same use of it over.
  */
 class Binding {
-  readonly #note: (which: 'first' | 'final') => IdempotentRequest;
+  readonly #first: IdempotentRequest;
+  readonly #final: IdempotentRequest;
   /** The claim as it is where the env has all of its members on this cluster. */
   readonly #plain: IdempotentRequest;
   readonly #claimedBefore: () => Promise<unknown>;
   /** Another attempt of this use of a grant was under way, and may have had its effect. */
   readonly #mayBeElsewhere: boolean;
-  #round = 0;
-  /** This attempt began the round. */
-  #isFirst = false;
 
   constructor({ operations }: ClaimOverClustersDeps, claim: BoundClaim, key: string) {
     const { caller, bytes, pass, use } = claim;
@@ -224,8 +204,8 @@ class Binding {
       return operations.idempotentRequest(fingerprintOf(caller, of), caller);
     };
     const ofUse = key === pass.key && use.usedAt !== undefined ? `${key} ${use.usedAt}` : key;
-    this.#note = (which) =>
-      known(`/sandboxes ${which}${this.#round === 0 ? '' : ` ${this.#round}`}`, ofUse);
+    this.#first = known('/sandboxes first', ofUse);
+    this.#final = known('/sandboxes final', ofUse);
     this.#plain = known(markedPathOf({ ...claim, key }));
     this.#plain.mayBeDone = use.mayBeDone;
     this.#mayBeElsewhere = use.mayBeDone;
@@ -233,60 +213,31 @@ class Binding {
   }
 
   /**
-   * Undefined: it is the first of a round, and goes to `best`; else where it goes, and nowhere
-   * else. One that was answered before the env had members elsewhere stays on this cluster.
+   * Undefined: it is the first, and goes to `best`; else where it goes, and nowhere else. One that
+   * was answered before the env had members elsewhere stays on this cluster.
    */
   async begin(best: ClaimPlace, clusterId: string): Promise<string | undefined> {
     let here: string | undefined;
-    const note = async (): Promise<string> => {
+    const before = await taken(this.#first, async () => {
       if (await this.#isAnswered()) here = noteOf({ ...best, clusterId });
-      else if (this.#mayBeElsewhere && this.#round === 0)
+      else if (this.#mayBeElsewhere)
         throw unavailable(
-          'where this was tried first is not known any more; say an Idempotency-Key of its own',
+          'where this was tried first is not known any more; say a new Idempotency-Key',
         );
       return here ?? noteOf(best);
-    };
-    let first = await taken(this.#note('first'), note);
-    if (first !== undefined && (await this.#findRound()) > 0)
-      first = await taken(this.#note('first'), note);
-    this.#isFirst = first === undefined && here === undefined;
-    if (first === undefined) return here;
-    return placeIn((await taken(this.#note('final'), async () => first)) ?? first);
+    });
+    return before === undefined ? here : ((await taken(this.#final, async () => before)) ?? before);
   }
 
-  /** Tells where it goes; undefined: none is on its way, or was answered. */
+  /** Tells where it goes; undefined: none was here. */
   async noted(): Promise<string | undefined> {
-    const peek = async (which: 'first' | 'final') => noteOfPeeked(await this.#note(which).peek());
-    let first = await peek('first');
-    if (first !== undefined && (await this.#findRound()) > 0) first = await peek('first');
-    return first === undefined ? undefined : placeIn((await peek('final')) ?? first);
+    const first = noteOfPeeked(await this.#first.peek());
+    return first === undefined ? undefined : (noteOfPeeked(await this.#final.peek()) ?? first);
   }
 
-  /** False: a repetition was here meanwhile, and goes on where that began. */
+  /** False: a repetition was here meanwhile, and goes on where it began. */
   async rebind(next: ClaimPlace): Promise<boolean> {
-    if (!(await this.release())) return false;
-    this.#round += 1;
-    this.#isFirst = (await taken(this.#note('first'), async () => noteOf(next))) === undefined;
-    return this.#isFirst;
-  }
-
-  /**
-   * Lets the next attempt go anywhere, now that the place of this one refused it. False: it was
-   * another attempt that began there, or one goes there since.
-   */
-  async release(): Promise<boolean> {
-    if (!this.#isFirst || this.#round >= MOST_ROUNDS) return false;
-    this.#isFirst = false;
-    return (await taken(this.#note('final'), async () => REFUSED)) === undefined;
-  }
-
-  /** Goes to the first round whose place has not refused. Resolves with its number. */
-  async #findRound(): Promise<number> {
-    let [least, most] = [0, MOST_ROUNDS];
-    for (this.#round = 0; least < most; this.#round = (least + most) >> 1)
-      if (noteOfPeeked(await this.#note('final').peek()) === REFUSED) least = this.#round + 1;
-      else most = this.#round;
-    return (this.#round = least);
+    return (await taken(this.#final, async () => noteOf(next))) === undefined;
   }
 
   /** Also where it claimed, and the replica was gone before its answer was kept. */
@@ -299,12 +250,6 @@ class Binding {
     }
   }
 }
-
-/** Refuses with IDEMPOTENCY_IN_FLIGHT where the place has refused since the round was found. */
-const placeIn = (note: string | undefined): string | undefined => {
-  if (note === REFUSED) throw idempotencyInFlight();
-  return note;
-};
 
 const noteOf = ({ clusterId, poolName }: ClaimPlace): string => `${clusterId}/${poolName}`;
 
