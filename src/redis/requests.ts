@@ -128,8 +128,15 @@ export class RedisRequests implements Requests {
     return word === 'ok';
   }
 
-  async keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<void> {
-    if (answer.length > MAX_KEPT_ANSWER) return await this.giveUpRequest(mark, owner);
+  async keepAnswer(
+    mark: RequestFingerprint,
+    owner: RequestOwner,
+    answer: string,
+  ): Promise<boolean> {
+    if (answer.length > MAX_KEPT_ANSWER) {
+      await this.giveUpRequest(mark, owner);
+      return false;
+    }
     const held = this.#inFlight.get(mark.key);
     this.#inFlight.delete(mark.key);
     const counted = Buffer.byteLength(answer) + KEPT_ANSWER_OVERHEAD;
@@ -147,6 +154,7 @@ export class RedisRequests implements Requests {
         tenant: owner.tenant,
         bytes: Number(bytes),
       });
+    return kept === 'ok';
   }
 
   async giveUpRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<void> {

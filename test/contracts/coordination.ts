@@ -403,6 +403,22 @@ export const coordinationSuite = (
         expect(await open()).to.deep.equal({ kind: 'answered', answer: 'newer' });
       });
 
+      it('keep the first answer, and say so to who comes with another', async () => {
+        const keep = (answer: string) => coordination.keepAnswer(mark, owner, answer);
+        await open();
+        expect([await keep('first'), await keep('other'), await keep('first')]).to.deep.equal([
+          ...[true, false, true],
+        ]);
+        expect(await open()).to.deep.equal({ kind: 'answered', answer: 'first' });
+        expect(await coordination.keepAnswer({ ...mark, body: 'other' }, owner, 'first')).to.equal(
+          false,
+        );
+        await under.advance(60_000);
+
+        expect(await keep('other')).to.equal(true);
+        expect(await open()).to.deep.equal({ kind: 'answered', answer: 'other' });
+      });
+
       it('do not know each other', async () => {
         await open();
         await coordination.keepAnswer(mark, owner, 'mine');
@@ -422,8 +438,9 @@ export const coordinationSuite = (
 
       it('keep no answer that is too long', async () => {
         await open();
-        await coordination.keepAnswer(mark, owner, 'x'.repeat(MAX_KEPT_ANSWER + 1));
+        const long = 'x'.repeat(MAX_KEPT_ANSWER + 1);
 
+        expect(await coordination.keepAnswer(mark, owner, long)).to.equal(false);
         expect(await open()).to.include({ kind: 'new' });
       });
     });

@@ -69,7 +69,7 @@ describe('requests that wait for a person', () => {
       ...requests,
       keepAnswer: async (...call) => {
         await held;
-        await requests.keepAnswer(...call);
+        return await requests.keepAnswer(...call);
       },
     };
 

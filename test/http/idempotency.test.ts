@@ -236,7 +236,13 @@ describe('Idempotency-Key', () => {
     beforeEach(async () => {
       const requests = aCoordination({ now: () => 0, at: () => () => {} });
       forgetful = await aServer({
-        requests: { ...requests, keepAnswer: (mark, owner) => requests.giveUpRequest(mark, owner) },
+        requests: {
+          ...requests,
+          keepAnswer: async (mark, owner) => {
+            await requests.giveUpRequest(mark, owner);
+            return false;
+          },
+        },
       });
     });
     afterEach(() => forgetful.stop());

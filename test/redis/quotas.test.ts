@@ -313,9 +313,10 @@ describe('usage in Redis', () => {
       'UNAVAILABLE',
     );
     expect(await admit(other, { instance: 'c', request: mark })).to.equal('admitted');
-    await one.keepAnswer(mark, owner, 'too late');
+    expect(await one.keepAnswer(mark, owner, 'too late')).to.equal(false);
     expect((await other.openRequest(mark, owner)).kind).to.equal('in-flight');
-    await other.keepAnswer(mark, owner, 'the answer');
+    expect(await other.keepAnswer(mark, owner, 'the answer')).to.equal(true);
+    expect(await one.keepAnswer(mark, owner, 'too late')).to.equal(false);
     expect(await one.openRequest(mark, owner)).to.deep.equal({
       kind: 'answered',
       answer: 'the answer',

@@ -50,9 +50,11 @@ export interface Requests {
    * Ends a request that is in flight and keeps its answer, a text without NUL of at most
    * MAX_KEPT_ANSWER, for `ttlMs` from now. Durable when it resolves, and before any write of this
    * replica that comes later. Past the bytes that a tenant may have its oldest answers are
-   * forgotten early, past those of all the oldest of the tenant that has most.
+   * forgotten early, past those of all the oldest of the tenant that has most. May be repeated.
+   * Resolves with false where it was not kept: it is too long, or the request is another replica's
+   * by now, whose answer stands or is to come.
    */
-  keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<void>;
+  keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<boolean>;
   /**
    * Ends a request that is in flight without an answer: its repetition is carried out anew, and is
    * told of the instance that was admitted to be claimed under it. May be repeated.

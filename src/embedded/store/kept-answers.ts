@@ -97,13 +97,18 @@ export class KeptAnswers {
     return this.#inFlight.has(key);
   }
 
+  /** Resolves with false where that is not the answer of the request: another one stands. */
   async keep(
     mark: RequestFingerprint,
     { tenant, ttlMs }: RequestOwner,
     answer: string,
-  ): Promise<void> {
-    this.#inFlight.delete(mark.key);
-    if (answer.length > MAX_KEPT_ANSWER) return;
+  ): Promise<boolean> {
+    const wasInFlight = this.#inFlight.delete(mark.key);
+    if (answer.length > MAX_KEPT_ANSWER) return false;
+    if (!wasInFlight) {
+      const found = await this.#answered(mark);
+      if (found.kind !== 'none') return found.kind === 'answered' && found.answer === answer;
+    }
     this.#forget(mark.key);
     const entry = {
       seq: ++this.#seq,
@@ -117,6 +122,7 @@ export class KeptAnswers {
     // what goes may be this very answer: its row is to be there by then
     this.#makeRoom(entry.tenant);
     await written;
+    return true;
   }
 
   giveUp(mark: RequestFingerprint): void {

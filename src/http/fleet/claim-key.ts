@@ -152,12 +152,15 @@ export const taken = async (
   const before = await noteIn(step);
   if (before !== undefined) return before;
   try {
-    await step.keep(await note());
-    return undefined;
+    if (await step.keep(await note())) return undefined;
   } catch (error) {
     await step.giveUp().catch(() => undefined);
     throw error;
   }
+  // This replica stood still for longer than its lease, and another one took the step.
+  const stands = noteOfPeeked(await step.peek());
+  if (stands === undefined) throw idempotencyInFlight();
+  return stands;
 };
 
 /** Opens a step. Resolves with undefined where it is this one's to note now, or to give up. */

@@ -111,12 +111,15 @@ export class IdempotentRequest {
   }
 
   /**
-   * Ends it with the answer that its repetitions get. Durable when it resolves. Of one under a
-   * manager's key what it did tells, and no answer is kept.
+   * Ends it with the answer that its repetitions get. Durable when it resolves. Resolves with false
+   * where they don't get it, as `keepAnswer` does. Of one under a manager's key what it did tells,
+   * and no answer is kept.
    */
-  keep(answer: string): Promise<void> {
-    if (this.owner.isOfManager) return this.giveUp();
-    return this.#requests.keepAnswer(this.mark, this.owner, answer);
+  async keep(answer: string): Promise<boolean> {
+    if (!this.owner.isOfManager)
+      return await this.#requests.keepAnswer(this.mark, this.owner, answer);
+    await this.giveUp();
+    return false;
   }
 
   /** Ends it without an answer: its repetition is carried out anew. May be repeated. */

@@ -4,13 +4,16 @@
 -- KEYS: request, requests of the tenant, bytes of their answers
 -- ARGV: deadline, owner, body, answer, ms for which it is kept, what it counts in bytes, the most
 -- bytes of the tenant
--- Returns: `ok` and the tenant's bytes; `lost` where it has an answer or another owner
+-- Returns: `ok` and the tenant's bytes; `lost` where it has another answer or another owner
 -- Guarantees: may be repeated; the first answer stands.
 
 --- @include "deadline"
 --- @include "forget_requests"
 
-local owner, answer = unpack(redis.call('HMGET', KEYS[1], 'owner', 'answer'))
+local owner, body, answer = unpack(redis.call('HMGET', KEYS[1], 'owner', 'body', 'answer'))
+if answer == ARGV[4] and body == ARGV[3] then
+  return {'ok', redis.call('HGET', KEYS[3], ':bytes') or 0}
+end
 if answer or (owner and owner ~= ARGV[2]) then return {'lost'} end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'body', ARGV[3], 'answer', ARGV[4])

@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import type { Requests } from '../../src/contracts/coordination/requests.ts';
+import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
+
+/** Where two replicas of a manager keep their notes. */
+interface Notes {
+  readonly one: Requests;
+  readonly other: Requests;
+  /** The leases of what is noted right now are over: its replica stood still. */
+  readonly endLeases: (...of: Parameters<Requests['giveUpRequest']>) => Promise<unknown>;
+  readonly stop: () => Promise<void>;
+}
+
+const notesOfClaims = (name: string, notesOf: (servers: FleetOfServers) => Promise<Notes>) =>
+  describe(`notes of where a claim goes, ${name}`, () => {
+    let servers: FleetOfServers;
+    let notes: Notes;
+
+    const preferring = (...clusters: readonly string[]): void => {
+      servers.manager.operations.claimPlaces = (_caller, poolName) =>
+        poolName === 'e'
+          ? clusters.map((clusterId) => ({ clusterId, poolName: 'm', took: () => undefined }))
+          : [];
+    };
+    const stock = (cluster: string, replicas: number) =>
+      servers.workers[cluster]!.tenant.put('/sandboxpools/m', { replicas });
+    /** The sandbox's id, or what refuses it. */
+    const claimed = async (): Promise<string> => {
+      const headers = { 'Idempotency-Key': 'k' };
+      const { json } = await servers.manager.tenant.post(
+        '/sandboxes',
+        { poolName: 'e' },
+        { headers },
+      );
+      return json.sandbox?.['sandboxId'] ?? String(json.errorCode);
+    };
+    const made = (): readonly number[] =>
+      Object.values(servers.workers).map(({ operations }) => operations.sandboxes.size);
+    /** A replica stands still before it writes this note, and another one goes on meanwhile. */
+    const standsStillBefore = (note: string, meanwhile: () => Promise<void>): void => {
+      const { operations } = servers.manager;
+      const { one, other } = notes;
+      operations.kept = {
+        ...one,
+        keepAnswer: async (mark, owner, answer) => {
+          if (answer !== note) return await one.keepAnswer(mark, owner, answer);
+          await notes.endLeases(mark, owner);
+          operations.kept = other;
+          await meanwhile();
+          operations.kept = one;
+          return await one.keepAnswer(mark, owner, answer);
+        },
+      };
+    };
+
+    beforeEach(async () => {
+      servers = await aFleetOfServers();
+      for (const { tenant } of Object.values(servers.workers))
+        await tenant.post('/sandboxpools', { name: 'm', templateName: 'default', replicas: 0 });
+      notes = await notesOf(servers);
+    });
+    afterEach(async () => {
+      await servers.stop();
+      await notes.stop();
+    });
+
+    it('are those of another replica where this one stood still when it was to go elsewhere', async () => {
+      preferring('w1', 'w2');
+      await stock('w2', 1);
+      let first = '';
+      standsStillBefore('w2/m', async () => {
+        await stock('w1', 1);
+        first = await claimed();
+      });
+      expect(await claimed()).to.equal('POOL_EXHAUSTED');
+      expect(first).to.match(/^w1\./);
+      expect(await claimed()).to.equal(first);
+      expect(made()).to.deep.equal([1, 0]);
+    });
+
+    it('are those of another replica where this one stood still before it went anywhere', async () => {
+      for (const cluster of ['w1', 'w2']) await stock(cluster, 1);
+      preferring('w1', 'w2');
+      let first = '';
+      standsStillBefore('w1/m', async () => {
+        preferring('w2', 'w1');
+        first = await claimed();
+      });
+      expect(await claimed()).to.equal(first);
+      expect(first).to.match(/^w2\./);
+      expect(made()).to.deep.equal([0, 1]);
+    });
+  });
+
+notesOfClaims('in the process', async ({ manager }) => {
+  const { requests } = manager.operations;
+  return {
+    ...{ one: requests, other: requests },
+    endLeases: requests.giveUpRequest,
+    stop: async () => undefined,
+  };
+});
+
+describe('over Redis', () => {
+  const redis = onRedis();
+
+  notesOfClaims('in Redis', async () => ({
+    ...(await twoRedisCoordinations(redis().settings)),
+    endLeases: async () => {
+      const { client } = redis();
+      const keys = await client.keys('*:request:*');
+      await Promise.all(keys.map((key) => client.hset(key, 'until', '1')));
+    },
+  }));
+});
