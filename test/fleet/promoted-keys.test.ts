@@ -6,6 +6,7 @@ import { systemClock } from '../../src/embedded/system-clock.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { turns } from '../support/harness/turns.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 import { ClusterKeys } from './a-promoting-fleet.ts';
 
@@ -215,6 +216,7 @@ describe('promoted keys', () => {
           'good',
         ]);
         const triedBefore = tries;
+        await turns(); // until the next try is due
         clock.advance(5_000);
         await eventually(() => tries > triedBefore, 'it is tried again', PATIENCE_MS);
       }
@@ -223,6 +225,7 @@ describe('promoted keys', () => {
     const line = 'a copy of a promoted key can not be removed';
     expect(west.warned).to.deep.equal([line, line]); // once for each start
     west.store.remove = remove;
+    await turns();
     clock.advance(5_000);
     await eventually(() => west.store.records.size === 1, 'it is gone', PATIENCE_MS);
     expect([west.told(apiKey), west.told(other.apiKey)]).to.deep.equal(['INVALID_API_KEY', 'good']);

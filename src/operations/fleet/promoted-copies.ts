@@ -14,7 +14,7 @@ import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import type { PromotedTrust, TrustedLink } from '../keys/promoted-trust.ts';
 import { inParts } from './in-parts.ts';
 import { isSameCopy, keyCopy } from './key-copy.ts';
-import { StoreRetries } from './store-retries.ts';
+import { StoreRetries, type Tried } from './store-retries.ts';
 import { lapseWarning, unheardManagers } from './unheard-managers.ts';
 
 export interface PromotedCopiesDeps {
@@ -211,8 +211,9 @@ export class PromotedCopies implements PromotedKeyCopies {
         log.warn({ keyId, error }, 'a copy of a promoted key can not be removed');
       this.#removals.put(name, async () => {
         const standing = this.#copies.get(keyId);
-        if (standing?.promotedBy === promotedBy && trust.refuse(promotedBy, keyId))
-          await apiKeys.remove(standing);
+        if (standing?.promotedBy !== promotedBy || !trust.refuse(promotedBy, keyId)) return 'moot';
+        await apiKeys.remove(standing);
+        return 'taken';
       });
     }
   }
@@ -287,26 +288,32 @@ export class PromotedCopies implements PromotedKeyCopies {
       // for as long as the manager can be heard and says nothing else
       this.#later.put(name, async () => {
         if (trust.managers.includes(by.manager)) return await this.#write(by, key, ahead);
-        if (trust.isLinked(by.manager)) throw new Error('the manager may say yet that it is gone');
+        // it may say yet that the key is gone
+        return trust.isLinked(by.manager) ? 'too early' : 'moot';
       });
     }
   }
 
-  async #write({ manager, noteRemade }: Telling, key: PromotedKey, ahead: number): Promise<void> {
+  async #write({ manager, noteRemade }: Telling, key: PromotedKey, ahead: number): Promise<Tried> {
     const { apiKeys, trust } = this.#deps;
-    if (trust.isOver(manager, key.keyId)) return; // it ended since it was told
+    if (trust.isOver(manager, key.keyId)) return 'moot'; // it ended since it was told
     this.#removals.forget(nameOf(manager, key.keyId));
     const wanted = keyCopy(key, { ...this.#deps, manager, ahead, now: this.#deps.clock.now() });
     try {
       const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
-      if (!known) return await this.#create(wanted);
+      if (!known) {
+        await this.#create(wanted);
+        return 'taken';
+      }
       if (known.promotedBy !== manager) throw new RecordExists(`the id ${key.keyId} is taken`);
       const { shortName } = known;
-      if (!isSameCopy(known, wanted) || !this.#isConfirmed(known))
-        await apiKeys.renew({ ...known, ...wanted, shortName });
+      if (isSameCopy(known, wanted) && this.#isConfirmed(known)) return 'moot';
+      await apiKeys.renew({ ...known, ...wanted, shortName });
       if (known.hash !== wanted.hash) noteRemade();
+      return 'taken';
     } catch (error) {
-      if (!(error instanceof RecordConflict)) throw error; // another replica was told of it too
+      if (!(error instanceof RecordConflict)) throw error;
+      return 'moot'; // another replica was told of it too
     }
   }
 

@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../contracts/clock.ts';
-import { AT_ONCE, inParts } from './in-parts.ts';
+import { AT_ONCE } from './in-parts.ts';
 
 export interface StoreRetriesDeps {
   readonly clock: Clock;
@@ -7,17 +8,39 @@ export interface StoreRetriesDeps {
   readonly inTurn: (work: () => Promise<void>) => Promise<void>;
 }
 
-/** Between one try and the next. */
-const AGAIN_MS = 5_000;
+/**
+ * Says what came of a try that did not fail: the store took it, it need not be asked any more, or
+ * it can not be asked yet.
+ */
+export type Tried = 'taken' | 'moot' | 'too early';
+
+interface Waiting {
+  readonly name: string;
+  /** Rejects where the store does not take it. */
+  readonly again: () => Promise<Tried>;
+  failures: number;
+  dueAt: number;
+}
+
+/** Between one look and the next, and to be waited after the second failure. */
+const LOOK_MS = 5_000;
+const LONGEST_WAIT_MS = 300_000;
 
 /**
- * Tries again what a store did not take: every 5 s those 16 that waited longest, and all others as
- * soon as it takes one of them. So a store that is back has all of it within seconds, and one that
- * takes nothing is asked little.
+ * Tries again what a store did not take, each after a wait that is twice as long each time, up to
+ * 5 min. Every 5 s it asks for 16 at most: for the one that failed fewest times, however long that
+ * has to wait, and for those whose wait is over, half of them those that failed fewest times, and
+ * half those that are due longest.
+ *
+ * Once the store takes one, it asks at once for all that failed no more often, and goes on with
+ * the others, 16 at a time, until it takes none of 16. So a store that is back has all of it within
+ * seconds, one that takes nothing is asked little, and what it never takes is in the way of nothing
+ * that failed less often. Between 16 and 16, whatever else came has its turn.
  */
 export class StoreRetries {
   readonly #deps: StoreRetriesDeps;
-  readonly #waiting = new Map<string, () => Promise<void>>();
+  /** In the order of their last tries. */
+  readonly #waiting = new Map<string, Waiting>();
   #callOff: (() => void) | undefined;
   #stopped = false;
 
@@ -33,9 +56,13 @@ export class StoreRetries {
     return [...this.#waiting.keys()];
   }
 
-  /** Tries later, until it does not reject, in place of what was tried under the name. */
-  put(name: string, again: () => Promise<void>): void {
-    this.#waiting.set(name, again);
+  /**
+   * Notes that the store did not take it, and tries later, until `again` resolves to other than
+   * `too early`, in place of what was tried under the name. Where `again` rejects, that failed.
+   */
+  put(name: string, again: () => Promise<Tried>): void {
+    const { failures = 0, dueAt = this.#deps.clock.now() } = this.#waiting.get(name) ?? {};
+    this.#noteFailure({ name, again, failures, dueAt });
     this.#arm();
   }
 
@@ -51,37 +78,85 @@ export class StoreRetries {
     this.#waiting.clear();
   }
 
+  /** Notes it, and has it wait longer, unless its wait was not over. */
+  #noteFailure(one: Waiting): void {
+    const now = this.#deps.clock.now();
+    if (one.dueAt <= now) {
+      one.failures += 1;
+      const waitMs = one.failures === 1 ? 0 : LOOK_MS * 2 ** (one.failures - 2);
+      one.dueAt = now + Math.min(waitMs, LONGEST_WAIT_MS);
+    }
+    this.#waiting.delete(one.name);
+    this.#waiting.set(one.name, one);
+  }
+
   #arm(): void {
+    const { clock } = this.#deps;
     if (this.#callOff || this.#stopped || this.#waiting.size === 0) return;
-    const { clock, inTurn } = this.#deps;
-    this.#callOff = clock.at(clock.now() + AGAIN_MS, () => {
-      void inTurn(() => this.#tryAll()).finally(() => {
+    this.#callOff = clock.at(clock.now() + LOOK_MS, () => {
+      void this.#look().finally(() => {
         this.#callOff = undefined;
         this.#arm();
       });
     });
   }
 
-  async #tryAll(): Promise<void> {
-    const names = [...this.#waiting.keys()];
-    let takesAny = false;
-    const tryOne = async (name: string): Promise<void> => {
-      if (await this.#isDone(name)) takesAny = true;
-    };
-    await inParts(names.slice(0, AT_ONCE), tryOne);
-    if (takesAny) await inParts(names.slice(AT_ONCE), tryOne);
+  async #look(): Promise<void> {
+    const line = [...this.#waiting.values()].sort((a, b) => a.failures - b.failures);
+    let { most, left } = await this.#askForFew(line);
+    while (most > 0 && left.length > 0) {
+      const { taken, failed } = await this.#tryAll(left.slice(0, AT_ONCE));
+      left = left.slice(AT_ONCE);
+      most = Math.max(most, taken);
+      if (taken === 0 && failed > 0 && (left[0]?.failures ?? 0) > most) return;
+    }
   }
 
-  async #isDone(name: string): Promise<boolean> {
-    const again = this.#waiting.get(name);
-    if (!again || this.#stopped) return false;
-    const done = await again().then(
-      () => true,
-      () => false,
-    );
-    if (this.#waiting.get(name) !== again) return done;
-    this.#waiting.delete(name);
-    if (!done) this.#waiting.set(name, again); // to the end
-    return done;
+  /**
+   * Asks the store 16 times at most. Returns how often what it took had failed, 0 where it took
+   * nothing, and what was not tried.
+   */
+  async #askForFew(line: readonly Waiting[]): Promise<{ most: number; left: readonly Waiting[] }> {
+    const now = this.#deps.clock.now();
+    let left = line;
+    for (let most = AT_ONCE; most > 0;) {
+      const due = left.filter(({ dueAt }) => dueAt <= now);
+      const first = most === AT_ONCE ? left.slice(0, 1) : [];
+      const fewest = [...new Set([...first, ...due])].slice(0, Math.ceil(most / 2));
+      const longest = due.sort((a, b) => a.dueAt - b.dueAt);
+      const meant = [...new Set([...fewest, ...longest])].slice(0, most);
+      if (meant.length === 0) break;
+      left = left.filter((one) => !meant.includes(one));
+      const { taken, failed } = await this.#tryAll(meant);
+      if (taken > 0) return { most: taken, left };
+      most -= failed;
+    }
+    return { most: 0, left };
+  }
+
+  /** Returns the most failures of one that was taken, 0 without any, and how many failed now. */
+  async #tryAll(some: readonly Waiting[]): Promise<{ taken: number; failed: number }> {
+    let [taken, failed] = [0, 0];
+    await this.#deps.inTurn(async () => {
+      const all = some.map(async (one) => {
+        const { failures } = one;
+        const tried = await this.#try(one);
+        if (tried === 'taken') taken = Math.max(taken, failures);
+        if (tried === 'failed') failed += 1;
+      });
+      await Promise.all(all);
+    });
+    await nextTurn();
+    return { taken, failed };
+  }
+
+  async #try(one: Waiting): Promise<Tried | 'failed'> {
+    const isMeant = (): boolean => this.#waiting.get(one.name) === one;
+    if (!isMeant()) return 'moot';
+    const tried = await one.again().catch(() => 'failed' as const);
+    if (!isMeant()) return tried;
+    if (tried === 'failed') this.#noteFailure(one);
+    else if (tried !== 'too early') this.#waiting.delete(one.name);
+    return tried;
   }
 }
