@@ -255,6 +255,29 @@ describe('global templates', () => {
     await shows(['t 1 1 ']);
   });
 
+  it('go though the store keeps another one, and come though it lets another one not go', async () => {
+    await join();
+    for (const name of ['kept', 'later']) await atHub.create(aDocument(name), GLOBAL);
+    const { create, remove } = west.store;
+    west.store.remove = (copy) =>
+      copy.name === 'kept'
+        ? Promise.reject(new Error('not this one'))
+        : remove.call(west.store, copy);
+    west.store.create = () => Promise.reject(new Error('the disk is full'));
+    for (const name of ['kept', 'later']) await atHub.delete(name);
+    await atHub.create(aDocument('new'), GLOBAL);
+    await shows(['kept 1 1 ']);
+    west.store.create = create;
+    await eventually(
+      () => {
+        westClock.advance(5_000);
+        return west.get('new') !== undefined;
+      },
+      'it comes',
+      PATIENCE_MS,
+    );
+  });
+
   it('are the cluster’s own once it was removed, and the manager’s again once it is back', async () => {
     await atHub.create(aDocument('t'), GLOBAL);
     await atHub.create(aDocument('u'), GLOBAL);

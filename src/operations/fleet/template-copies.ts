@@ -234,12 +234,12 @@ export class TemplateCopies implements GlobalTemplateCopies {
   async #endGone(manager: string): Promise<void> {
     if (!this.#complete.has(manager)) return;
     const wanted = this.#wanted.get(manager);
-    for (const copy of this.#copiesOf(manager)) {
-      if (wanted?.has(copy.globalId ?? '')) continue;
+    const gone = this.#copiesOf(manager).filter(({ globalId = '' }) => !wanted?.has(globalId));
+    await eachOf(gone, async (copy) => {
       const users = await this.#poolsOf(copy.name);
       if (users.length > 0) this.#tryAgain();
       else await this.#deps.templates.remove(copy);
-    }
+    });
   }
 
   /** Makes what is of managers that know this cluster no more its own. */
@@ -258,8 +258,8 @@ export class TemplateCopies implements GlobalTemplateCopies {
 
   async #release(isMeant: (copy: TemplateRecord) => boolean): Promise<void> {
     const { catalog, templates } = this.#deps;
-    for (const copy of [...catalog.values()])
-      if (isCopy(copy) && isMeant(copy)) await templates.update({ ...copy, managedBy: '' });
+    const meant = [...catalog.values()].filter((copy) => isCopy(copy) && isMeant(copy));
+    await eachOf(meant, (copy) => templates.update({ ...copy, managedBy: '' }));
   }
 
   #forget(manager: string): void {
@@ -284,14 +284,18 @@ export class TemplateCopies implements GlobalTemplateCopies {
   }
 
   async #lookAgain(): Promise<void> {
-    for (const [manager, wanted] of this.#wanted) {
+    for (const [manager, wanted] of this.#wanted)
       for (const [id, { problem }] of wanted)
         if (problem?.state === 'Pending') await this.#settle(manager, id);
-      await this.#endGone(manager);
-    }
-    await this.#releaseLeft();
-    if (this.#deps.managers === 0 || this.#isCutOff) await this.#release(() => true);
-    else await this.#releaseOthers();
+    const isAlone = this.#deps.managers === 0 || this.#isCutOff;
+    await eachOf(
+      [
+        ...[...this.#wanted.keys()].map((manager) => () => this.#endGone(manager)),
+        () => this.#releaseLeft(),
+        () => (isAlone ? this.#release(() => true) : this.#releaseOthers()),
+      ],
+      (step) => step(),
+    );
     if (!this.#callOff) this.#waitMs = AGAIN_MS;
   }
 
@@ -303,6 +307,19 @@ export class TemplateCopies implements GlobalTemplateCopies {
     return (await poolsMadeFrom(this.#deps.pools, name)).slice(0, MOST_POOLS_NAMED);
   }
 }
+
+/** Does all of them in turn, also where one fails; rejects with the first failure then. */
+const eachOf = async <T>(
+  items: readonly T[],
+  work: (item: T) => Promise<unknown>,
+): Promise<void> => {
+  const failures: unknown[] = [];
+  for (const item of items)
+    await work(item).catch((error: unknown) => {
+      failures.push(error);
+    });
+  if (failures.length > 0) throw failures[0];
+};
 
 const isOvertaken = (error: unknown): boolean =>
   error instanceof RecordConflict || error instanceof RecordExists;
