@@ -163,13 +163,13 @@ export abstract class AccountCalls {
     return await this.call('setQuotasOf', { params: { team, user }, query, body }, options);
   }
 
-  async listInstanceTypes(options?: CallOptions): Promise<InstanceTypeList> {
-    return await this.call('listInstanceTypes', {}, options);
+  async listInstanceTypes(query: OfCluster = {}, options?: CallOptions): Promise<InstanceTypeList> {
+    return await this.call('listInstanceTypes', { query }, options);
   }
 
   /** Lists the volumes that `overrides.volumes` of the caller's pools may name. */
-  async listVolumes(options?: CallOptions): Promise<VolumeList> {
-    return await this.call('listVolumes', {}, options);
+  async listVolumes(query: OfCluster = {}, options?: CallOptions): Promise<VolumeList> {
+    return await this.call('listVolumes', { query }, options);
   }
 
   async getFeatureGates(options?: CallOptions): Promise<FeatureGates> {

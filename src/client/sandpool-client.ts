@@ -25,7 +25,6 @@ import type {
   LogEvent,
   LogsQuery,
   Page,
-  PageRequest,
   Pool,
   PoolChange,
   PoolDeletion,
@@ -39,6 +38,7 @@ import type {
   Template,
   TemplateChange,
   TemplateDeletion,
+  TemplateFilter,
   TemplateRequest,
 } from './wire.ts';
 import { StateCalls } from './state-calls.ts';
@@ -271,8 +271,8 @@ export class SandpoolClient extends AccountCalls {
     return await this.call('previewPoolSync', { params: { name } }, options);
   }
 
-  async listTemplates(page: PageRequest = {}, options?: CallOptions): Promise<Page<Template>> {
-    return await this.call('listTemplates', { query: page }, options);
+  async listTemplates(filter: TemplateFilter = {}, options?: CallOptions): Promise<Page<Template>> {
+    return await this.call('listTemplates', { query: filter }, options);
   }
 
   async getTemplate(name: string, options?: CallOptions): Promise<Template> {

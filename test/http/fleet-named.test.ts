@@ -7,6 +7,14 @@ import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 const CLUSTERS = ['hub', 'w1', 'w2'] as const;
 const PATIENCE_MS = 30_000;
 
+const template = (name: string): string =>
+  JSON.stringify({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
+    spec: { containers: [{ name: 'main', image: 'host' }] },
+  });
+
 describe('what clusterID asks of one cluster of a fleet', () => {
   let servers: FleetOfServers;
   /** What each cluster was asked to list. */
@@ -103,6 +111,43 @@ describe('what clusterID asks of one cluster of a fleet', () => {
         if (status === 400) expect(answer.json.detail, path).to.deep.equal({ field: 'clusterID' });
       }
     expect(asked).to.deep.equal([]);
+  });
+
+  it('is what a pool may be made of there', async () => {
+    const volume = (claimName: string) => ({
+      ...{ claimName, displayName: '', capacity: '1Gi', accessModes: [], storageClass: '' },
+      phase: 'Bound' as const,
+    });
+    const type = (name: string) => ({
+      ...{ name, showName: name, description: '', maxMultiplier: 1, extensions: {} },
+      baseResources: { requests: {}, limits: {} },
+    });
+    for (const each of CLUSTERS) {
+      const { admin, operations } = serverOf(each);
+      await admin.post('/admin/sandbox-templates', { crdJson: template(`from-${each}`) });
+      operations.types.push(type(`type-${each}`));
+      operations.volumes.set('team-blue', [volume(`volume-${each}`)]);
+    }
+    const { tenant } = servers.manager;
+    for (const query of ['', '?clusterID=hub', '?clusterID=w1', '?clusterID=w2']) {
+      const cluster = query === '' ? 'hub' : query.slice('?clusterID='.length);
+      const names = async (path: string) => {
+        const { headers, json } = await tenant.get(`${path}${query}`);
+        expect(headers).not.to.have.property('warning');
+        return json.items?.map(({ name, claimName }) => String(name ?? claimName));
+      };
+      expect(await names('/instancetypes')).to.deep.equal([`type-${cluster}`]);
+      expect(await names('/volumes')).to.deep.equal([`volume-${cluster}`]);
+      expect(await names('/sandbox-templates')).to.include(`from-${cluster}`);
+      const { json } = await tenant.get(`/sandbox-templates/from-${cluster}${query}`);
+      expect(json.template).to.include({ name: `from-${cluster}` });
+    }
+    for (const path of ['/instancetypes', '/volumes', '/sandbox-templates'])
+      for (const [named, status] of [
+        ['W', 400],
+        ['w9', 404],
+      ] as const)
+        expect((await tenant.get(`${path}?clusterID=${named}`)).status).to.equal(status);
   });
 
   it('is the way to what lies too deep in a list of all', async () => {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ServiceAction } from '../action.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
+import { CLUSTER_OPTION, OF_CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { leaf } from '../leaf.ts';
 import { omitUndefined } from '../omit-undefined.ts';
@@ -14,29 +14,37 @@ export const instanceTypesLeaf = (action: ServiceAction): Command =>
     summary: 'Lists the instance types that pools may name.',
     examples: [
       'sandpool instance-types',
+      'sandpool instance-types --cluster west',
       'sandpool pools create big --template default --instance-type small --multiplier 2',
     ],
-  }).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
-      const list = await api.listInstanceTypes();
-      await show(context, options, {
-        value: list,
-        text: (wide) => instanceTypeTable(list.items, wide),
-      });
-    }),
-  );
+  })
+    .option(...OF_CLUSTER_OPTION)
+    .action(
+      action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
+        const list = await api.listInstanceTypes(omitUndefined({ clusterID: options.cluster }));
+        await show(context, options, {
+          value: list,
+          text: (wide) => instanceTypeTable(list.items, wide),
+        });
+      }),
+    );
 
 export const volumesLeaf = (action: ServiceAction): Command =>
   asked({
     usage: 'volumes',
     summary: 'Lists the volumes that your sandboxes may mount.',
-    examples: ['sandpool volumes', 'sandpool volumes -o wide'],
-  }).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
-      const list = await api.listVolumes();
-      await show(context, options, { value: list, text: (wide) => volumeTable(list.items, wide) });
-    }),
-  );
+    examples: ['sandpool volumes', 'sandpool volumes -o wide', 'sandpool volumes --cluster west'],
+  })
+    .option(...OF_CLUSTER_OPTION)
+    .action(
+      action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
+        const list = await api.listVolumes(omitUndefined({ clusterID: options.cluster }));
+        await show(context, options, {
+          value: list,
+          text: (wide) => volumeTable(list.items, wide),
+        });
+      }),
+    );
 
 export const featuresLeaf = (action: ServiceAction): Command =>
   asked({

@@ -92,7 +92,7 @@ const ASK: Readonly<
       ({ name, description = '' }) => ({ word: name, about: description }),
     ),
   'instance-type': async (api, signal) =>
-    (await api.listInstanceTypes({ signal })).items.map(({ name, showName }) => ({
+    (await api.listInstanceTypes({}, { signal })).items.map(({ name, showName }) => ({
       word: name,
       about: showName,
     })),

@@ -86,6 +86,11 @@ export const clusterID = maybe(name).describe(
   'Of this cluster of a fleet; left out, what a manager shows is of all.',
 );
 
+/** Names the cluster that a request is about which is answered from one alone. */
+export const ofCluster = clusterID.describe(
+  "Of this cluster of a fleet; left out, of the manager's own.",
+);
+
 /** Names the cluster on which something is made that is made nowhere else. */
 export const clusterMadeHere = maybe(name).describe(
   'The cluster that is asked, which is the one where it is left out. No other.',

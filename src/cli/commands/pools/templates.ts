@@ -9,6 +9,7 @@ import {
   readDocument,
   readText,
 } from '../../show/document.ts';
+import { type ClusterOption, OF_CLUSTER_OPTION } from '../../cluster-option.ts';
 import { CliFailure } from '../../failure.ts';
 import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
@@ -34,18 +35,23 @@ const listLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'list',
           summary: 'Lists the templates that pools may be made from, the newest first.',
-          examples: ['sandpool templates list', 'sandpool templates list -o wide'],
+          examples: [
+            'sandpool templates list',
+            'sandpool templates list -o wide',
+            'sandpool templates list --cluster west',
+          ],
         }),
       ),
     ),
-  ).action(
-    action(async (api, context, _operands, options: PageOptions) => {
-      const page = await api.listTemplates(
-        omitUndefined({ limit: options.limit, offset: options.offset }),
-      );
-      await showPage(context, options, { page, table: templateTable });
-    }),
-  );
+  )
+    .option(...OF_CLUSTER_OPTION)
+    .action(
+      action(async (api, context, _operands, options: PageOptions & ClusterOption) => {
+        const { limit, offset, cluster: clusterID } = options;
+        const page = await api.listTemplates(omitUndefined({ clusterID, limit, offset }));
+        await showPage(context, options, { page, table: templateTable });
+      }),
+    );
 
 const getLeaf = (action: ServiceAction): Command =>
   addOutputOption(

@@ -8,6 +8,7 @@ import {
 } from './presenter.ts';
 import { ok, route, type Route } from '../../router/route.ts';
 import {
+  CatalogueQuery,
   ClusterList,
   FeatureGates,
   InstanceTypeList,
@@ -23,6 +24,7 @@ export const catalogueRoutes = (operations: Operations): readonly Route[] => [
     path: '/instancetypes',
     access: 'tenant',
     summary: 'List the instance types that pools may name',
+    query: CatalogueQuery,
     answers: { 200: InstanceTypeList },
     refusals: [],
     handle: () => ok(presentList(operations.listInstanceTypes(), presentInstanceType)),
@@ -33,6 +35,7 @@ export const catalogueRoutes = (operations: Operations): readonly Route[] => [
     path: '/volumes',
     access: 'tenant',
     summary: "List the volumes that the caller's sandboxes may mount",
+    query: CatalogueQuery,
     answers: { 200: VolumeList },
     refusals: ['UNAVAILABLE'],
     handle: async ({ caller }) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LINK_STATUSES } from '../../../model/fleet/cluster.ts';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
-import { clusterID, incomplete, maybe, timestamp } from '../common-schema.ts';
+import { clusterID, incomplete, maybe, ofCluster, timestamp } from '../common-schema.ts';
 
 const quantities = z
   .record(z.string(), z.string())
@@ -114,6 +114,8 @@ const Cluster = z
   })
   .meta({ id: 'Cluster' });
 export const ClusterList = listOf(Cluster).meta({ id: 'ClusterList' });
+
+export const CatalogueQuery = z.object({ clusterID: ofCluster });
 
 export const StatisticsQuery = z.object({ clusterID });
 

@@ -17,6 +17,7 @@ import {
   MAX_REFERENCE,
   maybe,
   name,
+  ofCluster,
   text,
   timestamp,
 } from '../common-schema.ts';
@@ -68,9 +69,6 @@ export const MachinePath: PathParams<{ kind: ActorKind }> = {
   schema: z.object({ kind: kind.describe(KINDS) }),
   otherwise: actorKindNotFound,
 };
-
-/** Names the cluster of replicas: what each says of itself is not merged. */
-const ofCluster = clusterID.describe("Of this cluster of a fleet; left out, of the manager's own.");
 
 export const MachineQuery = z.object({
   clusterID: ofCluster,

@@ -5,7 +5,7 @@ import { HIGHEST_LIMIT, QUOTA_RESOURCES, sizeLimitOf } from '../../../model/quot
 import { Refusal } from '../../../model/refusals.ts';
 import type { QuotaChange } from '../../../operations/pools/quota-limits.ts';
 import type { PathParams } from '../../router/route.ts';
-import { clusterID, incomplete, maybe } from '../common-schema.ts';
+import { clusterID, incomplete, maybe, ofCluster } from '../common-schema.ts';
 
 const limit = (most: number) => maybe(z.int().min(0).max(most));
 
@@ -53,9 +53,7 @@ export const UserPath: PathParams<{ team: string; user: string }> = {
 };
 
 export const QuotasQuery = z.object({ clusterID });
-export const SetQuotasQuery = z.object({
-  clusterID: clusterID.describe("Of this cluster of a fleet; left out, of the manager's own."),
-});
+export const SetQuotasQuery = z.object({ clusterID: ofCluster });
 
 export const SetQuotasBody = z.object({
   sandboxes: limit(HIGHEST_LIMIT.sandboxes).describe('How many they may have claimed at one time.'),

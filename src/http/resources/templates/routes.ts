@@ -12,6 +12,7 @@ import {
   TemplateListQuery,
   TemplatePage,
   TemplatePath,
+  TemplateQuery,
   UpdateTemplateBody,
 } from './schema.ts';
 
@@ -25,7 +26,8 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     query: TemplateListQuery,
     answers: { 200: TemplatePage },
     refusals: [],
-    handle: ({ query }) => ok(presentPage(operations.listTemplates(query), presentTemplate)),
+    handle: ({ query: { limit, offset } }) =>
+      ok(presentPage(operations.listTemplates({ limit, offset }), presentTemplate)),
   }),
   route({
     operationId: 'getTemplate',
@@ -34,6 +36,7 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant',
     summary: 'Get a template',
     params: TemplatePath,
+    query: TemplateQuery,
     answers: { 200: TemplateEnvelope },
     versioned: true,
     refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'UNAVAILABLE'],

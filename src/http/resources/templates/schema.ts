@@ -4,7 +4,7 @@ import { isDnsLabel } from '../../../model/identifiers.ts';
 import { noSuchTemplate } from '../../../model/refusals.ts';
 import { MAX_TEMPLATE_BYTES, POOL_SIZINGS } from '../../../model/templates/template.ts';
 import type { PathParams } from '../../router/route.ts';
-import { limit, maybe, offset, pageOf, text, timestamp } from '../common-schema.ts';
+import { limit, maybe, ofCluster, offset, pageOf, text, timestamp } from '../common-schema.ts';
 
 export const TemplatePath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string().refine(isDnsLabel) }),
@@ -35,7 +35,8 @@ export const UpdateTemplateBody = z.object({
   ),
 });
 
-export const TemplateListQuery = z.object({ limit, offset });
+export const TemplateListQuery = z.object({ clusterID: ofCluster, limit, offset });
+export const TemplateQuery = z.object({ clusterID: ofCluster });
 
 const Template = z
   .object({
