@@ -265,6 +265,80 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     ],
   ],
   [
+    'Fleet',
+    [
+      {
+        title: 'Clusters',
+        about: 'Of a manager: how many are connected; those to which a replica has no link.',
+        unit: 'short',
+        lines: [
+          [
+            '1 - min by (cluster_id) (sandpool_cluster_connected{all}) > 0',
+            'not connected {{cluster_id}}',
+          ],
+          ['sum(min by (cluster_id) (sandpool_cluster_connected{all}))', 'connected'],
+        ],
+      },
+      {
+        title: 'Heartbeats of clusters',
+        about: 'How long they take, and since when a replica has heard none.',
+        unit: 's',
+        lines: [
+          [
+            'max by (cluster_id) (sandpool_cluster_heartbeat_age_seconds{all}) > 15',
+            'not heard {{cluster_id}}',
+          ],
+          [
+            'topk(10, max by (cluster_id) (sandpool_cluster_latency_seconds{all}))',
+            '{{cluster_id}}',
+          ],
+        ],
+      },
+      {
+        title: 'Requests passed on',
+        about: 'To the clusters that are asked the most; and those that got no answer.',
+        unit: 'reqps',
+        lines: [
+          [
+            'topk(10, sum by (cluster_id) (rate(sandpool_cluster_requests_total{all, outcome="answered"}[$__rate_interval])))',
+            '{{cluster_id}}',
+          ],
+          [
+            'sum by (cluster_id) (rate(sandpool_cluster_requests_total{all, outcome="unavailable"}[$__rate_interval])) > 0',
+            'unavailable {{cluster_id}}',
+          ],
+        ],
+      },
+      {
+        title: 'Links of clusters',
+        about: 'The ten with the fewest, over all replicas of the manager.',
+        unit: 'short',
+        lines: [
+          ['bottomk(10, sum by (cluster_id) (sandpool_cluster_links{all}))', '{{cluster_id}}'],
+        ],
+      },
+      {
+        title: 'Links refused',
+        about: 'By a manager, by reason.',
+        unit: 'ops',
+        lines: [rate('sandpool_links_refused_total', 'reason')],
+      },
+      {
+        title: 'Links to managers',
+        about: 'Of a worker, dials that failed, and where its admin has cut a manager off.',
+        unit: 'short',
+        lines: [
+          ['sandpool_manager_links{all}', '{{instance}} {{manager}}'],
+          [
+            'increase(sandpool_manager_dials_failed_total{all}[$__rate_interval])',
+            'failed {{instance}} {{manager}}',
+          ],
+          ['sandpool_manager_cut_off{all} == 1', 'cut off {{instance}} {{manager}}'],
+        ],
+      },
+    ],
+  ],
+  [
     'Replicas',
     [
       {

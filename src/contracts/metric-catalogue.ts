@@ -1,3 +1,5 @@
+import { MOST_CLUSTERS } from '../model/fleet/cluster.ts';
+
 /**
  * Every metric of Sandpool's own, once: docs/metrics.md, the dashboard and the alert rules are held
  * against this. Names end in their unit; times are seconds. A label takes few values, all ours:
@@ -29,6 +31,7 @@ const counterOf = <const L extends readonly [string], const K extends readonly s
 ) => ({ kind: 'counter', help, labels, known, most }) as const;
 const gauge = <const L extends readonly string[]>(help: string, labels: L, most = 40) =>
   ({ kind: 'gauge', help, labels, most }) as const;
+const ofCluster = (help: string) => gauge(help, ['cluster_id'], MOST_CLUSTERS);
 const histogram = <const L extends readonly string[]>(
   help: string,
   labels: L,
@@ -280,6 +283,53 @@ export const METRICS = {
       'whether the group grew or shrank; `none`: it could not grow.',
     ['cause', 'direction'],
     24,
+  ),
+
+  sandpool_cluster_connected: ofCluster(
+    'Of a manager, by cluster that has joined: 1 where this replica has a link to it that takes ' +
+      'requests, else 0.',
+  ),
+  sandpool_cluster_links: ofCluster(
+    'Links of the cluster to this replica, of each of its replicas one; also those that are ' +
+      'silent or about to end.',
+  ),
+  sandpool_cluster_heartbeat_age_seconds: ofCluster(
+    'Since when this replica has heard nothing of the cluster; without a series: not since it ' +
+      'started.',
+  ),
+  sandpool_cluster_latency_seconds: ofCluster(
+    'How long a heartbeat took there and back over the fastest link to the cluster.',
+  ),
+  sandpool_cluster_requests_total: counter(
+    'Requests of clients that this replica passed on to the cluster, or should have, each ' +
+      'attempt: answered (by the cluster, whatever it said), unavailable (503: no link, no ' +
+      'answer, or the link carried as much as it may).',
+    ['cluster_id', 'outcome'],
+    2 * MOST_CLUSTERS,
+  ),
+  sandpool_links_refused_total: counter(
+    'Links that a manager did not take in: not-joined (no cluster of this id and key, or its ' +
+      'token is not good), unproved (it has not the key that it names), address (none of ' +
+      'fleet.addresses), version, runs-twice (a copy of a daemon that is linked), not-opened ' +
+      '(cut before it was open, or it could not be known whether it may).',
+    ['reason'],
+    6,
+  ),
+  sandpool_manager_links: gauge(
+    'Of a worker, by address of fleet.managers: links of this replica to the manager that ' +
+      'answers there, whichever address they were dialled at.',
+    ['manager'],
+    8,
+  ),
+  sandpool_manager_dials_failed_total: counter(
+    'Dials at that address that came to no link, since managers were let in last.',
+    ['manager'],
+    8,
+  ),
+  sandpool_manager_cut_off: gauge(
+    '1 where the cluster’s own admin has cut the manager off, else 0.',
+    ['manager'],
+    8,
   ),
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 

@@ -124,7 +124,16 @@ export const createDaemon = async (
     quotaLimits,
     ...rendering,
   });
-  const fleet = openFleet(config, { parts, log, replica, apiKeys, templates, trust, audit });
+  const fleet = openFleet(config, {
+    parts,
+    log,
+    metrics,
+    replica,
+    apiKeys,
+    templates,
+    trust,
+    audit,
+  });
   const envs: EnvParts = openEnvs(new EnvMirror({ envs: records.envs, clock, log }), {
     parts,
     log,

@@ -3,14 +3,12 @@ import type { Clock } from '../contracts/clock.ts';
 import type { InvitedCluster } from '../contracts/fleet/cluster-links.ts';
 import { RecordExists, type Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
-import type { ClusterRecord } from '../model/fleet/cluster.ts';
+import { MOST_CLUSTERS, type ClusterRecord } from '../model/fleet/cluster.ts';
 import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
 import { clusterNotFound, invalidArgument, Refusal, unavailable } from '../model/refusals.ts';
 import { joinHashOf, newJoinToken } from './fleet-keys.ts';
 
 export const JOIN_TOKEN_MS = 3_600_000;
-/** The most worker clusters of one fleet. */
-const MOST_CLUSTERS = 1_000;
 
 export interface ClusterRegistryDeps {
   readonly clusters: Records<ClusterRecord>;

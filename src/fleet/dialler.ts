@@ -60,10 +60,9 @@ export interface KnownLinks {
 
 /** Opens links to whatever answers at one address, one at a time, as long as any are missing. */
 export class Dialler {
-  readonly #address: string;
+  readonly address: string;
   readonly #deps: DialTerms;
   readonly #links: KnownLinks;
-  /** The manager that answered here last. */
   #managerKey: string | undefined;
   /** Ends the dial, or the link, that there is. */
   #end: (() => void) | undefined;
@@ -76,11 +75,22 @@ export class Dialler {
   #callOffDial = (): void => undefined;
   #stopped = false;
   #told: string | undefined;
+  #failed = 0;
 
   constructor(address: string, deps: DialTerms, links: KnownLinks) {
-    this.#address = address;
+    this.address = address;
     this.#deps = deps;
     this.#links = links;
+  }
+
+  /** The manager that answered here last, by its key. */
+  get managerKey(): string | undefined {
+    return this.#managerKey;
+  }
+
+  /** Counts dials that came to no link; those do not count that led to a replica linked before. */
+  get failed(): number {
+    return this.#failed;
   }
 
   /** Dials where a link is missing, and it does not already. */
@@ -109,7 +119,7 @@ export class Dialler {
 
   #dial(): void {
     if (this.#inVain >= MOST_IN_VAIN) return this.#dialMessages();
-    this.#end = dialEndless(new URL(LINK_PATH, this.#address), {
+    this.#end = dialEndless(new URL(LINK_PATH, this.address), {
       withinMs: DIAL_MS,
       opened: (socket) => this.#link(endlessChannel(socket), channelName(socket)),
       failed: (why, kind) => {
@@ -122,7 +132,7 @@ export class Dialler {
 
   #dialMessages(): void {
     this.#inVain = 0;
-    this.#end = dialMessages(new URL(LINK_PATH, this.#address), {
+    this.#end = dialMessages(new URL(LINK_PATH, this.address), {
       withinMs: DIAL_MS,
       opened: (channel, name) => this.#link(channel, name),
       failed: (why) => this.#over(why, 'cut'),
@@ -133,7 +143,7 @@ export class Dialler {
     this.#callOffDial();
     let to: ManagerReplica | undefined;
     let openedAt = 0;
-    const address = new URL(this.#address).origin;
+    const address = new URL(this.address).origin;
     const link: WorkerLink = new WorkerLink(connection, {
       ...this.#deps,
       address,
@@ -148,7 +158,7 @@ export class Dialler {
       opened: (manager, replicas) => {
         to = manager;
         openedAt = this.#deps.clock.now();
-        this.#links.opened(this.#address, link, manager);
+        this.#links.opened(this.address, link, manager);
         this.#end = undefined;
         this.#waitMs = FIRST_WAIT_MS;
         this.#held = 0;
@@ -173,6 +183,7 @@ export class Dialler {
     this.#end = undefined;
     this.#callOffDial();
     if (this.#stopped) return;
+    if (kind !== 'held') this.#failed += 1;
     this.#held = kind === 'held' ? this.#held + 1 : 0;
     const inVain = this.#held >= MOST_HELD * this.#replicasMissed();
     if (kind !== 'held') this.#tell(why);
@@ -188,7 +199,7 @@ export class Dialler {
   /** Logs why there is no link; the same cause again and again is one line. */
   #tell(why: string): void {
     if (this.#told !== why)
-      this.#deps.log.warn({ manager: this.#address, why }, 'no link to a manager');
+      this.#deps.log.warn({ manager: this.address, why }, 'no link to a manager');
     this.#told = why;
   }
 

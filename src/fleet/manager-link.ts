@@ -13,6 +13,7 @@ import { Heartbeat } from './heartbeat.ts';
 import { newSecretHalf, type LinkSecret } from './link-secret.ts';
 import { ask, askInTime, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import type { LinkChannel } from './link-channel.ts';
+import { LinkRefused, type RefusedReason } from './link-refused.ts';
 import { routeOver } from './link-route.ts';
 import {
   isOfOtherEnd,
@@ -79,11 +80,6 @@ const REPORT_MS = 2_000;
 const TOLD_MS = 30_000;
 /** For a link to prove whose it is, and to learn which keys are promoted. */
 const OPEN_MS = 10_000;
-
-/** Another start of the cluster's daemon is linked: that is told of by itself. */
-export class CopyRefused extends Error {
-  override readonly name = 'CopyRefused';
-}
 
 /** One connection of a worker, at the manager: first who it is, then the way to its server. */
 export class ManagerLink {
@@ -274,7 +270,7 @@ export class ManagerLink {
     };
     const worker = WorkerHello.parse(await ask(this.#session, '/hello', manager));
     if (worker.version !== LINK_VERSION)
-      return await this.#refuse(`speaks version ${worker.version} of the link`);
+      return await this.#refuse('version', `speaks version ${worker.version} of the link`);
     const isSigned = signatureCheck(worker.clusterKey);
     const transcript = transcriptOf('manager', manager, worker);
     const proof = WorkerProof.parse(
@@ -283,16 +279,18 @@ export class ManagerLink {
     if ('held' in proof) return undefined;
     const { signature, joinToken } = proof;
     if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
-      return await this.#refuse('has not the key that it names');
+      return await this.#refuse('unproved', 'has not the key that it names');
     const signer = worker.half === undefined ? key : half.agree(worker.half, transcript);
-    if (!signer) return await this.#refuse('gives what is no half of a secret');
+    if (!signer) return await this.#refuse('unproved', 'gives what is no half of a secret');
     if (addresses.length > 0 && !addresses.some((each) => new URL(each).origin === worker.address))
-      return await this.#refuse('dialled an address that is none of fleet.addresses');
+      return await this.#refuse('address', 'dialled an address that is none of fleet.addresses');
     const { clusterID: clusterId, clusterKey: publicKey } = worker;
     const why = await registry.admit({ clusterId, publicKey, joinToken });
-    if (why !== undefined) return await this.#refuse(why, { left: true });
+    if (why !== undefined) return await this.#refuse('not-joined', why, { left: true });
     if (!(await this.#terms.proved(clusterId, worker.start)))
-      return await this.#refuse('runs twice, and the other one is linked', { copied: true });
+      return await this.#refuse('runs-twice', 'runs twice, and the other one is linked', {
+        copied: true,
+      });
     this.#named = { clusterId, replica: worker.replica };
     // before requests are passed on: the worker must not know as good what was revoked meanwhile
     const { keys, templates } = this.#terms;
@@ -323,8 +321,12 @@ export class ManagerLink {
     if (isOfOtherEnd(error)) this.cut('it says what is no word of a link');
   };
 
-  async #refuse(error: string, also: Omit<z.infer<typeof Refused>, 'error'> = {}): Promise<never> {
+  async #refuse(
+    reason: RefusedReason,
+    error: string,
+    also: Omit<z.infer<typeof Refused>, 'error'> = {},
+  ): Promise<never> {
     await ask(this.#session, '/refused', { error, ...also }).catch(() => undefined);
-    throw also.copied ? new CopyRefused() : new Error(`the cluster ${error}`);
+    throw new LinkRefused(reason, `the cluster ${error}`);
   }
 }

@@ -25,8 +25,9 @@ import {
   type LinkChannel,
 } from './link-channel.ts';
 import { MOST_REPLICAS } from './link-words.ts';
+import { RefusedLinks } from './link-refused.ts';
 import { LinkedStarts } from './linked-starts.ts';
-import { CopyRefused, ManagerLink, type LinkedWorker } from './manager-link.ts';
+import { ManagerLink, type LinkedWorker } from './manager-link.ts';
 import { PendingLinks } from './pending-links.ts';
 
 /** Where workers come to: an upgrade to WebSocket. */
@@ -73,6 +74,7 @@ export class ManagerLinks implements FleetLinks {
     maxPayload: MOST_MESSAGE_BYTES,
   });
   readonly #pending = new PendingLinks();
+  readonly refused = new RefusedLinks();
   /** By cluster, by its replica; the first one is the next to be asked. */
   readonly #open = new Map<string, Map<string, ManagerLink>>();
   readonly #lastHeard = new Map<string, number>();
@@ -227,7 +229,7 @@ export class ManagerLinks implements FleetLinks {
     request: IncomingMessage,
     { socket, head, came }: { readonly socket: Socket; readonly head: Buffer; readonly came: Came },
   ): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     const pending = { cut: () => void socket.destroy() };
     this.#pending.add(pending, came.address);
     const callOff = clock.at(clock.now() + BEGIN_MS, pending.cut);
@@ -236,7 +238,7 @@ export class ManagerLinks implements FleetLinks {
       socket.setNoDelay(true);
       await agreeEndless(request, socket, head);
     } catch (error) {
-      log.warn({ error }, 'a link was refused');
+      this.#refuse(error);
       return pending.cut();
     } finally {
       callOff();
@@ -246,7 +248,7 @@ export class ManagerLinks implements FleetLinks {
   }
 
   async #take(connection: LinkChannel, { address, channel }: Came): Promise<void> {
-    const { log, clock } = this.#deps;
+    const { clock } = this.#deps;
     const link: ManagerLink = new ManagerLink(connection, {
       ...this.#deps,
       channel,
@@ -274,9 +276,15 @@ export class ManagerLinks implements FleetLinks {
       this.#cutOthers(worker.clusterId, publicKey);
     } catch (error) {
       this.#pending.delete(link);
-      if (!(error instanceof CopyRefused)) log.warn({ error }, 'a link was refused');
+      this.#refuse(error);
       link.cut('refused');
     }
+  }
+
+  /** Another start of the cluster's daemon is linked: that is told of by itself. */
+  #refuse(error: unknown): void {
+    if (this.refused.note(error) !== 'runs-twice')
+      this.#deps.log.warn({ error }, 'a link was refused');
   }
 
   #enter(link: ManagerLink, { clusterId, replica }: LinkedWorker): void {

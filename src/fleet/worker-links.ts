@@ -9,6 +9,15 @@ export interface WorkerLinksDeps extends DialTerms {
   readonly managers: readonly string[];
 }
 
+/** Says how a worker stands to the manager that answers at an address. */
+export interface ManagerStanding {
+  readonly address: string;
+  /** Links to it, whichever address they were dialled at. */
+  readonly links: number;
+  /** Dials at this address that came to no link. */
+  readonly failed: number;
+}
+
 /**
  * Keeps a link open to each replica of each manager, and opens it anew where it was cut, within a
  * second or so. One address may lead to any replica: it is dialled until each that the manager says
@@ -48,6 +57,15 @@ export class WorkerLinks implements KnownLinks {
   /** Counts those that stand. */
   get size(): number {
     return [...this.#open.values()].reduce((sum, links) => sum + links.size, 0);
+  }
+
+  /** How it stands with each address; two of them may lead to one manager. */
+  get standings(): readonly ManagerStanding[] {
+    return this.#diallers.map(({ address, managerKey = '', failed }) => ({
+      address,
+      links: this.#open.get(managerKey)?.size ?? 0,
+      failed,
+    }));
   }
 
   stop(): void {

@@ -69,6 +69,7 @@ export class PrometheusMetrics implements Metrics {
       const readers = this.#readers.get(name);
       if (!readers) return;
       metric.reset();
+      this.#bounds.get(name)?.forget();
       for (const read of readers)
         for (const sample of read()) metric.inc(this.#bounded(name, sample.labels), sample.value);
     };

@@ -33,7 +33,7 @@ export class SeriesBound {
     return labels;
   }
 
-  /** Forgets the combinations seen so far; called before a gauge is read anew. */
+  /** Forgets the combinations seen so far; called before a metric is read anew. */
   forget(): void {
     this.#known.clear();
   }

@@ -123,6 +123,7 @@ describe('traffic for a sandbox of another cluster', () => {
     await once(socket, 'open');
     clock.advance(60_000);
     expect(probes.size).to.equal(0);
+    expect(passing.passed.of('w1')).to.deep.equal({ answered: 2, unavailable: 0 });
     streams[0]?.end();
     expect(await told(stream)).to.deep.equal([200, 'begun']);
     socket.terminate();
@@ -137,6 +138,7 @@ describe('traffic for a sandbox of another cluster', () => {
     for (const silent of probes) silent();
     const [status, why] = await told(await refused);
     expect([status, dials]).to.deep.equal([503, 1]);
+    expect(passing.passed.of('w1')).to.deep.equal({ answered: 1, unavailable: 1 });
     expect(why).to.include('the cluster w1 gave no answer');
   });
 
@@ -165,6 +167,7 @@ describe('traffic for a sandbox of another cluster', () => {
     await told(await get(SERVICES));
     expect(thrown).to.equal(fault);
     expect(asked.length).to.equal(0);
+    expect(passing.passed.of('w1')).to.deep.equal({ answered: 0, unavailable: 0 });
   });
 
   it('is sent on at once, whenever its body comes', async () => {
@@ -188,5 +191,6 @@ describe('traffic for a sandbox of another cluster', () => {
       expect(why).to.include('redirect');
     }
     expect((await get(3_000)).resume().statusCode).to.equal(307);
+    expect(passing.passed.of('w1')).to.deep.equal({ answered: 1, unavailable: 2 });
   });
 });

@@ -40,7 +40,7 @@ describe('a worker dials', () => {
   /** Its address leads to one of two replicas alone, and it has dialled that in vain for long. */
   const waiting = async (): Promise<FleetUnderTest> => {
     fleet = await FleetUnderTest.start({ clock, replicas: () => replicas });
-    const { told } = await fleet.join({
+    const { told, links } = await fleet.join({
       clusterId: 'w1',
       serve: () => undefined,
       keys: { ...noCopies, leadsTo: () => void (dials += 1) },
@@ -48,6 +48,7 @@ describe('a worker dials', () => {
     replicas = ['hub-0', 'hub-1'];
     await afterMoves(() => told.length > 0, 100);
     expect(told[0]).to.include('it leads to some of its replicas alone');
+    expect(links.standings[0]).to.include({ links: 1, failed: 0 });
     return fleet;
   };
   const afterMoves = (isSo: () => boolean, ms = 10): Promise<void> =>

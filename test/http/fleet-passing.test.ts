@@ -177,6 +177,7 @@ describe('what a manager passes on', () => {
     /** The key that the worker says a terminal is by; and those that the manager has. */
     let toldKey: string | undefined;
     const owners = new Set<string>();
+    let passing: Passing;
     /** Takes all places that a tenant may have on the link; returns the way to give them back. */
     let holdAll: (tenant: string) => () => void;
 
@@ -188,10 +189,8 @@ describe('what a manager passes on', () => {
       operations = new FakeOperations();
       const { clock } = operations;
       const clients = clientsOf({ operations, clock, log: quietLog });
-      const deps = {
-        fleet: fleetOperations(fleet.links, 'hub'),
-        passing: new Passing(systemClock()),
-      };
+      passing = new Passing(systemClock());
+      const deps = { fleet: fleetOperations(fleet.links, 'hub'), passing };
       holdAll = (tenant) => {
         const way = deps.fleet.wayTo('w1');
         const held: (() => void)[] = [];
@@ -272,6 +271,8 @@ describe('what a manager passes on', () => {
         'HTTP/1.1 409 No\r\nConnection: X-A\r\nX-A: 1\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nno';
       const answer = await refusedBy();
       expect(answer.statusCode).to.equal(409);
+      // and three tokens
+      expect(passing.passed.of('w1')).to.deep.equal({ answered: 4, unavailable: 2 });
       expect(answer.headers).not.to.have.any.keys('x-a', 'set-cookie');
       expect(String((await answer.toArray())[0])).to.equal('no');
     });

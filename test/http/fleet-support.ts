@@ -14,6 +14,7 @@ export interface FleetOfServers {
   readonly manager: TestServer;
   readonly fleet: FleetUnderTest;
   readonly workers: Readonly<Record<string, TestServer>>;
+  readonly passing: Passing;
   readonly cut: (clusterId: string) => void;
   /** Links a cluster that was cut; resolves once it is linked. */
   readonly mend: (clusterId: string) => Promise<void>;
@@ -60,6 +61,7 @@ export const aFleetOfServers = async (
     manager,
     fleet,
     workers,
+    passing,
     cut: (clusterId) => joined.get(clusterId)?.links.stop(),
     mend: async (clusterId) => {
       const { folder } = joined.get(clusterId)!;

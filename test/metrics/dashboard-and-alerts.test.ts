@@ -14,6 +14,7 @@ const DRILLS = [
   'e2e/alert-drills-audit.test.ts',
   'e2e/alert-drills-broken-build.test.ts',
   'e2e/alert-drills-ends.test.ts',
+  'e2e/alert-drills-fleet.test.ts',
   'e2e/alert-drills-webhooks.test.ts',
   'kubernetes/alert-drills.test.ts',
 ];

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
+import { MOST_CLUSTERS } from '../../src/model/fleet/cluster.ts';
 import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
 import { seriesOf } from '../support/harness/exposition.ts';
 
@@ -72,6 +73,8 @@ describe('PrometheusMetrics', () => {
     const series = seriesOf(await metrics.text());
     expect(series.value('sandpool_ready')).to.equal(0);
     expect(series.names).not.to.include('sandpool_certificate_seconds_left');
+    const ofFleet = /^sandpool_(cluster|links|manager)_/;
+    expect(series.names.filter((name) => ofFleet.test(name))).to.deep.equal([]);
   });
 
   it('adds what several readers say of one metric, counters too', async () => {
@@ -81,6 +84,20 @@ describe('PrometheusMetrics', () => {
     await metrics.text();
 
     expect(seriesOf(await metrics.text()).value('sandpool_fenced_writes_total', {})).to.equal(7);
+  });
+
+  it('tells a counter that is read of those that there are alone, however many there were', async () => {
+    const metrics = new PrometheusMetrics();
+    let round = 0;
+    metrics.read('sandpool_links_refused_total', () => [
+      { labels: { reason: `r${round}` }, value: 1 },
+    ]);
+    for (; round < METRICS.sandpool_links_refused_total.most + 5; round++)
+      expect(
+        seriesOf(await metrics.text())
+          .named('sandpool_links_refused_total')
+          .map(({ labels }) => labels),
+      ).to.deep.equal([{ reason: `r${round}` }]);
   });
 
   it('counts under other what would be one series too many', async () => {
@@ -162,14 +179,16 @@ describe('the catalogue of metrics', () => {
     );
   });
 
-  it('has room for 3,000 series, and cannot have more', () => {
-    const most = all.reduce((sum, [, { labels, most: combinations, buckets, stays }]) => {
-      const alike = buckets ? buckets.length + 3 : 1;
-      return (
-        sum + alike * (labels.length === 0 ? 1 : combinations + 1 + (stays === undefined ? 0 : 40))
-      );
-    }, 0);
+  it('has room for 3,000 series, and 6 of each cluster of a fleet, and cannot have more', () => {
+    const most = (those: typeof all): number =>
+      those.reduce((sum, [, { labels, most: combinations, buckets, stays }]) => {
+        const alike = buckets ? buckets.length + 3 : 1;
+        const others = labels.length === 0 ? 0 : stays === undefined ? 1 : 41;
+        return sum + alike * ((labels.length === 0 ? 1 : combinations) + others);
+      }, 0);
+    const ofClusters = all.filter(([, { labels }]) => labels.includes('cluster_id'));
 
-    expect(most).to.be.lessThan(2_900); // those of Node and the process come on top
+    expect(most(all) - most(ofClusters)).to.be.lessThan(2_900); // and those of Node, the process
+    expect(most(ofClusters) - ofClusters.length).to.equal(6 * MOST_CLUSTERS);
   });
 });

@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts';
 import type { AuditSink } from '../../contracts/audit.ts';
 import type { EnvCopies } from '../../contracts/fleet/env-copies.ts';
 import type { Log } from '../../contracts/log.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import type { ControlCommands } from '../../control/control-server.ts';
 import { ClusterClient } from '../../fleet/cluster-client.ts';
 import { ClusterRegistry } from '../../fleet/cluster-registry.ts';
@@ -34,11 +35,13 @@ import type { Assembly } from '../assembly.ts';
 import { clusterCommands } from '../commands/cluster-commands.ts';
 import { namespaceOf } from '../namespaces.ts';
 import { ownManagerKey, sharedClusterKey } from './cluster-key.ts';
+import { tellOfClusters } from './fleet-metrics.ts';
 import { openWorker } from './worker.ts';
 
 interface Given {
   readonly parts: Pick<Assembly, 'clock' | 'records' | 'coordination' | 'pepper' | 'driver'>;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly replica: string;
   readonly apiKeys: ApiKeyMirror;
   readonly templates: TemplateCatalog;
@@ -188,7 +191,14 @@ interface ManagerParts {
 
 const openManager = (
   config: Config,
-  { parts: { clock, records, coordination, pepper }, log, apiKeys, templates, replica }: Given,
+  {
+    parts: { clock, records, coordination, pepper },
+    log,
+    metrics,
+    apiKeys,
+    templates,
+    replica,
+  }: Given,
 ): ManagerParts | undefined => {
   const { role, clusterId, dataDir, fleet } = config;
   if (role !== 'manager') return undefined;
@@ -214,10 +224,12 @@ const openManager = (
     addressOf: clientAddresses(config.trustedProxies).of,
   });
   const client = new ClusterClient({ links, clock });
+  const passing = new Passing(clock);
+  tellOfClusters(metrics, { links, registry, passed: passing.passed, clock });
   return {
     client,
     copies: envCopies({ links, client }),
-    http: { fleet: fleetOperations(links, clusterId), passing: new Passing(clock) },
+    http: { fleet: fleetOperations(links, clusterId), passing },
     links,
     registry,
     promotions: {

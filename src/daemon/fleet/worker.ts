@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Config } from '../../config/config.ts';
 import type { Log } from '../../contracts/log.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
 import { newNonce } from '../../fleet/fleet-keys.ts';
 import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
 import { WorkerLinks } from '../../fleet/worker-links.ts';
@@ -12,6 +13,7 @@ import type { PromotedCopies } from '../../operations/fleet/promoted-copies.ts';
 import type { TemplateCopies } from '../../operations/fleet/template-copies.ts';
 import type { Assembly } from '../assembly.ts';
 import { sharedClusterKey } from './cluster-key.ts';
+import { tellOfManagers } from './fleet-metrics.ts';
 
 interface WorkerParts {
   readonly callers: LinkedCallers;
@@ -29,6 +31,7 @@ interface WorkerParts {
 interface GivenWorker {
   readonly parts: Pick<Assembly, 'clock'>;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly replica: string;
   readonly copies: PromotedCopies;
   readonly templateCopies: TemplateCopies;
@@ -38,7 +41,7 @@ interface GivenWorker {
 /** Has managers pass requests on to this cluster; undefined where there are none. */
 export const openWorker = (
   config: Config,
-  { parts: { clock }, log, replica, copies, templateCopies, access }: GivenWorker,
+  { parts: { clock }, log, metrics, replica, copies, templateCopies, access }: GivenWorker,
 ): WorkerParts | undefined => {
   const { assembly, fleet, clusterId, dataDir } = config;
   if (fleet.managers.length === 0) return undefined;
@@ -67,6 +70,8 @@ export const openWorker = (
       'the managers of this cluster are cut off, as its admin said',
     );
   };
+  const standings = () => links?.standings;
+  tellOfManagers(metrics, { addresses: fleet.managers, standings, access });
   return {
     callers,
     links: () => links?.size ?? 0,

@@ -38,7 +38,8 @@ export const toCluster = async (
   exchanged: (terms: Terms) => Promise<void>,
 ): Promise<void> => {
   if (!fleet || by === 'nothing') throw sandboxNotFound();
-  const way = fleet.fleet.wayTo(clusterId);
+  const { passed } = fleet.passing;
+  const way = fleet.passing.wayTo(fleet.fleet, clusterId);
   const release = fleet.passing.hold(way, tenantKey(caller));
   const { method = 'GET', headers, url = '/' } = request;
   const target = linkedPath({ sandboxId, port, by }, by === 'signature' ? unsigned(url) : url);
@@ -50,6 +51,7 @@ export const toCluster = async (
     way.identify(caller, { method, target, idempotencyKey }),
   );
   let asked: ClientRequest | undefined;
+  let isAnswered = false;
   const noAnswer = () =>
     clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
   const callOff = fleet.passing.lookAt(way, () => asked?.destroy(noAnswer()));
@@ -75,11 +77,15 @@ export const toCluster = async (
           callOff(); // a stream goes on as long as its link does
           if (isRedirect(statusCode) && !isOpen(port))
             throw clusterUnavailable(clusterId, 'answered with a redirect, and none is followed');
+          isAnswered = true;
+          passed.note(clusterId, 'answered');
         },
       },
     });
   } catch (error) {
-    throw isOfLink(error) ? noAnswer() : error;
+    const told = isOfLink(error) ? noAnswer() : error;
+    if (!isAnswered) passed.noteFailure(clusterId, told);
+    throw told;
   } finally {
     callOff();
     release();

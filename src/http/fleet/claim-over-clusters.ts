@@ -166,9 +166,9 @@ const claimAway = async (
   });
 };
 
-const wayTo = ({ fleet }: FleetDeps, clusterId: string) => {
+const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string) => {
   try {
-    return fleet.wayTo(clusterId);
+    return passing.wayTo(fleet, clusterId);
   } catch (error) {
     throw new NotSent(
       error instanceof Refusal && error.code === 'CLUSTER_NOT_FOUND'

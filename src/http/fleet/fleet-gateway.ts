@@ -75,7 +75,7 @@ const answerEndpoint = async (
   try {
     const caller = await clients.authenticate(request);
     forgetKey = clients.followKey(caller, () => request.socket.destroy());
-    const way = fleet.wayTo(cluster);
+    const way = passing.wayTo(fleet, cluster);
     const answer = await passing.pass({
       way,
       caller,

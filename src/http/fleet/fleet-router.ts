@@ -29,7 +29,7 @@ export interface FleetDeps {
  * manager's own, or none, or the name is malformed. Refuses as FleetOperations.wayTo does.
  */
 export const wayByPath = (
-  { fleet }: FleetDeps,
+  { fleet, passing }: FleetDeps,
   row: Pick<Route, 'params' | 'path'>,
   params: Readonly<Record<string, string>>,
 ): WayToCluster | undefined => {
@@ -37,14 +37,14 @@ export const wayByPath = (
   const { names = {} } = row.params ?? {};
   for (const name in names) {
     const cluster = readName(nameKindOf(names[name], params), params[name] ?? '')?.cluster;
-    if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
+    if (cluster !== undefined && cluster !== fleet.clusterId) return passing.wayTo(fleet, cluster);
   }
   return undefined;
 };
 
 /** Finds the way by the `poolName` of a body or a query. */
 export const wayByPool = (
-  { fleet, surface }: FleetDeps,
+  { fleet, passing, surface }: FleetDeps,
   ...asked: readonly unknown[]
 ): WayToCluster | undefined => {
   for (const each of asked) {
@@ -54,7 +54,7 @@ export const wayByPool = (
       : typeof poolName === 'string'
         ? readName('pool', poolName)?.cluster
         : undefined;
-    if (cluster !== undefined && cluster !== fleet.clusterId) return fleet.wayTo(cluster);
+    if (cluster !== undefined && cluster !== fleet.clusterId) return passing.wayTo(fleet, cluster);
   }
   return undefined;
 };

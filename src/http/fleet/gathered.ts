@@ -58,14 +58,16 @@ export interface AskedClusters {
  * Refuses as FleetOperations.wayTo does where it names one.
  */
 export const askedClusters = (
-  { fleet }: Pick<FleetDeps, 'fleet'>,
+  { fleet, passing }: Pick<FleetDeps, 'fleet' | 'passing'>,
   { query }: Pick<AnyRequest, 'query'>,
 ): AskedClusters => {
   const clusterId = namedByQuery(query);
   const own = { clusterId: fleet.clusterId };
   if (clusterId !== undefined)
     return {
-      asked: [clusterId === own.clusterId ? own : { clusterId, way: fleet.wayTo(clusterId) }],
+      asked: [
+        clusterId === own.clusterId ? own : { clusterId, way: passing.wayTo(fleet, clusterId) },
+      ],
       missing: [],
     };
   const others = fleet.listOthers();

@@ -32,9 +32,9 @@ interface Heard {
  */
 export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
   const { request } = terms;
-  const { fleet } = deps;
+  const { fleet, passing } = deps;
   const named = namedByQuery(request.query);
-  if (named !== undefined && named !== fleet.clusterId) fleet.wayTo(named); // or refuse
+  if (named !== undefined && named !== fleet.clusterId) passing.wayTo(fleet, named); // or refuse
   const after = request.header(LAST_EVENT_ID);
   const positions = after === undefined ? undefined : positionsIn(after);
   const ownPosition = positions?.get(fleet.clusterId);

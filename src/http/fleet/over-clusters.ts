@@ -55,7 +55,7 @@ export const wayByCluster = (
     throw invalidArgument('clusterID', 'is another one than that of poolName');
   if (asked === undefined || asked === clusterId) return undefined;
   if (!fleet) throw clusterNotFound();
-  return isMerged(row, request) ? undefined : fleet.fleet.wayTo(asked);
+  return isMerged(row, request) ? undefined : fleet.passing.wayTo(fleet.fleet, asked);
 };
 
 /** The cluster before the name of the pool that a query asks for. */

@@ -4,7 +4,8 @@ import type { Clock } from '../../contracts/clock.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import { AnswerLost, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import type { WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { PassedRequests } from '../../operations/fleet/passed-requests.ts';
 import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
 import { passedHeaders } from './passed-headers.ts';
 import type { Context } from '../server/context.ts';
@@ -56,6 +57,7 @@ export class Passing {
   readonly #ofLink = new KeyedSemaphore(MOST_OF_LINK);
   readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
   readonly tokens: TokenOwners;
+  readonly passed = new PassedRequests();
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -67,6 +69,16 @@ export class Passing {
     this.#agent.destroy();
   }
 
+  /** Finds the way of a client's request as FleetOperations.wayTo does. */
+  wayTo(fleet: Pick<FleetOperations, 'wayTo'>, clusterId: string): WayToCluster {
+    try {
+      return fleet.wayTo(clusterId);
+    } catch (error) {
+      this.passed.noteFailure(clusterId, error);
+      throw error;
+    }
+  }
+
   /**
    * Resolves with the head of the answer, whose body follows as it is read. Rejects with
    * CLUSTER_UNAVAILABLE where the link breaks before, within 3 s of its going silent, and where it
@@ -76,14 +88,10 @@ export class Passing {
   async pass(passed: PassedRequest): Promise<IncomingMessage> {
     passed.signal.throwIfAborted();
     const over = this.hold(passed.way, tenantKey(passed.caller));
-    let asked: ClientRequest;
-    try {
-      asked = this.#ask(passed);
-    } catch (error) {
-      over();
-      throw error;
-    }
-    return await this.#answerTo(asked, passed, over);
+    return await this.passed.counted(passed.way.clusterId, {
+      hasLeft: () => passed.signal.aborted,
+      work: () => this.#sent(passed, over),
+    });
   }
 
   /**
@@ -93,15 +101,20 @@ export class Passing {
   hold(way: WayToCluster, tenant: string): () => void {
     const share = `${way.linkId} ${tenant}`;
     if (!this.#ofTenant.acquire(share))
-      throw new LinkBusy(way.clusterId, `answers ${MOST_OF_TENANT} of your requests already`);
+      throw this.#busy(way, `answers ${MOST_OF_TENANT} of your requests already`);
     if (!this.#ofLink.acquire(way.linkId)) {
       this.#ofTenant.release(share);
-      throw new LinkBusy(way.clusterId, 'is asked too much at this time; try again');
+      throw this.#busy(way, 'is asked too much at this time; try again');
     }
     return () => {
       this.#ofLink.release(way.linkId);
       this.#ofTenant.release(share);
     };
+  }
+
+  #busy({ clusterId }: WayToCluster, why: string): LinkBusy {
+    this.passed.note(clusterId, 'unavailable');
+    return new LinkBusy(clusterId, why);
   }
 
   /**
@@ -121,6 +134,17 @@ export class Passing {
       callOff();
       callOffProbe();
     };
+  }
+
+  async #sent(passed: PassedRequest, over: () => void): Promise<IncomingMessage> {
+    let asked: ClientRequest;
+    try {
+      asked = this.#ask(passed);
+    } catch (error) {
+      over();
+      throw error;
+    }
+    return await this.#answerTo(asked, passed, over);
   }
 
   #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {

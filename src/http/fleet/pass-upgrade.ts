@@ -51,7 +51,7 @@ export const passUpgrade = async (
     ? passing.tokens.ownerOf(cluster, tokenIn(request) ?? '')
     : await clients.authenticate(request);
   if (socket.destroyed) throw new ClientGone('the client left');
-  const way = caller ? fleet.wayTo(cluster) : wayOfStranger(fleet, cluster);
+  const way = caller ? passing.wayTo(fleet, cluster) : wayOfStranger(fleet, cluster);
   let release = passing.hold(way, caller ? tenantKey(caller) : '');
   const follow = (owner: Caller): (() => void) => clients.followKey(owner, () => socket.destroy());
   let forgetKey = caller ? follow(caller) : () => undefined;
@@ -62,11 +62,13 @@ export const passUpgrade = async (
     const callOffWhole = passing.clock.at(passing.clock.now() + AGREE_MS, () => asked.destroy());
     const leave = (): void => void asked.destroy();
     socket.once('close', leave);
-    const { answer, stream } = await answerTo(asked, way).finally(() => {
-      callOff();
-      callOffWhole();
-      socket.off('close', leave);
-    });
+    const { answer, stream } = await passing.passed
+      .counted(cluster, { hasLeft: () => socket.destroyed, work: () => answerTo(asked, way) })
+      .finally(() => {
+        callOff();
+        callOffWhole();
+        socket.off('close', leave);
+      });
     if (!caller && !stream && BEFORE_THE_TOKEN.has(answer.statusCode ?? 0)) return refuse(answer);
     const keyId = caller ? undefined : answer.headers[FLEET_KEY_HEADER];
     if (stream && typeof keyId === 'string') {

@@ -1,5 +1,8 @@
 import type { Revision } from '../identifiers.ts';
 
+/** The most worker clusters of one fleet. */
+export const MOST_CLUSTERS = 1_000;
+
 /**
  * A worker cluster as its manager keeps it: never a secret, only the hash of a join token and the
  * public half of the cluster's key. Times in ms.

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { seriesOf } from '../support/harness/exposition.ts';
+import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
+
+const PATIENCE_MS = 60_000;
+
+/** As alert-drills.test.ts, for a manager and its worker. */
+describe('the alerts about a fleet, on real daemons', function () {
+  this.timeout(180_000);
+  let hub: DaemonUnderTest;
+  let west: DaemonUnderTest;
+  let watch: AlertWatch;
+
+  before(async () => {
+    const flags = ['--default-pool-replicas', '0', '--log-level', 'error'];
+    hub = await DaemonUnderTest.start(['--role', 'manager', '--cluster-id', 'hub', ...flags]);
+    const file = join(hub.dataDir, 'join.token');
+    const { stdout } = await hub.cli(['clusters', 'join-token', 'west']);
+    writeFileSync(file, stdout, { mode: 0o600 });
+    expect(seriesOf(await hub.metrics()).named('sandpool_cluster_connected')).to.deep.equal([]);
+    west = await DaemonUnderTest.start([
+      ...['--cluster-id', 'west', '--fleet-managers', hub.run.address.replace('http', 'ws')],
+      ...['--fleet-join-token-file', file, ...flags],
+    ]);
+    watch = new AlertWatch({ hub: () => hub.metrics(), west: () => west.metrics() });
+    await connected();
+  });
+  after(async () => {
+    await west?.dispose();
+    await hub?.dispose();
+  });
+
+  /** It is told of, and neither alert fires. */
+  const connected = async (): Promise<void> => {
+    await eventually(
+      async () => {
+        const series = seriesOf(await hub.metrics());
+        return series.value('sandpool_cluster_connected', { cluster_id: 'west' }) === 1;
+      },
+      'west is connected',
+      PATIENCE_MS,
+    );
+    await watch.clears('SandpoolClusterNotConnected');
+    await watch.clears('SandpoolManagerNotLinked');
+  };
+
+  it('SandpoolClusterNotConnected: a worker that is killed, and started again', async () => {
+    await west.kill();
+    await watch.fires('SandpoolClusterNotConnected');
+    expect(await watch.look('SandpoolManagerNotLinked')).to.equal(false);
+
+    await west.start();
+    await connected();
+  });
+
+  it('SandpoolClusterNotConnected: one whose admin cuts the manager off, which is no fault there', async () => {
+    expect((await west.cli(['managers', 'cut-off', '--admin'])).code).to.equal(0);
+    await watch.fires('SandpoolClusterNotConnected');
+    expect(await watch.look('SandpoolManagerNotLinked')).to.equal(false);
+    const series = seriesOf(await west.metrics());
+    expect(series.value('sandpool_manager_links')).to.equal(0);
+    expect(series.value('sandpool_manager_cut_off')).to.equal(1);
+
+    expect((await west.cli(['managers', 'let-in', '--admin'])).code).to.equal(0);
+    await connected();
+  });
+
+  it('SandpoolManagerNotLinked: a manager that is killed, and started again', async () => {
+    const { host } = new URL(hub.run.address);
+    await hub.kill();
+    await watch.fires('SandpoolManagerNotLinked');
+    const dialsFailed = async (): Promise<boolean> =>
+      (seriesOf(await west.metrics()).value('sandpool_manager_dials_failed_total') ?? 0) > 0;
+    await eventually(dialsFailed, 'it dials in vain', PATIENCE_MS);
+
+    await hub.start(['--listen', host]);
+    await connected();
+  });
+
+  it('SandpoolClusterNotConnected: is quiet of a cluster that was removed', async () => {
+    await west.kill();
+    await watch.fires('SandpoolClusterNotConnected');
+    expect((await hub.cli(['clusters', 'remove', 'west'])).code).to.equal(0);
+    await watch.clears('SandpoolClusterNotConnected');
+  });
+});
