@@ -72,8 +72,8 @@ const POOL_SOURCE = [
 const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   setIdleTimeout: ['idleTimeout', 'idleTimeoutSeconds'], // exactly one of the two
   claimSandbox: ['idleTimeout', 'poolName', 'files'], // at most ten years; no image after `//`; paths
-  createApiKey: ['expiresAt'], // neither past nor too far
-  createApiKeyForTenant: ['expiresAt'],
+  createApiKey: ['expiresAt', 'clusterID'], // neither past nor too far; the one that is asked
+  createApiKeyForTenant: ['expiresAt', 'clusterID'],
   listActors: ['cursor'], // of an earlier page
   listAudit: ['cursor'],
   getActor: ['replica', 'key'], // a live one; no image after `//`
@@ -82,7 +82,8 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   getQueues: ['replica'],
   getDriver: ['replica'],
   getReflectors: ['replica'],
-  listSandboxes: ['poolName', 'phase'], // no image after `//`; none that finished by metadata
+  // no image after `//`; none that finished by metadata; no other cluster than that of poolName
+  listSandboxes: ['poolName', 'phase', 'clusterID'],
   getSandboxLogs: ['container'], // the one that there is
   execInSandbox: ['container'],
   startProcess: ['cols', 'rows', 'container', 'cwd'], // with `tty` alone; a folder that there is
@@ -90,7 +91,7 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   writeToProcess: ['data'], // base64 where `encoding` says so; left out with `close` alone
   createPool: POOL_SOURCE,
   updatePool: POOL_SOURCE,
-  createEnv: ['overrides'],
+  createEnv: ['overrides', 'clusterID'],
   replaceEnv: ['overrides', 'name'], // it can't change
   patchEnv: ['overrides', 'labels', 'annotations'], // bounds of what is merged
   addMember: [...POOL_SOURCE, 'scalingGroup'],
