@@ -58,11 +58,12 @@ export const connect = async (
     apiKey: await findKey(options, env, server),
     ...(options.waitApproval
       ? {
-          onApproval: ({ approvalId, summary, expiresAt }) =>
+          onApproval: ({ approvalId, summary, expiresAt, clusterID }) =>
             void stderr.write(
               `sandpool: waits for a person: ${printable(summary)}\n` +
                 `  an operator decides until ${expiresAt}, at ` +
-                `${server.origin}/console/approvals/${approvalId}\n`,
+                `${clusterID === undefined ? server.origin : `the console of ${clusterID}: `}` +
+                `/console/approvals/${approvalId}\n`,
             ),
         }
       : {}),

@@ -51,7 +51,8 @@ const apiHints = (error: ApiError): readonly string[] => {
   if (error.errorCode === 'POOL_EXHAUSTED') return exhaustedHints(error.detail ?? {});
   const hints = [...(OWN_HINTS[error.errorCode ?? ''] ?? [])];
   const { detail } = error;
-  if (error.errorCode === 'APPROVAL_REQUIRED') return approvalHints(detail ?? {});
+  if (error.errorCode === 'APPROVAL_REQUIRED' && typeof detail?.['approvalId'] === 'string')
+    return approvalHints(detail);
   const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
   if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
   const pools = namesOf(detail?.['pools']);
@@ -72,9 +73,11 @@ const approvalHints = ({
   approvalId,
   summary,
   expiresAt,
+  clusterID,
 }: Readonly<Record<string, unknown>>): readonly string[] => [
   String(summary),
-  `an operator decides until ${String(expiresAt)}, in the daemon's console at ` +
+  `an operator decides until ${String(expiresAt)}, in the console of ` +
+    `${typeof clusterID === 'string' ? `the cluster ${clusterID}` : 'the daemon'} at ` +
     `/console/approvals/${String(approvalId)}`,
   'then repeat the same command; or let it wait: --wait-approval',
 ];

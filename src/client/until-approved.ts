@@ -11,6 +11,8 @@ export interface AwaitedApproval {
   readonly approvalId: string;
   readonly summary: string;
   readonly expiresAt: string;
+  /** The cluster of a fleet that decides, at its own address; absent: the service itself does. */
+  readonly clusterID?: string;
 }
 
 /** Is less than the 300 that a daemon allows: what lies between may give up before. */
@@ -49,9 +51,12 @@ const holding = <E extends Sent>(exchange: E): E => ({
 
 const approvalOf = (error: unknown): AwaitedApproval | undefined => {
   if (!(error instanceof ApiError) || error.errorCode !== 'APPROVAL_REQUIRED') return undefined;
-  const { approvalId, summary, expiresAt } = error.detail ?? {};
+  const { approvalId, summary, expiresAt, clusterID } = error.detail ?? {};
   return typeof approvalId === 'string'
-    ? { approvalId, summary: String(summary), expiresAt: String(expiresAt) }
+    ? {
+        ...{ approvalId, summary: String(summary), expiresAt: String(expiresAt) },
+        ...(typeof clusterID === 'string' ? { clusterID } : {}),
+      }
     : undefined;
 };
 

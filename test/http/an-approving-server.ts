@@ -62,8 +62,11 @@ export const anApprovingServer = async (
     severalDecide = () => true,
     ofFleet = {},
   }: {
-    /** For a manager. */
-    readonly ofFleet?: Pick<Parameters<typeof aServer>[0] & object, 'clusterId' | 'fleet'>;
+    /** For a manager, or a worker. */
+    readonly ofFleet?: Pick<
+      Parameters<typeof aServer>[0] & object,
+      'clusterId' | 'fleet' | 'clients'
+    >;
     readonly audit?: AuditSink;
     readonly severalDecide?: () => boolean;
     readonly operations?: FakeOperations;

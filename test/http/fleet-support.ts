@@ -25,11 +25,16 @@ export type ManagerTerms = Required<
   Pick<Parameters<typeof aServer>[0] & object, 'clusterId' | 'fleet'>
 >;
 
+export type WorkerTerms = Required<
+  Pick<Parameters<typeof aServer>[0] & object, 'clusterId' | 'operations' | 'clients'>
+>;
+
 /** The HTTP server of a manager, `hub`, and those of workers, linked to it in earnest. */
 export const aFleetOfServers = async (
   clusterIds: readonly string[] = ['w1', 'w2'],
   managerOf: (terms: ManagerTerms) => Promise<TestServer> = aServer,
   passingClock: Clock = systemClock(),
+  workerOf: (terms: WorkerTerms) => Promise<TestServer> = aServer,
 ): Promise<FleetOfServers> => {
   const fleet = await FleetUnderTest.start();
   const workers: Record<string, TestServer> = {};
@@ -43,7 +48,7 @@ export const aFleetOfServers = async (
       checkOf: (connection) => checks.get(connection),
       remember: () => undefined,
     });
-    const server = await aServer({ clusterId, operations, clients });
+    const server = await workerOf({ clusterId, operations, clients });
     workers[clusterId] = server;
     const serve: JoinTerms['serve'] = (connection, check) => {
       checks.set(connection, check);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
+import { decidedThere } from '../../model/approvals/approval-refusals.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
@@ -74,7 +75,7 @@ export const answerFrom = async (
     return { status, headers: answeredHeaders(answer), body: new PassedBody(answer, clock) };
   if (!isJson(answer)) throw refusal(`gave an answer that is no JSON; ${LOOK}`);
   const changes = context.method !== 'GET';
-  const body = await readObject(answer, {
+  const read = await readObject(answer, {
     mostBytes: changes ? MOST_CHANGED_BYTES : MOST_READ_BYTES,
     takesLists: surface !== undefined,
     took: (bytes) => {
@@ -86,6 +87,7 @@ export const answerFrom = async (
       ? error
       : refusal(`gave an answer that breaks off, is too long or is no object; ${LOOK}`);
   });
+  const body = status === 403 ? decidedThere(read, clusterId) : read;
   const retryAfter = answer.headers['retry-after'];
   const shown = surface?.shown(body, { clusterId, status, retryAfter, caller, base });
   const errorCode = status >= 400 ? errorCodeIn(body) : undefined;

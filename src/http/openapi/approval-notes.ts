@@ -9,6 +9,11 @@ import {
 import type { Refusal } from '../../model/refusals.ts';
 import type { ErrorBody } from '../router/error-table.ts';
 
+const decidedAt = z
+  .string()
+  .optional()
+  .describe('Where a manager passes it on: the cluster whose rule it is, and which decides.');
+
 /** Details and examples of what approvals refuse, for the document. */
 export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
   APPROVAL_REQUIRED: {
@@ -17,6 +22,7 @@ export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
       operation: z.string(),
       summary: z.string(),
       expiresAt: z.string(),
+      clusterID: decidedAt,
       hint: z.string(),
     }),
     example: said(
@@ -32,6 +38,7 @@ export const approvalDetails = (said: (refusal: Refusal) => ErrorBody) => ({
     detail: z.object({
       approvalId: z.string().optional(),
       reason: z.string().optional(),
+      clusterID: decidedAt,
       hint: z.string(),
     }),
     example: said(

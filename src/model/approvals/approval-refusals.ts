@@ -15,12 +15,29 @@ export const approvalRequired = ({ id, operation, summary, expiresAt }: AskedApp
       operation,
       summary,
       expiresAt: new Date(expiresAt).toISOString(),
-      hint:
-        'nothing was done; an operator decides in the console, at /console/approvals; once ' +
-        'approved, repeat the identical request with the same key, or send it with ' +
-        '?waitApprovalSeconds=300 to wait',
+      hint: `nothing was done; an operator decides in the console, at /console/approvals; ${THEN}`,
     },
   });
+
+const THEN =
+  'once approved, repeat the identical request with the same key, or send it with ' +
+  '?waitApprovalSeconds=300 to wait';
+
+/**
+ * Says in what another cluster answered at which cluster it is decided, where a rule of that one
+ * holds or denies the request: the console of who passes the answer on does not know of it.
+ */
+export const decidedThere = (body: object, clusterId: string): object => {
+  const { errorCode, detail } = body as Readonly<Record<string, unknown>>;
+  if (errorCode !== 'APPROVAL_REQUIRED' && errorCode !== 'APPROVAL_DENIED') return body;
+  const isHeld = errorCode === 'APPROVAL_REQUIRED';
+  const said = typeof detail === 'object' && detail !== null ? detail : {};
+  const hint = isHeld
+    ? `nothing was done; a rule of the cluster ${clusterId} holds it: an operator of that ` +
+      `cluster decides, in its own console, at /console/approvals; ${THEN}`
+    : `it is the cluster ${clusterId} that denies it, by its own rules`;
+  return { ...body, detail: { ...said, clusterID: clusterId, hint } };
+};
 
 /** `id`: of the approval that was denied; undefined: a rule denies such requests. */
 export const approvalDenied = (
