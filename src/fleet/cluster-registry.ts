@@ -69,7 +69,8 @@ export class ClusterRegistry {
 
   /**
    * Lets go of those that never joined and whose token has ended, so that an id that was mistyped
-   * does not stay. May be called at any time, on every replica; never rejects.
+   * does not stay. May be called at any time, on every replica; never rejects. What fails stays
+   * until the next call, and joins nobody.
    */
   async forgetEnded(): Promise<void> {
     if (this.#isForgetting) return;
@@ -77,12 +78,11 @@ export class ClusterRegistry {
     try {
       const { clusters, clock } = this.#deps;
       const now = clock.now();
-      for (const { clusterId } of this.invited().filter(({ endsAt }) => endsAt <= now)) {
-        const record = this.#byId.get(clusterId);
-        if (record) await clusters.remove(record); // conditional: it may join, or be invited anew
-      }
-    } catch {
-      // it stays until the next call, and joins nobody
+      const ended = this.#records.filter(
+        ({ publicKey, joinEndsAt = Infinity }) => publicKey === undefined && joinEndsAt <= now,
+      );
+      // As they stood: one that joins meanwhile, or is invited anew, is another record by then.
+      for (const record of ended) await clusters.remove(record).catch(() => undefined);
     } finally {
       this.#isForgetting = false;
     }

@@ -67,7 +67,7 @@ const Pools = z.object({ items: z.array(z.looseObject({ name: word })).max(MOST_
 const Pool = z.object({ template: z.looseObject({ name: word }) });
 
 export interface EnvCopiesDeps {
-  readonly links: Pick<FleetLinks, 'list' | 'find'>;
+  readonly links: Pick<FleetLinks, 'list' | 'invited' | 'find'>;
   readonly client: Pick<ClusterClient, 'ask'>;
 }
 
@@ -87,9 +87,14 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
       path: `/envs/${encodeURIComponent(name)}${below}`,
     });
   };
+  const knows = (clusterId: string): boolean =>
+    links.list().some((each) => each.clusterId === clusterId);
   const member = (name: string): string => `/sandboxpools/${encodeURIComponent(name)}`;
   return {
-    knows: (clusterId) => links.list().some((each) => each.clusterId === clusterId),
+    knows,
+    // what has just joined may still be invited to this replica
+    isRemoved: (clusterId) =>
+      !knows(clusterId) && !links.invited().some((each) => each.clusterId === clusterId),
     latencyOf: (clusterId) => links.find(clusterId)?.latencyMs(),
     read: async (place, { isLook = false } = {}) => {
       const answer = await orUndefined(ask(place, { method: 'GET', isLook }), 'ENV_NOT_FOUND');

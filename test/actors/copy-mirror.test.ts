@@ -63,7 +63,7 @@ const aMirror = () => {
     follower: undefined as MirrorFollower<EnvRecord> | undefined,
   };
   const mirror = new CopyMirror({
-    copies: { knows: () => true, latencyOf: () => 1, read: () => state.read() },
+    copies: { isRemoved: () => false, latencyOf: () => 1, read: () => state.read() },
     envs: {
       get: () => state.env,
       follow: (follower) => {

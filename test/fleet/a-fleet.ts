@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
+import type { Records } from '../../src/contracts/record-store.ts';
 import { ClusterStartStore } from '../../src/embedded/coordination/cluster-start-store.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { sqliteRecordStore } from '../../src/embedded/store/record-store.ts';
@@ -20,6 +21,7 @@ import type {
 import { ClusterRegistry } from '../../src/fleet/cluster-registry.ts';
 import { newFleetKey, type FleetKey } from '../../src/fleet/fleet-keys.ts';
 import { ManagerLinks } from '../../src/fleet/manager-links.ts';
+import type { ClusterRecord } from '../../src/model/fleet/cluster.ts';
 import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
 import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
 import { WorkerLinks } from '../../src/fleet/worker-links.ts';
@@ -94,6 +96,8 @@ export interface TestWorker {
  */
 export class FleetUnderTest {
   readonly registry: ClusterRegistry;
+  /** What the registry writes to. */
+  readonly store: Records<ClusterRecord>;
   links: ManagerLinks;
   readonly #linksWith: (keys: PromotedKeySource) => ManagerLinks;
   readonly #server: Server;
@@ -103,6 +107,7 @@ export class FleetUnderTest {
 
   private constructor(given: {
     registry: ClusterRegistry;
+    store: Records<ClusterRecord>;
     linksWith: (keys: PromotedKeySource) => ManagerLinks;
     keys: PromotedKeySource;
     server: Server;
@@ -110,6 +115,7 @@ export class FleetUnderTest {
     close: () => Promise<void>;
   }) {
     this.registry = given.registry;
+    this.store = given.store;
     this.#linksWith = given.linksWith;
     this.links = given.linksWith(given.keys);
     this.#server = given.server;
@@ -141,8 +147,9 @@ export class FleetUnderTest {
     log?: Log;
   } = {}): Promise<FleetUnderTest> {
     const { database, close } = await aDatabase();
+    const store = sqliteRecordStore(database, quietLog).clusters;
     const registry = new ClusterRegistry({
-      clusters: sqliteRecordStore(database, quietLog).clusters,
+      clusters: store,
       clock,
       ownClusterId: 'hub',
       managerKey: key.publicKey,
@@ -166,7 +173,7 @@ export class FleetUnderTest {
     };
     const server = createServer((_request, response) => response.writeHead(404).end());
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    return new FleetUnderTest({ registry, linksWith, keys, server, clock, close });
+    return new FleetUnderTest({ registry, store, linksWith, keys, server, clock, close });
   }
 
   /** As where the manager was killed and started again: links are cut, and open anew. */

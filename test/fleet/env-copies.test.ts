@@ -36,7 +36,7 @@ const anAnswer = (counts: object): object => ({
 const copiesThatAnswer = (body: object) => {
   const asked: ClusterRequest[] = [];
   const copies = envCopies({
-    links: { list: () => [], find: () => undefined },
+    links: { list: () => [], invited: () => [], find: () => undefined },
     client: {
       ask: async (request) => {
         asked.push(request);

@@ -42,6 +42,7 @@ describe('a cluster that was only invited', () => {
       'CLUSTER_NOT_FOUND',
       false,
     ]);
+    expect([copies.isRemoved('west'), copies.isRemoved('east')]).to.deep.equal([false, true]);
     expect(shown()).to.deep.equal([
       {
         clusterID: 'west',
@@ -75,7 +76,37 @@ describe('a cluster that was only invited', () => {
     expect(ids()).to.deep.equal(['east', 'west']);
     fleet.worker({ clusterId: 'west', serve, joinToken: token });
     await fleet.linked('west');
+    await fleet.registry.invite('late');
     clock.advance(JOIN_TOKEN_MS);
+    await eventually(() => !ids().includes('late'), 'it is forgotten', 10_000);
     expect(fleet.links.list().map(({ clusterId }) => clusterId)).to.deep.equal(['east', 'west']);
+  });
+
+  it('stays where it is invited anew while another one is forgotten', async () => {
+    for (const id of ['one', 'two']) await fleet.registry.invite(id);
+    const { store } = fleet;
+    const { remove } = store;
+    let goOn = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    let isHeld = false;
+    store.remove = async (record) => {
+      isHeld = true;
+      if (record.clusterId === 'one') await held;
+      await remove.call(store, record);
+    };
+    clock.advance(JOIN_TOKEN_MS);
+    await eventually(() => isHeld, 'the first one is about to go', 10_000);
+    const { token } = await fleet.registry.invite('two');
+    goOn();
+    await eventually(
+      () => shown().every(({ clusterID }) => clusterID !== 'one'),
+      'it went',
+      10_000,
+    );
+
+    fleet.worker({ clusterId: 'two', serve, joinToken: token });
+    await fleet.linked('two');
   });
 });

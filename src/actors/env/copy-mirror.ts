@@ -17,7 +17,7 @@ import type { EnvMirror } from './env-mirror.ts';
 import { MemberWatch } from './member-watch.ts';
 
 export interface CopyMirrorDeps {
-  readonly copies: Pick<EnvCopies, 'knows' | 'latencyOf' | 'read'>;
+  readonly copies: Pick<EnvCopies, 'isRemoved' | 'latencyOf' | 'read'>;
   readonly envs: Pick<EnvMirror, 'follow' | 'get'>;
   readonly clusterId: string;
   readonly clock: Clock;
@@ -126,7 +126,7 @@ export class CopyMirror {
   /** Undefined of a member of this cluster, and of one that was never seen. */
   factOf(env: EnvRecord | undefined, member: EnvMember | undefined): AwayFact | undefined {
     if (!env || !member || member.clusterId === this.#deps.clusterId) return undefined;
-    if (!this.#deps.copies.knows(member.clusterId))
+    if (this.#deps.copies.isRemoved(member.clusterId))
       return { reachable: false, pool: undefined, removed: true };
     const seen = this.seen(env.uid, member.clusterId);
     return seen && { reachable: seen.reachable, pool: awayPoolOf(seen.copy, env, member) };

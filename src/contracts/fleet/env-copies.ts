@@ -26,6 +26,8 @@ export type ShownPool = Readonly<Record<string, unknown>>;
 export interface EnvCopies {
   /** Whether such a cluster has ever joined. */
   knows(clusterId: string): boolean;
+  /** Whether there is none, and nobody has invited one: what was there is nobody's to end. */
+  isRemoved(clusterId: string): boolean;
   /** How long its answers take to come, in ms; undefined: no link to it stands. */
   latencyOf(clusterId: string): number | undefined;
   /**

@@ -71,7 +71,7 @@ export const tellOfManagers = (
   { addresses, standings, access }: ToldOfManagers,
 ): void => {
   const each = (): readonly ManagerStanding[] =>
-    standings() ?? addresses.map((address) => ({ address, links: 0, failed: 0 }));
+    standings() ?? [...new Set(addresses)].map((address) => ({ address, links: 0, failed: 0 }));
   metrics.read('sandpool_manager_links', () =>
     each().map(({ address, links }) => ({ labels: { manager: address }, value: links })),
   );
@@ -79,6 +79,9 @@ export const tellOfManagers = (
     each().map(({ address, failed }) => ({ labels: { manager: address }, value: failed })),
   );
   metrics.read('sandpool_manager_cut_off', () =>
-    addresses.map((manager) => ({ labels: { manager }, value: access.isCutOff ? 1 : 0 })),
+    [...new Set(addresses)].map((manager) => ({
+      labels: { manager },
+      value: access.isCutOff ? 1 : 0,
+    })),
   );
 };

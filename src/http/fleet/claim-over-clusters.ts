@@ -172,7 +172,10 @@ const wayTo = ({ fleet, passing }: FleetDeps, clusterId: string) => {
   } catch (error) {
     throw new NotSent(
       error instanceof Refusal && error.code === 'CLUSTER_NOT_FOUND'
-        ? clusterUnavailable(clusterId, 'was removed from the fleet')
+        ? clusterUnavailable(
+            clusterId,
+            'was removed from the fleet; a new Idempotency-Key goes elsewhere',
+          )
         : error,
     );
   }

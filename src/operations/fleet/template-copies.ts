@@ -308,7 +308,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
   }
 }
 
-/** Does all of them in turn, also where one fails; rejects with the first failure then. */
+/** Does all of them in turn, also where one fails; rejects with one of the failures then. */
 const eachOf = async <T>(
   items: readonly T[],
   work: (item: T) => Promise<unknown>,
@@ -318,7 +318,7 @@ const eachOf = async <T>(
     await work(item).catch((error: unknown) => {
       failures.push(error);
     });
-  if (failures.length > 0) throw failures[0];
+  if (failures.length > 0) throw failures.find((each) => !isOvertaken(each)) ?? failures[0];
 };
 
 const isOvertaken = (error: unknown): boolean =>

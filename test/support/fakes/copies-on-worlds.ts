@@ -47,6 +47,7 @@ export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): Env
   };
   return {
     knows: (clusterId) => clusters[clusterId] !== undefined,
+    isRemoved: (clusterId) => clusters[clusterId] === undefined,
     latencyOf: (clusterId) => {
       const { isCut = true, latencyMs } = clusters[clusterId]?.faults ?? {};
       return isCut ? undefined : latencyMs;

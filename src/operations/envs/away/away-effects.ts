@@ -142,7 +142,7 @@ export const leaveCopy = async (
   env: EnvRecord,
   { name, clusterId }: EnvMember,
 ): Promise<boolean> => {
-  if (!copies.knows(clusterId)) return true;
+  if (copies.isRemoved(clusterId)) return true;
   const place = placeOf(env, clusterId);
   const copy = await copies.read(place);
   if (!copy || !isCopyOf(copy, env)) return true;
