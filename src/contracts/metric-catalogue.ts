@@ -301,9 +301,9 @@ export const METRICS = {
     'How long a heartbeat took there and back over the fastest link to the cluster.',
   ),
   sandpool_cluster_requests_total: counter(
-    'Requests of clients for the cluster alone, or that it was asked for, by this replica, each ' +
-      'attempt; not what lists leave out: answered (by the cluster, whatever it said), unavailable (503: no link, no ' +
-      'answer, or the link carried as much as it may).',
+    'Requests of clients that this replica passed on to the cluster, or tried to, each attempt; ' +
+      'not where a list left it out: answered (by the cluster, whatever it said), unavailable ' +
+      '(503: no link, no answer, or the link carried as much as it may).',
     ['cluster_id', 'outcome'],
     2 * MOST_CLUSTERS,
   ),
