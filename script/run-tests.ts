@@ -104,8 +104,7 @@ const LANE_OF: Readonly<Record<string, string>> = {
   embedded: '--sandboxes',
   native: '--sandboxes',
   process: '--sandboxes',
-  // wait for what takes minutes, or do one thing after the other as a reader would
-  alerts: '--waiting',
+  // do one thing after the other as a reader would
   examples: '--waiting',
   newcomers: '--waiting',
   // ask one daemon one thing after the other

@@ -16,7 +16,7 @@ const DRILLS = [
   'e2e/alert-drills-ends.test.ts',
   'e2e/alert-drills-fleet.test.ts',
   'e2e/alert-drills-webhooks.test.ts',
-  'kubernetes/alert-drills.test.ts',
+  'replicas/alert-drills.test.ts',
 ];
 const panels = (
   JSON.parse(dashboard()) as {
