@@ -29,8 +29,8 @@ describe('what is told of a fleet', () => {
 
     beforeEach(() => {
       passed = new PassedRequests();
-      const { links, registry } = fleet;
-      tellOfClusters(metrics, { links, registry, passed, clock });
+      const { links } = fleet;
+      tellOfClusters(metrics, { links, passed, clock });
     });
 
     const of = (clusterId: string): readonly unknown[] => {

@@ -2,7 +2,6 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { LinkedCluster } from '../../contracts/fleet/cluster-links.ts';
 import type { GaugeName } from '../../contracts/metric-catalogue.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
-import type { ClusterRegistry } from '../../fleet/cluster-registry.ts';
 import type { ManagerLinks } from '../../fleet/manager-links.ts';
 import type { ManagerStanding } from '../../fleet/worker-links.ts';
 import type { ManagerAccess } from '../../operations/fleet/manager-access.ts';
@@ -10,7 +9,6 @@ import type { PassedRequests } from '../../operations/fleet/passed-requests.ts';
 
 interface ToldOfClusters {
   readonly links: Pick<ManagerLinks, 'list' | 'refused'>;
-  readonly registry: Pick<ClusterRegistry, 'find'>;
   readonly passed: Pick<PassedRequests, 'of'>;
   readonly clock: Pick<Clock, 'now'>;
 }
@@ -18,19 +16,17 @@ interface ToldOfClusters {
 /** Tells of a manager's clusters: of those that have joined, as this replica sees them. */
 export const tellOfClusters = (
   metrics: Metrics,
-  { links, registry, passed, clock }: ToldOfClusters,
+  { links, passed, clock }: ToldOfClusters,
 ): void => {
-  const joined = (): readonly LinkedCluster[] =>
-    links.list().filter(({ clusterId }) => registry.find(clusterId)?.publicKey !== undefined);
   for (const [name, valueOf] of Object.entries(OF_CLUSTER) as readonly [OfCluster, ValueOf][])
     metrics.read(name, () =>
-      joined().flatMap((cluster) => {
+      links.list().flatMap((cluster) => {
         const value = valueOf(cluster, clock.now());
         return value === undefined ? [] : [{ labels: { cluster_id: cluster.clusterId }, value }];
       }),
     );
   metrics.read('sandpool_cluster_requests_total', () =>
-    joined().flatMap(({ clusterId }) =>
+    links.list().flatMap(({ clusterId }) =>
       Object.entries(passed.of(clusterId)).map(([outcome, value]) => ({
         labels: { cluster_id: clusterId, outcome },
         value,

@@ -225,7 +225,7 @@ const openManager = (
   });
   const client = new ClusterClient({ links, clock });
   const passing = new Passing(clock);
-  tellOfClusters(metrics, { links, registry, passed: passing.passed, clock });
+  tellOfClusters(metrics, { links, passed: passing.passed, clock });
   return {
     client,
     copies: envCopies({ links, client }),

@@ -10,7 +10,7 @@ const NONE: PassedCounts = { answered: 0, unavailable: 0 };
 
 /** Counts, by cluster, how requests ended that a manager passed on. */
 export class PassedRequests {
-  /** By cluster; no more of them than were ever invited. */
+  /** By cluster; no more of them than ever joined. */
   readonly #counts = new Map<string, PassedCounts>();
 
   of(clusterId: string): PassedCounts {
