@@ -1,6 +1,8 @@
 import { expect } from 'chai';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { execOrder, execScripts } from '../../src/k8s/streams/exec-scripts.ts';
+import { scriptCommand } from '../../src/k8s/streams/pod-script.ts';
 import { TerminalHead, terminalOrder } from '../../src/k8s/streams/terminal-order.ts';
 
 /** Those of this machine that images are likely to have. */
@@ -26,7 +28,8 @@ const printed = (
     input,
   })
     .stdout.toString()
-    .replace(/^\d+\n/, '');
+    .replace(/^\d+\n/, '')
+    .replace(/token 0\n$/, '');
 
 const ofCommand = (
   env: Readonly<Record<string, string>>,
@@ -54,6 +57,47 @@ describe('the environment inside Pods', () => {
   it('has LANG and TERM in terminals, whatever TERM the runtime sets', () => {
     expect(ofTerminal({})).to.equal('C.UTF-8|xterm-256color');
     expect(ofTerminal({ TERM: 'xterm' })).to.equal('C.UTF-8|xterm-256color');
+  });
+});
+
+describe('a script in a Pod', () => {
+  const input = Buffer.alloc(1 << 20, 'rest\n'); // more than a pipe holds
+  const afterItsLastWord = async (
+    argv: readonly string[],
+    first: Buffer,
+    last: string,
+  ): Promise<{ readonly stdout: string; readonly code: number | null; readonly lost?: Error }> => {
+    const [file = '', ...args] = argv;
+    const script = spawn(file, args, { env: { PATH: '/usr/bin:/bin' } });
+    let stdout = '';
+    let lost: Error | undefined;
+    script.stdin.on('error', (error) => (lost = error));
+    script.stdout.on('data', (piece: Buffer) => {
+      stdout += String(piece);
+      if (stdout.endsWith(last)) script.stdin.end(input);
+    });
+    script.stdin.write(first);
+    const [code] = (await once(script, 'close')) as [number | null];
+    return { stdout, code, ...(lost ? { lost } : {}) };
+  };
+
+  // Else whoever carries its output cuts that off, as API servers do once something comes for a
+  // container that has gone.
+  it('stays until its input has ended, with what it said and its exit code', async () => {
+    const echo = await afterItsLastWord(
+      scriptCommand().argv,
+      Buffer.from('echo hi\nexit 9\n#end\n'),
+      'hi\n',
+    );
+    expect(echo.lost).to.equal(undefined);
+    expect([echo.stdout.replace(/^\d+\n/, ''), echo.code]).to.deep.equal(['hi\n', 9]);
+
+    const command = await afterItsLastWord(
+      ['/bin/sh', '-c', execScripts().exec, 'sh'],
+      execOrder({ argv: ['true'], token: 'token ' }),
+      'token 0\n',
+    );
+    expect(command.lost).to.equal(undefined);
   });
 });
 

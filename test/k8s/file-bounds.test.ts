@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect } from 'chai';
 import { FileRefused, type FilePage } from '../../src/contracts/files.ts';
-import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
+import { NotJoinable, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { listFolder } from '../../src/k8s/files/file-list.ts';
 import { writeFile } from '../../src/k8s/files/file-write.ts';
 import { watchFolder } from '../../src/k8s/files/file-watch.ts';
@@ -18,7 +18,7 @@ const target = {} as PodTarget;
 /** A container that says it has these names in a folder, and of each that it is a file. */
 const aContainer = (
   names: Iterable<string>,
-  { stat = STAT, held = new GatheredBytes().begin('') } = {},
+  { stat = STAT, held = new GatheredBytes().begin(''), cut = 0 } = {},
 ): ScriptChannel => {
   const output = new PassThrough({ highWaterMark: 1 << 30 });
   output.write('folder\n');
@@ -40,7 +40,8 @@ const aContainer = (
     },
     endInput: () => {
       const lines = wanted.split('\0').filter((name) => name !== '');
-      output.end(lines.map((name) => `${stat} ${name}\n`).join(''));
+      const all = `${lines.map((name) => `${stat} ${name}\n`).join('')}\0`;
+      output.end(all.slice(0, all.length - cut));
     },
     close: () => held.end(),
   };
@@ -167,6 +168,34 @@ describe('what a container says of its folders', () => {
     expect(rests).to.equal(4);
     expect(looks).to.be.at.most(6);
     leaving.abort();
+  });
+
+  it('is no answer where its end was lost on the way', async () => {
+    const listed = (open: (script: string) => ScriptChannel): Promise<FilePage> =>
+      listFolder(async (script) => open(script), {
+        target,
+        path: Buffer.from('/'),
+        request: { depth: 1, limit: 10 },
+        signal: never,
+      });
+    const aLink = { stat: STAT.replace('81a4', 'a1ff') };
+    const saying = (said: string): ScriptChannel =>
+      ({
+        output: Readable.from([Buffer.from(said)]),
+        hold: () => {},
+        endInput: () => {},
+        close: () => {},
+      }) as unknown as ScriptChannel;
+
+    for (const cut of [1, 10, 200])
+      expect(await rejection(listed(() => aContainer(['a', 'b', 'c'], { cut }))))
+        .to //
+        .be.instanceOf(OutcomeUnknown);
+    const links = (said: string): Promise<FilePage> =>
+      listed((script) => (script === 'list' ? aContainer(['a', 'b'], aLink) : saying(said)));
+    expect(await rejection(links('to-a\0to'))).to.be.instanceOf(OutcomeUnknown);
+    const { entries } = await links('to-a\0to-b\0');
+    expect(entries.map(({ stat }) => String(stat.target))).to.deep.equal(['to-a', 'to-b']);
   });
 
   it('is not waited for without end where a list was called off', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
+import { mock } from 'node:test';
 import {
   InstanceGone,
   NotJoinable,
@@ -21,6 +22,7 @@ describe('streams of a Pod', () => {
     await fake?.close();
     fake = undefined;
   });
+  afterEach(() => mock.timers.reset());
 
   const pod = async (...args: Parameters<typeof aFakePod>): Promise<FakePod> =>
     (fake = await aFakePod(...args));
@@ -109,17 +111,54 @@ describe('streams of a Pod', () => {
         link.ws.on('message', () => {
           const token = tokenIn(link);
           if (token === undefined || link.came(255) === '') return;
-          for (const byte of `some errors ${token}12\nleft over`) link.send(2, byte);
-          link.send(1, 'ut');
+          for (const byte of `some errors ${token}12\n, left over`) link.send(2, byte);
+          for (const byte of `ut${token}12\nput`) link.send(1, byte);
           link.status(0);
         });
       });
       const outcome = await exec(under);
       expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal([
-        'out',
-        'some errors ',
+        'output',
+        'some errors , left over',
         12,
       ]);
+      expect(outcome.truncated).to.equal(false);
+    });
+
+    it('says so where the end of the output was lost', async () => {
+      const under = await pod((link) => {
+        link.send(1, '41\nthe first half');
+        link.ws.on('message', () => {
+          if (link.came(255) === '') return;
+          link.send(2, `${tokenIn(link)}3\n`);
+          link.status(0);
+        });
+      });
+      const outcome = await exec(under);
+      expect(outcome).to.include({ exitCode: 3, truncated: true });
+      expect(String(outcome.stdout)).to.equal('the first half');
+    });
+
+    it('waits for the end of the output, which may come behind the exit code', async () => {
+      const under = await pod((link) => {
+        link.send(1, '41\n');
+      });
+      const running = exec(under);
+      await eventually(() => under.links[0]?.came(255) === '\0', 'the order is whole');
+      const [link] = under.links;
+      if (!link) throw new Error('no link');
+      const say = async (channel: number, words: string): Promise<void> => {
+        link.send(channel, words);
+        link.ws.ping();
+        await once(link.ws, 'pong');
+        mock.timers.tick(400); // more than the pause behind last words
+      };
+      mock.timers.enable({ apis: ['setTimeout'] });
+      await say(2, `${tokenIn(link)}0\n`);
+      await say(1, `late${tokenIn(link)}0\n`);
+      const outcome = await running;
+      expect(outcome).to.include({ exitCode: 0, truncated: false });
+      expect(String(outcome.stdout)).to.equal('late');
     });
 
     it('takes a close without a status for a failure', async () => {

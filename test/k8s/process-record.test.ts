@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { readProcess, toldOf } from '../../src/k8s/processes/process-record.ts';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { readProcess, toldOf, wholeList } from '../../src/k8s/processes/process-record.ts';
 
 const ORDER = {
   processId: 'a-1',
@@ -12,6 +13,14 @@ const ORDER = {
 const told = toldOf(ORDER, 1_000);
 
 describe('the record of a process in a Pod', () => {
+  it('is known to be there, or not, by a list that is whole', () => {
+    expect(wholeList('.\n', 9)).to.deep.equal(['']);
+    expect(wholeList('one\ntwo\n.\n', 9)).to.deep.equal(['one', 'two', '']);
+    expect(wholeList('one\ntwo\n.\n', 1)).to.deep.equal(['one']);
+    for (const cut of ['', 'one\n', 'one\n.', 'one.\n'])
+      expect(() => wholeList(cut, 9)).to.throw(OutcomeUnknown);
+  });
+
   it('says what runs', () => {
     expect(readProcess(`pa-1 R 7 100.5 - 101 - ${told}`)).to.deep.equal({
       processId: 'a-1',

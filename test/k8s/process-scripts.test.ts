@@ -35,19 +35,24 @@ describe('the scripts of processes', function () {
       .replace(/^\d+\n/, '')
       .trim();
   };
+  const list = (id: string): string => {
+    const answer = run('list', id);
+    expect(answer).to.match(/(^|\n)\.$/);
+    return answer.slice(0, -1).trim();
+  };
   const start = (id: string, command: readonly string[], seconds = '-'): string =>
     run(
       'start',
       scriptLines(id, 'no', 'no', seconds, 64, '{"told":1}', 80, 24),
       execOrder({ argv: command, token: '' }),
     );
-  const recordOf = (id: string): readonly string[] => run('list', id).split(' ');
+  const recordOf = (id: string): readonly string[] => list(id).split(' ');
 
   it('do nothing where the order is cut short, and leave nothing', async () => {
     const cut = execOrder({ argv: ['sleep', '970'], token: '' }).subarray(0, -6);
     const answer = run('start', scriptLines('cut', 'no', 'no', '-', 64, '{}', 80, 24), cut);
     expect(answer).to.equal('refused order');
-    await eventually(() => run('list', '') === '', 'nothing is left');
+    await eventually(() => list('') === '', 'nothing is left');
   });
 
   it('start nothing where there is no room, say so, and leave nothing', () => {
@@ -64,7 +69,7 @@ describe('the scripts of processes', function () {
     const told = JSON.stringify({ argv: ['printf', 'a\nb\\n\\c \\0101\t"'], tag: '-n' });
     const lines = scriptLines('told', 'no', 'no', '-', 64, told, 80, 24);
     expect(run('start', lines, execOrder({ argv: ['true'], token: '' }))).to.match(/^started/);
-    expect(run('list', 'told').replace(/^told \w(?: \S+){5} /, '')).to.equal(told);
+    expect(list('told').replace(/^told \w(?: \S+){5} /, '')).to.equal(told);
   });
 
   it('tell a process whose launcher was killed from one that runs', async () => {

@@ -5,6 +5,7 @@ import {
   type FilePage,
   type ListRequest,
 } from '../../contracts/files.ts';
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { scriptLines } from '../streams/pod-script.ts';
 import type { ScriptChannel } from '../streams/script-channel.ts';
 import { ChannelReader } from './channel-reader.ts';
@@ -66,7 +67,9 @@ export const listFolder = async (
     });
     void channel.write(Buffer.from(page.map((name) => `${name}\0`).join(''), 'latin1'));
     channel.endInput();
-    const stats = readStats(page, (await reader.all(ANSWER_BYTES)).toString('latin1'));
+    const told = (await reader.all(ANSWER_BYTES)).toString('latin1');
+    if (!told.endsWith('\0')) throw cutShort();
+    const stats = readStats(page, told);
     const links = await linksOf(
       openLinks,
       path,
@@ -147,11 +150,15 @@ const linksOf = async (
   try {
     const answer = await new ChannelReader(channel).all(LINK_BYTES);
     const targets = answer.toString('latin1').split('\0');
+    if (targets.length <= names.length) throw cutShort();
     return new Map(names.map((name, at) => [name, Buffer.from(targets[at] ?? '', 'latin1')]));
   } finally {
     channel.close();
   }
 };
+
+const cutShort = (): OutcomeUnknown =>
+  new OutcomeUnknown('the sandbox does not say all that is there');
 
 const inOrder = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 

@@ -51,7 +51,9 @@ export class PodFiles {
     const text = answer.toString('latin1');
     const stat = statIn(text);
     if (stat.kind !== 'link') return stat;
-    return { ...stat, target: answer.subarray(text.indexOf('\n') + 1) };
+    const end = text.indexOf('\0');
+    if (end < 0) throw new OutcomeUnknown(UNSAID);
+    return { ...stat, target: answer.subarray(text.indexOf('\n') + 1, end) };
   }
 
   async open(
@@ -158,6 +160,7 @@ export class PodFiles {
       channel.close({ kill: true });
     };
     signal.addEventListener('abort', leave, { once: true });
+    channel.endInput();
     try {
       const reader = new ChannelReader(channel);
       const line = await reader.line();

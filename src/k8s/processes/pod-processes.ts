@@ -21,7 +21,7 @@ import type { PodLinks } from '../streams/pod-links.ts';
 import { scriptLines } from '../streams/pod-script.ts';
 import { NoShell } from '../streams/script-channel.ts';
 import { findProcess, followOutput, type ProcessPlace } from './process-output.ts';
-import { begunAs, folderNameOf, readProcess, toldOf } from './process-record.ts';
+import { begunAs, folderNameOf, readProcess, toldOf, wholeList } from './process-record.ts';
 import { PodTurns } from './pod-turns.ts';
 import { processScripts } from './process-scripts.ts';
 
@@ -80,7 +80,7 @@ export class PodProcesses {
         input: scriptLines(roomOf(target), ''),
         limit: LONGEST_LIST,
       });
-      return answer.split('\n', MOST_LISTED).flatMap((line) => readProcess(line) ?? []);
+      return wholeList(answer, MOST_LISTED).flatMap((line) => readProcess(line) ?? []);
     });
     return withoutForgotten(lists.flat()).sort((a, b) => b.startedAt - a.startedAt);
   }

@@ -8,7 +8,7 @@ import type { PodLinks } from '../streams/pod-links.ts';
 import { scriptLines } from '../streams/pod-script.ts';
 import { ScriptChannel } from '../streams/script-channel.ts';
 import { FramesSpoilt, OutputFrames } from './output-frames.ts';
-import { readProcess } from './process-record.ts';
+import { readProcess, wholeList } from './process-record.ts';
 import { processScripts } from './process-scripts.ts';
 
 /** Where a process is: the container, and how that names it. */
@@ -167,5 +167,5 @@ export const findProcess = async (
     input: scriptLines(room, folder),
     limit: LONGEST_RECORD,
   });
-  return readProcess(answer.trimEnd());
+  return wholeList(answer, 1).map(readProcess)[0];
 };

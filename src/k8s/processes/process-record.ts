@@ -1,3 +1,4 @@
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { signalOf } from '../../lib/signal-names.ts';
 import type { ProcessOrder } from '../../contracts/processes.ts';
 import type { ProcessFact, ProcessId } from '../../model/process.ts';
@@ -50,6 +51,15 @@ export const readProcess = (line: string): ProcessFact | undefined => {
     ...(signal === undefined ? {} : { signal }),
     ...(status === 'E' && endedAt >= startedAt && endedAt < LATEST ? { endedAt } : {}),
   };
+};
+
+/**
+ * Returns the first lines that list.sh printed. Throws OutcomeUnknown where they are not all there.
+ */
+export const wholeList = (answer: string, most: number): readonly string[] => {
+  if (!/(?:^|\n)\.\n$/.test(answer))
+    throw new OutcomeUnknown('the sandbox does not say what processes there are');
+  return answer.slice(0, -2).split('\n', most);
 };
 
 /** The fact of a process that was just begun with what `toldOf` said of it. */

@@ -37,8 +37,8 @@ const TIMED_OUT = 124;
 const BEGIN_MS = 30_000;
 
 /**
- * After the command's end background processes may hold its output open: its last words are waited
- * for until they pause so long …
+ * After the command's end background processes may hold its output open: once all that it said
+ * before has come, last words are waited for until they pause so long …
  */
 const QUIET_MS = 300;
 
@@ -92,6 +92,7 @@ class Execution {
   #bare = false;
   #timedOut = false;
   #over = false;
+  #isEnding = false;
   #pause: NodeJS.Timeout | undefined;
 
   /** Throws where it can't be ordered. */
@@ -198,11 +199,13 @@ class Execution {
   }
 
   #awaitLastWords(exitCode: number): void {
-    if (!this.#pause)
+    if (!this.#isEnding)
       this.#after(LAST_WORDS_MS, () => {
         this.#finish(exitCode);
       });
+    this.#isEnding = true;
     clearTimeout(this.#pause);
+    if (!this.#output.isWhole) return;
     this.#pause = setTimeout(() => {
       this.#finish(exitCode);
     }, QUIET_MS);

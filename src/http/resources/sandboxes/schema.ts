@@ -224,7 +224,9 @@ export const ExecResult = z
           '126 not executable, 125 it could not be run at all, 124 timed out.',
       ),
     timedOut: z.boolean(),
-    truncated: z.boolean().describe('Some output went beyond 1 MiB and was dropped.'),
+    truncated: z
+      .boolean()
+      .describe('Some output went beyond 1 MiB and was dropped, or was lost on its way.'),
     durationMs: z.int(),
   })
   .meta({ id: 'ExecResult' });

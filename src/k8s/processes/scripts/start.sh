@@ -34,6 +34,7 @@ while IFS= read -r sandpool_kind <&5 && IFS= read -r sandpool_more <&5 && IFS= r
     env) command export "$sandpool_value" ;;
     arg) set -- "$@" "$sandpool_value" ;;
     run)
+      IFS= read -r sandpool_line <&5 # the end of the input, as read.sh has it
       unset -v sandpool_kind sandpool_more sandpool_value sandpool_line sandpool_origin sandpool_home
       case $1 in
         */*) [ -x "$1" ] && [ ! -d "$1" ] ;;
@@ -326,4 +327,5 @@ cd "$id" && echo "$now" >born && printf '%s\n' "$told" >told && mkfifo out err l
   exit
 }
 exec 3>&1 5<&0
+trap - EXIT # what is left of the input is the child's
 (launch) </dev/null >/dev/null 2>&1 &
