@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { execOrder, execScripts } from '../../src/k8s/streams/exec-scripts.ts';
-import { scriptCommand } from '../../src/k8s/streams/pod-script.ts';
+import { scriptCommand, scriptText } from '../../src/k8s/streams/pod-script.ts';
 import { TerminalHead, terminalOrder } from '../../src/k8s/streams/terminal-order.ts';
 
 /** Those of this machine that images are likely to have. */
@@ -61,6 +61,7 @@ describe('the environment inside Pods', () => {
 });
 
 describe('a script in a Pod', () => {
+  const FOLDER = new URL('../../src/k8s/streams/scripts/', import.meta.url);
   const input = Buffer.alloc(1 << 20, 'rest\n'); // more than a pipe holds
   const afterItsLastWord = async (
     argv: readonly string[],
@@ -86,7 +87,7 @@ describe('a script in a Pod', () => {
   it('stays until its input has ended, with what it said and its exit code', async () => {
     const echo = await afterItsLastWord(
       scriptCommand().argv,
-      Buffer.from('echo hi\nexit 9\n#end\n'),
+      Buffer.from(`${scriptText(FOLDER, 'await-end')}\necho hi\nexit 9\n#end\n`),
       'hi\n',
     );
     expect(echo.lost).to.equal(undefined);
@@ -98,6 +99,13 @@ describe('a script in a Pod', () => {
       'token 0\n',
     );
     expect(command.lost).to.equal(undefined);
+
+    const refused = await afterItsLastWord(
+      ['/bin/sh', '-c', execScripts().exec, 'sh'],
+      execOrder({ argv: ['true'], cwd: '/no/such', token: 'token ' }),
+      '\n',
+    );
+    expect([refused.lost, refused.code]).to.deep.equal([undefined, 125]);
   });
 });
 

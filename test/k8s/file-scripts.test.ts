@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   lstatSync,
@@ -112,6 +113,18 @@ describe('the scripts of files', function () {
     expect(read.stat.mtimeNs).to.equal(-1_250_000_000n);
     expect(write('old', 'y', versionWord(read.stat))).to.match(/^ready\nreplaced\n/);
     expect(problemIn(write('old', 'z', versionWord(read.stat)))).to.equal('changed');
+  });
+
+  it('end where a file is shorter than was said, though whoever reads waits for more', async () => {
+    const file = join(folder, 'short');
+    writeFileSync(file, 'six by');
+    const script = spawn(shell, argv, { env: { PATH: '/usr/bin:/bin' } });
+    let said = '';
+    script.stdout.on('data', (piece: Buffer) => (said += piece.toString()));
+    const order = [textInput(Buffer.from(file)), scriptLines('0 100 no')];
+    script.stdin.write(Buffer.concat([fileScripts().read, ...order]));
+    const [code] = (await once(script, 'close')) as [number | null];
+    expect([code, said.slice(said.lastIndexOf('\n') + 1)]).to.deep.equal([0, 'six by']);
   });
 
   it('list what lies behind a file of a time that no year has', () => {

@@ -139,6 +139,24 @@ describe('streams of a Pod', () => {
       expect(String(outcome.stdout)).to.equal('the first half');
     });
 
+    it('says so too where the end of the errors was lost, and with it their exit code', async () => {
+      const under = await pod((link) => {
+        link.send(1, '41\n');
+        link.ws.on('message', () => {
+          if (link.came(255) === '') return;
+          link.send(2, 'the first half');
+          link.send(1, `all${tokenIn(link)}3\n`);
+          link.status(0);
+        });
+      });
+      const outcome = await exec(under);
+      expect(outcome).to.include({ exitCode: 3, truncated: true });
+      expect([String(outcome.stdout), String(outcome.stderr)]).to.deep.equal([
+        'all',
+        'the first half',
+      ]);
+    });
+
     it('waits for the end of the output, which may come behind the exit code', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');

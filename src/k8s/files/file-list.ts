@@ -149,8 +149,9 @@ const linksOf = async (
   channel.endInput();
   try {
     const answer = await new ChannelReader(channel).all(LINK_BYTES);
-    const targets = answer.toString('latin1').split('\0');
-    if (targets.length <= names.length) throw cutShort();
+    const said = answer.toString('latin1');
+    const targets = said.split('\0');
+    if (targets.length <= names.length) throw refusalIn(said) ?? cutShort();
     return new Map(names.map((name, at) => [name, Buffer.from(targets[at] ?? '', 'latin1')]));
   } finally {
     channel.close();

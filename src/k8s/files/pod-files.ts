@@ -160,7 +160,6 @@ export class PodFiles {
       channel.close({ kill: true });
     };
     signal.addEventListener('abort', leave, { once: true });
-    channel.endInput();
     try {
       const reader = new ChannelReader(channel);
       const line = await reader.line();

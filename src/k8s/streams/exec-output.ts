@@ -1,3 +1,5 @@
+import { NotJoinable } from '../../contracts/sandbox-driver.ts';
+
 /** The first `limit` bytes of a stream, which may come one by one. */
 class Kept {
   readonly #limit: number;
@@ -39,9 +41,15 @@ class Kept {
 const FIRST_BLOCK = 1_024;
 const NEWLINE = 10;
 /** An exit code and its line end. */
-const LONGEST_CODE = 8;
+const CODE = /^\d{1,3}\n/;
+const LONGEST_CODE = 4;
+/** Digits of a process id, and more. */
+const LONGEST_HEAD = 32;
 
-/** A stream of exec.sh: what the command printed, and where its end was told between. */
+/**
+ * A stream of exec.sh: what the command printed, and where its end was told between. The token
+ * without a code behind it is the command's own.
+ */
 class Marked {
   readonly kept: Kept;
   readonly #token: Buffer;
@@ -58,16 +66,21 @@ class Marked {
   push(bytes: Buffer): void {
     if (this.exitCode !== undefined) return this.kept.push(bytes);
     const text = Buffer.concat([this.#tail, bytes]);
-    const at = text.indexOf(this.#token);
-    const end = at < 0 ? -1 : text.indexOf(NEWLINE, at);
-    if (end >= 0) {
-      this.exitCode = Number(text.toString('latin1', at + this.#token.length, end));
-      this.#tail = Buffer.alloc(0);
-      this.kept.push(text.subarray(0, at));
-      this.kept.push(text.subarray(end + 1));
-      return;
+    let at = text.indexOf(this.#token);
+    for (; at >= 0; at = text.indexOf(this.#token, at + 1)) {
+      const from = at + this.#token.length;
+      const behind = text.toString('latin1', from, from + LONGEST_CODE);
+      const code = CODE.exec(behind)?.[0];
+      if (code !== undefined) {
+        this.exitCode = Number(code);
+        this.#tail = Buffer.alloc(0);
+        this.kept.push(text.subarray(0, at));
+        this.kept.push(text.subarray(from + code.length));
+        return;
+      }
+      if (behind.length < LONGEST_CODE && /^\d*$/.test(behind)) break; // it is not all there yet
     }
-    const sure = at >= 0 ? at : Math.max(text.length - this.#token.length - LONGEST_CODE, 0);
+    const sure = at >= 0 ? at : Math.max(text.length - this.#token.length + 1, 0);
     this.kept.push(text.subarray(0, sure));
     this.#tail = Buffer.from(text.subarray(sure));
   }
@@ -96,7 +109,7 @@ export class ExecOutput {
 
   /** The command's exit code, once it has ended. */
   get exitCode(): number | undefined {
-    return this.#stderr.exitCode;
+    return this.#stderr.exitCode ?? this.#stdout.exitCode;
   }
 
   /** Whether all has come that it printed before its end. */
@@ -108,6 +121,8 @@ export class ExecOutput {
     if (this.pid !== undefined) return this.#stdout.push(bytes);
     const end = bytes.indexOf(NEWLINE);
     this.#head += bytes.toString('latin1', 0, end < 0 ? bytes.length : end);
+    if (this.#head.length > LONGEST_HEAD)
+      throw new NotJoinable('what answers in the sandbox is no shell');
     if (end < 0) return;
     this.pid = this.#head;
     this.#stdout.push(bytes.subarray(end + 1));

@@ -21,7 +21,7 @@ let scripts: ExecScripts | undefined;
 /** Returns the scripts. The files are read once for a process. */
 export const execScripts = (): ExecScripts =>
   (scripts ??= {
-    exec: scriptText(FOLDER, 'begin', 'exec'),
+    exec: scriptText(FOLDER, 'begin', 'await-end', 'exec'),
     terminal: scriptText(FOLDER, 'begin', 'terminal'),
     terminalEnv: scriptText(FOLDER, 'begin', 'terminal-env'),
     end: scriptText(FOLDER, 'end'),

@@ -199,16 +199,20 @@ class Execution {
   }
 
   #awaitLastWords(exitCode: number): void {
-    if (!this.#isEnding)
+    const { isWhole } = this.#output;
+    if (isWhole && !this.#isEnding) {
+      this.#isEnding = true;
       this.#after(LAST_WORDS_MS, () => {
         this.#finish(exitCode);
       });
-    this.#isEnding = true;
+    }
     clearTimeout(this.#pause);
-    if (!this.#output.isWhole) return;
-    this.#pause = setTimeout(() => {
-      this.#finish(exitCode);
-    }, QUIET_MS);
+    this.#pause = setTimeout(
+      () => {
+        this.#finish(exitCode);
+      },
+      isWhole ? QUIET_MS : LAST_WORDS_MS,
+    );
   }
 
   #ended(status: CommandStatus): void {
@@ -266,6 +270,7 @@ class Execution {
   }
 
   #timeOut(): void {
+    if (this.#output.exitCode !== undefined) return this.#finish(this.#output.exitCode);
     if (!this.#begun) return this.#fail(new NotJoinable('the command did not begin in time'));
     this.#timedOut = true;
     this.#end();

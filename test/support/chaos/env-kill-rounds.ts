@@ -146,11 +146,15 @@ const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => 
     known.label,
     known.tried,
   );
-  const running = (await runningOf(client)).length;
+  let seen = {};
   await within(AT_LAST_MS, 'what the env counts is what there is', async () => {
+    const running = (await runningOf(client)).length;
     const { runningReplicas, desiredReplicas } = (await envOf(client)).env.status;
+    seen = { running, runningReplicas, desiredReplicas };
     expect(desiredReplicas).to.be.at.most(MOST);
     return (runningReplicas === running && desiredReplicas >= running) || undefined;
+  }).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${JSON.stringify(seen)}`);
   });
   const { items = [] } = (await client.get('/envs/e/autoscaling/groups/a/decisions')).json;
   const ids = items.map((item) => Number(item['id']));

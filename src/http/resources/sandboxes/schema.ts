@@ -90,7 +90,9 @@ export const ExecBody = z.object({
     'At most 128 variables, over those of the template. Names hold letters, digits and ' +
       'underscores.',
   ),
-  stdin: maybe(z.string()).describe('Its standard input, then end of file. Left out: nothing.'),
+  stdin: maybe(z.string()).describe(
+    'Its standard input, then end of file. What it has not read at its end is dropped. Left out: nothing.',
+  ),
   container: maybe(name).describe(
     "The container's name; left out, the first one's. One that has ended is 409.",
   ),

@@ -6,7 +6,13 @@ SEGMENT=262144 SEGMENTS=5 RAW=524288 MEMORY=16777216
 
 # Waits for its record, reads the order from descriptor 5, says what came of it on 3, and becomes the
 # program. What is refused leaves nothing behind.
-child='refuse() { cd ..; rm -rf "./${sandpool_home##*/}"; echo "refused $1" >&3; exit 125; }
+child='refuse() {
+  cd ..
+  rm -rf "./${sandpool_home##*/}"
+  echo "refused $1" >&3
+  while IFS= read -r sandpool_line <&5; do :; done
+  exit 125
+}
 sandpool_origin=$SANDPOOL_ORIGIN sandpool_home=$PWD
 if [ "$SANDPOOL_TTY" ]; then
   exec 5<order 3>said
@@ -34,7 +40,7 @@ while IFS= read -r sandpool_kind <&5 && IFS= read -r sandpool_more <&5 && IFS= r
     env) command export "$sandpool_value" ;;
     arg) set -- "$@" "$sandpool_value" ;;
     run)
-      IFS= read -r sandpool_line <&5 # the end of the input, as read.sh has it
+      IFS= read -r sandpool_line <&5 # the end of the input, for which await-end.sh says why
       unset -v sandpool_kind sandpool_more sandpool_value sandpool_line sandpool_origin sandpool_home
       case $1 in
         */*) [ -x "$1" ] && [ ! -d "$1" ] ;;

@@ -1,6 +1,6 @@
 # Reads an order from its input (`execOrder`), runs the command with what is left of the input, and at
 # its end prints the order's token and the exit code both to the output and to the errors: background
-# processes may hold those open for long. Then it waits for the end of the input, as read.sh does.
+# processes may hold those open for long.
 exec 3>&2 2>/dev/null
 while IFS= read -r sandpool_kind && IFS= read -r sandpool_more && IFS= read -r sandpool_value; do
   while [ "$sandpool_more" -gt 0 ]; do
@@ -19,7 +19,6 @@ while IFS= read -r sandpool_kind && IFS= read -r sandpool_more && IFS= read -r s
       set -- "$sandpool_value$?"
       echo "$1"
       echo "$1" >&3
-      while IFS= read -r sandpool_line; do cat >/dev/null 2>&1; done
       exit
       ;;
   esac

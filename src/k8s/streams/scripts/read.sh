@@ -6,8 +6,5 @@ while IFS= read -r sandpool_line && [ "$sandpool_line" != '#end' ]; do
   sandpool_script=$sandpool_script$sandpool_line'
 '
 done
-# The way is cut at once where something comes after its far end has gone, be it only the end of the
-# input, and what was said and has not yet passed is lost. So that end is waited for.
-trap 'while IFS= read -r sandpool_line; do :; done' EXIT
 unset -v sandpool_line
 eval "$sandpool_script"
