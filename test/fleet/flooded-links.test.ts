@@ -14,7 +14,7 @@ import { aCertificate, type Certificate } from '../../local-cluster/a-certificat
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
-import { turns } from '../support/harness/turns.ts';
+import { standsStill, turns } from '../support/harness/turns.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 
 const PATIENCE_MS = 60_000;
@@ -167,9 +167,7 @@ for (const scheme of ['ws', 'wss'] as const)
         sent = () => counts.reduce((sum, count) => sum + count(), 0);
         await eventually(() => sent() > FLOOD_BYTES, 'it flows', PATIENCE_MS);
         way.stopAll();
-        let last = -1;
-        const isStill = (): boolean => last === (last = sent());
-        await eventually(isStill, 'it stands still', PATIENCE_MS);
+        await standsStill(sent, 'what is sent', PATIENCE_MS);
       };
 
       it(`of the ${end}’s is over within a second of the other end’s death`, async () => {

@@ -57,13 +57,15 @@ const WRONG = {
 describe('a manager whose worker answers words of the link by what is none', () => {
   let fleet: FleetUnderTest;
   let sockets: WebSocket[];
+  /** Stands still: what is cut here is cut for what was said. */
+  let clock: TestClock;
   /** Of the manager. */
   let warned: string[];
 
   beforeEach(async () => {
-    [sockets, warned] = [[], []];
+    [sockets, warned, clock] = [[], [], new TestClock()];
     const log = { ...silentLog, warn: (_fields: object, event: string) => void warned.push(event) };
-    fleet = await FleetUnderTest.start({ log });
+    fleet = await FleetUnderTest.start({ log, clock });
     await fleet.join({ clusterId: 'w2', serve: (connection) => void connection.destroy() });
   });
   afterEach(async () => {
@@ -157,6 +159,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
     const { linkId } = fleet.links.find('evil') ?? {};
     const reports = Array.from({ length: 40 }, () => fleet.links.report('evil', 'x'));
     await eventually(() => open.size === 40, 'it is asked', PATIENCE_MS);
+    clock.advance(2_000);
     expect(new Set(await Promise.all(reports))).to.deep.equal(new Set([undefined]));
     await eventually(() => open.size === 0, 'no stream is open', PATIENCE_MS);
     expect([asked, fleet.links.find('evil')?.linkId]).to.deep.equal([40, linkId]);
@@ -220,9 +223,11 @@ describe('a worker whose manager says what is no word of the link', () => {
   /** Resolves with the next link, once the worker has dialled; `proved`: as its own manager's. */
   const linked = async ({ proved }: { readonly proved: boolean }): Promise<ClientHttp2Session> => {
     const count = sessions.length;
+    let looks = 0;
     await eventually(
       () => {
-        if (sessions.length === count) clock.advance(1_000);
+        // soon past the longest wait between dials, and slowly then: a dial may take 10 s
+        if (sessions.length === count) clock.advance((looks += 1) > 5 ? 50 : 1_000);
         return sessions.length > count;
       },
       'it dials',

@@ -140,6 +140,10 @@ describe('a manager of several replicas', () => {
       'it is refused',
       30_000,
     );
-    for (const { links } of manager.list) expect(links.find('w1')).to.equal(undefined);
+    await eventually(
+      () => manager.list.every(({ links }) => links.find('w1') === undefined),
+      'each of them has shut it out',
+      30_000,
+    );
   });
 });

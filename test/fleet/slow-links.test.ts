@@ -10,7 +10,7 @@ import { endlessChannel, type LinkChannel } from '../../src/fleet/link-channel.t
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
-import { turns } from '../support/harness/turns.ts';
+import { standsStill, turns } from '../support/harness/turns.ts';
 
 const PATIENCE_MS = 30_000;
 /** SETTINGS with windows of 2^30 bytes, and the same for all streams together. */
@@ -73,12 +73,8 @@ for (const scheme of ['ws', 'wss'] as const)
       };
       stream.on('drain', go);
       go();
-      let last = -1;
-      await eventually(
-        () => channel.written() > PIECE.length && last === (last = channel.written()),
-        'no more goes',
-        PATIENCE_MS,
-      );
+      const beyondOne = (): number => channel.written() - PIECE.length;
+      await standsStill(beyondOne, 'what goes', PATIENCE_MS);
     };
 
     /** Has the other end's process take bytes until its kernel says so. */
@@ -90,6 +86,21 @@ for (const scheme of ['ws', 'wss'] as const)
           return ((await channel.moved()) ?? 0) > before;
         },
         'bytes are acknowledged',
+        PATIENCE_MS,
+      );
+    };
+
+    /** Until the kernel has moved all that it can of what was taken. */
+    const rests = async (): Promise<void> => {
+      let [last, looks] = [-1, 0];
+      await eventually(
+        async () => {
+          const now = (await channel.moved()) ?? 0;
+          looks = now === last ? looks + 1 : 0;
+          last = now;
+          return looks >= 10;
+        },
+        'nothing is acknowledged any more',
         PATIENCE_MS,
       );
     };
@@ -128,6 +139,9 @@ for (const scheme of ['ws', 'wss'] as const)
       expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
       expect(channel.received()).to.equal(received);
 
+      await rests();
+      clock.advance(1_000); // what still came of the last bytes that were taken counts as heard
+      await looking;
       heartbeat.probe(() => void told.push('silent'));
       clock.advance(5_000);
       await turns();

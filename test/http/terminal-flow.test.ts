@@ -9,6 +9,7 @@ import {
   type TerminalDaemon,
 } from './terminal-support.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { standsStill } from '../support/harness/turns.ts';
 
 const MIB = 1024 * 1024;
 /**
@@ -20,21 +21,8 @@ const V1 = ['sandpool.terminal.v1'];
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Resolves once the amount is not nothing and has stood still for a while. */
-const settled = async (what: string, amount: () => number): Promise<void> => {
-  let seen = -1;
-  let since = Date.now();
-  await eventually(() => {
-    if (amount() !== seen) {
-      seen = amount();
-      since = Date.now();
-    }
-    return seen > 0 && Date.now() - since > 100;
-  }, `${what} stands still`);
-};
-
-const standstill = async (terminal: FakeTerminal): Promise<void> =>
-  await settled('the output', () => terminal.pulled);
+const standstill = (terminal: FakeTerminal): Promise<void> =>
+  standsStill(() => terminal.pulled, 'the output');
 
 describe('back-pressure of a terminal', () => {
   let daemon: TerminalDaemon;
@@ -134,7 +122,7 @@ describe('back-pressure of a terminal', () => {
     for (let from = 0; from < input.length; from += 32 * 1024)
       ws.send(input.subarray(from, from + 32 * 1024));
     await eventually(() => terminal.stream.writableLength > 0, 'some input is taken');
-    await settled('the input', () => ws.bufferedAmount);
+    await standsStill(() => ws.bufferedAmount, 'the input');
     expect(ws.bufferedAmount, 'the client has to wait').to.be.greaterThan(MIB);
     expect(terminal.stream.writableLength).to.be.lessThan(MIB);
     daemon.clock.advance(120_000);
