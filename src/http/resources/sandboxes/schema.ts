@@ -91,10 +91,8 @@ export const ExecBody = z.object({
       'underscores.',
   ),
   stdin: maybe(z.string()).describe(
-    
-      'Its standard input, then end of file. What it has not read at its end is dropped. ' +
-        'Left out: nothing.',
-    ,
+    'Its standard input, then end of file. What it has not read at its end is dropped. ' +
+      'Left out: nothing.',
   ),
   container: maybe(name).describe(
     "The container's name; left out, the first one's. One that has ended is 409.",
