@@ -6,6 +6,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* More than a forwarder takes: of a burst none is refused because the launcher's turn comes late. */
+enum { WAITING = 1024 };
+
 /* By a name relative to its folder: a socket's path is short, a folder's may not be. */
 int listen_outside(const char *folder, const char *name, int flags) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -15,7 +18,7 @@ int listen_outside(const char *folder, const char *name, int flags) {
   if (listener < 0 || chdir(folder) < 0) fail("the socket's folder", errno);
   unlink(name);
   umask(0177);
-  if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 256) < 0) fail("listen", errno);
+  if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, WAITING) < 0) fail("listen", errno);
   if (chdir("/") < 0) fail("chdir", errno);
   return listener;
 }
