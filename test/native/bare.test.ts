@@ -123,7 +123,7 @@ describe('the launcher without a sandbox', function () {
 
   it('reaps what the command leaves', async () => {
     const script =
-      'orphan=$( (sleep 0.1 >/dev/null & echo $!) ); cat /proc/$orphan/stat | cut -d" " -f4; while [ -e /proc/$orphan ]; do sleep 0.01; done; echo reaped';
+      'orphan=$( (sleep 60 >/dev/null & echo $!) ); cat /proc/$orphan/stat | cut -d" " -f4; kill $orphan; while [ -e /proc/$orphan ]; do sleep 0.01; done; echo reaped';
     const { outer, output } = await start(command('sh', '-c', script));
 
     expect((await within(output.end, 'it ends')).stdout).to.equal(`${outer.pid}\nreaped\n`);

@@ -255,8 +255,9 @@ describe('launcher join', function () {
     });
     const collected = collect(half);
     await collected.shows('ready');
+    // The shell says that it is ready before its children have become what they run.
+    await eventually(() => joinedOf('sleep 62').length === 2, 'both run');
     const before = joinedOf('sleep 62');
-    expect(before).to.have.length(2);
 
     half.kill('SIGTERM');
 

@@ -210,7 +210,9 @@ describe('launcher join on a terminal', function () {
     const ended = new Promise<{ exitCode: number }>((resolve) => pty.onExit(resolve));
     return {
       pty,
-      ended: within(ended, 'the terminal ends', 20_000),
+      get ended() {
+        return within(ended, 'the terminal ends');
+      },
       shown: () => shown,
       shows: (words) =>
         eventually(() => shown.includes(words), `${words} in ${JSON.stringify(shown)}`),

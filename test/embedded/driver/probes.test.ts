@@ -86,10 +86,15 @@ describe('readiness probes of real sandboxes', function () {
   });
 
   it('run when they are asked for, and share a run', async () => {
+    const { timeoutMs } = often;
     const { id } = await spawned.launched(
-      probed(execProbe(['true']), {
+      probed(execProbe(['true'], { timeoutMs }), {
         endpoints: {
-          web: { port: 8_000, scheme: 'http', readinessProbe: httpProbe(8_000, '/') },
+          web: {
+            port: 8_000,
+            scheme: 'http',
+            readinessProbe: httpProbe(8_000, '/', { timeoutMs }),
+          },
           raw: { port: 8_001, scheme: 'http' },
         },
       }),
