@@ -292,7 +292,8 @@ describe('streams of a Pod', () => {
         if (link.command.length > 4) return link.status(0);
         link.send(1, '41\nsome');
       });
-      expect(await exec(under, { timeoutMs: 1_000 })).to.deep.include({
+      // long enough for a busy machine to have begun it
+      expect(await exec(under, { timeoutMs: 3_000 })).to.deep.include({
         exitCode: 124,
         timedOut: true,
         stdout: Buffer.from('some'),
