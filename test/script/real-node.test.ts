@@ -77,7 +77,7 @@ describe('the orders to a real node', function () {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const aNode = async (script: string): Promise<RealNode> => {
+  const aNode = async (script: string, patienceMs = 30_000): Promise<RealNode> => {
     const hold = join(folder, 'hold');
     writeFileSync(hold, `#!/bin/bash\n${script}\n`, { mode: 0o755 });
     writeFileSync(join(folder, 'kubeconfig-given'), '');
@@ -89,7 +89,7 @@ describe('the orders to a real node', function () {
       port: 1,
       tls: { certFile: '', keyFile: '', clientCaFile: '' },
       hold,
-      patienceMs: 3_000,
+      patienceMs,
     });
     await node.start();
     return node;
@@ -116,7 +116,7 @@ describe('the orders to a real node', function () {
   });
 
   it('have one killed that does not end in time, and tell it', async () => {
-    const node = await aNode('trap "" TERM; echo ready; while :; do sleep 1; done');
+    const node = await aNode('trap "" TERM; echo ready; while :; do sleep 1; done', 5_000);
     expect(String(await rejection(node.stop()))).to.contain('did not end in order');
   });
 });
