@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { CuttableWay } from '../support/harness/cuttable-way.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { seriesOf } from '../support/harness/exposition.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
@@ -12,6 +13,8 @@ const PATIENCE_MS = 60_000;
 describe('the alerts about a fleet, on real daemons', function () {
   this.timeout(180_000);
   let hub: DaemonUnderTest;
+  /** Leads to `hub`, wherever it listens. */
+  let way: CuttableWay;
   let west: DaemonUnderTest;
   let watch: AlertWatch;
 
@@ -22,8 +25,9 @@ describe('the alerts about a fleet, on real daemons', function () {
     const { stdout } = await hub.cli(['clusters', 'join-token', 'west']);
     writeFileSync(file, stdout, { mode: 0o600 });
     expect(seriesOf(await hub.metrics()).named('sandpool_cluster_connected')).to.deep.equal([]);
+    way = await CuttableWay.to(hub.run.address);
     west = await DaemonUnderTest.start([
-      ...['--cluster-id', 'west', '--fleet-managers', hub.run.address.replace('http', 'ws')],
+      ...['--cluster-id', 'west', '--fleet-managers', way.url],
       ...['--fleet-join-token-file', file, ...flags],
     ]);
     watch = new AlertWatch({ hub: () => hub.metrics(), west: () => west.metrics() });
@@ -32,6 +36,7 @@ describe('the alerts about a fleet, on real daemons', function () {
   after(async () => {
     await west?.dispose();
     await hub?.dispose();
+    way?.stop();
   });
 
   /** It is told of, and neither alert fires. */
@@ -70,14 +75,13 @@ describe('the alerts about a fleet, on real daemons', function () {
   });
 
   it('SandpoolManagerNotLinked: a manager that is killed, and started again', async () => {
-    const { host } = new URL(hub.run.address);
     await hub.kill();
     await watch.fires('SandpoolManagerNotLinked');
     const dialsFailed = async (): Promise<boolean> =>
       (seriesOf(await west.metrics()).value('sandpool_manager_dials_failed_total') ?? 0) > 0;
     await eventually(dialsFailed, 'it dials in vain', PATIENCE_MS);
 
-    await hub.start(['--listen', host]);
+    way.leadTo(await hub.start());
     await connected();
   });
 

@@ -5,6 +5,10 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 import { documentedOperations } from '../support/harness/documented-answers.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
+/** A browser that shows the whole document takes 10 s where nothing else runs. */
+const DEADLINE_MS = 120_000;
+const TEST_MS = 300_000;
+
 describe('GET /docs', () => {
   let server: TestServer;
   before(async () => {
@@ -53,7 +57,7 @@ describe('GET /docs', () => {
   for (const base of ['', '/v1']) {
     it(`shows every operation in a browser under ${base}/docs, which asks nobody else and breaks no rule`, async function () {
       if (noChromium) return skipBecause(this, noChromium);
-      this.timeout(60_000);
+      this.timeout(TEST_MS);
       const browser = await aChromium();
       try {
         const { shown, elsewhere, complaints } = await look(
@@ -75,10 +79,11 @@ describe('GET /docs', () => {
 
   it('lets a reader try an operation with a key', async function () {
     if (noChromium) return skipBecause(this, noChromium);
-    this.timeout(60_000);
+    this.timeout(TEST_MS);
     const browser = await aChromium();
     try {
       const page = await browser.newPage();
+      page.setDefaultTimeout(DEADLINE_MS);
       await page.goto(`http://127.0.0.1:${server.port}/docs`);
       await page.click('.authorize');
       await page.fill('.modal-ux section input', server.tenant.key ?? '');
@@ -87,9 +92,7 @@ describe('GET /docs', () => {
       await page.click('#operations-Pools-listPools .opblock-summary-control');
       await page.click('#operations-Pools-listPools .try-out__btn');
       await page.click('#operations-Pools-listPools .execute');
-      await page.waitForSelector('#operations-Pools-listPools .live-responses-table', {
-        timeout: 10_000,
-      });
+      await page.waitForSelector('#operations-Pools-listPools .live-responses-table');
 
       expect(
         await page.textContent(
@@ -104,6 +107,7 @@ describe('GET /docs', () => {
 
 const look = async (browser: Browser, origin: string, path: string) => {
   const page = await browser.newPage();
+  page.setDefaultTimeout(DEADLINE_MS);
   const elsewhere: string[] = [];
   const complaints: string[] = [];
   page.on('request', (request) => {
@@ -115,12 +119,12 @@ const look = async (browser: Browser, origin: string, path: string) => {
   });
   page.on('pageerror', (error) => complaints.push(error.message));
   await page.goto(`${origin}${path}`);
-  await page.waitForSelector('.opblock', { timeout: 30_000 });
+  await page.waitForSelector('.opblock');
   const shown = await page.$$eval('.opblock-summary-operation-id', (elements) =>
     elements.map(({ textContent }) => (textContent ?? '').replaceAll('\u200b', '')),
   );
   await page.click('.opblock-summary'); // its details too
-  await page.waitForSelector('.opblock-body', { timeout: 10_000 });
+  await page.waitForSelector('.opblock-body');
   if (process.env['DOCS_SCREENSHOT'])
     await page.screenshot({ path: process.env['DOCS_SCREENSHOT'], fullPage: false });
   return { shown, elsewhere, complaints };

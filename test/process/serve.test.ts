@@ -10,6 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { stocked } from '../support/harness/on-a-daemon.ts';
 import { spawnerPid } from '../support/chaos/kill-rounds.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -24,7 +26,7 @@ const mayHavePriority = (): boolean => {
 };
 
 describe('sandpool serve', function () {
-  this.timeout(60_000);
+  this.timeout(300_000); // each command compiles what it runs
   let dataDir: string;
   let running: ChildProcess[];
 
@@ -46,6 +48,14 @@ describe('sandpool serve', function () {
     const end = once(child, 'close');
     how();
     await end;
+  };
+
+  /** The ready text comes before the instances. */
+  const hasItsPool = async (): Promise<void> => {
+    const { port } = new URL(readPidFile(dataDir)?.address ?? '');
+    const key = readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8').trim();
+    const client = new HttpClient(Number(port), key);
+    await stocked(client, 4).finally(() => client.close());
   };
 
   const command = (...args: string[]) => {
@@ -108,6 +118,7 @@ describe('sandpool serve', function () {
     it(`stops at ${signal}, leaves its sandboxes, and says how many`, async () => {
       const daemon = command('serve', '--listen', '127.0.0.1:0');
       await daemon.says('shell\n');
+      await hasItsPool();
 
       daemon.child.kill(signal);
 
@@ -156,7 +167,7 @@ describe('sandpool serve', function () {
         (port = Number(/"port":(\d+).*says that it waits/.exec(daemon.said.err)?.[1] ?? 0)) > 0 ||
         daemon.child.exitCode !== null,
       'it listens',
-      30_000,
+      120_000,
     );
     const [health, readiness, other] = await Promise.all(
       ['healthz', 'readyz', 'v1/sandboxes'].map((path) =>

@@ -135,11 +135,15 @@ const sent = (
   body: object,
 ): Promise<HttpAnswer> => client.send(method, path, { body, signal: AbortSignal.timeout(CALL_MS) });
 
-const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => {
-  for (const id of known.held) {
+const allRun = async (client: HttpClient, ids: Iterable<string>): Promise<void> => {
+  for (const id of ids) {
     const { status, json, text } = await client.get(`/sandboxes/${id}`);
     expect([status, json.sandbox?.['status']], text).to.deep.equal([200, 'Running']);
   }
+};
+
+const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => {
+  await allRun(client, known.held);
   const { env } = await envOf(client);
   const label = Number(env.labels['turn'] ?? 0);
   expect(label, 'the last change that was acknowledged, or a later one').to.be.within(
@@ -156,6 +160,7 @@ const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => 
   }).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${JSON.stringify(seen)}`);
   });
+  await allRun(client, known.held);
   const { items = [] } = (await client.get('/envs/e/autoscaling/groups/a/decisions')).json;
   const ids = items.map((item) => Number(item['id']));
   expect(ids, 'the newest first, each once').to.deep.equal(

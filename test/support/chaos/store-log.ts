@@ -3,8 +3,9 @@ import { changeOf } from './stored-objects.ts';
 import { undoing } from './undoing.ts';
 
 const SIGHT_EVERY_MS = 50;
+/** Of a look that another one follows. */
 const ANSWER_MS = 1_000;
-/** Of all that was written since the last piece. */
+/** Of all that was written since the last piece, and of each request without which there is no log. */
 const PIECE_MS = 300_000;
 
 /**
@@ -64,7 +65,7 @@ export class StoreLog {
     await setBack();
     const {
       header: { revision },
-    } = await this.#post('/v3/kv/range', { key: encoded('-') });
+    } = await this.#post('/v3/kv/range', { key: encoded('-') }, PIECE_MS);
     const standing = Number(revision);
     const rewind = { kept: standing + this.#offset, lost };
     this.rewinds.push(rewind);
@@ -76,7 +77,7 @@ export class StoreLog {
   async #piece(): Promise<void> {
     const {
       header: { revision: last },
-    } = await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') });
+    } = await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') }, PIECE_MS);
     const from = {
       key: encoded(ROOT),
       range_end: encoded(`${ROOT.slice(0, -1)}0`),
@@ -133,11 +134,12 @@ export class StoreLog {
   async #post(
     path: string,
     body: object,
+    withinMs = ANSWER_MS,
   ): Promise<{ readonly header: { readonly revision: string } }> {
     const answer = await fetch(this.#etcd + path, {
       method: 'POST',
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(ANSWER_MS),
+      signal: AbortSignal.timeout(withinMs),
     });
     if (!answer.ok) throw new Error(`etcd answered ${answer.status}`);
     return (await answer.json()) as { readonly header: { readonly revision: string } };

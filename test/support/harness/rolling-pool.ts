@@ -59,7 +59,7 @@ export class RollingPool {
         return look(status);
       },
       what,
-      40_000,
+      120_000,
     ).catch((error: unknown) => {
       throw new Error(`${String(error)}: ${JSON.stringify(status)}`);
     });
