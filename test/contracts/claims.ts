@@ -3,6 +3,7 @@ import { MAX_WAITING_OF_POOL, type ClaimEntry } from '../../src/contracts/coordi
 import { type Coordination } from '../../src/contracts/coordination.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
+import { fewAtOnce } from '../support/harness/few-at-once.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 /** What Claims promises: a part of the suite of Coordination. */
@@ -192,13 +193,13 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
     });
 
     it('that are too many may not wait', async () => {
-      const places = await Promise.all(Array.from({ length: MAX_WAITING_OF_POOL }, () => join()));
+      const places = await fewAtOnce(MAX_WAITING_OF_POOL, () => join());
 
       expect(await rejection(join()))
         .to.be.instanceOf(Refusal)
         .with.property('code', 'TOO_MANY_WAITING');
       expect(await under().coordination.waiting({ ...pool, uid: 'p2' })).to.equal(0);
-      await Promise.all(places.slice(1).map((place) => under().coordination.leaveWaiting(place)));
+      await fewAtOnce(places.length - 1, (n) => under().coordination.leaveWaiting(places[n + 1]!));
       expect(await admit({ place: await join(), idle: 1 })).to.equal('not-its-turn');
       expect(await under().coordination.waiting(pool)).to.equal(2);
     });

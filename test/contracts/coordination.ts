@@ -8,6 +8,7 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { fewAtOnce } from '../support/harness/few-at-once.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { claimsTests } from './claims.ts';
 import { clusterStartsTests } from './cluster-starts.ts';
@@ -262,8 +263,8 @@ export const coordinationSuite = (
       });
 
       it('is of at least 128 bits, fit for an URL, and never the same', async () => {
-        const tokens = await Promise.all(
-          Array.from({ length: 500 }, (_, n) => coordination.issueToken('same', 30_000, holder(n))),
+        const tokens = await fewAtOnce(500, (n) =>
+          coordination.issueToken('same', 30_000, holder(n)),
         );
 
         expect(new Set(tokens)).to.have.property('size', 500);
@@ -271,9 +272,10 @@ export const coordinationSuite = (
       });
 
       const ask = (times: number, of: (n: number) => TokenHolder) =>
-        Promise.allSettled(
-          Array.from({ length: times }, (_, n) => coordination.issueToken('x', 30_000, of(n))),
-        );
+        fewAtOnce(times, async (n) => {
+          const [answer] = await Promise.allSettled([coordination.issueToken('x', 30_000, of(n))]);
+          return answer;
+        });
       const good = (answers: readonly PromiseSettledResult<string>[]) =>
         answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
       const refused = (answers: readonly PromiseSettledResult<string>[]) =>

@@ -6,6 +6,7 @@ import type { FinishedSandbox } from '../../src/model/sandbox.ts';
 import type { CompletedDecision } from '../../src/model/envs/scaling-decision.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
+import { fewAtOnce } from '../support/harness/few-at-once.ts';
 
 export interface HistoryUnderTest {
   readonly history: History;
@@ -38,6 +39,14 @@ export const aFinished = (part: Partial<FinishedSandbox> = {}): FinishedSandbox 
   ...part,
 });
 
+/** Some at a time: of thousands at once the last would wait longer than one may. */
+export const recordAll = async (
+  history: History,
+  finished: readonly FinishedSandbox[],
+): Promise<void> => {
+  await fewAtOnce(finished.length, (n) => history.record(finished[n]!));
+};
+
 /** What every history promises. `make` gives an empty one that keeps all. */
 export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>): void => {
   describe(`History: ${name}`, () => {
@@ -47,12 +56,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
       under = await make();
       history = under.history;
     };
-    /** Some at a time: of thousands at once the last would wait longer than one may. */
-    const record = async (finished: readonly FinishedSandbox[]) => {
-      // so few at once that each is answered within its second where the machine is busy
-      for (let from = 0; from < finished.length; from += 50)
-        await Promise.all(finished.slice(from, from + 50).map((one) => history.record(one)));
-    };
+    const record = (finished: readonly FinishedSandbox[]) => recordAll(history, finished);
     const idsOf = async (filter: FinishedFilter, page = { offset: 0, limit: 1_000 }) => {
       const { items, total } = await history.list(filter, page);
       return { ids: items.map(({ id }) => id), total };

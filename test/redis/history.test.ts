@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { RedisHistory } from '../../src/redis/history.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { aFinished, historySuite, MANY_BYTES } from '../contracts/history.ts';
+import { aFinished, historySuite, MANY_BYTES, recordAll } from '../contracts/history.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
@@ -87,7 +87,7 @@ describe('history in Redis', () => {
       claimedAt: clock.now() - 2_000,
       terminatedAt: clock.now() + 3_600_000,
     });
-    await Promise.all([...old, newer].map((finished) => history.record(finished)));
+    await recordAll(history, [...old, newer]);
     const event = {
       at: clock.now(),
       owner: ALICE,
@@ -162,9 +162,7 @@ describe('history in Redis', () => {
       Array.from({ length: count }, (_, n) =>
         aFinished({ owner: { ...ALICE, user }, claimedAt: at, terminatedAt: at + n }),
       );
-    const record = async (some: ReturnType<typeof of>): Promise<void> => {
-      await Promise.all(some.map((finished) => history.record(finished)));
-    };
+    const record = (some: ReturnType<typeof of>): Promise<void> => recordAll(history, some);
     const left = async (user: string): Promise<number> =>
       (await history.list({ owner: { ...ALICE, user } }, { offset: 0, limit: 1 })).total;
     const quiet = of('quiet', 10, now - 9_000);
