@@ -268,7 +268,7 @@ export class ControlPlane extends Cluster {
       const { exitCode, stderr } = await this.kubectlAs('admin', [
         'wait',
         ...args,
-        '--timeout=50s',
+        '--timeout=120s',
       ]);
       if (exitCode !== 0) throw this.#notReady(component, stderr.trim());
     };
@@ -311,7 +311,7 @@ export class ControlPlane extends Cluster {
     try {
       await this.#realNode.start();
       for (const wait of ['--for=create', '--for=condition=Ready'])
-        await this.kubectl('wait', wait, `node/${REAL_NODE}`, '--timeout=50s');
+        await this.kubectl('wait', wait, `node/${REAL_NODE}`, '--timeout=120s');
     } catch (error) {
       const words = this.#realNode.lastWords();
       await this.#realNode.stop().catch(() => undefined);

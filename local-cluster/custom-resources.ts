@@ -13,12 +13,13 @@ export const installCustomResources = async (cluster: Cluster): Promise<void> =>
   await cluster.kubectl(
     'wait',
     '--for=condition=established',
-    '--timeout=30s',
+    '--timeout=120s',
     ...kinds.map((kind) => `crd/${kind}`),
   );
   // Established, a kind's storage is made ready with its first use.
   await eventually(
     async () => (await cluster.kubectlAs('admin', ['get', kinds.join(), '-A'])).exitCode === 0,
     'the custom resources are served',
+    120_000,
   );
 };

@@ -23,7 +23,10 @@ export interface ClusterAccess {
   readonly subject: RightsSubject;
 }
 
-const KUBECTL_MS = 60_000;
+/** Beyond what a `kubectl wait` is given here. */
+const KUBECTL_MS = 180_000;
+/** Controllers whose API server was away for 15 s may ask it again only after 50 s more. */
+const MADE_WITHIN = '--timeout=120s';
 
 /** A Kubernetes cluster and the ways into it, whoever started it. */
 export abstract class Cluster {
@@ -71,14 +74,7 @@ export abstract class Cluster {
   async namespace(name = `test-${randomBytes(4).toString('hex')}`): Promise<string> {
     this.#namespaces.push(name);
     await this.apply(tenantNamespace(name, this.#access.subject));
-    await this.kubectl(
-      'wait',
-      '--for=create',
-      'serviceaccount/default',
-      '-n',
-      name,
-      '--timeout=30s',
-    );
+    await this.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', name, MADE_WITHIN);
     return name;
   }
 

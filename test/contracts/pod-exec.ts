@@ -30,7 +30,7 @@ export const podExecSuite = (
     let pod: PodTarget;
 
     before(async () => {
-      under = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, pingEveryMs: 1_500 });
+      under = await PodStreamsUnderTest.start(controlPlane(), ofProgram);
       pod = await under.pod('main');
     });
     after(() => under.close());
@@ -156,14 +156,15 @@ export const podExecSuite = (
     });
 
     it('finds a link dead that hangs without a word', async () => {
-      const running = rejection(under.exec(pod, ['sleep', '973']));
+      const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 1_500 });
+      const running = rejection(pinging.exec(pod, ['sleep', '973']));
       await eventually(() => under.runs(pod, 'sleep 973'), 'it runs');
-      under.proxy.state = 'hold';
+      pinging.proxy.state = 'hold';
       expect(await running)
         .to.be.instanceOf(OutcomeUnknown)
         .with.property('message')
         .that.includes('dead');
-      under.proxy.state = 'pass';
+      await pinging.close();
       await eventually(async () => !(await under.runs(pod, 'sleep 973')), 'it is gone');
     });
 

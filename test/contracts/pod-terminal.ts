@@ -29,7 +29,7 @@ export const podTerminalSuite = (
     let pod: PodTarget;
 
     before(async () => {
-      under = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, pingEveryMs: 1_500 });
+      under = await PodStreamsUnderTest.start(controlPlane(), ofProgram);
       pod = await under.pod('main');
     });
     after(() => under.close());
@@ -122,19 +122,20 @@ export const podTerminalSuite = (
     });
 
     it('finds a link dead that hangs without a word', async () => {
-      const terminal = await opened('sleep 968');
+      const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 1_500 });
+      const terminal = await opened('sleep 968', pinging.streams);
       terminal.stream.resume();
       terminal.stream.write('x');
-      under.proxy.state = 'hold';
+      pinging.proxy.state = 'hold';
       expect(await terminal.exit).to.equal(null);
-      under.proxy.state = 'pass';
+      await pinging.close();
     });
 
     it('waits for a reader that is slow: 50 MB take no memory, and lose no byte', async () => {
       const direct = await PodStreamsUnderTest.start(controlPlane(), {
         ...ofProgram,
         direct: true,
-        pingEveryMs: 1_000,
+        pingEveryMs: 1_900, // two of them are less than it rests
       });
       try {
         // It stays until it is told that all was read: of an end right behind megabytes in flight kwok may
@@ -183,7 +184,7 @@ export const podTerminalSuite = (
       const direct = await PodStreamsUnderTest.start(controlPlane(), {
         ...ofProgram,
         direct: true,
-        pingEveryMs: 1_000,
+        pingEveryMs: 1_900, // two of them are less than it rests
       });
       const terminal = await direct.streams.attach(await direct.pod('main'), {
         argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 4; head -c 6000000 | wc -c'],

@@ -159,7 +159,7 @@ describe('the API client, of a real API server', function () {
 });
 
 describe('the API client, of an API server that is restarted', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const controlPlane = onTheControlPlane();
 
   it('shows a client certificate, knows when nothing was sent, and comes back', async () => {
@@ -191,7 +191,7 @@ describe('the API client, of an API server that is restarted', function () {
         .watch(
           '/api/v1/pods',
           { resourceVersion: '1', timeoutSeconds: 5 },
-          AbortSignal.timeout(10_000),
+          AbortSignal.timeout(60_000),
         ))
         expect(event.type).to.equal('BOOKMARK');
     })();

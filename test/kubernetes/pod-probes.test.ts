@@ -11,6 +11,8 @@ import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 const PORT = 7_000;
+/** Waits for a machine that is busy. */
+const PATIENT = { timeoutMs: 20_000 };
 
 describe('readiness probes of Pods', function () {
   this.timeout(60_000);
@@ -43,13 +45,13 @@ describe('readiness probes of Pods', function () {
 
   it('run in the Pod and through it when they are asked for', async () => {
     expect(
-      (await outcomes({ container: { readinessProbe: execProbe(['true']) } })).seen,
+      (await outcomes({ container: { readinessProbe: execProbe(['true'], PATIENT) } })).seen,
     ).to.deep.equal([{}]);
-    expect((await outcomes({ container: { readinessProbe: tcpProbe(PORT) } })).seen).to.deep.equal([
-      {},
-    ]);
     expect(
-      (await outcomes({ container: { readinessProbe: httpProbe(PORT, '/ready') } })).seen,
+      (await outcomes({ container: { readinessProbe: tcpProbe(PORT, PATIENT) } })).seen,
+    ).to.deep.equal([{}]);
+    expect(
+      (await outcomes({ container: { readinessProbe: httpProbe(PORT, '/ready', PATIENT) } })).seen,
     ).to.deep.equal([{}]);
     expect(asked).to.include(`GET /ready 127.0.0.1:${PORT} 1`);
   });
@@ -57,20 +59,20 @@ describe('readiness probes of Pods', function () {
   it('say what they saw', async () => {
     const says = async (readinessProbe: ReturnType<typeof execProbe>): Promise<string> =>
       String((await outcomes({ container: { readinessProbe } })).seen[0]?.failure);
-    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7']))).to.equal(
+    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7'], PATIENT))).to.equal(
       'sh ended with 7: some words',
     );
-    expect(await says(execProbe(['sleep', '5']))).to.equal('it took longer than 1 s');
-    expect(await says(httpProbe(PORT, '/broken'))).to.equal('GET /broken answered 503');
+    expect(await says(execProbe(['sleep', '30']))).to.equal('it took longer than 1 s');
+    expect(await says(httpProbe(PORT, '/broken', PATIENT))).to.equal('GET /broken answered 503');
     expect(await says(httpProbe(PORT, '/hang'))).to.equal('it took longer than 1 s');
-    expect(await says(tcpProbe(PORT + 1))).to.contain(String(PORT + 1));
+    expect(await says(tcpProbe(PORT + 1, PATIENT))).to.contain(String(PORT + 1));
   });
 
   it("of an endpoint are the kubelet's to run, and told as the endpoint's", async () => {
     const { id, seen } = await outcomes({
       definition: {
         endpoints: {
-          web: { port: PORT, scheme: 'http', readinessProbe: httpProbe(PORT, '/broken') },
+          web: { port: PORT, scheme: 'http', readinessProbe: httpProbe(PORT, '/broken', PATIENT) },
         },
       },
     });

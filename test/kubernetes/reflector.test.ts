@@ -17,7 +17,7 @@ interface ConfigMap {
 }
 
 describe('the reflector, of a real API server', function () {
-  this.timeout(90_000);
+  this.timeout(240_000);
   const controlPlane = onTheControlPlane();
   let access: ClusterAccess;
   let server: ApiServer;
@@ -40,7 +40,7 @@ describe('the reflector, of a real API server', function () {
   };
   const keyOf = (name: string): string => `${path.split('/')[4] ?? ''}/${name}`;
   const shows = (name: string, a: string | undefined): Promise<void> =>
-    eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 30_000);
+    eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 60_000);
 
   before(async () => {
     access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog);
@@ -60,6 +60,9 @@ describe('the reflector, of a real API server', function () {
       version: '0',
     });
     changes = [];
+  });
+  /** Nothing is heard for 3 s at most where all is well and the machine has time. */
+  const started = async (silenceMs = 12_000): Promise<void> => {
     reflector = new Reflector<string>({
       metrics: silentMetrics,
       api: through.lane('background'),
@@ -74,19 +77,17 @@ describe('the reflector, of a real API server', function () {
       }),
       tuning: {
         pageSize: 20,
-        timings: { silenceMs: 6_000, watchSeconds: 5, firstPauseMs: 20, longestPauseMs: 200 },
+        timings: { silenceMs, watchSeconds: 5, firstPauseMs: 20, longestPauseMs: 200 },
       },
     });
-  });
-  afterEach(async () => {
-    await reflector.stop();
-    await through.close();
-    await proxy.stop();
-  });
-  const started = async (): Promise<void> => {
     reflector.start();
     await reflector.synced();
   };
+  afterEach(async () => {
+    await reflector?.stop();
+    await through.close();
+    await proxy.stop();
+  });
 
   it('shows what was there, what comes and what goes, through ends of the watch', async () => {
     await Promise.all(Array.from({ length: 45 }, (_, i) => put(`m${i}`, 'old')));
@@ -111,22 +112,22 @@ describe('the reflector, of a real API server', function () {
 
   it('stays fresh where nothing happens', async () => {
     await started();
-    const until = performance.now() + 11_000;
+    const until = performance.now() + 15_000;
 
     await eventually(
       () => {
         expect(reflector.stale).to.equal(undefined);
         return performance.now() > until;
       },
-      'eleven seconds',
-      30_000,
+      'fifteen seconds',
+      60_000,
     );
 
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
 
   it('resumes after cuts, and after a link that went silent', async () => {
-    await started();
+    await started(6_000);
     await put('m', '0');
     for (let round = 1; round < 4; round += 1) {
       proxy.cut();

@@ -4,7 +4,7 @@ import { outsideCluster } from './outside-cluster.ts';
 import { skipBecause } from '../harness/skip-because.ts';
 
 const NODES = 5;
-const START_MS = 180_000;
+const START_MS = 400_000;
 /**
  * One for all suites of a mocha process: it starts with the first that asks, and stops after the
  * last.
