@@ -316,7 +316,10 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
     it('the readiness of a sandbox: 200 while its probes pass, 503 with the same shape while they do not', async () => {
       const probed = aName('pool');
       const broken = `/tmp/${aName('broken')}`;
-      const readinessProbe = { exec: { command: ['/usr/bin/test', '!', '-e', broken] } };
+      const readinessProbe = {
+        exec: { command: ['/usr/bin/test', '!', '-e', broken] },
+        timeoutSeconds: 20, // of a second a busy machine may need more
+      };
       await aPoolOf(ask, probed, {
         replicas: 1,
         template: aTemplateOf(service(), {
@@ -439,6 +442,16 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         'sandpool.dev/template-name': template,
       });
       await filled(ask, made, 1);
+      const told = (reason: string): Promise<void> =>
+        eventually(
+          async () =>
+            (await ask().get(`/sandboxpools/${made}/events`)).json.items?.some(
+              (event) => event['reason'] === reason,
+            ) === true,
+          `${reason} is told`,
+          60_000,
+        );
+      await told('Filled'); // its leader may see later than others that it is
 
       const shown = (await does(ask(), `GET /sandboxpools/${made}`)).json.template ?? {};
       expect(shown).to.have.all.keys(withVersion);
@@ -477,6 +490,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         expect(event).to.include.all.keys(EVENT.filter((field) => field !== 'sandboxId'));
         expect(event).to.not.have.property('sandboxId');
       }
+      await told('Emptied'); // of one that goes while something idles it never is
       expect(fieldsOf(await does(ask(), `DELETE /sandboxpools/${made}`))).to.deep.equal({
         name: made,
         namespace: shown['namespace'],
