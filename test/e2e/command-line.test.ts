@@ -21,7 +21,7 @@ import type { HttpClient } from '../support/harness/http-client.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('the command line on a real daemon', function () {
-  this.timeout(60_000);
+  this.timeout(300_000); // of ten commands and more, each a process
   const templates = aTemplateFolder({
     talker: {
       containers: [

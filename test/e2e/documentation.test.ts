@@ -33,7 +33,7 @@ const expectedOf = ({ shows, inside }: PageLine): string =>
   );
 
 describe('what the documentation says to type', function () {
-  this.timeout(120_000);
+  this.timeout(600_000); // a page has some hundred lines
 
   it('is found', () => {
     expect(PAGES.map(({ path }) => path)).to.include.members([

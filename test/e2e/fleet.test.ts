@@ -275,9 +275,17 @@ describe('a fleet of real daemons', function () {
     expect((await changed(shared('96Mi'))).json.template).to.include({ version: '2' });
     const revisions = await Promise.all([hub, w1, w2].map(revisionAtVersion2));
     expect(new Set(revisions).size).to.equal(1);
-    const { stdout } = await hub.cli(['templates', 'get', 'shared', '--clusters', '--admin']);
-    for (const clusterId of ['w1', 'w2'])
-      expect(stdout).to.match(new RegExp(`^${clusterId} +2 +Synced +\\S+Z`, 'm'));
+    const standings = ['templates', 'get', 'shared', '--clusters', '--admin'];
+    await eventually(
+      async () => {
+        const { stdout } = await hub.cli(standings);
+        return ['w1', 'w2'].every((clusterId) =>
+          new RegExp(`^${clusterId} +2 +Synced +\\S+Z`, 'm').test(stdout),
+        );
+      },
+      'both say that they have it',
+      PATIENCE_MS,
+    );
 
     const refused = await w1
       .client(w1.adminKey)

@@ -81,7 +81,7 @@ class HeldRequest {
 
 /** What the refusal at a limit advises is done, and the next request is carried out. */
 describe('what refusals at a limit advise', function () {
-  this.timeout(90_000);
+  this.timeout(300_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let templates: ReturnType<typeof aTemplateFolder>;
@@ -119,7 +119,7 @@ describe('what refusals at a limit advise', function () {
     body?: object,
   ): Promise<{ readonly held: readonly HeldRequest[]; readonly refusal: Answer }> => {
     const sent: HeldRequest[] = [];
-    const refused = await within(40_000, 'one is refused', async () => {
+    const refused = await within(120_000, 'one is refused', async () => {
       for (let count = 0; count < 16; count += 1)
         sent.push(new HeldRequest(client, daemon.run.port, method, path, body));
       await client.get('/sandboxes?limit=1');
@@ -276,7 +276,7 @@ describe('what refusals at a limit advise', function () {
     );
     await giveBack(client, gone);
     await client.put('/sandboxpools/chatty', { replicas: 14 });
-    const { json } = await untilAnswered(404, () => client.get(`/sandboxes/${gone}/logs`), 40_000);
+    const { json } = await untilAnswered(404, () => client.get(`/sandboxes/${gone}/logs`), 120_000);
     expect(json.errorCode).to.equal('LOGS_GONE');
     const hint = String(json.detail?.['hint']);
     const [, path = ''] = / GET (\/v1\/sandboxes\/\{sandboxId\}\/logs\S*)/.exec(hint) ?? [];

@@ -9,7 +9,7 @@ const CLAIMS = 8;
 const STOCK = 12;
 
 describe('an Idempotency-Key and kill -9', function () {
-  this.timeout(120_000);
+  this.timeout(480_000);
   let daemon: DaemonUnderTest;
 
   before(async () => {

@@ -12,7 +12,7 @@ const AS_NOBODY = ['--reuid=nobody', '--regid=nogroup', '--clear-groups', '--no-
 
 /** Where the tests run as another user than root, test/e2e/newcomer.test.ts does this itself. */
 describe('the README’s quick start, for someone without root', function () {
-  this.timeout(300_000);
+  this.timeout(900_000);
   let home: string;
 
   before(function () {
@@ -36,7 +36,7 @@ describe('the README’s quick start, for someone without root', function () {
     const { stdout } = await promisify(execFile)(
       'setpriv',
       [...AS_NOBODY, process.execPath, ...test, '--reporter', 'dot'],
-      { cwd: ROOT, env: { PATH, TERM, HOME: home, TMPDIR: home }, timeout: 290_000 },
+      { cwd: ROOT, env: { PATH, TERM, HOME: home, TMPDIR: home }, timeout: 880_000 },
     ).catch((error: { stdout: string; stderr: string }) => {
       throw new Error(`${error.stdout}\n${error.stderr}`);
     });

@@ -42,7 +42,7 @@ const expectedOf = ({ shows, inside }: PageLine): string =>
  * those that are here.
  */
 describe('the README’s quick start, on a fresh clone', function () {
-  this.timeout(240_000);
+  this.timeout(600_000); // the build takes a minute, or some
   let folder: string;
   let clone: string;
   let dataDir: string;
@@ -105,7 +105,7 @@ describe('the README’s quick start, on a fresh clone', function () {
     await eventually(
       () => said.includes('./bin/sandpool shell') || server?.exitCode !== null,
       'it is ready',
-      180_000,
+      540_000,
     );
 
     expect(start).to.equal('script/server');

@@ -5,7 +5,7 @@ import { spawn as spawnPty } from 'node-pty';
 import type { PageLine } from '../../../script/page-lines.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const LINE_DEADLINE_MS = 30_000;
+const LINE_DEADLINE_MS = 120_000;
 const END = '__end_of_line__';
 
 export interface PageWorld {
