@@ -18,7 +18,8 @@ const MOST_DEAD = 8_192;
  *
  * An object that it does not show, of a revision that the watch has passed, is dead: so a late
  * answer brings nothing back. What is known to be dead before the watch tells so is remembered
- * until the watch has told it, or a later list is complete.
+ * until the watch has told it, or a later list is complete; where it may stand though the watch
+ * says no more of it, until that list.
  */
 export class Mirror<T> {
   readonly #deps: MirrorDeps<T>;
@@ -97,7 +98,7 @@ export class Mirror<T> {
 
   /** Takes a watch's word that the object is no more. */
   toldGone({ key, uid, record }: Version<T>): void {
-    this.#dead.delete(uid);
+    if (!this.#deps.mayStand) this.#dead.delete(uid); // else it may tell of it again
     const known = this.#entries.get(key);
     if (known?.uid === uid) this.#end({ ...known, record: record ?? known.record });
   }
@@ -223,7 +224,8 @@ export class Mirror<T> {
     if (!known && comes === 'ahead' && !isUnwatched && this.#hasPassed(revision)) return;
     if (known && known.uid !== uid) this.#drop(known, comes); // made again under its name
     this.#set(version, {
-      isDoubted: comes === 'ahead' && (known?.uid === uid ? known.isDoubted : isUnwatched),
+      // Also what was watched: the watch may begin after a list that it was not in any more.
+      isDoubted: comes === 'ahead' && (isUnwatched || (known?.uid === uid && known.isDoubted)),
       quietly,
     });
   }
@@ -270,10 +272,10 @@ export class Mirror<T> {
     this.#doubts(key);
   }
 
-  #drop({ key, uid, record, isDoubted }: Entry<T>, comes: 'in turn' | 'ahead'): void {
+  #drop({ key, uid, record }: Entry<T>, comes: 'in turn' | 'ahead'): void {
     this.#entries.delete(key);
     this.#doubted.delete(key);
-    if (comes === 'ahead' && !isDoubted) this.#bury(uid);
+    if (comes === 'ahead') this.#bury(uid);
     if (record === undefined) return;
     this.#shown -= 1;
     this.#tell({ type: 'gone', key, record });
