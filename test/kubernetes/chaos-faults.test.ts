@@ -17,7 +17,7 @@ import { Dice } from '../support/builders/hostile-values.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('faults of a cluster, and the log of its store', function () {
-  this.timeout(120_000);
+  this.timeout(360_000);
   let controlPlane: ControlPlane;
   let namespace: string;
 
@@ -101,7 +101,7 @@ describe('faults of a cluster, and the log of its store', function () {
           () => false,
         ),
       'pods are made again',
-      60_000,
+      120_000,
     );
     const names = new Set(
       (await log.read()).filter(({ kind }) => kind === 'pod').map(({ name }) => name),
@@ -223,7 +223,7 @@ describe('faults of a cluster, and the log of its store', function () {
           () => false,
         ),
       'pods are made again',
-      60_000,
+      120_000,
     );
     const changes = (await log.read()).filter(({ kind }) => kind === 'pod');
     const [rewind] = log.rewinds;

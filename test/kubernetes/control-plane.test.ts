@@ -67,7 +67,7 @@ describe('the cluster of the tests', function () {
 });
 
 describe('the control plane of the tests', function () {
-  this.timeout(90_000);
+  this.timeout(300_000);
   const controlPlane = onTheControlPlane();
 
   it('runs a pod on a node, at an address of this machine', async () => {
@@ -121,7 +121,7 @@ describe('the control plane of the tests', function () {
       'pod/lingers',
       '-n',
       namespace,
-      '--timeout=10s',
+      '--timeout=60s',
     );
   });
 
@@ -235,10 +235,10 @@ describe('the control plane of the tests', function () {
       'wait',
       '--for=condition=Ready=false',
       'node/node-1',
-      '--timeout=10s',
+      '--timeout=60s',
     );
     await controlPlane().kubectl('label', 'node', 'node-1', 'test.sandpool.dev/stage-');
-    await controlPlane().kubectl('wait', '--for=condition=Ready', 'node/node-1', '--timeout=10s');
+    await controlPlane().kubectl('wait', '--for=condition=Ready', 'node/node-1', '--timeout=60s');
   });
 
   for (const component of ['kube-apiserver', 'etcd'] as const) {
@@ -283,7 +283,7 @@ describe('the control plane of the tests', function () {
         'pod/b',
         '-n',
         namespace,
-        '--timeout=30s',
+        '--timeout=120s', // the scheduler may ask again only after a while
       );
     });
   }
@@ -342,7 +342,7 @@ const aRunningPod = async (cluster: Cluster, name: string): Promise<string> => {
     `pod/${name}`,
     '-n',
     namespace,
-    '--timeout=30s',
+    '--timeout=120s',
   );
   return namespace;
 };

@@ -17,7 +17,7 @@ const TRUST = '/etc/sandpool/trust';
 
 /** As docs/fleet.md has it done, each on a cluster of its own. */
 describe('a manager and a worker as the chart deploys them', function () {
-  this.timeout(180_000);
+  this.timeout(480_000); // most of it is the image's build, and starts
   const hubs = onTheControlPlane();
   const ends: (() => unknown)[] = [];
   let [manager, worker]: HttpClient[] = [];
@@ -28,17 +28,14 @@ describe('a manager and a worker as the chart deploys them', function () {
     ends.push(() => {
       rmSync(folder, { recursive: true, force: true });
     });
-    const [image, wests, [port = 0]] = await Promise.all([
-      buildImage(),
-      ControlPlane.start({ nodes: 1 }),
-      freePorts(1),
-    ]);
+    const [image, wests] = await Promise.all([buildImage(), ControlPlane.start({ nodes: 1 })]);
     ends.push(
       () => wests.stop(),
       () => {
         image.remove();
       },
     );
+    const [port = 0] = await freePorts(1); // soon used: by then somebody else may have it
     const address = `wss://127.0.0.1:${port}`;
 
     const onHub = await placeOn(hubs(), await hubs().namespace());

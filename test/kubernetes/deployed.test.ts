@@ -6,11 +6,12 @@ import type { DeployedReplica } from '../support/cluster/deployed-replica.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const RELEASE = 'test-deployed-sandpool';
 
 describe('replicas as the chart deploys them, from the image', function () {
-  this.timeout(180_000);
+  this.timeout(480_000); // most of it is the image's build, and starts
   const controlPlane = onTheControlPlane();
   let namespace: string;
   let image: ContainerImage;
@@ -44,7 +45,8 @@ describe('replicas as the chart deploys them, from the image', function () {
   it('pass the probes of their Pods, with nothing to complain of', async () => {
     for (const replica of replicas) {
       const client = new HttpClient(replica.port);
-      const { status, json } = await client.get(replica.container.readinessProbe.httpGet.path);
+      const { path } = replica.container.readinessProbe.httpGet;
+      const { status, json } = await untilAnswered(200, () => client.get(path));
       expect(json).to.deep.equal({ status: 'ready', problems: [], warnings: [], isolation: 'pod' });
       expect([
         status,

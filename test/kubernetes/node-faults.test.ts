@@ -8,7 +8,7 @@ import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('what a node can suffer', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
@@ -63,9 +63,9 @@ describe('what a node can suffer', function () {
       ...nodes,
       '--force',
       `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`,
-      '--timeout=30s',
+      '--timeout=90s',
     );
-    for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone', 20_000);
+    for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone', 60_000);
     await kubectl('uncordon', ...nodes);
     expect(pods.log.of(claimed.id).findLast(({ record }) => record)?.record?.end).to.deep.equal({
       reason: 'killed',
@@ -76,7 +76,7 @@ describe('what a node can suffer', function () {
   it('has nothing idle there handed out for some seconds after a command found that it does not answer', async () => {
     const name = 'node-that-falls-silent';
     await controlPlane().addNode(name);
-    await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=20s');
+    await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=60s');
     const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}'))
       .split(' ')
       .filter((node) => node !== name);
@@ -126,7 +126,7 @@ describe('what a node can suffer', function () {
   it('makes them unavailable when it is removed', async () => {
     const name = 'node-of-this-test';
     await controlPlane().addNode(name);
-    await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=20s');
+    await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=60s');
     const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}'))
       .split(' ')
       .filter((node) => node !== name);

@@ -10,7 +10,7 @@ import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('what a Pod can suffer', function () {
-  this.timeout(60_000);
+  this.timeout(150_000);
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
@@ -222,7 +222,7 @@ describe('what a Pod can suffer', function () {
 
   describe('once it is claimed', () => {
     const ends = async (id: string, end: object): Promise<void> => {
-      await pods.log.when(id, 'gone', 20_000);
+      await pods.log.when(id, 'gone');
       expect(endOf(id)).to.deep.equal(end);
     };
 

@@ -297,10 +297,13 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
 
     for (const replica of replicas.list) {
       const client = new HttpClient(replica.port, replicas.adminKey);
-      expect((await client.get('/readyz')).status).to.equal(200);
+      await untilAnswered(200, () => client.get('/readyz')); // the object is still there
       client.close();
     }
-    expect((await admin.get('/debug/shards')).text).to.include('"leading":true');
+    await eventually(
+      async () => (await admin.get('/debug/shards')).text.includes('"leading":true'),
+      'it leads',
+    );
   });
 
   it('stops all of them while a later version is at work, and no longer', async () => {

@@ -10,7 +10,7 @@ export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = readFileSync(join(REPOSITORY, 'deploy/Dockerfile'), 'utf8');
 /** What a package manager leaves; here it is this repository's own. */
 const INSTALL = /^npm ci --ignore-scripts\b/;
-const BUILD_MS = 120_000;
+const BUILD_MS = 300_000;
 
 export interface Step {
   readonly keyword: string;

@@ -70,11 +70,11 @@ export class DeployedRelease {
     );
     await cluster.kubectl(
       ...['rollout', 'status', `deployment/${name}`, '-n', namespace],
-      '--timeout=60s',
+      '--timeout=120s',
     );
     await cluster.kubectl(
       ...['wait', '--for=create', 'serviceaccount/default', '-n', `${namespace}-default`],
-      '--timeout=30s',
+      '--timeout=120s',
     );
   }
 

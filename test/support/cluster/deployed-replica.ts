@@ -53,8 +53,8 @@ interface Volume {
   readonly projected?: object;
 }
 
-const READY_MS = 40_000;
-const EXEC_MS = 30_000;
+const READY_MS = 90_000;
+const EXEC_MS = 90_000;
 const KEPT_OUTPUT = 1 << 20;
 
 /**
