@@ -143,6 +143,21 @@ describe('a link, and who stands between its ends', () => {
     await eventually(() => joined.told.length > 0, 'it is refused', PATIENCE_MS);
     expect(fleet.links.find('w1')).to.equal(undefined);
   });
+
+  const changed = (name: string, value: unknown) => ({
+    answered: (words: Words): Words => (name in words ? { ...words, [name]: value } : words),
+  });
+  for (const [what, change, reason] of [
+    ['a signature that is none', changed('signature', 'x'), 'unproved'],
+    ['a signature of another key', changed('signature', newFleetKey().sign('x')), 'unproved'],
+    ['a version of the link that is none yet', changed('version', 2), 'version'],
+  ] as const)
+    it(`is not opened with ${what}, which is said and counted`, async () => {
+      await joinOver(change);
+      await eventually(() => joined.told.length > 0, 'it is refused', PATIENCE_MS);
+      expect(fleet.links.find('w1')).to.equal(undefined);
+      expect(fleet.links.refused.counts.get(reason)).to.be.at.least(1);
+    });
 });
 
 const streamOf = (socket: WebSocket): Duplex => {
