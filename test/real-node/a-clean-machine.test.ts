@@ -7,7 +7,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 const START_MS = 120_000;
-const RESTORE_MS = 30_000;
+const RESTORE_MS = 90_000;
 const SYSCTLS = [
   'vm/overcommit_memory',
   'vm/panic_on_oom',

@@ -4,17 +4,31 @@ import { parse } from 'yaml';
 import { interpreterOfChart } from '../../script/code-interpreter.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import { renderDefinition } from '../../src/model/pools/render-definition.ts';
-import type { TemplateSpec } from '../../src/model/templates/template.ts';
+import type { InstanceDefinition, TemplateSpec } from '../../src/model/templates/template.ts';
 import type { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const VALUES = 'deploy/helm/sandpool/values.yaml';
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
+
+/** With probes that wait for a machine that is busy. */
+const patient = (definition: InstanceDefinition): InstanceDefinition => ({
+  ...definition,
+  endpoints: Object.fromEntries(
+    Object.entries(definition.endpoints ?? {}).map(([name, { readinessProbe, ...endpoint }]) => [
+      name,
+      {
+        ...endpoint,
+        ...(readinessProbe && { readinessProbe: { ...readinessProbe, timeoutMs: 20_000 } }),
+      },
+    ]),
+  ),
+});
 
 describe('a sandbox of a real node, as on one machine', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const onPods = onRealPods(onTheRealNode());
   let pods: PodDriver;
   before(() => {
@@ -49,7 +63,7 @@ describe('a sandbox of a real node, as on one machine', function () {
     const { sandboxTemplates } = parse(readFileSync(VALUES, 'utf8')) as {
       sandboxTemplates: Readonly<Record<string, TemplateSpec>>;
     };
-    const definition = renderDefinition(sandboxTemplates['web'] ?? { containers: [] });
+    const definition = patient(renderDefinition(sandboxTemplates['web'] ?? { containers: [] }));
     const containers = definition.containers.map((container) => ({
       ...container,
       image: realNodeImage('tools'),

@@ -15,10 +15,10 @@ import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 
 describe('how sandboxes of a real node end, and do not', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const cluster = onTheRealNode();
   const onPods = onRealPods(cluster);
   let pods: PodDriver;

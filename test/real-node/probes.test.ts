@@ -8,13 +8,13 @@ import { onRealPods, webOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const PORT = 7_000;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 /** Asks often, and waits for a machine that is busy. */
 const PATIENT = { periodMs: 1_000, timeoutMs: 20_000 };
 type Probe = ReturnType<typeof execProbe>;
 
 describe('readiness probes on a real node', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const onPods = onRealPods(onTheRealNode());
   let pods: PodDriver;
   before(() => {

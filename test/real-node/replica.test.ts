@@ -11,7 +11,7 @@ import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { realTemplate } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
-const PATIENCE_MS = 40_000;
+const PATIENCE_MS = 90_000;
 /** Keeps its connections, as most servers do. */
 const SERVER = `
 import http.server, os
@@ -41,7 +41,7 @@ const STEPS = [
 const PYTHON_CHECKS = ['commands', 'files', 'host', 'life', 'links', 'processes', 'terminal'];
 
 describe('a replica with a real node', function () {
-  this.timeout(90_000);
+  this.timeout(300_000);
   const cluster = onTheRealNode();
   const replicas = onReplicas(cluster, {
     count: 1,
@@ -65,6 +65,7 @@ describe('a replica with a real node', function () {
         (await client.post('/sandboxpools', { name, templateName: name, replicas: count }))
           .status === 201,
       `the pool ${name} is made`,
+      PATIENCE_MS,
     );
 
   const claimed = async (poolName: string): Promise<string> => {
@@ -152,7 +153,7 @@ describe('a replica with a real node', function () {
   it('reaches the server in a sandbox, over and over, though it keeps its connections', async () => {
     const id = await claimed('site');
     const page = (): Promise<HttpAnswer> => client.get(`/sandboxes/${id}/endpoints/web/`);
-    await eventually(async () => (await page()).status === 200, 'the server listens');
+    await eventually(async () => (await page()).status === 200, 'the server listens', PATIENCE_MS);
     for (let round = 0; round < 5; round += 1) {
       const answers = await Promise.all(Array.from({ length: 20 }, page));
       expect(answers.map(({ status, text }) => `${status} ${text}`)).to.deep.equal(
@@ -189,6 +190,7 @@ describe('a replica with a real node', function () {
     await eventually(
       async () => (await exec(id, 'ls /tmp')).json.stdout?.includes('begun') === true,
       'it runs',
+      PATIENCE_MS,
     );
     await cluster().realNode.kill('containerd');
     await cluster().realNode.begin('containerd');
