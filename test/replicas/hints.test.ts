@@ -9,7 +9,7 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 /** What a hint advises of a pool whose instances do not start on a cluster is done, and they start. */
 describe('what hints advise on a cluster', function () {
-  this.timeout(90_000);
+  this.timeout(240_000);
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
@@ -67,12 +67,12 @@ describe('what hints advise on a cluster', function () {
         return says.test(hint);
       },
       `the hint says ${String(says)}`,
-      30_000,
+      60_000,
     );
     return hint;
   };
   const claimed = async (poolName: string): Promise<void> => {
-    const { status, text } = await client.post('/sandboxes', { poolName, waitTimeoutSeconds: 40 });
+    const { status, text } = await client.post('/sandboxes', { poolName, waitTimeoutSeconds: 90 });
     expect(status, text).to.equal(201);
   };
 

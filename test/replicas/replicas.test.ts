@@ -8,7 +8,7 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('three replicas on a cluster', function () {
-  this.timeout(90_000);
+  this.timeout(300_000);
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let tenant: string;

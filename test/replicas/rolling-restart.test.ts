@@ -7,7 +7,7 @@ import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('a rolling restart', function () {
-  this.timeout(240_000);
+  this.timeout(480_000);
   const controlPlane = onTheControlPlane();
   // Longer than a balancer takes to see that a replica leaves, on a machine that does other things
   // too.

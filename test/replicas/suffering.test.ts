@@ -8,7 +8,7 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('a daemon on a cluster, when its Pods suffer', function () {
-  this.timeout(180_000);
+  this.timeout(360_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, {
     count: 1,
@@ -216,7 +216,7 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
       gil.post('/sandboxpools', { name: 'doomed', templateName: 'idle-pod', replicas: 2 }),
     );
     const { json } = await untilAnswered(201, () => gil.post('/sandboxes', { poolName: 'doomed' }));
-    await controlPlane().kubectl('delete', 'namespace', green, '--timeout=60s');
+    await controlPlane().kubectl('delete', 'namespace', green, '--timeout=150s');
     const admin = new HttpClient(replicas().replica(0).port, replicas().adminKey);
     await eventually(
       async () => {

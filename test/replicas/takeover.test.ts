@@ -14,7 +14,7 @@ const REPLICAS = 150;
 const STARTUP_TIMEOUT = '10m';
 
 describe('a replica that is killed while it fills a pool', function () {
-  this.timeout(180_000);
+  this.timeout(360_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane);
   let tenant: string;
@@ -92,7 +92,7 @@ describe('a replica that is killed while it fills a pool', function () {
     await eventually(
       async () => (await status())['idleReplicas'] === REPLICAS,
       'the pool is full',
-      120_000,
+      200_000,
     );
     expect(begun, 'it was killed in the middle').to.be.within(1, REPLICAS - 1);
     expect(await status()).to.include({ phase: 'Ready' });
