@@ -69,7 +69,7 @@ describe('the Dockerfile', () => {
 });
 
 describe('the image', function () {
-  this.timeout(180_000);
+  this.timeout(400_000);
   let image: ContainerImage;
   before(async () => {
     image = await buildImage();
