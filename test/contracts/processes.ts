@@ -48,7 +48,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
     });
     afterEach(async () => {
       for (const reading of readings.splice(0)) await reading.leave();
-      const left = [...(await under.processes.list(id))];
+      const left = [...(await list())];
       const removeThem = async (): Promise<void> => {
         for (let one = left.pop(); one; one = left.pop()) await removed(one.processId);
       };
@@ -65,6 +65,9 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
           if (!(error instanceof OutcomeUnknown) || tries === MOST_TRIES) throw error;
         }
     };
+    const list = (): Promise<readonly ProcessFact[]> => again(() => under.processes.list(id));
+    const find = (processId: string): Promise<ProcessFact | undefined> =>
+      again(() => under.processes.find(id, processId));
     const removed = async (processId: string): Promise<void> => {
       try {
         await again(() => under.processes.remove(id, processId));
@@ -107,7 +110,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(reading.text('stderr')).to.equal('err\n');
       expect(end).to.include({ status: 'Exited', exitCode: 3, tag: 'mine' });
       expect(end.endedAt).to.be.at.least(end.startedAt);
-      expect(await under.processes.find(id, fact.processId)).to.deep.equal(end);
+      expect(await find(fact.processId)).to.deep.equal(end);
     });
 
     it('have the folder, variables and number in the sandbox that they are said to have', async () => {
@@ -126,7 +129,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
 
       expect(await reading.end()).to.deep.include({ argv, tag: 'x\\y' });
       expect(reading.text('stdout')).to.equal(words.map((word) => `<${word}>`).join(''));
-      expect(await under.processes.find(id, fact.processId)).to.deep.include({ argv });
+      expect(await find(fact.processId)).to.deep.include({ argv });
     });
 
     it('are started once for each id, however often that is asked', async () => {
@@ -135,14 +138,14 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       const again = await start('exec sleep 1000', { processId });
 
       expect(new Set([...facts, again].map(({ pid }) => pid)).size).to.equal(1);
-      expect(await under.processes.list(id)).to.have.length(1);
+      expect(await list()).to.have.length(1);
     });
 
     it('are listed, the latest start first', async () => {
       const first = await start('exec sleep 1000');
       const second = await start('exec sleep 1000');
 
-      const found = await under.processes.list(id);
+      const found = await list();
 
       expect(found.map(({ processId }) => processId)).to.deep.equal([
         second.processId,
@@ -186,7 +189,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       const bytes = 3 * KEPT_OUTPUT_BYTES;
       const fact = await start(`head -c ${bytes} /dev/zero; printf end`);
       await eventually(
-        async () => (await under.processes.find(id, fact.processId))?.status === 'Exited',
+        async () => (await find(fact.processId))?.status === 'Exited',
         'it has ended',
       );
       const reading = read(fact);
@@ -206,7 +209,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       const paused = reading.pauseAfter(1);
       await write(fact, 'go\n');
       await paused;
-      const held = await under.processes.find(id, fact.processId);
+      const held = await find(fact.processId);
       reading.goOn();
 
       expect((await reading.end()).exitCode).to.equal(0);
@@ -327,10 +330,10 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       readings.push(reading);
 
       await reading.until('out\n');
-      expect(await under.processes.find(id, order.processId)).to.deep.equal(fact);
+      expect(await find(order.processId)).to.deep.equal(fact);
       const unread = { ...order, processId: v7() };
       (await under.processes.run(id, unread, { pace: false })).leave();
-      expect(await under.processes.list(id)).to.have.length(2);
+      expect(await list()).to.have.length(2);
       const nowhere = { ...order, processId: v7(), cwd: '/no/such' };
       const refused = await rejection(under.processes.run(id, nowhere, { pace: false }));
       expect(refused).to.be.instanceOf(ProcessRefused).and.include({ field: 'cwd' });
@@ -343,9 +346,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(fact.exitCode).to.equal(127);
       const refused = await rejection(start('true', { cwd: '/no/such' }));
       expect(refused).to.be.instanceOf(ProcessRefused).and.include({ field: 'cwd' });
-      expect((await under.processes.list(id)).map(({ processId }) => processId)).to.deep.equal([
-        missing.processId,
-      ]);
+      expect((await list()).map(({ processId }) => processId)).to.deep.equal([missing.processId]);
     });
 
     it('are removed with their group, and their readers see the end', async () => {
@@ -356,7 +357,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       await under.processes.remove(id, fact.processId);
 
       expect((await reading.end()).signal).to.equal('KILL');
-      expect(await under.processes.find(id, fact.processId)).to.equal(undefined);
+      expect(await find(fact.processId)).to.equal(undefined);
       // One that was killed has its number until it is waited for.
       const gone = `while kill -0 ${child} 2>/dev/null; do :; done`;
       expect((await ended(await start(gone, { timeoutMs: 20_000 }))).exitCode).to.equal(0);
@@ -422,7 +423,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       };
       await Promise.all(Array.from({ length: 4 }, runThem));
 
-      const known = (await under.processes.list(id)).filter(({ status }) => status === 'Exited');
+      const known = (await list()).filter(({ status }) => status === 'Exited');
 
       expect(known).to.have.length(ENDED_PROCESSES);
       expect(known.map(({ processId }) => processId)).to.not.include(oldest.processId);
