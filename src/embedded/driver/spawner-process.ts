@@ -141,6 +141,12 @@ const requireOurs = (folder: string): void => {
   );
 };
 
+/**
+ * What a socket says where no spawner is yet or any more, where it ended in this moment, and where
+ * one that stands still has as many that wait as it may.
+ */
+const NONE_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
+
 const tryConnect = (path: string): Promise<Socket | undefined> =>
   new Promise((resolve, reject) => {
     const socket = connect(path);
@@ -149,7 +155,7 @@ const tryConnect = (path: string): Promise<Socket | undefined> =>
       resolve(socket);
     });
     socket.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
+      if (NONE_THERE.has(error.code ?? '')) resolve(undefined);
       else
         reject(
           new SpawnerUnusable(`the spawner can not be reached at ${path}: ${error.message}`, {

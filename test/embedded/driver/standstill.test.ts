@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import {
   isAlive,
@@ -118,6 +121,17 @@ describe('a spawner that stands still', function () {
     }, 'it is ended');
     await watching;
     expect(other.driver.describe().problems).to.deep.equal([]);
+    await other.close();
+  });
+
+  it('is replaced also where it ends while the next daemon connects to it', async () => {
+    const other = aSpawnedDriver({ clock });
+    const ending = createServer().listen(join(other.dataDir, 'spawner.sock'));
+    await once(ending, 'listening');
+    const connecting = connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND });
+    ending.close(); // before the kernel's word of the connection is read
+    (await connecting).destroy();
+    expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
     await other.close();
   });
 
