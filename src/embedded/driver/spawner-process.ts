@@ -142,8 +142,8 @@ const requireOurs = (folder: string): void => {
 };
 
 /**
- * What a socket says where no spawner is yet or any more, where it ended in this moment, and where
- * one that stands still has as many that wait as it may.
+ * Lists what a socket says where no spawner is yet or any more, where it ended in this moment, and
+ * where one that stands still has as many that wait as it may.
  */
 const NONE_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
 
