@@ -156,8 +156,7 @@ const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => 
     const { runningReplicas, desiredReplicas } = (await envOf(client)).env.status;
     seen = { running, runningReplicas, desiredReplicas };
     expect(desiredReplicas).to.be.at.most(MOST);
-    // what is claimed while its idle one is given up for another member may run beyond the most
-    return (runningReplicas === running && desiredReplicas >= Math.min(running, MOST)) || undefined;
+    return (runningReplicas === running && desiredReplicas >= running) || undefined;
   }).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${JSON.stringify(seen)}`);
   });
