@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { execOrder, execScripts } from '../../src/k8s/streams/exec-scripts.ts';
-import { scriptCommand, scriptText } from '../../src/k8s/streams/pod-script.ts';
+import { awaitEnd, scriptCommand } from '../../src/k8s/streams/pod-script.ts';
 import { TerminalHead, terminalOrder } from '../../src/k8s/streams/terminal-order.ts';
 
 /** Those of this machine that images are likely to have. */
@@ -61,7 +61,6 @@ describe('the environment inside Pods', () => {
 });
 
 describe('a script in a Pod', () => {
-  const FOLDER = new URL('../../src/k8s/streams/scripts/', import.meta.url);
   const input = Buffer.alloc(1 << 20, 'rest\n'); // more than a pipe holds
   const afterItsLastWord = async (
     argv: readonly string[],
@@ -87,7 +86,7 @@ describe('a script in a Pod', () => {
   it('stays until its input has ended, with what it said and its exit code', async () => {
     const echo = await afterItsLastWord(
       scriptCommand().argv,
-      Buffer.from(`${scriptText(FOLDER, 'await-end')}\necho hi\nexit 9\n#end\n`),
+      Buffer.from(`${String(awaitEnd())}echo hi\nexit 9\n#end\n`),
       'hi\n',
     );
     expect(echo.lost).to.equal(undefined);

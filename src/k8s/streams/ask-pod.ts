@@ -1,7 +1,7 @@
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import type { PodLinks } from './pod-links.ts';
-import { scriptText, type PodScript } from './pod-script.ts';
+import { awaitEnd, type PodScript } from './pod-script.ts';
 import { ScriptChannel } from './script-channel.ts';
 
 export interface PodQuestion {
@@ -18,12 +18,6 @@ export interface PodQuestion {
 /** With what comes before and after, an answer takes 30 s at most. */
 const WITHIN_MS = 25_000;
 const LIMIT = 64 << 10;
-
-let preface: PodScript | undefined;
-
-/** Returns what has a script wait for the end of its input, which comes at once. */
-const answering = (): PodScript =>
-  (preface ??= Buffer.from(`${scriptText(new URL('scripts/', import.meta.url), 'await-end')}\n`));
 
 /**
  * Runs a script to its end, and answers what it printed. Rejects as `ScriptChannel.open`, or with
@@ -42,7 +36,7 @@ export const askPodBytes = async (
   { script, input, withinMs = WITHIN_MS, limit = LIMIT, signal }: PodQuestion,
 ): Promise<Buffer> => {
   signal?.throwIfAborted();
-  const whole = Buffer.concat([answering(), script]);
+  const whole = Buffer.concat([awaitEnd(), script]);
   const channel = await ScriptChannel.open(links, target, whole, input);
   channel.endInput();
   let late: Error | undefined;

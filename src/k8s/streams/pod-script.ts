@@ -35,6 +35,12 @@ export const scriptText = (folder: URL, ...names: readonly string[]): string =>
 /** A script as it is sent, before what it reads. */
 export type PodScript = Buffer;
 
+let untilEnd: PodScript | undefined;
+
+/** Returns what goes before a script that is to wait for the end of its input. */
+export const awaitEnd = (): PodScript =>
+  (untilEnd ??= Buffer.from(`${scriptText(FOLDER, 'await-end')}\n`));
+
 /** Reads a script as `scriptText` does, for `scriptCommand`. */
 export const readScript = (folder: URL, ...names: readonly string[]): PodScript =>
   Buffer.from(`${scriptText(folder, ...names)}\n${END}\n`);
