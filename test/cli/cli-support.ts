@@ -134,7 +134,7 @@ export const aCliDaemon = async ({
       await upgrades.stop();
       for (const { pty } of terminals) kill(pty);
       await http.stop(1_000);
-      rmSync(dataDir, { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
       checkAnswers();
     },
   };

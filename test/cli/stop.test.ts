@@ -20,7 +20,7 @@ describe('sandpool stop', function () {
   });
   afterEach(() => {
     daemon?.kill('SIGKILL');
-    rmSync(dataDir, { recursive: true, force: true });
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   /**

@@ -31,7 +31,7 @@ describe('a backup of the running daemon', function () {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-backup-'));
     file = join(folder, 'backup.tar.gz');
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(folder, { recursive: true, maxRetries: 5 }));
 
   const unpacked = (archive = file): string => {
     const into = join(folder, 'unpacked');
@@ -83,7 +83,7 @@ describe('a backup of the running daemon', function () {
         database.prepare('SELECT count(*) AS n FROM api_keys WHERE key_id = ?').get(before),
       ).to.deep.equal({ n: 1 });
       database.close();
-      rmSync(found, { recursive: true });
+      rmSync(found, { recursive: true, maxRetries: 5 });
     }
     going = false;
     await Promise.all(writes);
@@ -101,7 +101,7 @@ describe('a backup of the running daemon', function () {
 
     await daemon.cli(['stop', '--all']);
     for (const name of readdirSync(daemon.dataDir))
-      rmSync(join(daemon.dataDir, name), { recursive: true });
+      rmSync(join(daemon.dataDir, name), { recursive: true, maxRetries: 5 });
     expect(spawnSync('tar', ['-xzf', file, '-C', daemon.dataDir]).status).to.equal(0);
     await daemon.start();
 
@@ -138,7 +138,7 @@ describe('a backup of the running daemon', function () {
       1,
       `sandpool: no daemon runs on the data folder ${empty}`,
     ]);
-    rmSync(empty, { recursive: true });
+    rmSync(empty, { recursive: true, maxRetries: 5 });
     expect(readdirSync(folder)).to.deep.equal([]);
   });
 

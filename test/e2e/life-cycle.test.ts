@@ -166,14 +166,14 @@ describe('a full disk', () => {
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', folder]);
     } catch {
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, maxRetries: 5 });
       skipBecause(this, 'this user may not mount a small disk');
     }
   });
 
   after(() => {
     execFileSync('umount', ['-l', folder]);
-    rmSync(folder, { recursive: true });
+    rmSync(folder, { recursive: true, maxRetries: 5 });
   });
 
   it('stops the daemon with a clear message, and loses nothing that was acknowledged', async function () {
@@ -203,7 +203,7 @@ describe('a full disk', () => {
         'it says why',
         () => /Sandpool stops: .*(full|disk|space)/i.test(stderr()) || undefined,
       );
-      rmSync(join(folder, 'ballast'), { recursive: true });
+      rmSync(join(folder, 'ballast'), { recursive: true, maxRetries: 5 });
       await daemon.stop();
       await daemon.start();
       for (const id of held)
@@ -211,7 +211,7 @@ describe('a full disk', () => {
           'Running',
         );
     } finally {
-      rmSync(join(folder, 'ballast'), { recursive: true, force: true });
+      rmSync(join(folder, 'ballast'), { recursive: true, force: true, maxRetries: 5 });
       await daemon.dispose();
     }
   });

@@ -240,7 +240,7 @@ export class FleetUnderTest {
   async stop(): Promise<void> {
     for (const { links, folder } of this.#workers) {
       links.stop();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     }
     this.links.stop();
     this.#server.closeAllConnections();

@@ -145,7 +145,7 @@ describe('a worker dials', () => {
       links.stop();
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => void server.close(resolve));
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     }
   });
 });

@@ -65,7 +65,7 @@ describe('a worker, before a manager that means ill, or hangs', () => {
   });
   afterEach(async () => {
     links.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     for (const socket of manager.clients) socket.terminate();
     await new Promise((resolve) => manager.close(resolve));
   });

@@ -204,7 +204,7 @@ describe('a worker whose manager says what is no word of the link', () => {
   });
   afterEach(async () => {
     links.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     for (const session of sessions) session.destroy();
     for (const socket of manager.clients) socket.terminate();
     await new Promise((resolve) => manager.close(resolve));

@@ -129,7 +129,7 @@ export class ManagerReplicas {
     links.start();
     this.#closing.unshift(() => {
       links.stop();
-      rmSync(kept, { recursive: true, force: true });
+      rmSync(kept, { recursive: true, force: true, maxRetries: 5 });
     });
     return { links, folder: kept, told };
   }

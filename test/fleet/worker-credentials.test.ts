@@ -11,7 +11,7 @@ describe('what a worker is known by', () => {
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
   });
-  afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
   const aToken = (managerKey: string): string => {
     const file = join(dataDir, 'join.token');
@@ -51,7 +51,7 @@ describe('what a worker is known by', () => {
         key.publicKey,
         true,
       ]);
-      rmSync(join(dataDir, 'fleet'), { recursive: true, force: true });
+      rmSync(join(dataDir, 'fleet'), { recursive: true, force: true, maxRetries: 5 });
     }
   });
 });

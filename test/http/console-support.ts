@@ -105,7 +105,7 @@ export const aConsole = async ({
     stop: async () => {
       for (const browser of browsers) browser.close();
       await server.stop();
-      rmSync(folder, { recursive: true });
+      rmSync(folder, { recursive: true, maxRetries: 5 });
     },
   };
 };

@@ -26,7 +26,7 @@ describe('a manager and a worker as the chart deploys them', function () {
     const certificate = aCertificate() ?? skipBecause(this, 'needs openssl');
     const { certFile, keyFile, cert, folder } = certificate;
     ends.push(() => {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     });
     const [image, wests] = await Promise.all([buildImage(), ControlPlane.start({ nodes: 1 })]);
     ends.push(

@@ -54,7 +54,7 @@ describe('launcher logs', function () {
       pump.kill('SIGKILL');
       await within(over, 'it ends');
     }
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
   it('keeps what is printed, line by line, with its time', async () => {
@@ -323,7 +323,7 @@ describe('launcher logs', function () {
     close(seen);
     await eventually(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
     expect(linesOf(ID)).to.deep.equal([]);
-    rmSync(join(folder, anId(3)), { recursive: true });
+    rmSync(join(folder, anId(3)), { recursive: true, maxRetries: 5 });
     await eventually(() => records(ID).length === 1, 'it goes on', 30_000);
     expect(records(ID)).to.deep.equal([['F', 'waits']]);
   });

@@ -62,7 +62,7 @@ export function openWorkshop(): Workshop {
     run('cc', ['-std=gnu11', '-O1', '-static', '-Wall', '-Wextra', '-Werror', '-o', probe, source]);
   const close = (): void => {
     endAll();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   return { folder, launcher, probe, close };
 }

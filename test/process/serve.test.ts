@@ -41,7 +41,7 @@ describe('sandpool serve', function () {
       if (child.exitCode === null && child.signalCode === null)
         await ended(child, () => child.kill('SIGKILL'));
     await command('stop', '--all').end;
-    rmSync(dataDir, { recursive: true, force: true });
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   const ended = async (child: ChildProcess, how: () => void): Promise<void> => {

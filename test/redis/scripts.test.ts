@@ -69,7 +69,7 @@ describe('the scripts of Redis', () => {
       );
       expect(stderr + stdout).to.equal('');
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     }
   });
 });

@@ -114,7 +114,7 @@ describe('alerts on real replicas', function () {
     await Promise.all(links.map((one) => one.stop()));
     await redis?.stop();
     next?.remove();
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
   it('SandpoolStoreFails, SandpoolClaimsFail, SandpoolRequestsFail and SandpoolShardsWithoutLeader: Redis dies, and comes back', async () => {

@@ -33,7 +33,7 @@ describe('what three replicas share', function () {
   const replicas = onReplicas(controlPlane, { env });
   after(async () => {
     await receiver?.stop();
-    if (folder !== undefined) rmSync(folder, { recursive: true });
+    if (folder !== undefined) rmSync(folder, { recursive: true, maxRetries: 5 });
   });
   let tenant: string;
 

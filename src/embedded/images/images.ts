@@ -45,6 +45,8 @@ interface Failed {
 
 const UNFINISHED = 'unfinished-';
 const MAX_AT_ONCE = 4;
+/** Counts also an unpacker whose image is ready and becomes durable. */
+const MAX_PROCESSES = 16;
 const MAX_REMEMBERED = 256;
 /** A broken image is not unpacked again before that, unless it changed. */
 const FAILURE_MS = 30_000;
@@ -64,6 +66,8 @@ export class Images {
     string,
     { readonly stamp: string; readonly work: Promise<PreparedImage> }
   >();
+  /** Each until its unpacker ended. */
+  readonly #processes = new Set<Promise<void>>();
   readonly #expected = new Set<string>();
   /** By key: so many sandboxes. */
   readonly #held = new Map<string, number>();
@@ -108,7 +112,7 @@ export class Images {
     await this.#housekeeping;
   }
 
-  /** Ends what is under way. */
+  /** Ends what is under way. Once it resolves, nothing more is written to the folder. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancel();
@@ -116,6 +120,7 @@ export class Images {
       this.#expecting,
       this.#housekeeping,
       ...[...this.#underWay.values()].map(({ work }) => work),
+      ...this.#processes,
     ]);
   }
 
@@ -137,7 +142,10 @@ export class Images {
     this.#expecting = this.#expecting
       .then(() => this.prepare(image))
       .then(
-        (ready) => this.release(ready.key),
+        (ready) => {
+          this.release(ready.key);
+          return Promise.all(this.#processes).then(() => undefined);
+        },
         (error: unknown) =>
           this.#options.log.warn(
             { image, reason: error instanceof Error ? error.message : String(error) },
@@ -195,7 +203,7 @@ export class Images {
     const failed = this.#failed.get(image);
     if (failed?.stamp === source.stamp && failed.until > this.#options.clock.now())
       throw this.#unusable(image, failed.reason);
-    if (this.#underWay.size >= MAX_AT_ONCE)
+    if (this.#underWay.size >= MAX_AT_ONCE || this.#processes.size >= MAX_PROCESSES)
       throw this.#unusable(image, 'too many other images are being unpacked');
     const work: Promise<PreparedImage> = this.#unpack(image, reference, source).finally(() => {
       if (this.#underWay.get(image)?.work === work) this.#underWay.delete(image);
@@ -213,7 +221,7 @@ export class Images {
     const startedAt = clock.now();
     const { kind, ...wanted } = reference;
     try {
-      const { image: ready, unpacked } = await runUnpacker(
+      const { prepared, ended } = runUnpacker(
         { bwrapPath: this.#options.bwrapPath, command: this.#options.unpackerCommand },
         {
           ...wanted,
@@ -226,6 +234,9 @@ export class Images {
         },
         { progress: this.#progressLog(image), signal: this.#stop.signal },
       );
+      this.#processes.add(ended);
+      void ended.then(() => this.#processes.delete(ended));
+      const { image: ready, unpacked } = await prepared;
       remember(this.#known, image, { stamp: source.stamp, image: ready });
       this.#failed.delete(image);
       await this.#touch(ready.key);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { PreparedImage, UnpackerMessage, UnpackOrder } from './unpacker/orders.ts';
 import { atUsualPriority } from '../../lib/priority.ts';
@@ -28,24 +28,41 @@ const LONGEST_MS = 3_600_000;
 const COMPLAINT_LIMIT = 4_096;
 const MAX_LINE = 32 << 20;
 
+export interface Unpacking {
+  /** Rejects with UnpackFailed. */
+  readonly prepared: Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }>;
+  /** Nothing of the process runs any more. It comes later where the image is made durable. */
+  readonly ended: Promise<void>;
+}
+
 /**
  * Runs the unpacker for one image, in a sandbox in which the folder of unpacked images is all that
- * can be written. It ends with this process, and may go on for a while after this resolved. Rejects
- * with UnpackFailed.
+ * can be written. It ends with this process, and once `signal` is aborted.
  */
 export const runUnpacker = (
   options: UnpackerOptions,
   order: UnpackOrder,
   on: { progress(progress: UnpackProgress): void; signal: AbortSignal },
-): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> =>
+): Unpacking => {
+  const child = atUsualPriority(
+    spawn(options.bwrapPath, [...confinement(order.folder), '--', ...options.command], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: {},
+      cwd: '/',
+    }),
+  );
+  child.stdin.on('error', () => {}).end(JSON.stringify(order));
+  return {
+    prepared: wordsOf(child, on),
+    ended: new Promise((resolve) => child.once('close', () => resolve())),
+  };
+};
+
+const wordsOf = (
+  child: ChildProcessWithoutNullStreams,
+  on: { progress(progress: UnpackProgress): void; signal: AbortSignal },
+): Unpacking['prepared'] =>
   new Promise((resolve, reject) => {
-    const child = atUsualPriority(
-      spawn(options.bwrapPath, [...confinement(order.folder), '--', ...options.command], {
-        stdio: ['pipe', 'pipe', 'pipe'],
-        env: {},
-        cwd: '/',
-      }),
-    );
     let complaint = '';
     let heard = 0;
     let last: UnpackerMessage | undefined;
@@ -57,7 +74,6 @@ export const runUnpacker = (
     const longest = setTimeout(() => give('it takes too long'), LONGEST_MS);
     const abort = (): void => give('the daemon stops');
     on.signal.addEventListener('abort', abort, { once: true });
-    child.stdin.on('error', () => {}).end(JSON.stringify(order));
     child.stderr.on('data', (bytes: Buffer) => {
       if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes);
     });

@@ -208,6 +208,6 @@ describe('the life of a real sandbox', function () {
     expect(statSync(socketFolder).mode & 0o777).to.equal(0o700);
     await deep.close();
     expect(existsSync(socketFolder)).to.equal(false);
-    rmSync(top, { recursive: true });
+    rmSync(top, { recursive: true, maxRetries: 5 });
   });
 });

@@ -175,6 +175,19 @@ describe('the images of a machine', function () {
     expect(readdirSync(folders.unpacked)).to.deep.equal([]);
   });
 
+  it('leave no process behind when the daemon stops while one becomes durable', async () => {
+    const children = (): string => readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8');
+    const before = children();
+    await layout('any');
+    const ready = { type: 'ready', unpacked: true, image: { key: 'any' } };
+    const script = `console.log(${JSON.stringify(JSON.stringify(ready))}); setInterval(() => {}, 1e6)`;
+    const images = await imagesOf({ unpackerCommand: [process.execPath, '-e', script] });
+    expect((await images.prepare('oci:any')).key).to.equal('any');
+    expect(children()).to.not.equal(before);
+    await images.stop();
+    expect(children()).to.equal(before);
+  });
+
   it('remove an image that nothing used for long, but none that a sandbox or a template uses', async () => {
     const keys = {
       unused: await layout('unused'),

@@ -23,7 +23,7 @@ describe('a command for a sandbox that is about to end', function () {
     writeFileSync(launcher, '#!/bin/sh\nwhile read -r _ <&3; do :; done\nexit 125\n');
     chmodSync(launcher, 0o755);
   });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
   /**
    * What the daemon is told of a command that a launcher could not carry out, in the sandbox of

@@ -19,7 +19,7 @@ describe('launchers that join', () => {
   });
   afterEach(() => {
     launchers.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
   /** Waits for the end of its order, as the launcher does. */

@@ -41,7 +41,7 @@ describe('who keeps the logs of sandboxes', function () {
     for (const { pid } of keepers()) process.kill(pid, 'SIGKILL');
     watcher.stop();
     await eventually(() => keepers().length === 0, 'nobody keeps them');
-    rmSync(folder, { recursive: true });
+    rmSync(folder, { recursive: true, maxRetries: 5 });
   });
 
   const logs = (): string => join(folder, 'logs');

@@ -87,7 +87,7 @@ describe('processes of the spawner', function () {
   });
   afterEach(() => {
     processes.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
   for (const [what, left] of [

@@ -87,7 +87,7 @@ export class Arena {
     try {
       const folder = watchedFolder('arena');
       undo.push(() => {
-        rmSync(folder, { recursive: true, force: true });
+        rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
       });
       const redis = await startRedis();
       undo.push(() => redis.stop());
@@ -172,7 +172,7 @@ export class Arena {
     this.redis.signal('SIGCONT');
     await this.redis.stop();
     await this.controlPlane.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

@@ -139,7 +139,7 @@ export class DeployedReplica {
       await replica.#listening();
       return replica;
     } catch (error) {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
       throw error;
     }
   }
@@ -195,7 +195,7 @@ export class DeployedReplica {
     this.signal('SIGKILL');
     this.#process.kill('SIGKILL');
     if (this.isRunning) await once(this.#process, 'close');
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
   async #listening(): Promise<void> {

@@ -41,7 +41,7 @@ class OutsideCluster extends Cluster {
   override async stop(): Promise<void> {
     await this.removeNamespaces();
     await this.kubectl('delete', '--ignore-not-found', '--wait=false', ...this.#made);
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

@@ -216,8 +216,8 @@ export class DaemonUnderTest {
     const { code, stderr } = await this.cli(['stop', '--all']);
     await this.#end('SIGTERM');
     for (const name of readdirSync(this.dataDir))
-      rmSync(join(this.dataDir, name), { recursive: true, force: true });
-    if (!isMountPoint(this.dataDir)) rmSync(this.dataDir, { recursive: true });
+      rmSync(join(this.dataDir, name), { recursive: true, force: true, maxRetries: 5 });
+    if (!isMountPoint(this.dataDir)) rmSync(this.dataDir, { recursive: true, maxRetries: 5 });
     if (code !== 0) throw new Error(`sandpool stop --all ended with ${code}: ${stderr}`);
   }
 }

@@ -91,7 +91,7 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     close: async () => {
       await endAll(join(dataDir, 'run'));
       for (const driver of drivers) await driver.stop();
-      rmSync(dataDir, { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 };

@@ -40,7 +40,11 @@ export const imageFolders = (): ImageFolders => {
     mkdirSync(path);
     chmodSync(path, 0o755);
   }
-  return { sources, unpacked, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return {
+    sources,
+    unpacked,
+    remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }),
+  };
 };
 
 export const imageSettings = (

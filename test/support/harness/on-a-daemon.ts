@@ -26,7 +26,7 @@ export const aTemplateFolder = (
       }),
     );
   }
-  return { folder, remove: () => rmSync(folder, { recursive: true }) };
+  return { folder, remove: () => rmSync(folder, { recursive: true, maxRetries: 5 }) };
 };
 
 /** A client of another tenant, whose key is made for it. */
