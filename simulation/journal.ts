@@ -1,7 +1,7 @@
 import type { Outlook } from '../src/machines/autoscaling/evaluation.ts';
 import type { ScalingDecision } from '../src/model/envs/scaling-decision.ts';
 import { bufferOf } from '../src/machines/autoscaling/modes.ts';
-import type { Setting } from './world.ts';
+import type { Setting } from './setting.ts';
 import type { SimulatedPool } from './simulated-pool.ts';
 
 /** How it stood at the end of one stretch of time, and how many were refused in it. */

@@ -5,7 +5,7 @@ import {
 } from '../src/model/envs/autoscaling-group.ts';
 import { poisson, type Arrivals, type Rate } from './demand.ts';
 import { randomOf } from './random.ts';
-import type { Edit, Setting } from './world.ts';
+import type { Edit, Setting } from './setting.ts';
 
 export const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;

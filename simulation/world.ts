@@ -1,35 +1,9 @@
 import { NO_MEMORY } from '../src/machines/autoscaling/memory.ts';
-import type { AutoscalingGroup } from '../src/model/envs/autoscaling-group.ts';
-import type { Arrivals } from './demand.ts';
 import { Journal, type Summary } from './journal.ts';
 import { exponential, randomOf } from './random.ts';
+import type { Setting } from './setting.ts';
 import { SimulatedGroup } from './simulated-group.ts';
 import { SimulatedPool } from './simulated-pool.ts';
-
-/** Something that happens to the world from outside at a moment (ms). */
-export interface Edit {
-  readonly at: number;
-  readonly group: (group: AutoscalingGroup) => AutoscalingGroup;
-}
-
-export interface Setting {
-  readonly group: AutoscalingGroup;
-  readonly replicas: number;
-  readonly startMs: number;
-  readonly meanLifeMs: number;
-  readonly startsAtOnce: number;
-  /** So many principals claim in turn; each that is refused asks for one more. */
-  readonly principals: number;
-  /** How long a claim waits; 0: it is refused at once. */
-  readonly waitMs: number;
-  readonly arrivals: Arrivals;
-  readonly edits: readonly Edit[];
-  /** When starts fail. */
-  readonly fails: (now: number) => boolean;
-  readonly warmUpMs: number;
-  readonly endMs: number;
-  readonly seed: number;
-}
 
 /** One member's group through the whole time; what came before `warmUpMs` counts in no figure. */
 export const simulate = (setting: Setting): Summary => {
