@@ -1,26 +1,57 @@
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
+
+/** The first port, and the one after the last. */
+type PortRange = readonly [first: number, end: number];
 
 /**
- * Below the range from which Linux takes the ports of outgoing connections, so that a component
- * finds its port free again after a restart.
+ * Below the range from which Linux takes the ports of outgoing connections, and those of who asks
+ * for any port, so that a component finds its port free again after a restart.
  */
-const [FIRST, LAST] = [20_000, 32_000];
+const RANGE: PortRange = [20_000, 32_000];
 
-/** So many different ports of 127.0.0.1 on which nothing listens now. */
-export const freePorts = async (count: number): Promise<readonly number[]> => {
-  const found = new Set<number>();
-  for (let attempt = 0; found.size < count; attempt += 1) {
-    if (attempt > 200)
-      throw new Error(`no ${count} free ports between ${FIRST} and ${LAST} on 127.0.0.1`);
-    const port = FIRST + Math.floor(Math.random() * (LAST - FIRST));
-    if (await isFree(port)) found.add(port);
+/**
+ * Returns that many different ports of 127.0.0.1 on which nothing listens now. No other call
+ * returns them while this process lives, in whichever process it is made. Rejects with an Error
+ * where the range has too few.
+ */
+export const freePorts = async (
+  count: number,
+  range: PortRange = RANGE,
+): Promise<readonly number[]> => {
+  const [first, end] = range;
+  const start = Math.floor(Math.random() * (end - first));
+  const found: number[] = [];
+  for (let step = 0; found.length < count; step += 1) {
+    if (step === end - first)
+      throw new Error(`no ${count} free ports from ${first} to ${end - 1} on 127.0.0.1`);
+    const port = first + ((start + step) % (end - first));
+    if (await isTaken(port)) found.push(port);
   }
-  return [...found];
+  return found;
 };
 
-const isFree = (port: number): Promise<boolean> =>
+/**
+ * Resolves with whether the port is this caller's now. What says so to other processes is a socket
+ * by an abstract name: Linux gives each name once, and takes it back when its process ends.
+ */
+const isTaken = async (port: number): Promise<boolean> => {
+  const claim = await listening(createServer(), { path: `\0sandpool-port-${port}` });
+  if (!claim) return false;
+  claim.unref();
+  const trial = await listening(createServer(), { port, host: '127.0.0.1' });
+  await closed(trial ?? claim);
+  return trial !== undefined;
+};
+
+/** Undefined where something listens there already. */
+const listening = (
+  server: Server,
+  at: { readonly path: string } | { readonly port: number; readonly host: string },
+): Promise<Server | undefined> =>
   new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    server.once('error', () => resolve(undefined));
+    server.listen(at, () => resolve(server));
   });
+
+const closed = (server: Server): Promise<void> =>
+  new Promise((resolve) => void server.close(() => resolve()));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { aStubServer } from '../client/client-support.ts';
+import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { aCliDaemon, cliHere, type CliDaemon } from './cli-support.ts';
 
 describe('finding the daemon and the key', () => {
@@ -109,13 +109,13 @@ describe('finding the daemon and the key', () => {
   });
 
   it('says so where nobody listens at the address', async () => {
-    const gone = await aStubServer();
-    await gone.close();
-    const { code, stderr } = await cliHere([...LIST, '--server', gone.url], {
+    const [port] = await freePorts(1);
+    const address = `http://127.0.0.1:${port}`;
+    const { code, stderr } = await cliHere([...LIST, '--server', address], {
       SANDPOOL_API_KEY: 'k',
     });
     expect(code).to.equal(1);
-    expect(stderr).to.include(`no connection to ${gone.url}`).and.include('script/server');
+    expect(stderr).to.include(`no connection to ${address}`).and.include('script/server');
   });
 
   it('says what to do about a key that is rejected', async () => {

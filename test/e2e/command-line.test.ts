@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { aTemplateFolder, claim, giveBack } from '../support/harness/on-a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
@@ -41,11 +42,14 @@ describe('the command line on a real daemon', function () {
   let client: HttpClient;
   let folder: string;
   before(async () => {
+    const [port] = await freePorts(1); // that it has again after it was started anew
     daemon = await DaemonUnderTest.start([
       '--default-pool-replicas',
       '3',
       '--templates-dir',
       templates.folder,
+      '--listen',
+      `127.0.0.1:${port}`,
     ]);
     client = daemon.client();
     folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-e2e-'));
@@ -218,9 +222,8 @@ describe('the command line on a real daemon', function () {
         : await giveBack(client, claimed).then(() => undefined);
     });
     await giveBack(client, first);
-    const { port } = daemon.run;
     await daemon.stop();
-    await daemon.start(['--listen', `127.0.0.1:${port}`]);
+    await daemon.start();
     client = daemon.client();
     await within(30_000, 'an event of the new one', async () => {
       const claimed = await claim(client);

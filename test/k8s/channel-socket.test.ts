@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { WebSocketServer } from 'ws';
 import { ChannelSocket } from '../../src/k8s/streams/channel-socket.ts';
 import type { ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
+import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
@@ -29,17 +29,17 @@ describe('a link to the API server', () => {
     if (certificate) rmSync(certificate.folder, { recursive: true });
   });
 
-  const serve = async (at = 0): Promise<void> => {
+  const serve = async (): Promise<void> => {
     server = createServer({ cert: certificate.cert, key: certificate.key });
     server.on('secureConnection', (socket: TLSSocket) => {
       resumed.push(socket.isSessionReused());
     });
     new WebSocketServer({ server, handleProtocols: () => PROTOCOL });
-    await once(server.listen(at, '127.0.0.1'), 'listening');
-    port = (server.address() as AddressInfo).port;
+    await once(server.listen(port, '127.0.0.1'), 'listening');
   };
   beforeEach(async () => {
     resumed = [];
+    [port = 0] = await freePorts(1);
     await serve();
   });
   afterEach(() => {
@@ -81,7 +81,7 @@ describe('a link to the API server', () => {
     const ended = once(server, 'close');
     server.close();
     await ended;
-    await serve(port);
+    await serve();
     await opened(access);
     await opened(access);
     expect(resumed).to.deep.equal([false, false, true]);

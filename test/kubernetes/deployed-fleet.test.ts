@@ -35,7 +35,7 @@ describe('a manager and a worker as the chart deploys them', function () {
         image.remove();
       },
     );
-    const [port = 0] = await freePorts(1); // soon used: by then somebody else may have it
+    const [port = 0] = await freePorts(1);
     const address = `wss://127.0.0.1:${port}`;
 
     const onHub = await placeOn(hubs(), await hubs().namespace());

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { Balancer } from '../../local-cluster/balancer.ts';
+import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
 interface Daemon {
@@ -90,14 +91,15 @@ describe('the balancer before replicas', () => {
 
 const aDaemon = async (name: string): Promise<Daemon> => {
   const daemon = { isReady: true };
+  const [port = 0] = await freePorts(1); // nobody else answers there once it is gone
   const server: Server = createServer((asked, answer) => {
     if (asked.url === '/readyz') answer.writeHead(daemon.isReady ? 200 : 503).end();
     else if (asked.url === '/echo') asked.pipe(answer);
     else answer.end(name);
-  }).listen(0, '127.0.0.1');
+  }).listen(port, '127.0.0.1');
   await once(server, 'listening');
   return Object.assign(daemon, {
-    port: (server.address() as AddressInfo).port,
+    port,
     stop: async () => {
       if (!server.listening) return;
       const closed = once(server, 'close');

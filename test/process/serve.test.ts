@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
+import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
@@ -129,10 +129,7 @@ describe('sandpool serve', function () {
   }
 
   it('waits for an API server that is not there, says so in log and readiness, and ends with 0 when told to', async () => {
-    const away = createServer().listen(0, '127.0.0.1');
-    await once(away, 'listening');
-    const { port: awayPort } = away.address() as AddressInfo;
-    away.close();
+    const [awayPort] = await freePorts(1);
     const kubeconfig = join(dataDir, 'kubeconfig');
     writeFileSync(
       kubeconfig,

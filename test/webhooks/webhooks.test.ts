@@ -5,6 +5,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import { MOST_DEAD_LETTERS, MOST_WAITING } from '../../src/webhooks/webhook-queue.ts';
 import { anApprovingServer, approvalIdOf } from '../http/an-approving-server.ts';
+import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import {
   aReceiver,
@@ -196,14 +197,15 @@ describe('webhooks', () => {
   });
 
   it('that are not there say so, and no secret, path or token is in log or report', async () => {
-    await receiver.stop();
-    const under = replica([receiver.url]);
+    const [port] = await freePorts(1);
+    const origin = `http://127.0.0.1:${port}`;
+    const under = replica([`${origin}/hooks/secret-path?token=secret-token`]);
     under.webhooks.note(anApproval('a', under.clock.now()));
     await under.until(() => deadLetters(under).length === 1, 'it is given up', 30_000);
 
     const [report] = under.webhooks.report();
     const { address, deadLetters: letters } = report!;
-    expect(address).to.equal(new URL(receiver.url).origin);
+    expect(address).to.equal(origin);
     expect(letters[0]?.problem).to.equal('not reached: ECONNREFUSED');
     const told = JSON.stringify([under.log, under.webhooks.report()]);
     for (const secret of [SECRET, 'secret-path', 'secret-token', 'sealed'])

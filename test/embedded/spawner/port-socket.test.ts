@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { PortUnreachable } from '../../../src/contracts/sandbox-driver.ts';
 import { openWay } from '../../../src/embedded/spawner/ports/port-dialling.ts';
 import type { PortSocket } from '../../../src/embedded/spawner/ports/port-socket.ts';
+import { freePorts } from '../../../local-cluster/control-plane/free-ports.ts';
 import { aForwarder } from '../../support/fakes/a-forwarder.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 
@@ -26,9 +27,12 @@ describe('a connection through a forwarder', () => {
 
   beforeEach(async () => {
     forwarder = await aForwarder();
-    server = createServer((socket) => serve(socket.on('error', () => {}))).listen(0, '127.0.0.1');
+    [port = 0] = await freePorts(1);
+    server = createServer((socket) => serve(socket.on('error', () => {}))).listen(
+      port,
+      '127.0.0.1',
+    );
     await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
   });
 
   afterEach(async () => {
