@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { afterReading } from './after-reading.ts';
 import { FRAME_KINDS, MAX_CHUNK, type FrameKind } from './frames.ts';
 import type { JoinPlace } from './sandbox/join-place.ts';
 import type { LauncherPool } from './launcher-pool.ts';
@@ -47,7 +48,7 @@ export class Execution {
   readonly #startedAt = performance.now();
   readonly #timeout: NodeJS.Timeout;
   #stubborn: NodeJS.Timeout | undefined;
-  #patience: NodeJS.Timeout | undefined;
+  #stopDraining: (() => void) | undefined;
   #exitCode: number | undefined;
   #open = 2;
   #paused = false;
@@ -147,7 +148,7 @@ export class Execution {
 
   #pause(): void {
     this.#paused = true;
-    clearTimeout(this.#patience);
+    this.#stopDraining?.();
     this.#child.stdout?.pause();
     this.#child.stderr?.pause();
   }
@@ -161,8 +162,8 @@ export class Execution {
   }
 
   #awaitPipes(): void {
-    clearTimeout(this.#patience);
-    this.#patience = setTimeout(() => this.#tell(), DRAIN_MS);
+    this.#stopDraining?.();
+    this.#stopDraining = afterReading(DRAIN_MS, () => this.#tell());
   }
 
   #tellWhenDone(): void {
@@ -185,7 +186,9 @@ export class Execution {
   #finish(settle: () => void): void {
     if (this.#over) return;
     this.#over = true;
-    for (const timer of [this.#timeout, this.#stubborn, this.#patience]) clearTimeout(timer);
+    clearTimeout(this.#timeout);
+    clearTimeout(this.#stubborn);
+    this.#stopDraining?.();
     this.#child.stdout?.destroy();
     this.#child.stderr?.destroy();
     settle();

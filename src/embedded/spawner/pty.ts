@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { ReadStream } from 'node:tty';
 import type { ProcessIdentity } from './sandbox/process-identity.ts';
 import { openMaster } from './pty-master.ts';
+import { afterReading } from './after-reading.ts';
 
 /**
  * Declares what is used of node-pty: its native part, for node-pty's own streams drop what is
@@ -53,7 +54,7 @@ export class Pty {
   readonly #input: Buffer[] = [];
   #inputPause = FULL_PAUSE_MS;
   #inputTimer: NodeJS.Timeout | undefined;
-  #drainTimer: NodeJS.Timeout | undefined;
+  #stopDraining: (() => void) | undefined;
   #exitCode: number | undefined;
   #open = true;
   #told = false;
@@ -101,7 +102,7 @@ export class Pty {
    */
   pause(): void {
     this.#stream.pause();
-    clearTimeout(this.#drainTimer);
+    this.#stopDraining?.();
   }
 
   resume(): void {
@@ -206,16 +207,16 @@ export class Pty {
 
   /** A background process may hold the terminal open after the shell's end. */
   #awaitDrain(): void {
-    clearTimeout(this.#drainTimer);
+    this.#stopDraining?.();
     if (this.#exitCode !== undefined && this.#open && !this.#stream.isPaused())
-      this.#drainTimer = setTimeout(() => this.#closed(), DRAIN_MS);
+      this.#stopDraining = afterReading(DRAIN_MS, () => this.#closed());
   }
 
   #closed(): void {
     if (!this.#open) return;
     this.#open = false;
     clearTimeout(this.#inputTimer);
-    clearTimeout(this.#drainTimer);
+    this.#stopDraining?.();
     this.#input.length = 0;
     this.#stream.destroy();
     this.#tell();

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { afterReading } from '../after-reading.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
 import { joinOrder } from '../orders.ts';
@@ -97,7 +98,7 @@ class PipedCommand implements Command {
   #open = 3;
   #isPaused = false;
   #isOver = false;
-  #patience: NodeJS.Timeout | undefined;
+  #stopDraining: (() => void) | undefined;
   #lastBytes = LAST_BYTES;
   #lastMs = LAST_MS;
   #readSince = 0;
@@ -121,8 +122,10 @@ class PipedCommand implements Command {
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    clearTimeout(this.#patience);
-    if (this.#exitCode !== undefined) this.#lastMs -= performance.now() - this.#readSince;
+    this.#stopDraining?.();
+    // For longer than that it was not read: this process stood still.
+    if (this.#exitCode !== undefined)
+      this.#lastMs -= Math.min(performance.now() - this.#readSince, DRAIN_MS);
     this.#child.stdout?.pause();
     this.#child.stderr?.pause();
   }
@@ -180,16 +183,16 @@ class PipedCommand implements Command {
   }
 
   #awaitPipes(): void {
-    clearTimeout(this.#patience);
+    this.#stopDraining?.();
     if (this.#lastMs < 0) return this.#tell();
     this.#readSince = performance.now();
-    this.#patience = setTimeout(() => this.#tell(), DRAIN_MS);
+    this.#stopDraining = afterReading(DRAIN_MS, () => this.#tell());
   }
 
   #tell(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    clearTimeout(this.#patience);
+    this.#stopDraining?.();
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr])
       stream?.destroy();
     this.#events.exited(this.#exitCode ?? COULD_NOT_JOIN);

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import type { ContainerDefinition, InstanceDefinition } from '../../../model/templates/template.ts';
 import type { IsolationLevel } from './cgroups.ts';
 import { startOrder, type StartOrder } from '../orders.ts';
+import { afterReading } from '../after-reading.ts';
 import type { HostMount } from '../protocol.ts';
 import { publicMessage } from '../public-message.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
@@ -122,11 +123,9 @@ export class Launch {
       then();
       return;
     }
-    const late = setTimeout(() => {
-      socket.destroy();
-    }, LAST_WORDS_MS);
+    const goOnWaiting = afterReading(LAST_WORDS_MS, () => socket.destroy());
     socket.once('close', () => {
-      clearTimeout(late);
+      goOnWaiting();
       then();
     });
   }
