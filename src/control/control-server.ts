@@ -30,17 +30,21 @@ export class ControlServer {
   readonly #deps: ControlDeps;
   readonly #server: Server;
   readonly #stopping = new AbortController();
+  readonly #answering = new Set<Promise<void>>();
   #folder: number | undefined;
   #busy = false;
 
   constructor(deps: ControlDeps) {
     this.#deps = deps;
     this.#server = createServer((request, response) => {
-      this.#answer(request, response).catch((error: unknown) => {
-        deps.log.warn({ error }, 'control request failed');
-        if (response.headersSent) response.destroy();
-        else refuse(response, 500, error instanceof Error ? error.message : String(error));
-      });
+      const answering = this.#answer(request, response)
+        .catch((error: unknown) => {
+          deps.log.warn({ error }, 'control request failed');
+          if (response.headersSent) response.destroy();
+          else refuse(response, 500, error instanceof Error ? error.message : String(error));
+        })
+        .finally(() => this.#answering.delete(answering));
+      this.#answering.add(answering);
     });
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
@@ -58,7 +62,7 @@ export class ControlServer {
     chmodSync(path, 0o600);
   }
 
-  /** Calls off what is under way. May be repeated. */
+  /** Calls off backups, and resolves once nothing that was asked is under way. May be repeated. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     if (this.#folder === undefined) return;
@@ -66,6 +70,7 @@ export class ControlServer {
     this.#server.close();
     this.#server.closeAllConnections();
     await closed;
+    await Promise.all(this.#answering);
     closeSync(this.#folder);
     this.#folder = undefined;
   }

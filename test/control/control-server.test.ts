@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ControlServer, type ControlDeps } from '../../src/control/control-server.ts';
+import { Deferred } from '../../src/lib/deferred.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+
+describe('the control socket', () => {
+  let dataDir: string;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'sandpool-control-'));
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true }));
+
+  const aServer = async (given: Partial<ControlDeps>): Promise<ControlServer> => {
+    const server = new ControlServer({
+      dataDir,
+      backup: () => Promise.reject(new Error('none')),
+      log: quietLog,
+      ...given,
+    });
+    await server.start();
+    return server;
+  };
+  /** Resolves once the connection of what was asked is cut. */
+  const ask = async (path: string): Promise<void> => {
+    const asked = request({ socketPath: join(dataDir, 'control.sock'), path, method: 'POST' });
+    asked.end();
+    await once(asked, 'error');
+  };
+  const someTurns = async (): Promise<void> => {
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((next) => setImmediate(next));
+  };
+
+  it('stops once the commands that it was given are carried out', async () => {
+    const told: string[] = [];
+    const [begun, goOn] = [new Deferred<void>(), new Deferred<void>()];
+    const server = await aServer({
+      commands: {
+        '/write': async () => {
+          begun.resolve();
+          await goOn.promise;
+          told.push('written');
+          return { status: 200, body: {} };
+        },
+      },
+    });
+    const cut = ask('/write');
+    await begun.promise;
+    const stopped = server.stop().then(() => told.push('stopped'));
+    await cut;
+    await someTurns();
+    goOn.resolve();
+    await stopped;
+
+    expect(told).to.deep.equal(['written', 'stopped']);
+  });
+
+  it('stops once a backup that it called off has ended', async () => {
+    const told: string[] = [];
+    const [begun, goOn] = [new Deferred<void>(), new Deferred<void>()];
+    const server = await aServer({
+      backup: async (signal) => {
+        begun.resolve();
+        await once(signal, 'abort');
+        await goOn.promise;
+        told.push('called off');
+        throw signal.reason;
+      },
+    });
+    const cut = ask('/backup');
+    await begun.promise;
+    const stopped = server.stop().then(() => told.push('stopped'));
+    await cut;
+    await someTurns();
+    goOn.resolve();
+    await stopped;
+
+    expect(told).to.deep.equal(['called off', 'stopped']);
+  });
+});

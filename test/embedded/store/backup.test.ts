@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { embeddedBackup, type BackupDeps } from '../../../src/embedded/store/backup.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+
+describe('a backup that is called off', () => {
+  let dataDir: string;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'sandpool-backup-'));
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true }));
+
+  const children = (): string => readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8');
+  const backupOf = (whileStill: BackupDeps['database']['whileStill']) =>
+    embeddedBackup({ database: { whileStill }, dataDir, clock: systemClock() });
+
+  it('has ended the process that copies, and left no copy', async () => {
+    const before = children();
+    const endless = join(dataDir, 'endless');
+    execFileSync('mkfifo', [endless]);
+    let copying = '';
+    const backup = backupOf(async (work) => {
+      try {
+        return await work(endless);
+      } finally {
+        copying = children();
+      }
+    });
+    const stop = new AbortController();
+    const failed = rejection(backup(stop.signal));
+    await eventually(() => children() !== before, 'the process runs');
+    stop.abort();
+
+    expect((await failed).name).to.equal('AbortError');
+    expect(copying).to.equal(before);
+    expect(existsSync(join(dataDir, 'backup'))).to.equal(false);
+  });
+
+  it('has removed its copy once its stream is closed', async () => {
+    const database = join(dataDir, 'database');
+    writeFileSync(database, 'x'.repeat(1_000));
+    const stop = new AbortController();
+    const stream = await backupOf((work) => work(database))(stop.signal);
+    expect(existsSync(join(dataDir, 'backup'))).to.equal(true);
+    stream.on('error', () => {});
+    const closed = new Promise((resolve) => stream.once('close', resolve));
+    stop.abort();
+    await closed;
+
+    expect(existsSync(join(dataDir, 'backup'))).to.equal(false);
+  });
+
+  it('is no fault of the daemon where whoever reads it leaves', async () => {
+    const database = join(dataDir, 'database');
+    writeFileSync(database, randomBytes(4 << 20));
+    const stop = new AbortController();
+    const reader = new PassThrough();
+    reader.once('close', () => stop.abort());
+    const sent = pipeline(await backupOf((work) => work(database))(stop.signal), reader);
+    reader.once('data', () => reader.destroy());
+
+    expect((await rejection(sent)).message).to.equal('Premature close');
+    await eventually(() => !existsSync(join(dataDir, 'backup')), 'its copy is removed');
+  });
+});
