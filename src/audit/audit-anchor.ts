@@ -7,9 +7,9 @@ import type { ChainEnd } from './audit-chain.ts';
 
 /**
  * Takes a line, which has no end, to where the owner of the machine wants it. Rejects where it
- * could not.
+ * could not. Once `signal` aborts, what it runs is ended.
  */
-export type AnchorPlace = (line: string) => Promise<void>;
+export type AnchorPlace = (line: string, signal: AbortSignal) => Promise<void>;
 
 export interface AuditAnchorOptions {
   readonly place: AnchorPlace;
@@ -38,6 +38,8 @@ export class AuditAnchor {
   #problem: string | undefined;
   #cancel: (() => void) | undefined;
   #telling: Promise<void> | undefined;
+  /** Gives up the telling under way. */
+  #giveUp: (afterMs: number) => void = () => {};
 
   constructor(options: AuditAnchorOptions) {
     this.#options = options;
@@ -63,11 +65,16 @@ export class AuditAnchor {
     await this.#telling;
   }
 
-  /** Tells where the chain ended; within 2 s. */
+  /** Tells where the chain ended; within 2 s, whatever is under way. */
   async stop(): Promise<void> {
+    const { clock } = this.#options;
+    const until = clock.now() + STOP_MS;
+    const callOff = clock.at(until, () => this.#giveUp(STOP_MS));
     await this.#telling;
+    callOff();
     this.#cancel?.();
-    if (this.#end && this.#end.seq > this.#told) await this.#tell(STOP_MS);
+    const leftMs = until - clock.now();
+    if (this.#end && this.#end.seq > this.#told && leftMs > 0) await this.#tell(leftMs);
     this.#cancel?.();
   }
 
@@ -86,17 +93,13 @@ export class AuditAnchor {
     const end = this.#end;
     if (!end) return;
     this.#triedAt = clock.now();
-    let callOff = (): void => {};
+    const late = new AbortController();
+    this.#giveUp = (afterMs) =>
+      late.abort(new Error(`it took more than ${Math.ceil(afterMs / 1_000)} s`));
+    const callOff = clock.at(clock.now() + withinMs, () => this.#giveUp(withinMs));
     try {
-      const late = new Promise<never>((_, reject) => {
-        callOff = clock.at(clock.now() + withinMs, () =>
-          reject(new Error(`it took more than ${withinMs / 1_000} s`)),
-        );
-      });
-      await Promise.race([
-        place(`${new Date(clock.now()).toISOString()} ${replica} ${end.seq}:${end.hash}`),
-        late,
-      ]);
+      const line = `${new Date(clock.now()).toISOString()} ${replica} ${end.seq}:${end.hash}`;
+      await Promise.race([place(line, late.signal), aborted(late.signal)]);
       this.#told = end.seq;
       if (this.#problem !== undefined)
         log.info({ seq: end.seq }, 'the head of the audit is told again');
@@ -112,6 +115,11 @@ export class AuditAnchor {
     }
   }
 }
+
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
 
 /** The socket at which the machine's syslog listens. */
 const SYSLOG = '/dev/log';
@@ -137,26 +145,37 @@ const loggerArgs = (socket: string): readonly string[] => [
 
 /**
  * A program that reads the line, and ends with 0. It has no variable of the daemon's, and the
- * system's PATH.
+ * system's PATH. What it started is ended with it.
  */
 const told =
   (program: string, args: readonly string[]): AnchorPlace =>
-  async (line) => {
+  async (line, signal) => {
     const child = spawn(program, args, {
       stdio: ['pipe', 'ignore', 'pipe'],
       env: { PATH },
-      timeout: TELL_MS,
-      killSignal: 'SIGKILL',
+      detached: true, // a group of its own
     });
+    const end = (): void => killGroup(child.pid);
+    signal.addEventListener('abort', end, { once: true });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       said = (said + text).slice(0, MOST_STDERR);
     });
     child.stdin.on('error', () => {}); // it may end without reading
     child.stdin.end(`${line}\n`);
-    const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+    const [code, by] = (await once(child, 'close').finally(() =>
+      signal.removeEventListener('abort', end),
+    )) as [number | null, string | null];
     if (code !== 0)
       throw new Error(
-        `${program} ended with ${code ?? signal}${said === '' ? '' : `: ${said.trim()}`}`,
+        `${program} ended with ${code ?? by}${said === '' ? '' : `: ${said.trim()}`}`,
       );
   };
+
+const killGroup = (pid: number | undefined): void => {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // it has ended
+  }
+};

@@ -1,16 +1,28 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { anchorPlace, AuditAnchor } from '../../src/audit/audit-anchor.ts';
+import { anchorPlace, AuditAnchor, type AnchorPlace } from '../../src/audit/audit-anchor.ts';
 import { chainLine, readChainLine } from '../../src/audit/audit-chain.ts';
 import { verifyAudit } from '../../src/audit/verify-audit.ts';
+import { readProcessStat } from '../../src/embedded/spawner/sandbox/process-identity.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { AuditUnderTest, anEntry } from './an-audit.ts';
+
+/** Of a place that is never told to give up. */
+const NEVER = new AbortController().signal;
 
 const END = (seq: number) => ({ seq, hash: String(seq % 10).repeat(64) });
 
@@ -28,7 +40,7 @@ describe('the anchor of an audit', () => {
   });
 
   const anAnchor = (
-    place = async (line: string): Promise<void> => {
+    place: AnchorPlace = async (line) => {
       if (failing) throw failing;
       told.push(line);
     },
@@ -97,6 +109,25 @@ describe('the anchor of an audit', () => {
     await stopped;
   });
 
+  it('is stopped within 2 s also while a place is told that never answers', async () => {
+    const signals: AbortSignal[] = [];
+    const anchor = anAnchor((_line, signal) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    });
+    anchor.moved(END(1));
+    audit.clock.advance(0);
+    anchor.moved(END(2));
+    let isOver = false;
+    void anchor.stop().then(() => {
+      isOver = true;
+    });
+    audit.clock.advance(2_000);
+    await eventually(() => isOver, 'it has stopped');
+    expect(signals.map(({ aborted }) => aborted)).to.deep.equal([true]);
+    expect(anchor.problem).to.include('it took more than 2 s');
+  });
+
   it('finds a chain that was written anew, and one that was cut', async () => {
     const trail = await audit.begin({ anchor: anAnchor() });
     for (let at = 0; at < 3; at += 1) trail.note(anEntry());
@@ -143,8 +174,8 @@ describe('the place of an anchor', () => {
 
   it('is a file that grows, and that its owner alone may read', async () => {
     const path = join(folder, 'anchors');
-    await anchorPlace(`file:${path}`)('one');
-    await anchorPlace(`file:${path}`)('two');
+    await anchorPlace(`file:${path}`)('one', NEVER);
+    await anchorPlace(`file:${path}`)('two', NEVER);
 
     expect(readFileSync(path, 'utf8')).to.equal('one\ntwo\n');
     expect(statSync(path).mode & 0o777).to.equal(0o600);
@@ -158,11 +189,35 @@ describe('the place of an anchor', () => {
     );
     chmodSync(path, 0o700);
     process.env['SANDPOOL_TEST_OF_ANCHORS'] = 'secret';
-    await anchorPlace(`command:${path}`)('a line').finally(() => {
+    await anchorPlace(`command:${path}`)('a line', NEVER).finally(() => {
       delete process.env['SANDPOOL_TEST_OF_ANCHORS'];
     });
 
     expect(readFileSync(join(folder, 'told'), 'utf8')).to.equal('a line\n0\n');
+  });
+
+  it('is a program that is ended where it takes too long, with all that it started', async () => {
+    const path = join(folder, 'tell');
+    const pids = join(folder, 'pids');
+    writeFileSync(
+      path,
+      `#!/bin/sh\nsleep 1000 &\necho "$$ $!" > '${pids}.new'\nmv '${pids}.new' '${pids}'\nwait\n`,
+    );
+    chmodSync(path, 0o700);
+    const late = new AbortController();
+    const failed = rejection(anchorPlace(`command:${path}`)('a line', late.signal));
+    await eventually(() => existsSync(pids), 'it runs');
+    const running = readFileSync(pids, 'utf8').trim().split(' ').map(Number);
+    try {
+      late.abort();
+      await eventually(
+        () => running.every((pid) => (readProcessStat(pid)?.state ?? 'Z') === 'Z'),
+        'nothing of it runs',
+      );
+    } finally {
+      for (const pid of running) if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL');
+    }
+    expect((await failed).message).to.equal(`${path} ended with SIGKILL`);
   });
 
   it('is the syslog of the machine, which gets the line', async () => {
@@ -173,7 +228,7 @@ describe('the place of an anchor', () => {
     const socket = join(folder, 'log');
     syslog.listen(socket);
     await once(syslog, 'listening');
-    await anchorPlace('syslog', socket)('a line');
+    await anchorPlace('syslog', socket)('a line', NEVER);
     await eventually(() => got.join('').includes('a line'), 'syslog has the line');
     syslog.close();
 
@@ -183,7 +238,7 @@ describe('the place of an anchor', () => {
   it('says that no syslog listens', async () => {
     const socket = join(folder, 'log');
 
-    expect((await rejection(anchorPlace('syslog', socket)('a line'))).message).to.match(
+    expect((await rejection(anchorPlace('syslog', socket)('a line', NEVER))).message).to.match(
       /^logger ended with 1: .*log: No such file or directory/,
     );
   });
@@ -193,11 +248,11 @@ describe('the place of an anchor', () => {
     writeFileSync(path, '#!/bin/sh\necho out of paper >&2; exit 3\n');
     chmodSync(path, 0o700);
 
-    expect((await rejection(anchorPlace(`command:${path}`)('a line'))).message).to.equal(
+    expect((await rejection(anchorPlace(`command:${path}`)('a line', NEVER))).message).to.equal(
       `${path} ended with 3: out of paper`,
     );
     expect(
-      (await rejection(anchorPlace(`command:${folder}/nothing`)('a line'))).message,
+      (await rejection(anchorPlace(`command:${folder}/nothing`)('a line', NEVER))).message,
     ).to.include('ENOENT');
   });
 });
