@@ -45,6 +45,8 @@ const MAX_PAUSE_MS = 1_000;
 const PATIENCE_MS = 3_000;
 /** A spawner of another version gets so long to leave. */
 const LEAVE_PATIENCE_MS = 10_000;
+/** And any spawner as the daemon stops, which has not much longer itself. */
+const STOP_PATIENCE_MS = 5_000;
 /** To find one that speaks this version, and neither stands still nor ends meanwhile. */
 const MAX_TRIES = 3;
 
@@ -55,13 +57,14 @@ const MAX_TRIES = 3;
 export class SpawnerClient {
   readonly #options: SpawnerClientOptions;
   #link: SpawnerLink | undefined;
+  /** The one that is being connected to, and is none of `#link` yet. */
+  #opened: SpawnerLink | undefined;
   #hello: SpawnerHello | undefined;
   #stopped = false;
   #connecting: Promise<void> = Promise.resolve();
   /** Ends the pause between two tries. */
   #hurry: () => void = () => {};
   #early: { readonly id: string; readonly vitals: Vitals }[] | undefined;
-  readonly #losses = new Map<SpawnerLink, () => void>();
   readonly #waiting = new Set<(link: SpawnerLink | undefined) => void>();
 
   constructor(options: SpawnerClientOptions) {
@@ -75,17 +78,15 @@ export class SpawnerClient {
     await connecting;
   }
 
-  /** The spawner ends; sandboxes stay. */
+  /** The spawner ends, also one that does not answer; sandboxes stay. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const give of [...this.#waiting]) give(undefined);
     this.#hurry();
+    if (this.#opened) await this.#left(this.#opened, STOP_PATIENCE_MS);
     await this.#connecting;
-    const link = this.#link;
-    if (!link) return;
-    if (link.silent) return this.#end(link);
-    link.leave();
-    await this.#gone(link);
+    if (this.#link?.silent) this.#end(this.#link);
+    else if (this.#link) await this.#left(this.#link, STOP_PATIENCE_MS);
   }
 
   /** Undefined while none is connected. */
@@ -146,7 +147,12 @@ export class SpawnerClient {
 
   async #connect(): Promise<void> {
     for (let tries = 1; ; tries += 1) {
+      if (this.#stopped) throw new SpawnerLost('the daemon stops');
       const link = await this.#open();
+      if (this.#stopped) {
+        await this.#left(link, STOP_PATIENCE_MS);
+        continue;
+      }
       const hello = await this.#greet(link).catch((error: unknown) => {
         if (tries === MAX_TRIES || !(error instanceof SpawnerLost)) throw error;
       });
@@ -160,8 +166,7 @@ export class SpawnerClient {
         { theirs: hello.protocol, ours: PROTOCOL },
         'a spawner of another version is asked to leave',
       );
-      link.leave();
-      await this.#gone(link);
+      await this.#left(link, LEAVE_PATIENCE_MS);
     }
   }
 
@@ -199,6 +204,7 @@ export class SpawnerClient {
       },
     });
     this.#early = [];
+    this.#opened = link;
     return link;
   }
 
@@ -210,6 +216,7 @@ export class SpawnerClient {
     this.#early = undefined;
     this.#hello = hello;
     this.#link = link;
+    this.#opened = undefined;
     this.#options.connected([...instances, ...early.filter(({ id }) => !listed.has(id))]);
     for (const { id, vitals } of early) if (listed.has(id)) this.#options.fact(id, vitals);
     for (const give of [...this.#waiting]) give(link);
@@ -227,7 +234,7 @@ export class SpawnerClient {
   }
 
   #lost(link: SpawnerLink): void {
-    this.#losses.get(link)?.();
+    if (this.#opened === link) this.#opened = undefined;
     if (this.#link !== link) return;
     this.#link = undefined;
     if (this.#stopped) return;
@@ -242,6 +249,7 @@ export class SpawnerClient {
         await this.#connect();
         return;
       } catch (error) {
+        if (this.#stopped) return;
         this.#options.log.error({ error }, 'no spawner can be started; it is tried again');
       }
       await new Promise<void>((resolve) => {
@@ -251,16 +259,13 @@ export class SpawnerClient {
     }
   }
 
-  /** Resolves when the link is lost, at the latest after some seconds. */
-  #gone(link: SpawnerLink): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#end(link), LEAVE_PATIENCE_MS);
-      this.#losses.set(link, () => {
-        clearTimeout(timer);
-        this.#losses.delete(link);
-        resolve();
-      });
-    });
+  /** Asks it to leave, and resolves once the link is lost. One that stays is ended. */
+  async #left(link: SpawnerLink, patienceMs: number): Promise<void> {
+    link.leave();
+    const { clock } = this.#options;
+    const callOff = clock.at(clock.now() + patienceMs, () => this.#end(link));
+    await link.lost;
+    callOff();
   }
 
   /** One that answers. */

@@ -78,6 +78,9 @@ export class SpawnerLink {
   readonly #attaching = new Map<number, Waiting<Terminal>>();
   readonly #terminals = new Map<number, TerminalChannel>();
   readonly processes: ProcessLink;
+  /** Resolves once it is lost. */
+  readonly lost: Promise<void>;
+  #tellLost: () => void = () => {};
   #greeting: Waiting<SpawnerHello> | undefined;
   #next = 1;
   #over = false;
@@ -87,6 +90,9 @@ export class SpawnerLink {
     this.#clock = clock;
     this.#log = log;
     this.#events = events;
+    this.lost = new Promise((resolve) => {
+      this.#tellLost = resolve;
+    });
     const sending = {
       clock,
       number: () => this.#number(),
@@ -339,5 +345,6 @@ export class SpawnerLink {
     for (const map of [this.#lists, this.#starts, this.#asked, this.#attaching, this.#terminals])
       map.clear();
     this.#events.lost();
+    this.#tellLost();
   }
 }

@@ -141,4 +141,30 @@ describe('a spawner that stands still', function () {
     await spawned.driver.stop();
     await eventually(dead, 'it is gone');
   });
+
+  it('ends with the daemon also where it stands still as that stops', async () => {
+    stop();
+    const stopping = spawned.driver.stop();
+    await turn();
+    clock.advance(5_000);
+    await eventually(dead, 'it is ended', 5_000);
+    await stopping;
+  });
+
+  it('ends with the daemon also where that stops before it has said anything', async () => {
+    const other = aSpawnedDriver({ clock });
+    (await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND })).destroy();
+    stopped = other.spawnerPid();
+    process.kill(stopped, 'SIGSTOP');
+    const waiting = clock.waiting;
+    const watching = rejection(other.driver.watch(() => {}));
+    await eventually(() => clock.waiting > waiting, 'it is connected to');
+    const stopping = other.driver.stop();
+    await turn();
+    clock.advance(5_000);
+    await eventually(dead, 'it is ended', 5_000);
+    await stopping;
+    expect((await watching).message).to.equal('the daemon stops');
+    await other.close();
+  });
 });
