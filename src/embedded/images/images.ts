@@ -100,7 +100,7 @@ export class Images {
    * sandboxes could not reach the folder.
    */
   async start(): Promise<void> {
-    if (this.#options.directories.length === 0) return;
+    if (this.#options.directories.length === 0 || this.#stop.signal.aborted) return;
     const { folder } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o711 });
     if (!(await isOpen(folder)))
@@ -280,9 +280,10 @@ export class Images {
 
   #keepHouse(): void {
     const { clock, log } = this.#options;
-    this.#housekeeping = this.#removeUnused().catch((error: unknown) =>
-      log.error({ error }, 'unused images could not be removed'),
-    );
+    if (this.#stop.signal.aborted) return;
+    this.#housekeeping = this.#removeUnused().catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) log.error({ error }, 'unused images could not be removed');
+    });
     this.#cancel = clock.at(clock.now() + HOUSEKEEPING_MS, () => this.#keepHouse());
   }
 
@@ -291,7 +292,7 @@ export class Images {
     for (const key of await readdir(folder)) {
       if (this.#stop.signal.aborted) return;
       if (key.startsWith(UNFINISHED)) {
-        if (this.#underWay.size === 0) await removeFolder(join(folder, key));
+        if (this.#underWay.size === 0) await removeFolder(join(folder, key), this.#stop.signal);
         continue;
       }
       if (this.#inUse(key)) {
@@ -304,7 +305,7 @@ export class Images {
         if (known.image.key === key) this.#known.delete(image);
       const away = join(folder, `${UNFINISHED}${v7()}`);
       await rename(join(folder, key), away);
-      await removeFolder(away);
+      await removeFolder(away, this.#stop.signal);
       log.info({ key }, 'an image that nothing uses any more was removed');
     }
   }

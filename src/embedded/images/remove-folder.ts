@@ -5,9 +5,9 @@ const PATIENCE_MS = 300_000;
 
 /**
  * Removes it with all in it, whatever that is, without work in this process. Rejects where it could
- * not.
+ * not, and once `signal` is aborted: some of it stays then, and nothing is removed any more.
  */
-export const removeFolder = (path: string): Promise<void> =>
+export const removeFolder = (path: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const child = atUsualPriority(
       spawn('rm', ['-rf', '--one-file-system', '--', path], {
@@ -15,11 +15,15 @@ export const removeFolder = (path: string): Promise<void> =>
         cwd: '/',
         timeout: PATIENCE_MS,
         killSignal: 'SIGKILL',
+        signal,
       }),
     );
-    child.once('error', reject);
-    child.once('exit', (code) => {
+    let failure: Error | undefined;
+    child.once('error', (error) => {
+      failure = error;
+    });
+    child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(new Error(`${path} could not be removed`));
+      else reject(failure ?? new Error(`${path} could not be removed`));
     });
   });

@@ -175,8 +175,9 @@ describe('the images of a machine', function () {
     expect(readdirSync(folders.unpacked)).to.deep.equal([]);
   });
 
+  const children = (): string => readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8');
+
   it('leave no process behind when the daemon stops while one becomes durable', async () => {
-    const children = (): string => readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8');
     const before = children();
     await layout('any');
     const ready = { type: 'ready', unpacked: true, image: { key: 'any' } };
@@ -186,6 +187,25 @@ describe('the images of a machine', function () {
     expect(children()).to.not.equal(before);
     await images.stop();
     expect(children()).to.equal(before);
+  });
+
+  it('are removed no further once the daemon stops, also as it starts', async () => {
+    const before = children();
+    mkdirSync(join(folders.unpacked, 'unfinished-x'));
+    const programs = join(folders.sources, 'programs');
+    mkdirSync(programs);
+    writeFileSync(join(programs, 'rm'), '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 });
+    const { PATH = '' } = process.env;
+    process.env['PATH'] = `${programs}:${PATH}`;
+    const starting = imagesOf();
+    try {
+      await eventually(() => children() !== before, 'it is being removed');
+    } finally {
+      process.env['PATH'] = PATH;
+    }
+    await open[0]?.stop();
+    expect(children()).to.equal(before);
+    await starting;
   });
 
   it('remove an image that nothing used for long, but none that a sandbox or a template uses', async () => {
