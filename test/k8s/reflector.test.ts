@@ -637,4 +637,26 @@ describe('the reflector', () => {
     await waiting;
     expect(changes).to.deep.equal(['put a 1']);
   });
+
+  it('is stopped also while the API server does not answer, and reports nothing of a late answer', async () => {
+    collection.put('a', 1);
+    let answer: (() => void) | undefined;
+    collection.instead = (request, response) => {
+      collection.instead = () => false;
+      answer = () => collection.answer(request, response);
+      return true;
+    };
+    reflector = aReflector();
+    reflector.start();
+    await eventually(() => answer !== undefined, 'it is asked');
+    let isOver = false;
+    void reflector.stop().then(() => {
+      isOver = true;
+    });
+
+    await eventually(() => isOver, 'it has stopped', 5_000);
+    answer?.();
+    await server.lane('background').get('/things'); // its answer comes later
+    expect(changes).to.deep.equal([]);
+  });
 });

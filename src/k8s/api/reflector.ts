@@ -7,6 +7,7 @@ import type { Version } from '../../model/mirror/mirror-terms.ts';
 import { ApiUnreachable, notFound } from './api-errors.ts';
 import { identityOf, resourceVersionOf, versionOf } from './api-objects.ts';
 import { Slices } from '../../lib/loop-slices.ts';
+import { unlessAborted } from './unless-aborted.ts';
 import { Waiters } from './reflector-waiters.ts';
 import { CatchUp } from './catch-up.ts';
 import { MirrorTrust, type Doubt, type ListDue } from './mirror-trust.ts';
@@ -209,7 +210,8 @@ export class Reflector<T> {
     const slices = new Slices(SLICE_MS);
     const list = this.#mirror.list(due);
     const query = { limit: pageSize, ...(labelSelector === undefined ? {} : { labelSelector }) };
-    const pages = pagesOf(api, path, { query, deadlineMs: this.#timings.pageDeadlineMs });
+    const terms = { deadlineMs: this.#timings.pageDeadlineMs, signal: this.#stopped.signal };
+    const pages = pagesOf(api, path, { query, ...terms });
     for await (const { items, next, resourceVersion } of pages) {
       await slices.next();
       for (const object of items) {
@@ -294,12 +296,9 @@ export class Reflector<T> {
    */
   async #verify(doubt: Doubt): Promise<void> {
     const { api, mirror } = this.#deps;
-    const found = await checked(
-      mirror,
-      api,
-      this.#deps,
-      doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision',
-    );
+    const by = doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision';
+    const checking = checked(mirror, api, this.#deps, by);
+    const found = await unlessAborted(this.#stopped.signal, checking);
     if (this.#trust.listDue) return;
     if (found.wentBack !== undefined) this.#storeWentBack(found.wentBack);
     else this.#trust.compared(found.differs === true);

@@ -1,0 +1,17 @@
+/**
+ * Resolves or rejects as the work does, and rejects with the signal's reason once that aborts,
+ * whatever becomes of the work.
+ */
+export const unlessAborted = async <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
+  let abort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+};
