@@ -105,7 +105,10 @@ export class AuditTrail implements AuditSink {
     };
   }
 
-  /** Goes on with the chain of the folder. Rejects where the folder can't be used. */
+  /**
+   * Goes on with the chain of the folder. Rejects where the folder can't be used. Writes nothing
+   * where it was stopped meanwhile.
+   */
   async start(): Promise<void> {
     const { files, version, recent } = this.#options;
     await mkdir(files.folder, { recursive: true, mode: 0o700 });
@@ -115,7 +118,9 @@ export class AuditTrail implements AuditSink {
     const missing = seq - tail.end.seq;
     this.#end = head?.seq === seq && missing > 0 ? head : { ...tail.end, seq };
     this.#counts.missing = Math.max(0, missing);
-    this.#writer = await AuditWriter.open(files, missing > 0 ? undefined : tail.file);
+    const writer = await AuditWriter.open(files, missing > 0 ? undefined : tail.file);
+    if (this.#stopped) return await writer.close();
+    this.#writer = writer;
     recent.restore(tail.lines);
     this.#push({
       kind: 'begin',
@@ -159,8 +164,9 @@ export class AuditTrail implements AuditSink {
 
   /** Ends the chain in order; waits 2 s at most for what is not written yet. May be repeated. */
   async stop(): Promise<void> {
-    if (this.#stopped || !this.#writer) return;
+    if (this.#stopped) return;
     this.#stopped = true;
+    if (!this.#writer) return;
     await this.#writing;
     this.#minute.stop();
     this.#tellOfLost();

@@ -17,6 +17,12 @@ export const anEntry = (given: Partial<AuditEntry> = {}): AuditEntry => ({
   ...given,
 });
 
+type GivenAudit = Partial<Omit<AuditTrailOptions, 'files'>> & {
+  readonly folder?: string;
+  readonly fileBytes?: number;
+  readonly files?: number;
+};
+
 /** An audit in a folder of its own. */
 export class AuditUnderTest {
   readonly folder = mkdtempSync(join(tmpdir(), 'sandpool-audit-'));
@@ -24,16 +30,17 @@ export class AuditUnderTest {
   recent = new RecentAuditRing();
   readonly #trails: AuditTrail[] = [];
 
-  async begin(
-    given: Partial<Omit<AuditTrailOptions, 'files'>> & {
-      readonly folder?: string;
-      readonly fileBytes?: number;
-      readonly files?: number;
-    } = {},
-  ): Promise<AuditTrail> {
+  async begin(given: GivenAudit = {}): Promise<AuditTrail> {
+    const trail = this.notBegun(given);
+    await trail.start();
+    this.#trails.push(trail);
+    return trail;
+  }
+
+  notBegun(given: GivenAudit = {}): AuditTrail {
     const { folder = this.folder, fileBytes = 1_048_576, files = 16, ...options } = given;
     this.recent = new RecentAuditRing();
-    const trail = new AuditTrail({
+    return new AuditTrail({
       files: { folder, fileBytes, files },
       replica: 'r',
       version: '1',
@@ -42,13 +49,10 @@ export class AuditUnderTest {
       recent: this.recent,
       ...options,
     });
-    await trail.start();
-    this.#trails.push(trail);
-    return trail;
   }
 
   /** A run that notes so many writes, each in its own moment, and stops. */
-  async run(writes: number, given: Parameters<AuditUnderTest['begin']>[0] = {}): Promise<void> {
+  async run(writes: number, given: GivenAudit = {}): Promise<void> {
     const trail = await this.begin(given);
     for (let at = 0; at < writes; at += 1) {
       trail.note(anEntry({ requestId: `r-${at}` }));

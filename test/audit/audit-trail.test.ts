@@ -263,6 +263,19 @@ describe('the audit', () => {
     expect(readHead(audit.folder)).to.deep.equal({ seq: 4, hash: audit.lines.at(-1)?.['hash'] });
   });
 
+  it('has no line of a daemon that was stopped while it started', async () => {
+    await audit.run(1);
+    const before = audit.text;
+    const trail = audit.notBegun();
+    const starting = trail.start();
+    await trail.stop();
+    await starting;
+    trail.note(anEntry());
+    await audit.written(trail);
+
+    expect(audit.text).to.equal(before);
+  });
+
   it('does not begin where its folder can not be used', async () => {
     writeFileSync(join(audit.folder, 'file'), '');
 
