@@ -310,7 +310,7 @@ const stopAll = async ({
   await Promise.all([listeners.stop(STOP_GRACE_MS), fleet.drained(STOP_GRACE_MS), control.stop()]);
   fleet.stop();
   await supervisor.stop(STOP_GRACE_MS);
-  await events.flush();
+  await events.stop();
   await audit?.stop();
   await parts.stop();
   await measuring.stop();

@@ -346,4 +346,53 @@ describe('the feed of events', () => {
 
     expect(ears.heard[0]?.event).to.deep.include({ end: { reason: 'deleted', exitCode: null } });
   });
+
+  it('writes also what is told a moment after it was stopped', async () => {
+    const clock = new TestClock();
+    const history = new MemoryHistory();
+    const told: (() => void)[] = [];
+    const coordination = {
+      ...aCoordination(clock),
+      publishEvent: (_event: EventRecord, _key: string, tell?: (id: number) => void) => {
+        const id = told.length + 1;
+        told.push(() => tell?.(id));
+      },
+    };
+    const feed = new EventFeed({ clock, log: quietLog, history, coordination });
+    feed.note(anEvent(clock), KEPT);
+    feed.note(anEvent(clock, { sandboxId: 'two' }), KEPT);
+    const stopped = feed.stop();
+    await new Promise((next) => setImmediate(next));
+    for (const tell of told) tell();
+    await stopped;
+
+    expect(await history.eventsOf('one')).to.have.length(1);
+    expect(await history.eventsOf('two')).to.have.length(1);
+  });
+
+  it('is stopped also where nothing is told, and nothing can be written', async () => {
+    const clock = new TestClock();
+    const coordination = { ...aCoordination(clock), publishEvent: () => undefined };
+    let asked = 0;
+    const history = Object.assign(new MemoryHistory(), {
+      recordEvents: () => {
+        asked += 1;
+        return new Promise<void>(() => undefined);
+      },
+    });
+    const silent = new EventFeed({ clock, log: quietLog, history, coordination });
+    silent.note(anEvent(clock), KEPT);
+    const feed = feedOf(clock, history);
+    feed.note(anEvent(clock), KEPT);
+    let over = 0;
+    for (const each of [silent, feed])
+      void each.stop().then(() => {
+        over += 1;
+      });
+    await eventually(() => asked === 1, 'it is being written');
+    clock.advance(500);
+    await eventually(() => over === 1, 'the one of which nothing is told has stopped');
+    clock.advance(1_000);
+    await eventually(() => over === 2, 'so has the other');
+  });
 });

@@ -40,6 +40,9 @@ const MOST_UNWRITTEN = 10_000;
 /** Written at once: a fraction of a millisecond of the thread that claims wait for. */
 const WRITTEN_AT_ONCE = 32;
 export const WRITE_DELAY_MS = 500;
+/** At the end: for those to be told that were noted last, and for all to be written. */
+const LAST_TOLD_MS = 500;
+const LAST_WRITTEN_MS = 1_000;
 /** Longer than a dead leader's shard stays without one. */
 export const HELD_MS = 15_000;
 const MOST_HELD = 4_096;
@@ -62,6 +65,9 @@ export class EventFeed implements EventSink {
   #unwritten: NumberedEvent[] = [];
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
+  /** Counts those that are to be kept and were not told yet: then they have a number. */
+  #untold = 0;
+  #allTold: () => void = () => undefined;
 
   constructor(deps: EventFeedDeps) {
     this.#deps = deps;
@@ -109,6 +115,26 @@ export class EventFeed implements EventSink {
     await this.#writing;
   }
 
+  /** Writes out what was noted, also what is not told yet; in 1.5 s or not at all. */
+  async stop(): Promise<void> {
+    const allTold = new Promise<void>((resolve) => {
+      this.#allTold = resolve;
+      if (this.#untold === 0) resolve();
+    });
+    await this.#within(LAST_TOLD_MS, allTold);
+    await this.#within(LAST_WRITTEN_MS, this.flush());
+  }
+
+  async #within(ms: number, work: Promise<void>): Promise<void> {
+    const { clock } = this.#deps;
+    let callOff = (): void => undefined;
+    const late = new Promise<void>((resolve) => {
+      callOff = clock.at(clock.now() + ms, resolve);
+    });
+    await Promise.race([work, late]);
+    callOff();
+  }
+
   #hold(held: Held): void {
     if (this.#held.length >= MOST_HELD || (this.#held[0]?.at ?? held.at) < held.at - 2 * HELD_MS) {
       this.#held = this.#held
@@ -134,12 +160,15 @@ export class EventFeed implements EventSink {
   }
 
   #publish(event: EventRecord, { key, kept }: Noted): void {
+    if (kept) this.#untold += 1;
     this.#deps.coordination.publishEvent(
       event,
       key ?? randomUUID(),
       kept
         ? (id) => {
+            this.#untold -= 1;
             this.#write({ id, event });
+            if (this.#untold === 0) this.#allTold();
           }
         : undefined,
     );
