@@ -66,7 +66,7 @@ export class EventFeed implements EventSink {
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
   /** Counts those that are to be kept and were not told yet: then they have a number. */
-  #untold = 0;
+  #unreported = 0;
   #allTold: () => void = () => undefined;
 
   constructor(deps: EventFeedDeps) {
@@ -119,7 +119,7 @@ export class EventFeed implements EventSink {
   async stop(): Promise<void> {
     const allTold = new Promise<void>((resolve) => {
       this.#allTold = resolve;
-      if (this.#untold === 0) resolve();
+      if (this.#unreported === 0) resolve();
     });
     await this.#within(LAST_TOLD_MS, allTold);
     await this.#within(LAST_WRITTEN_MS, this.flush());
@@ -160,15 +160,15 @@ export class EventFeed implements EventSink {
   }
 
   #publish(event: EventRecord, { key, kept }: Noted): void {
-    if (kept) this.#untold += 1;
+    if (kept) this.#unreported += 1;
     this.#deps.coordination.publishEvent(
       event,
       key ?? randomUUID(),
       kept
         ? (id) => {
-            this.#untold -= 1;
+            this.#unreported -= 1;
             this.#write({ id, event });
-            if (this.#untold === 0) this.#allTold();
+            if (this.#unreported === 0) this.#allTold();
           }
         : undefined,
     );
