@@ -24,6 +24,7 @@ import type {
   FollowedEvent,
   LogEvent,
   LogsQuery,
+  OfCluster,
   Page,
   Pool,
   PoolChange,
@@ -275,8 +276,8 @@ export class SandpoolClient extends AccountCalls {
     return await this.call('listTemplates', { query: filter }, options);
   }
 
-  async getTemplate(name: string, options?: CallOptions): Promise<Template> {
-    return (await this.call('getTemplate', { params: { name } }, options)).template;
+  async getTemplate(name: string, of: OfCluster = {}, options?: CallOptions): Promise<Template> {
+    return (await this.call('getTemplate', { params: { name }, query: of }, options)).template;
   }
 
   /** Needs a key with the admin role, as the next two do. */

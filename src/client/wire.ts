@@ -90,6 +90,7 @@ export type AdminApiKeyRequest = OperationInput<'createApiKeyForTenant'>['body']
 export type QuotaChange = NonNullable<OperationInput<'setQuotasOf'>['body']>;
 export type SandboxFilter = NonNullable<OperationInput<'listSandboxes'>['query']>;
 export type EnvFilter = NonNullable<OperationInput<'listEnvs'>['query']>;
+export type OfCluster = NonNullable<OperationInput<'getTemplate'>['query']>;
 export type TemplateFilter = NonNullable<OperationInput<'listTemplates'>['query']>;
 export type PoolFilter = NonNullable<OperationInput<'listPools'>['query']>;
 export type Cascade = NonNullable<OperationInput<'deleteApiKey'>['query']>;

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { aCliDaemon, cliHere, type CliDaemon } from './cli-support.ts';
@@ -28,6 +29,13 @@ describe('completion', () => {
       .filter((line) => line !== '')
       .map((line) => line.split('\t')[0] ?? '');
   };
+
+  /** A TAB waits a moment for the daemon, and offers nothing where that has no time by then. */
+  const offers = (names: readonly string[], ...words: readonly string[]): Promise<void> =>
+    eventually(
+      async () => isDeepStrictEqual(await answer(...words), names),
+      `${words.join(' ')} offers ${names.join(' ')}`,
+    );
 
   it('offers commands, and those below a command', async () => {
     expect(await answer('')).to.include.members([
@@ -56,22 +64,22 @@ describe('completion', () => {
     const id = (
       await cliHere(['sandboxes', 'create'], { SANDPOOL_DATA_DIR: daemon.dataDir })
     ).stdout.trim();
-    expect(await answer('pools', 'get', '')).to.deep.equal(['default']);
-    expect(await answer('run', '--pool', 'd')).to.deep.equal(['default']);
-    expect(await answer('exec', '')).to.deep.equal([id]);
-    expect(await answer('sandboxes', 'delete', 'x', id.slice(0, 4))).to.deep.equal([id]);
-    expect(await answer('events', '')).to.deep.equal(['pool', id]);
-    expect(await answer('events', 'pool', '')).to.deep.equal(['default']);
-    expect(await answer('wait', 'sandbox/')).to.deep.equal([`sandbox/${id}`]);
-    expect(await answer('wait', 'p')).to.deep.equal([':nospace', 'pool/']);
-    expect(await answer('keys', 'delete', '')).to.have.length(1);
+    await offers(['default'], 'pools', 'get', '');
+    await offers(['default'], 'run', '--pool', 'd');
+    await offers([id], 'exec', '');
+    await offers([id], 'sandboxes', 'delete', 'x', id.slice(0, 4));
+    await offers(['pool', id], 'events', '');
+    await offers(['default'], 'events', 'pool', '');
+    await offers([`sandbox/${id}`], 'wait', 'sandbox/');
+    await offers([':nospace', 'pool/'], 'wait', 'p');
+    await eventually(async () => (await answer('keys', 'delete', '')).length === 1, 'its one key');
     await cliHere(['templates', 'create', '-f', 'config/templates/web.json', '--admin'], {
       SANDPOOL_DATA_DIR: daemon.dataDir,
     });
-    expect(await answer('templates', 'get', '')).to.deep.equal(['web']);
-    expect(await answer('pools', 'create', 'big', '--template', '')).to.deep.equal(['web']);
-    expect(await answer('pools', 'rollout', '')).to.deep.equal(['status', 'help']);
-    expect(await answer('pools', 'rollout', 'status', '')).to.deep.equal(['default']);
+    await offers(['web'], 'templates', 'get', '');
+    await offers(['web'], 'pools', 'create', 'big', '--template', '');
+    await offers(['status', 'help'], 'pools', 'rollout', '');
+    await offers(['default'], 'pools', 'rollout', 'status', '');
     daemon.operations.types.push({
       name: 'small',
       showName: 'Small',
@@ -80,22 +88,17 @@ describe('completion', () => {
       maxMultiplier: 4,
       extensions: {},
     });
-    expect(await answer('pools', 'create', '--instance-type', 's')).to.deep.equal(['small']);
+    await offers(['small'], 'pools', 'create', '--instance-type', 's');
     await cliHere(['sandboxes', 'delete', id], { SANDPOOL_DATA_DIR: daemon.dataDir });
     expect(await answer('exec', '')).to.deep.equal([]);
   });
 
   it('asks the daemon that the words name', async () => {
-    const { stdout } = await cliHere([
-      '__complete',
-      '--',
-      'pools',
-      'get',
-      '--data-dir',
-      daemon.dataDir,
-      '',
-    ]);
-    expect(stdout).to.equal('default\tReady, 2 idle\n');
+    const words = ['__complete', '--', 'pools', 'get', '--data-dir', daemon.dataDir, ''];
+    await eventually(
+      async () => (await cliHere(words)).stdout === 'default\tReady, 2 idle\n',
+      'it offers the pool',
+    );
   });
 
   it('leaves files to the shell', async () => {

@@ -51,6 +51,14 @@ describe('sandpool templates', () => {
     ).to.include({ name: 'python', version: '1' });
   });
 
+  it('get shows that of one cluster', async () => {
+    await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
+    const get = (cluster: string) => sandpool('templates', 'get', 'python', '--cluster', cluster);
+    expect(await get('local')).to.include({ code: 0, stderr: '' });
+    expect((await get('west')).stderr).to.include('cluster not found');
+    expect((await get('W')).stderr).to.include('clusterID');
+  });
+
   it('get prints its document, which update takes back', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     const manifest = (await sandpool('templates', 'get', 'python', '--manifest')).stdout;

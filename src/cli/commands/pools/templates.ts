@@ -62,6 +62,7 @@ const getLeaf = (action: ServiceAction): Command =>
         examples: [
           'sandpool templates get default',
           'sandpool templates get default --manifest > default.yaml',
+          'sandpool templates get python --cluster west',
           'sandpool templates get python --clusters --admin',
         ],
       }),
@@ -71,13 +72,15 @@ const getLeaf = (action: ServiceAction): Command =>
       '--manifest',
       'print its document alone, as YAML: to be changed, kept, or given to kubectl',
     )
+    .option(...OF_CLUSTER_OPTION)
     .option(
       '--clusters',
       "at a fleet's manager, for an admin: how each cluster stands to it, where it is global",
     )
     .action(
       action(async (api, context, [name], options: GetOptions) => {
-        const template = await api.getTemplate(name as string);
+        const { cluster: clusterID } = options;
+        const template = await api.getTemplate(name as string, omitUndefined({ clusterID }));
         const clusters = options.clusters
           ? (await api.listTemplateClusters(template.name)).items
           : undefined;
@@ -92,7 +95,7 @@ const getLeaf = (action: ServiceAction): Command =>
       }),
     );
 
-interface GetOptions extends OutputOptions {
+interface GetOptions extends OutputOptions, ClusterOption {
   readonly manifest?: boolean;
   readonly clusters?: boolean;
 }
