@@ -4,8 +4,10 @@ import { rmSync } from 'node:fs';
 import { request, type RequestOptions } from 'node:https';
 import { connect } from 'node:tls';
 import { WebSocket } from 'ws';
+import { WaitingServer } from '../../src/http/server/waiting-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
@@ -98,6 +100,42 @@ describe('HTTPS', () => {
     ]);
     expect((await ask('/healthz', { port: hasty.port })).status).to.equal(200);
     await hasty.stop();
+  });
+
+  it('stops also while a client does not shake hands', async () => {
+    const stopping = await aServer({ tls: certificate });
+    const silent = await connectRaw(stopping.port);
+    expect((await ask('/healthz', { port: stopping.port })).status).to.equal(200); // behind it
+    let isOver = false;
+    void stopping.stop(50).then(() => {
+      isOver = true;
+    });
+
+    await eventually(() => isOver, 'it has stopped', 5_000);
+    expect(await silent.closed()).to.equal('');
+  });
+
+  it('makes room for the daemon at once where a client does not shake hands while that waits', async () => {
+    let told: (port: number) => void = () => {};
+    const listens = new Promise<number>((resolve) => {
+      told = resolve;
+    });
+    const waiting = new WaitingServer({
+      listen: { host: '127.0.0.1', port: 0 },
+      tls: certificate,
+      said: (outcome) => 'port' in outcome && told(outcome.port),
+    });
+    waiting.say('it waits');
+    const port = await listens;
+    const silent = await connectRaw(port);
+    expect((await ask('/healthz', { port })).status).to.equal(200);
+    let isOver = false;
+    void waiting.stop().then(() => {
+      isOver = true;
+    });
+
+    await eventually(() => isOver, 'it has stopped', 5_000);
+    expect(await silent.closed()).to.equal('');
   });
 
   it('cuts a client whose headers drip in', async () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { cutConnections } from './listener.ts';
 import { cutShort } from './prepared-answer.ts';
 
 interface Exchange {
@@ -76,7 +77,7 @@ export const stopServing = async (
   let cut = setTimeout(() => {
     inFlight.cutShort();
     for (const socket of inFlight.upgraded) socket.destroy();
-    cut = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
+    cut = setTimeout(() => cutConnections(server), LAST_ANSWER_MS);
   }, graceMs);
   await closed;
   clearTimeout(cut);

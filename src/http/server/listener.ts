@@ -5,7 +5,7 @@ import {
   type ServerOptions,
 } from 'node:http';
 import { createServer as createHttps, Server as HttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 
 /** Certificate chain and private key, PEM. */
 export interface TlsIdentity {
@@ -54,7 +54,22 @@ export const createListener = (
       )
     : createHttp(options, onRequest);
   server.maxConnections = limits.maxConnections;
+  const open = new Set<Socket>();
+  connections.set(server, open);
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   return server;
+};
+
+/** By server, also those that have not shaken hands yet, and those that are no longer HTTP. */
+const connections = new WeakMap<Server, ReadonlySet<Socket>>();
+
+/** Cuts all connections that there are, whatever they are at. */
+export const cutConnections = (server: Server): void => {
+  server.closeAllConnections();
+  for (const socket of connections.get(server) ?? []) socket.destroy();
 };
 
 const LEAST_TLS = 'TLSv1.2';

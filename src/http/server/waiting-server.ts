@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { unavailable } from '../../model/refusals.ts';
 import { errorAnswer } from '../router/error-table.ts';
-import { createListener, startListening, type TlsIdentity } from './listener.ts';
+import { createListener, cutConnections, startListening, type TlsIdentity } from './listener.ts';
 import { requestIdFrom } from './request-head.ts';
 import type { ReadinessWire } from '../resources/health/schema.ts';
 
@@ -49,7 +49,7 @@ export class WaitingServer {
         resolve();
       });
     });
-    server.closeAllConnections();
+    cutConnections(server);
     await closed;
   }
 
