@@ -63,7 +63,7 @@ const FLOODS: readonly Flood[] = [
 ];
 
 describe('a sandbox that floods the machine', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let neighbour: string;
@@ -107,10 +107,10 @@ describe('a sandbox that floods the machine', function () {
         .filter((line) => line.includes(id))
         .map((line) => line.split(':'));
       const flood = client
-        .post(`/sandboxes/${id}/exec`, { command, timeoutSeconds: 60 })
+        .post(`/sandboxes/${id}/exec`, { command, timeoutSeconds: 240 })
         .catch((error: unknown) => error);
       await within(
-        30_000,
+        90_000,
         'it floods',
         async () => (await isInSpate(client, id, processesBeside(init))) || undefined,
       );
