@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { eventually } from '../eventually.ts';
 import { type RightsSubject, tenantNamespace } from './sandpool-rights.ts';
 
 /**
@@ -26,7 +27,8 @@ export interface ClusterAccess {
 /** Beyond what a `kubectl wait` is given here. */
 const KUBECTL_MS = 180_000;
 /** Controllers whose API server was away for 15 s may ask it again only after 50 s more. */
-const MADE_WITHIN = '--timeout=120s';
+const MADE_MS = 120_000;
+const MADE_WITHIN = `--timeout=${MADE_MS / 1_000}s`;
 
 /** A Kubernetes cluster and the ways into it, whoever started it. */
 export abstract class Cluster {
@@ -68,13 +70,21 @@ export abstract class Cluster {
   }
 
   /**
-   * Makes a tenant's namespace as the chart does, in which pods can be made at once, and answers
-   * its name.
+   * Makes a tenant's namespace as the chart does, in which pods can be made at once, by `sandpool`
+   * too, and answers its name.
    */
   async namespace(name = `test-${randomBytes(4).toString('hex')}`): Promise<string> {
     this.#namespaces.push(name);
     await this.apply(tenantNamespace(name, this.#access.subject));
     await this.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', name, MADE_WITHIN);
+    await eventually(
+      async () => {
+        const asked = ['auth', 'can-i', 'create', 'pods', '-n', name];
+        return (await this.kubectlAs('sandpool', asked)).exitCode === 0;
+      },
+      `the API server knows the rights in ${name}`,
+      MADE_MS,
+    );
     return name;
   }
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { leaderOf } from '../support/cluster/leader-of.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { RollingPool } from '../support/harness/rolling-pool.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
@@ -30,6 +31,19 @@ describe('a rollout on a cluster', function () {
     await pool.until('it is full', ({ idleReplicas }) => idleReplicas === size);
     return pool;
   };
+  /**
+   * Undefined while another replica comes to lead. Those that don't lead hear of Sandboxes and of
+   * Pods one after the other: they may know that one is gone, and not yet that another is ready.
+   */
+  const idleAtTheLeader = async (name: string, uid: string): Promise<number | undefined> => {
+    const leader = await leaderOf(replicas(), uid);
+    if (!leader) return undefined;
+    const { idleReplicas } = await new RollingPool(
+      new HttpClient(leader.port, tenant),
+      name,
+    ).status();
+    return (await leaderOf(replicas(), uid)) === leader ? idleReplicas : undefined;
+  };
   const podsOf = async (): Promise<readonly string[]> =>
     (await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name'))
       .split('\n')
@@ -42,17 +56,30 @@ describe('a rollout on a cluster', function () {
       at(1).post('/sandboxes', { poolName: 'rolled' }),
     );
     const before = await podsOf();
+    const uid = await controlPlane().kubectl(
+      ...['get', 'sandboxpool', 'rolled', '-n', namespace, '-o', 'jsonpath={.resolved.uid}'],
+    );
     await pool.edit({
       overrides: { defaultIdleTimeout: '41m' },
       updateStrategy: { maxUnavailable: '1' },
     });
     await replicas().replica(2).kill();
     const seen: number[] = [];
-    const status = await pool.rolledOut(({ idleReplicas }) => {
-      seen.push(idleReplicas);
-    });
+    const status = await pool.until(
+      'all but the claimed one are replaced',
+      ({ phase, outdatedReplicas, updatedReplicas, idleReplicas, runningReplicas }) =>
+        phase === 'Ready' &&
+        outdatedReplicas === 0 &&
+        updatedReplicas === 5 &&
+        idleReplicas === 5 &&
+        runningReplicas === 1,
+      async () => {
+        const idle = await idleAtTheLeader('rolled', uid);
+        if (idle !== undefined) seen.push(idle);
+      },
+    );
+    expect(seen).to.not.be.empty;
     expect(Math.min(...seen), 'of 5 that are unclaimed').to.be.at.least(4);
-    expect(status).to.deep.include({ idleReplicas: 5, runningReplicas: 1, updatedReplicas: 5 });
     const podName = String(claimed.json.sandbox?.['podName']);
     await eventually(
       async () =>
@@ -60,15 +87,13 @@ describe('a rollout on a cluster', function () {
       'of those there were the claimed one alone is left',
     );
     await replicas().replica(2).start();
-    for (const replica of [0, 1, 2]) {
-      const { updateRevision, conditions } = await new RollingPool(at(replica), 'rolled').status();
-      expect(updateRevision).to.equal(status.updateRevision);
-      expect(conditions.map(({ type }) => type)).to.deep.equal([
-        'Progressing',
-        'Degraded',
-        'TemplateResolved',
-      ]);
-    }
+    for (const replica of [0, 1, 2])
+      await new RollingPool(at(replica), 'rolled').until(
+        'each says the same of it',
+        ({ updateRevision, conditions }) =>
+          updateRevision === status.updateRevision &&
+          conditions.map(({ type }) => type).join() === 'Progressing,Degraded,TemplateResolved',
+      );
   });
 
   it('stops where Pods of the new revision can not start: the others stay, and every replica says why', async () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { aPodTemplate, type Replica } from '../../local-cluster/replicas.ts';
-import { shardOf } from '../../src/model/shards.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
+import { leaderOf } from '../support/cluster/leader-of.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
@@ -27,7 +27,8 @@ describe('a replica that is killed while it fills a pool', function () {
 
   const of = (replica: Replica): HttpClient => new HttpClient(replica.port, tenant);
 
-  const leaderOf = async (pool: string): Promise<Replica> => {
+  /** Of this pool. */
+  const leader = async (pool: string): Promise<Replica> => {
     const uid = await controlPlane().kubectl(
       'get',
       'sandboxpool',
@@ -37,21 +38,12 @@ describe('a replica that is killed while it fills a pool', function () {
       '-o',
       'jsonpath={.resolved.uid}',
     );
-    let leader: Replica | undefined;
-    await eventually(async () => {
-      for (const replica of replicas().list) {
-        if (!replica.isRunning) continue;
-        const { text } = await new HttpClient(replica.port, replicas().adminKey).get(
-          '/debug/shards',
-        );
-        const { shards } = JSON.parse(text) as {
-          readonly shards: readonly { readonly leading: boolean }[];
-        };
-        if (shards[shardOf(uid)]?.leading) leader = replica;
-      }
-      return leader !== undefined;
-    }, 'somebody leads the pool');
-    return leader ?? expect.fail('nobody leads');
+    let found: Replica | undefined;
+    await eventually(
+      async () => (found = await leaderOf(replicas(), uid)) !== undefined,
+      'somebody leads the pool',
+    );
+    return found ?? expect.fail('nobody leads');
   };
 
   const namesOf = async (kind: string): Promise<readonly string[]> =>
@@ -68,10 +60,9 @@ describe('a replica that is killed while it fills a pool', function () {
         replicas: 0,
       }),
     );
-    const victim = await leaderOf('p');
+    const victim = await leader('p');
     const survivor =
       replicas().list.find((replica) => replica !== victim) ?? expect.fail('there are three');
-    await untilAnswered(200, () => of(survivor).put('/sandboxpools/p', { replicas: REPLICAS }));
     const status = async (): Promise<Readonly<Record<string, unknown>>> => {
       const { text } = await of(survivor).get('/sandboxpools/p');
       return (
@@ -80,14 +71,20 @@ describe('a replica that is killed while it fills a pool', function () {
         }
       ).template.status;
     };
-    // Quick looks: a kubectl takes long enough for a pool to fill.
-    await eventually(async () => {
-      const { startingReplicas, idleReplicas } = await status();
-      return Number(startingReplicas) + Number(idleReplicas) > 0;
-    }, 'the pool begins to fill');
-
-    await victim.kill();
-    const begun = (await namesOf('sandboxes')).length;
+    let begun: number;
+    // No Pod becomes ready, and of a pool 128 may be starting: it can't be full before the kill.
+    await controlPlane().kill('kwok', 'SIGSTOP');
+    try {
+      await untilAnswered(200, () => of(survivor).put('/sandboxpools/p', { replicas: REPLICAS }));
+      await eventually(
+        async () => Number((await status())['startingReplicas']) > 0,
+        'the pool begins to fill',
+      );
+      await victim.kill();
+      begun = (await namesOf('sandboxes')).length;
+    } finally {
+      await controlPlane().kill('kwok', 'SIGCONT');
+    }
 
     await eventually(
       async () => (await status())['idleReplicas'] === REPLICAS,

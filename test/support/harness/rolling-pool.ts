@@ -49,13 +49,13 @@ export class RollingPool {
   async until(
     what: string,
     look: (status: RollingStatus) => boolean,
-    see: (status: RollingStatus) => void = () => undefined,
+    see: (status: RollingStatus) => unknown = () => undefined,
   ): Promise<RollingStatus> {
     let status = await this.status();
     await eventually(
       async () => {
         status = await this.status();
-        see(status);
+        await see(status);
         return look(status);
       },
       what,
@@ -66,7 +66,7 @@ export class RollingPool {
     return status;
   }
 
-  rolledOut(see?: (status: RollingStatus) => void): Promise<RollingStatus> {
+  rolledOut(see?: (status: RollingStatus) => unknown): Promise<RollingStatus> {
     return this.until(
       'it is rolled out',
       ({ phase, outdatedReplicas }) => phase === 'Ready' && outdatedReplicas === 0,
