@@ -133,13 +133,14 @@ describe('the images of a machine', function () {
     writeLayout(join(folders.sources, 'broken'), {
       layers: [{ bytes: Buffer.from('x'.repeat(512)) }],
     });
-    const images = await imagesOf();
+    const unpackerCommand = [...UNPACKER_COMMAND];
+    const images = await imagesOf({ unpackerCommand });
     const reason = await reasonOf(images.prepare('oci:broken'));
     expect(reason).to.match(/^image oci:broken: layer 1: it is no tar archive/);
-    const began = performance.now();
+    unpackerCommand[0] = '/bin/false'; // an unpacker that is started now says something else
     for (let i = 0; i < 50; i += 1)
       expect(await reasonOf(images.prepare('oci:broken'))).to.equal(reason);
-    expect(performance.now() - began, 'much less than 50 unpackers take').to.be.lessThan(5_000);
+    unpackerCommand[0] = UNPACKER_COMMAND[0] ?? '';
     const key = await layout('broken');
     expect((await images.prepare('oci:broken')).key).to.equal(key);
     expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
