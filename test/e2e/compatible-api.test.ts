@@ -7,6 +7,7 @@ import { RpcStream, type Json } from '../e2b/services/rpc-client.ts';
 import { spawnerPid } from '../support/chaos/kill-rounds.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { processProbe } from '../support/harness/process-probe.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
 import {
   initOf,
@@ -19,15 +20,20 @@ import {
 const MOST_HELD = 64 * 2 ** 20;
 
 describe("the API of E2B's SDKs, on the built daemon", () => {
+  const probe = processProbe();
   let daemon: DaemonUnderTest;
   let options: SdkOptions;
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
+    const flags = ['--compatible-api-listen', '127.0.0.1:0'];
+    daemon = await DaemonUnderTest.start(flags, undefined, { env: probe.env });
     const { code, stdout, stderr } = await daemon.cli(['keys', 'create', '--form', 'e2b']);
     expect(code, stderr).to.equal(0);
     options = optionsWith(stdout.trim());
   });
-  after(() => daemon.dispose());
+  after(async () => {
+    await daemon.dispose();
+    probe.remove();
+  });
 
   const optionsWith = (apiKey: string): SdkOptions => {
     const url = readPidFile(daemon.dataDir)?.compatibleAddress ?? '';
@@ -79,11 +85,11 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
       await stream.until(({ event }) => 'start' in (event as Json));
       return stream;
     };
-    const pids = [daemon.run.process.pid ?? 0, spawnerPid(daemon.dataDir) ?? 0];
-    const held = (): number => pids.reduce((sum, pid) => sum + residentOf(pid), 0);
+    const [pid, spawner] = [daemon.run.process.pid ?? 0, spawnerPid(daemon.dataDir) ?? 0];
+    const held = async (): Promise<number> => (await probe.of(pid)).heldBytes + residentOf(spawner);
     /** What is held while all of them stall, beyond what was held before. */
     const growth = async (): Promise<number> => {
-      const before = held();
+      const before = await held();
       const first = await open('Start', { process: { cmd: 'yes', args: [] }, tag: 'yes' });
       const streams = [first];
       for (let reader = 1; reader < 64; reader += 1)
@@ -99,9 +105,9 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
           return looks > 10;
         },
         'nobody takes what it prints',
-        30_000,
+        60_000,
       );
-      const grown = held() - before;
+      const grown = (await held()) - before;
       for (const stream of streams) stream.leave();
       const killed = { process: { tag: 'yes' }, signal: 'SIGNAL_SIGKILL' };
       await client.post('/process.Process/SendSignal', killed, { headers });
@@ -109,7 +115,7 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     };
     await growth(); // until the code is compiled
 
-    // What nobody has collected yet counts too, and is not there every time.
+    // What the spawner has not collected yet counts too, and is not there every time.
     let least = Infinity;
     for (let round = 0; round < 6 && least >= MOST_HELD; round += 1)
       least = Math.min(least, await growth());
@@ -120,6 +126,8 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
   it('ends sandboxes within a second of their moment, by the clock of the daemon', async () => {
     const client = daemon.client();
     await stocked(client, 4);
+    const pid = daemon.run.process.pid ?? 0;
+    await probe.of(pid);
     /** Milliseconds between the moment that was asked for and the event that says that it ends. */
     const lateBy = async (seconds: number): Promise<number> => {
       const given = { ...options, timeoutMs: seconds * 1_000 };
@@ -138,9 +146,10 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
       return (told.get('Killing') ?? NaN) - (told.get('Claimed') ?? NaN) - given.timeoutMs;
     };
 
-    const late = (await Promise.all([1, 2, 3].map(lateBy))).toSorted((a, b) => a - b);
-    // A machine with other work may stand still for once.
-    expect(late[1], String(late)).to.be.at.most(1_000);
+    const late = await Promise.all([1, 2, 3].map(lateBy));
+    // A machine with other work may stand still.
+    const { stoodMs } = await probe.of(pid);
+    expect(Math.max(...late) - stoodMs, `${String(late)}, ${stoodMs}`).to.be.at.most(1_000);
   });
 
   it('ends a sandbox at its moment, also where the daemon was killed meanwhile', async () => {

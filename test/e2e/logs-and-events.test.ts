@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
+import { processProbe } from '../support/harness/process-probe.ts';
 import {
   aTenant,
   aTemplateFolder,
@@ -26,6 +27,7 @@ const spec = (command: string): object => ({
 
 describe('logs and events of the real daemon', function () {
   this.timeout(90_000);
+  const probe = processProbe();
   let templates: ReturnType<typeof aTemplateFolder>;
   let daemon: DaemonUnderTest;
   const readers: EventReader[] = [];
@@ -56,14 +58,18 @@ describe('logs and events of the real daemon', function () {
       broken: spec('echo there is no such file >&2; exit 127'),
       short: spec('echo only words; while [ ! -e /tmp/over ]; do sleep 0.05; done; exit 3'),
     });
-    daemon = await DaemonUnderTest.start([
-      '--templates-dir',
-      templates.folder,
-      '--default-pool-replicas',
-      '0',
-      '--history-retention',
-      '24h',
-    ]);
+    daemon = await DaemonUnderTest.start(
+      [
+        '--templates-dir',
+        templates.folder,
+        '--default-pool-replicas',
+        '0',
+        '--history-retention',
+        '24h',
+      ],
+      undefined,
+      { env: probe.env },
+    );
     for (const name of ['counter', 'flood', 'short'])
       await daemon.client().post('/sandboxpools', { name, templateName: name, replicas: 1 });
   });
@@ -71,6 +77,7 @@ describe('logs and events of the real daemon', function () {
     for (const reader of readers) reader.close();
     await daemon.dispose();
     templates.remove();
+    probe.remove();
   });
 
   it('shows what a sandbox prints, to its owner alone', async () => {
@@ -245,23 +252,12 @@ describe('logs and events of the real daemon', function () {
           'SERVICE-API-KEY': daemon.tenantKey,
         }),
       );
-    const before = await memoryOf(daemon);
+    const pid = daemon.run.process.pid ?? 0;
+    const before = (await probe.of(pid)).heldBytes;
     const reader = await follow(`/sandboxes/${id}/logs?follow=true`);
     await reader.until((events) => events.length > 20_000, 'one who reads gets on', 60_000);
-    expect((await memoryOf(daemon)) - before).to.be.below(200 << 20);
+    expect((await probe.of(pid)).heldBytes - before).to.be.below(16 << 20);
     expect((await daemon.client().get('/healthz')).status).to.equal(200);
     await giveBack(daemon.client(), id);
   });
 });
-
-/** Resident bytes. */
-const memoryOf = async (daemon: DaemonUnderTest): Promise<number> => {
-  const { readFile } = await import('node:fs/promises');
-  return (
-    Number(
-      /^VmRSS:\s+(\d+)/m.exec(
-        await readFile(`/proc/${daemon.run.process.pid}/status`, 'utf8'),
-      )?.[1],
-    ) * 1_024
-  );
-};

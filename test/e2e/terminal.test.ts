@@ -8,13 +8,13 @@ import {
   type TerminalRequest,
 } from '../support/harness/a-terminal.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
-import { spawnerPid } from '../support/chaos/kill-rounds.ts';
+import { processProbe } from '../support/harness/process-probe.ts';
 import { claim, clear, giveBack, run, stocked } from '../support/harness/on-a-daemon.ts';
 import {
   initOf,
   processesBeside,
-  residentOf,
   withCommand,
+  writtenBy,
 } from '../support/harness/seen-from-the-host.ts';
 
 const V1 = 'sandpool.terminal.v1';
@@ -23,12 +23,15 @@ const BAD_TOKEN = { error: 'invalid or expired token', errorCode: 'INVALID_TOKEN
 
 describe('a terminal of the real daemon', function () {
   this.timeout(90_000);
+  const probe = processProbe();
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let id: string;
 
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '3']);
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '3'], undefined, {
+      env: probe.env,
+    });
     client = daemon.client();
     await stocked(client, 3);
   });
@@ -39,7 +42,10 @@ describe('a terminal of the real daemon', function () {
 
   afterEach(() => clear(client));
 
-  after(() => daemon.dispose());
+  after(async () => {
+    await daemon.dispose();
+    probe.remove();
+  });
 
   const open = (spec: TerminalRequest = {}, sandbox = id): Promise<TerminalUnderTest> =>
     TerminalUnderTest.open(daemon, client, sandbox, spec);
@@ -306,20 +312,20 @@ describe('a terminal of the real daemon', function () {
     it('loses nothing of a flood while the reader stalls, and holds little of it', async () => {
       const terminal = await framed();
       const lines = 2_000_000;
-      const spawner = spawnerPid(daemon.dataDir) ?? 0;
       const daemonPid = daemon.run.process.pid ?? 0;
-      const before = residentOf(daemonPid) + residentOf(spawner);
+      const before = (await probe.of(daemonPid)).heldBytes;
       terminal.socket.pause();
       terminal.type(`stty -opost; seq 1 ${lines}; exit\n`);
-      await within(30_000, 'it floods', () => inside('seq 1'));
+      const seq = await within(30_000, 'it floods', () => inside('seq 1'));
       const other = await claim(client);
       let most = 0;
       for (let round = 0; round < 20; round++) {
         expect((await run(client, other, 'sleep 0.05; echo lives')).stdout).to.equal('lives\n');
-        most = Math.max(most, residentOf(daemonPid) + residentOf(spawner));
+        most = Math.max(most, (await probe.of(daemonPid)).heldBytes);
       }
-      expect(inside('seq 1'), 'it waits for its reader').to.be.a('number');
-      expect((most - before) / MIB, 'MiB held').to.be.below(40);
+      expect((most - before) / MIB, 'MiB held by the daemon').to.be.below(8);
+      // Of more than 14: it waits for its reader.
+      expect(writtenBy(seq) / MIB, 'MiB on the way, also in the kernel').to.be.below(12);
       terminal.socket.resume();
       expect((await terminal.closed).code).to.equal(1000);
       expect(terminal.frames).to.deep.equal([{ type: 'exit', exitCode: 0 }]);

@@ -70,9 +70,13 @@ export const descriptorsOf = (pid: number): Readonly<Record<string, string>> => 
   }
 };
 
-/** Resident memory, in bytes. */
+/** Resident memory, in bytes; with garbage: see `processProbe` for what a process can't give up. */
 export const residentOf = (pid: number): number =>
   Number(/^\d+/.exec(statusField(pid, 'VmRSS'))?.[0] ?? 0) * 1_024;
+
+/** The bytes that it has written so far; NaN where it has ended. */
+export const writtenBy = (pid: number): number =>
+  Number(/^wchar: (\d+)$/m.exec(textOf(`/proc/${pid}/io`))?.[1]);
 
 const textOf = (path: string): string => {
   try {
