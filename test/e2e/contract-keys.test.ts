@@ -93,18 +93,19 @@ describe('the contract: keys and what goes for every request', () => {
   it('every operation with a key that is malformed, unknown, cut or expired is 401 with one and the same body', async () => {
     const {
       json: { apiKey = '' },
-    } = await client.post('/api-keys', { expiresAt: new Date(Date.now() + 3_000).toISOString() });
+    } = await client.post('/api-keys', { expiresAt: new Date(Date.now() + 10_000).toISOString() });
     const soonOver = daemon.client(apiKey);
     expect((await soonOver.get('/sandboxes')).status).to.equal(200);
-    await within(
-      30_000,
-      'it expires',
-      async () => (await soonOver.get('/sandboxes')).status === 401 || undefined,
-    );
     const swapped = daemon.tenantKey.replace(/^spk_[^_]+/, daemon.adminKey.replace(/_[^_]+$/, ''));
     const bodies = new Set<string>();
+    const isRefused = async (key: string): Promise<void> => {
+      for (const operation of OPERATIONS) {
+        const answer = await ask(anyone, operation, { 'SERVICE-API-KEY': key });
+        expect(answer.status, `${operation[1]} ${key.length}`).to.equal(401);
+        bodies.add(answer.text);
+      }
+    };
     for (const key of [
-      apiKey,
       swapped,
       'nonsense',
       'spk_a_b',
@@ -112,13 +113,14 @@ describe('the contract: keys and what goes for every request', () => {
       `${daemon.tenantKey}0`,
       daemon.tenantKey.toUpperCase(),
       `Bearer ${daemon.tenantKey}`,
-    ]) {
-      for (const operation of OPERATIONS) {
-        const answer = await ask(anyone, operation, { 'SERVICE-API-KEY': key });
-        expect(answer.status, `${operation[1]} ${key.length}`).to.equal(401);
-        bodies.add(answer.text);
-      }
-    }
+    ])
+      await isRefused(key);
+    await within(
+      40_000,
+      'it expires',
+      async () => (await soonOver.get('/sandboxes')).status === 401 || undefined,
+    );
+    await isRefused(apiKey);
     expect([...bodies].map((text) => JSON.parse(text) as unknown)).to.deep.equal([BAD_KEY]);
   });
 
