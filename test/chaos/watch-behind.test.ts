@@ -7,7 +7,8 @@ import { WatchBehind } from '../support/chaos/faults/watch-behind.ts';
 import { FaultProxy } from '../support/harness/fault-proxy.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
-const BEHIND_MS = 1_500;
+/** More than two answers take on a busy machine. */
+const BEHIND_MS = 6_000;
 
 describe('a watch that is behind', () => {
   let server: Server;

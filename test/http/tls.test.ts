@@ -15,6 +15,9 @@ import { aServer, type TestServer } from './a-server.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { FakeTerminal } from './terminal-support.ts';
 
+/** Enough to shake hands, also on a busy machine. */
+const HASTY_MS = 5_000;
+
 describe('HTTPS', () => {
   let certificate: Certificate;
   let server: TestServer;
@@ -88,8 +91,7 @@ describe('HTTPS', () => {
   });
 
   it('cuts a client that never shakes hands, and one that speaks plain HTTP', async () => {
-    // enough to shake hands
-    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: 1_000 } });
+    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: HASTY_MS } });
     const silent = await connectRaw(hasty.port);
     const plain = await connectRaw(hasty.port);
     plain.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -139,7 +141,7 @@ describe('HTTPS', () => {
   });
 
   it('cuts a client whose headers drip in', async () => {
-    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: 1_000 } });
+    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: HASTY_MS } });
     const socket = connect({ port: hasty.port, host: '127.0.0.1', ca: certificate.cert });
     await once(socket, 'secureConnect');
     socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nA: ');

@@ -100,11 +100,11 @@ describe('an answer that is not read', () => {
 
   it('leaves one alone that is read late but steadily, and a slow one after it on its connection', async () => {
     // All of it takes longer than the stall that is let pass, no step of it nearly as long.
-    const { server, ask, deaf, cuts } = await talkative({ answerStallMs: 2_500 });
+    const { server, ask, deaf, cuts } = await talkative({ answerStallMs: 5_000 });
     const connection = await deaf();
     for (let at = 0; at < 6; at += 1) {
       await new Promise((resolve) => {
-        setTimeout(resolve, 600);
+        setTimeout(resolve, 1_000);
       });
       connection.socket.resume();
       await new Promise((resolve) => {
@@ -116,7 +116,7 @@ describe('an answer that is not read', () => {
     expect(parseRaw(connection.received()).status).to.equal(200);
     server.operations.runExec = () =>
       new Promise((resolve) => {
-        setTimeout(() => resolve(outcome({ exitCode: 7 })), 3_000);
+        setTimeout(() => resolve(outcome({ exitCode: 7 })), 6_000);
       });
     connection.socket.write(ask);
     await eventually(() => connection.received().includes('"exitCode":7'), 'the next answer');
