@@ -51,8 +51,10 @@ export class ControlServer {
 
   /**
    * The folder must be this process's alone: a socket that a killed daemon left behind is replaced.
+   * Does nothing once it was stopped.
    */
   async start(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
     const { dataDir } = this.#deps;
     this.#folder = openSync(dataDir, 'r');
     const path = controlSocket(this.#folder);

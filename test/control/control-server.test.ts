@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,16 +15,13 @@ describe('the control socket', () => {
   });
   afterEach(() => rmSync(dataDir, { recursive: true }));
 
-  const aServer = async (given: Partial<ControlDeps>): Promise<ControlServer> => {
-    const server = new ControlServer({
+  const aServer = (given: Partial<ControlDeps>): ControlServer =>
+    new ControlServer({
       dataDir,
       backup: () => Promise.reject(new Error('none')),
       log: quietLog,
       ...given,
     });
-    await server.start();
-    return server;
-  };
   /** Resolves once the connection of what was asked is cut. */
   const ask = async (path: string): Promise<void> => {
     const asked = request({ socketPath: join(dataDir, 'control.sock'), path, method: 'POST' });
@@ -38,7 +35,7 @@ describe('the control socket', () => {
   it('stops once the commands that it was given are carried out', async () => {
     const told: string[] = [];
     const [begun, goOn] = [new Deferred<void>(), new Deferred<void>()];
-    const server = await aServer({
+    const server = aServer({
       commands: {
         '/write': async () => {
           begun.resolve();
@@ -48,6 +45,7 @@ describe('the control socket', () => {
         },
       },
     });
+    await server.start();
     const cut = ask('/write');
     await begun.promise;
     const stopped = server.stop().then(() => told.push('stopped'));
@@ -62,7 +60,7 @@ describe('the control socket', () => {
   it('stops once a backup that it called off has ended', async () => {
     const told: string[] = [];
     const [begun, goOn] = [new Deferred<void>(), new Deferred<void>()];
-    const server = await aServer({
+    const server = aServer({
       backup: async (signal) => {
         begun.resolve();
         await once(signal, 'abort');
@@ -71,6 +69,7 @@ describe('the control socket', () => {
         throw signal.reason;
       },
     });
+    await server.start();
     const cut = ask('/backup');
     await begun.promise;
     const stopped = server.stop().then(() => told.push('stopped'));
@@ -80,5 +79,15 @@ describe('the control socket', () => {
     await stopped;
 
     expect(told).to.deep.equal(['called off', 'stopped']);
+  });
+
+  it('is not there where the daemon was stopped before it came to it', async () => {
+    const server = aServer({});
+    await server.stop();
+    await server.start();
+    const isThere = existsSync(join(dataDir, 'control.sock'));
+    await server.stop();
+
+    expect(isThere).to.equal(false);
   });
 });
