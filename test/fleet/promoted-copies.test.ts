@@ -41,6 +41,16 @@ describe('copies of promoted keys', () => {
     }
   };
 
+  it('are written no more once the daemon stops, also those that were told before', async () => {
+    const { record } = await hub.mint();
+    await hub.promote(record);
+    const key = hub.keys.find(record.keyId)!;
+    const taken = west.copies.begin('m').take({ keys: [key], gone: [], now: clock.now() });
+    west.copies.stop();
+    await taken;
+    expect(await west.store.list()).to.deep.equal([]);
+  });
+
   it('that the store did not take are kept as soon as it does', async () => {
     const { apiKey } = await failing('create', () => told());
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY');

@@ -147,7 +147,7 @@ export class PromotedCopies implements PromotedKeyCopies {
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#work.then(work);
+    const done = this.#work.then(() => (this.#stopped ? undefined : work()));
     this.#work = done.catch(() => undefined);
     return done;
   }
