@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Deferred } from '../../src/lib/deferred.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
@@ -79,5 +80,25 @@ describe('event streams', () => {
 
     await eventually(() => reader.events.length === LINES, 'all have come');
     expect(server.operations.followers).to.equal(1);
+  });
+
+  it('end also where they are opened as the daemon stops', async () => {
+    const [asked, goOn] = [new Deferred<void>(), new Deferred<void>()];
+    const { followSandboxLogs } = server.operations;
+    Object.assign(server.operations, {
+      followSandboxLogs: async (...call: Parameters<typeof followSandboxLogs>) => {
+        asked.resolve();
+        await goOn.promise;
+        return await followSandboxLogs(...call);
+      },
+    });
+    const opening = open();
+    await asked.promise;
+    const stopped = server.stop(20_000);
+    goOn.resolve();
+    reader = (await opening).read();
+
+    await eventually(() => reader.ended, 'it has ended', 5_000);
+    await stopped;
   });
 });

@@ -64,6 +64,7 @@ const RETRY_MS = 1_000;
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #open = new Set<AbortController>();
+  #isStopping = false;
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
@@ -81,7 +82,7 @@ export class EventStreams {
     const { res: response } = context;
     const controller = new AbortController();
     this.#open.add(controller);
-    if (response.destroyed) controller.abort();
+    if (response.destroyed || this.#isStopping) controller.abort();
     else response.once('close', () => controller.abort());
     context.status = stream.status;
     context.respond = false;
@@ -100,8 +101,9 @@ export class EventStreams {
     });
   }
 
-  /** Ends all streams; their clients may come again. */
+  /** Ends all streams, and those that are opened yet; their clients may come again. */
   stop(): void {
+    this.#isStopping = true;
     for (const controller of this.#open) controller.abort();
   }
 
