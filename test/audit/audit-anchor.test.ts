@@ -16,6 +16,7 @@ import { anchorPlace, AuditAnchor, type AnchorPlace } from '../../src/audit/audi
 import { chainLine, readChainLine } from '../../src/audit/audit-chain.ts';
 import { verifyAudit } from '../../src/audit/verify-audit.ts';
 import { readProcessStat } from '../../src/embedded/spawner/sandbox/process-identity.ts';
+import { killIfAlive } from '../support/harness/kill-if-alive.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
@@ -215,7 +216,7 @@ describe('the place of an anchor', () => {
         'nothing of it runs',
       );
     } finally {
-      for (const pid of running) if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL');
+      for (const pid of running) killIfAlive(pid);
     }
     expect((await failed).message).to.equal(`${path} ended with SIGKILL`);
   });

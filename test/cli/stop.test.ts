@@ -18,8 +18,12 @@ describe('sandpool stop', function () {
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'sandpool-stop-'));
   });
-  afterEach(() => {
-    daemon?.kill('SIGKILL');
+  afterEach(async () => {
+    if (daemon?.exitCode === null && daemon.signalCode === null) {
+      const ended = once(daemon, 'exit');
+      daemon.kill('SIGKILL');
+      await ended;
+    }
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 

@@ -158,9 +158,9 @@ describe('ways out of a sandbox of the real daemon', function () {
   after(async function () {
     this.timeout(90_000);
     host.close();
+    await daemon.dispose();
     templates.remove();
     rmSync(open, { recursive: true });
-    await daemon.dispose();
   });
 
   /** What this machine has that no sandbox may reach, as arguments of the probe. */

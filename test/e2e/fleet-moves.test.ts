@@ -152,7 +152,7 @@ describe('a cluster of a fleet', function () {
     await east.kill();
     await east.cli(['stop', '--all']);
     for (const name of readdirSync(east.dataDir))
-      rmSync(join(east.dataDir, name), { recursive: true });
+      rmSync(join(east.dataDir, name), { recursive: true, force: true, maxRetries: 5 });
     expect(spawnSync('tar', ['-xzf', file, '-C', east.dataDir]).status).to.equal(0);
     await isAnswered(worker, promotedKey, 200); // alone meanwhile
     way.leadTo(await east.start());

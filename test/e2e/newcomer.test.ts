@@ -63,8 +63,9 @@ describe('the README’s quick start, on a fresh clone', function () {
   });
   after(async () => {
     if (server?.exitCode === null && server.signalCode === null) {
+      const ended = once(server, 'exit');
       await cli('stop', '--all').catch(() => server?.kill('SIGTERM'));
-      await once(server, 'exit');
+      await ended;
     }
     if (folder) rmSync(folder, { recursive: true, force: true });
   });

@@ -15,6 +15,7 @@ import { LogPump, pipesIn } from '../../../src/embedded/spawner/sandbox/log-pump
 import { Watcher } from '../../../src/embedded/spawner/watcher.ts';
 import { buildLauncher, LAUNCHER } from '../../support/harness/a-spawned-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
+import { killIfAlive } from '../../support/harness/kill-if-alive.ts';
 
 const LIMITS = { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 };
 const log = { info() {}, warn() {}, error() {} };
@@ -38,7 +39,7 @@ describe('who keeps the logs of sandboxes', function () {
   });
   afterEach(async () => {
     await pump.release(false);
-    for (const { pid } of keepers()) process.kill(pid, 'SIGKILL');
+    for (const { pid } of keepers()) killIfAlive(pid);
     watcher.stop();
     await eventually(() => keepers().length === 0, 'nobody keeps them');
     rmSync(folder, { recursive: true, maxRetries: 5 });

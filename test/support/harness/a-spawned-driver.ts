@@ -16,6 +16,7 @@ import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.
 import { pathsOf, type SpawnerConfig } from '../../../src/embedded/spawner/protocol.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { eventually } from './eventually.ts';
+import { killIfAlive } from './kill-if-alive.ts';
 import { MemoryInstanceRecords } from '../fakes/memory-instance-records.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 
@@ -124,19 +125,10 @@ const endAll = async (folder: string): Promise<void> => {
     const ids = existsSync(folder) ? readdirSync(folder) : [];
     for (const id of ids) {
       const { running } = readNote(join(folder, id), id);
-      if (running && isAlive(running.init)) kill(running.init.pid);
+      if (running && isAlive(running.init)) killIfAlive(running.init.pid);
     }
     return ids.length === 0;
   }, 'all sandboxes are gone');
-};
-
-/** Kills it, unless it has ended by now. */
-const kill = (pid: number): void => {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
 };
 
 /** Nothing of the instance runs any more. */
