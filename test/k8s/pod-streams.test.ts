@@ -105,6 +105,17 @@ describe('streams of a Pod', () => {
       expect(under.links[0]?.came(0)).to.equal('');
     });
 
+    it('begins nothing where its way opens as the daemon stops', async () => {
+      const under = await pod((link) => link.send(1, '41\n'));
+      const failed = rejection(exec(under));
+      await under.streams.stop();
+
+      const error = await failed;
+      expect(error).to.be.instanceOf(NotJoinable);
+      expect(error.message).to.include('the daemon stops');
+      expect(under.links.map((link) => link.came(0))).to.deep.equal(['']);
+    });
+
     it('finds the exit code however the errors are cut into pieces', async () => {
       const under = await pod((link) => {
         for (const part of ['4', '1', '\no']) link.send(1, part);

@@ -13,6 +13,8 @@ export interface Command {
   readonly argv: readonly string[];
   readonly stdin: boolean;
   readonly tty: boolean;
+  /** It ends another one, also while the daemon stops. */
+  readonly ends?: boolean;
 }
 
 /**
@@ -32,7 +34,11 @@ export const openCommand = (
     ['tty', String(command.tty)],
     ...command.argv.map((argument): [string, string] => ['command', argument]),
   ]);
-  return links.open(target, `exec?${query.toString()}`, 'v5.channel.k8s.io');
+  return links.open(target, {
+    what: `exec?${query.toString()}`,
+    subprotocols: ['v5.channel.k8s.io'],
+    ends: command.ends ?? false,
+  });
 };
 
 /**
@@ -103,6 +109,7 @@ export const runScript = async (
       argv: ['/bin/sh', '-c', script, 'sh', ...args],
       stdin: false,
       tty: false,
+      ends: true,
     });
     socket.listen({
       data: (channel, bytes) => {

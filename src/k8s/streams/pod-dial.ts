@@ -64,12 +64,10 @@ export class PodPorts {
 
   #open(target: PodTarget, port: number): Promise<ChannelSocket> {
     // An API server older than 1.31 takes the second one, by which a link has a single connection.
-    const opening = this.#links.open(
-      target,
-      `portforward?ports=${port}`,
-      TUNNEL,
-      'v4.channel.k8s.io',
-    );
+    const opening = this.#links.open(target, {
+      what: `portforward?ports=${port}`,
+      subprotocols: [TUNNEL, 'v4.channel.k8s.io'],
+    });
     return enterWhileLooking(this.#links, target, opening);
   }
 }

@@ -21,6 +21,15 @@ export interface PodLinksDeps {
   readonly answerWithinMs?: number;
 }
 
+/** A way into a Pod. */
+export interface PodWay {
+  readonly what: string;
+  readonly subprotocols: readonly Subprotocol[];
+  readonly ends?: boolean;
+}
+
+const STOPS = 'the daemon stops';
+
 /** The links into Pods that are open, and the work that goes on after its caller was answered. */
 export class PodLinks {
   readonly api: ApiClient;
@@ -53,17 +62,20 @@ export class PodLinks {
     };
   }
 
-  /** `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. */
+  /**
+   * `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. One that is opened
+   * as all this stops is cut, unless it `ends` something in the Pod.
+   */
   async open(
     { namespace, name, uid }: PodTarget,
-    what: string,
-    ...subprotocols: readonly Subprotocol[]
+    { what, subprotocols, ends = false }: PodWay,
   ): Promise<ChannelSocket> {
     const socket = await ChannelSocket.open({
       ...this.#terms,
       path: `${podPath(namespace, name)}/${what}`,
       subprotocols,
     });
+    if (this.#stopping.signal.aborted && !ends) socket.cut(STOPS);
     const sockets = this.#open.get(uid) ?? new Set();
     this.#open.set(uid, sockets.add(socket));
     this.background(
@@ -106,8 +118,7 @@ export class PodLinks {
   /** Cuts every link; resolves once what was to be ended in Pods has been, or can't be. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const sockets of this.#open.values())
-      for (const socket of sockets) socket.cut('the daemon stops');
+    for (const sockets of this.#open.values()) for (const socket of sockets) socket.cut(STOPS);
     while (this.#background.size > 0) await Promise.all(this.#background);
   }
 }
