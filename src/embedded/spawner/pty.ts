@@ -209,7 +209,10 @@ export class Pty {
   #awaitDrain(): void {
     this.#stopDraining?.();
     if (this.#exitCode !== undefined && this.#open && !this.#stream.isPaused())
-      this.#stopDraining = afterReading(DRAIN_MS, () => this.#closed());
+      this.#stopDraining = afterReading(DRAIN_MS, () => {
+        this.#readRest(); // of a terminal 4 KiB are read at a time
+        this.#closed();
+      });
   }
 
   #closed(): void {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Execution } from '../../../src/embedded/spawner/execution.ts';
 import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
 import { beginCommand, type Command } from '../../../src/embedded/spawner/processes/command.ts';
+import { Pty } from '../../../src/embedded/spawner/pty.ts';
 
 const PLACE = {
   init: { pid: 1, startTime: '1' },
@@ -26,19 +27,36 @@ class OneLauncher extends LauncherPool {
   override take(): ChildProcess {
     return this.child;
   }
-
-  /**
-   * Has this process stand still for so long once it knows of the command's end, and before it has
-   * read anything of it: it learns of the ends of all that end at a time, and reads after that.
-   */
-  endUnread(standStillMs: number): void {
-    const until = performance.now() + 30_000;
-    while (!/^\d+ \(.*\) Z /.test(readFileSync(`/proc/${this.child.pid}/stat`, 'latin1')))
-      if (performance.now() > until) throw new Error('the command does not end');
-    this.child.emit('exit', 0, null);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standStillMs);
-  }
 }
+
+/**
+ * Has this process stand still for so long once it knows of the command's end, and before it has
+ * read anything of it: it learns of the ends of all that end at a time, and reads after that.
+ */
+const endUnread = (child: ChildProcess, standStillMs: number): void => {
+  const until = performance.now() + 30_000;
+  while (!/^\d+ \(.*\) Z /.test(readFileSync(`/proc/${child.pid}/stat`, 'latin1')))
+    if (performance.now() > until) throw new Error('the command does not end');
+  child.emit('exit', 0, null);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standStillMs);
+};
+
+/**
+ * Opens the other end of the terminal whose master is on descriptor 4, prints there, and leaves a
+ * process behind that holds it until the master is closed.
+ */
+const LEAVES_ITS_TERMINAL_OPEN = `
+use Fcntl;
+open(my $master, '+<&=', 4) or die;
+my $number = pack('i', 0);
+ioctl($master, 0x40045431, $number) or die; # TIOCSPTLCK: it may be opened
+ioctl($master, 0x80045430, $number) or die; # TIOCGPTN
+sysopen(my $terminal, '/dev/pts/' . unpack('i', $number), O_RDWR | O_NOCTTY) or die;
+syswrite($terminal, 'x' x 8_000) == 8_000 or die;
+exit if fork;
+close($master);
+sysread($terminal, my $nothing, 1);
+`;
 
 describe('what a command printed before its end, in a spawner that stood still', () => {
   it('is in the answer of one that is run', async () => {
@@ -49,7 +67,7 @@ describe('what a command printed before its end, in a spawner that stood still',
       const output = (_kind: number, bytes: Buffer): boolean => printed.push(String(bytes)) > 0;
       new Execution(launchers, PLACE, order, { output, exited, failed });
     });
-    launchers.endUnread(200);
+    endUnread(launchers.child, 200);
 
     expect(await over).to.include({ exitCode: 0, timedOut: false });
     expect(printed).to.have.members(['early\n', 'too\n']);
@@ -68,6 +86,26 @@ describe('what a command printed before its end, in a spawner that stood still',
 
     expect(printed).to.have.length(150_000);
     expect(pieces).to.be.at.least(3);
+  });
+
+  it('is shown of a terminal, also more than is read of one at a time', async () => {
+    let shown = '';
+    await new Promise((exited) => {
+      const output = (bytes: Buffer): void => void (shown += String(bytes));
+      const pty = new Pty(
+        {
+          file: '/usr/bin/perl',
+          args: ['-e', LEAVES_ITS_TERMINAL_OPEN],
+          order: Buffer.alloc(0),
+          cols: 80,
+          rows: 24,
+        },
+        { output, taken() {}, exited },
+      );
+      endUnread(pty.child, 1_200);
+    });
+
+    expect(shown).to.have.length(8_000);
   });
 });
 
@@ -89,7 +127,7 @@ const ofAProcess = async (
       start: { processId: 'p', tenant: 't', argv: ['x'], stdin: false },
       events: { started() {}, output, exited },
     });
-    launchers.endUnread(standStillMs);
+    endUnread(launchers.child, standStillMs);
   });
   return { printed, pieces };
 };
