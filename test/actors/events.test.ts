@@ -6,6 +6,7 @@ import {
   type Noted,
 } from '../../src/actors/runtime/event-feed.ts';
 import type { History } from '../../src/contracts/history.ts';
+import { Deferred } from '../../src/lib/deferred.ts';
 import {
   eventMessageOf,
   eventTypeOf,
@@ -368,6 +369,24 @@ describe('the feed of events', () => {
 
     expect(await history.eventsOf('one')).to.have.length(1);
     expect(await history.eventsOf('two')).to.have.length(1);
+  });
+
+  it('writes also that one seems lost, where others are still asked why', async () => {
+    const clock = new TestClock();
+    const history = new MemoryHistory();
+    const why = new Deferred<undefined>();
+    const coordination = { ...aCoordination(clock), ended: () => why.promise };
+    const feed = new EventFeed({ clock, log: quietLog, history, coordination });
+    feed.note(
+      anEvent(clock, { reason: 'Completed', end: { reason: 'lost', exitCode: null } }),
+      KEPT,
+    );
+    const stopped = feed.stop();
+    await new Promise((next) => setImmediate(next));
+    why.resolve(undefined);
+    await stopped;
+
+    expect(await history.eventsOf('one')).to.have.length(1);
   });
 
   it('is stopped also where nothing is told, and nothing can be written', async () => {

@@ -145,6 +145,7 @@ export class EventFeed implements EventSink {
   }
 
   #tell(event: EventRecord, noted: Noted): void {
+    if (noted.kept) this.#unreported += 1;
     if (event.reason !== 'Completed' || event.end.reason !== 'lost')
       return this.#publish(event, noted);
     // Another replica may have been asked to end it, and knows why.
@@ -160,7 +161,6 @@ export class EventFeed implements EventSink {
   }
 
   #publish(event: EventRecord, { key, kept }: Noted): void {
-    if (kept) this.#unreported += 1;
     this.#deps.coordination.publishEvent(
       event,
       key ?? randomUUID(),
