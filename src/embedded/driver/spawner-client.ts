@@ -84,7 +84,10 @@ export class SpawnerClient {
     for (const give of [...this.#waiting]) give(undefined);
     this.#hurry();
     if (this.#opened) await this.#left(this.#opened, STOP_PATIENCE_MS);
+    const { clock, process } = this.#options;
+    const callOff = clock.at(clock.now() + STOP_PATIENCE_MS, () => killSpawner(process.dataDir));
     await this.#connecting;
+    callOff();
     if (this.#link?.silent) this.#end(this.#link);
     else if (this.#link) await this.#left(this.#link, STOP_PATIENCE_MS);
   }

@@ -167,4 +167,19 @@ describe('a spawner that stands still', function () {
     expect((await watching).message).to.equal('the daemon stops');
     await other.close();
   });
+
+  it('ends with the daemon also where that stops before it can be connected to', async () => {
+    const command = ['/bin/sh', '-c', 'exec sleep 1000'];
+    const other = aSpawnedDriver({ clock, spawnerEntry: { command } });
+    const watching = rejection(other.driver.watch(() => {}));
+    await eventually(() => other.spawnerPid() > 0, 'it is started');
+    stopped = other.spawnerPid();
+    const stopping = other.driver.stop();
+    await turn();
+    clock.advance(5_000);
+    await eventually(dead, 'it is ended', 5_000);
+    await stopping;
+    expect((await watching).message).to.include('ended by SIGKILL');
+    await other.close();
+  });
 });
