@@ -147,7 +147,7 @@ describe('a spawner that stands still', function () {
     const stopping = spawned.driver.stop();
     await turn();
     clock.advance(5_000);
-    await eventually(dead, 'it is ended', 5_000);
+    await eventually(dead, 'it is ended');
     await stopping;
   });
 
@@ -162,7 +162,7 @@ describe('a spawner that stands still', function () {
     const stopping = other.driver.stop();
     await turn();
     clock.advance(5_000);
-    await eventually(dead, 'it is ended', 5_000);
+    await eventually(dead, 'it is ended');
     await stopping;
     expect((await watching).message).to.equal('the daemon stops');
     await other.close();
