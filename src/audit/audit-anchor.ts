@@ -145,7 +145,7 @@ const loggerArgs = (socket: string): readonly string[] => [
 
 /**
  * A program that reads the line, and ends with 0. It has no variable of the daemon's, and the
- * system's PATH. What it started is ended with it.
+ * system's PATH. Where it takes too long, its process group is ended.
  */
 const told =
   (program: string, args: readonly string[]): AnchorPlace =>
@@ -163,6 +163,8 @@ const told =
     });
     child.stdin.on('error', () => {}); // it may end without reading
     child.stdin.end(`${line}\n`);
+    // what it left behind may hold the other end for ever
+    child.once('exit', () => setImmediate(() => child.stderr.destroy()));
     const [code, by] = (await once(child, 'close').finally(() =>
       signal.removeEventListener('abort', end),
     )) as [number | null, string | null];

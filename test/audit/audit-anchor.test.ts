@@ -221,6 +221,27 @@ describe('the place of an anchor', () => {
     expect((await failed).message).to.equal(`${path} ended with SIGKILL`);
   });
 
+  it('is a program that has ended, whatever it left behind holds of it', async () => {
+    const path = join(folder, 'tell');
+    const left = join(folder, 'left');
+    writeFileSync(
+      path,
+      `#!/bin/sh\nsetsid sleep 1000 &\necho $! > '${left}.new'\nmv '${left}.new' '${left}'\n`,
+    );
+    chmodSync(path, 0o700);
+    let isTold = false;
+    const told = anchorPlace(`command:${path}`)('a line', NEVER).then(() => {
+      isTold = true;
+    });
+    await eventually(() => existsSync(left), 'it runs');
+    try {
+      await eventually(() => isTold, 'it is told', 10_000);
+    } finally {
+      killIfAlive(Number(readFileSync(left, 'utf8')));
+    }
+    await told;
+  });
+
   it('is the syslog of the machine, which gets the line', async () => {
     const got: string[] = [];
     const syslog = createServer((connection) => {
