@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
+import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { echoServer } from '../support/builders/echo-server.ts';
 import {
@@ -23,7 +24,8 @@ const container = (command: readonly string[], more: object = {}) => ({
   containers: [{ name: 'main', image: 'host', command, ...more }],
 });
 
-const TEMPLATES = {
+/** One of them is on the host's network, where each port is somebody's. */
+const templatesWith = (ownPort: number, hostPort: number) => ({
   perl: {
     ...container(webServer(8_000)),
     endpoints: [
@@ -56,22 +58,26 @@ const TEMPLATES = {
     startupTimeout: '1s',
   },
   onhost: {
-    ...container(webServer(18_737)),
+    ...container(webServer(ownPort)),
     endpoints: [
-      { name: 'app', port: 18_737 },
-      { name: 'daemon', port: 18_738 },
+      { name: 'app', port: ownPort },
+      { name: 'daemon', port: hostPort },
     ],
     network: 'host',
   },
-};
+});
 
 describe('endpoints and probes on the real daemon', function () {
   this.timeout(120_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
-  const templates = aTemplateFolder(TEMPLATES);
+  let templates: ReturnType<typeof aTemplateFolder>;
+  let hostPort: number;
 
   before(async () => {
+    const [ownPort = 0, another = 0] = await freePorts(2);
+    hostPort = another;
+    templates = aTemplateFolder(templatesWith(ownPort, hostPort));
     daemon = await DaemonUnderTest.start([
       '--templates-dir',
       templates.folder,
@@ -249,7 +255,7 @@ describe('endpoints and probes on the real daemon', function () {
       async () => (await client.get(`/sandboxes/${id}/endpoints/app/`)).status === 200 || undefined,
     );
     const server = createServer((_request, response) => response.end('of the host')).listen(
-      18_738,
+      hostPort,
       '127.0.0.1',
     );
     await once(server, 'listening');

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { processesOfBare } from '../../../src/embedded/spawner/sandbox/bare-homes.ts';
 import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import { freePorts } from '../../../local-cluster/control-plane/free-ports.ts';
 import { buildLauncher, isOver } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { dialled } from '../../support/harness/dialled.ts';
@@ -79,10 +80,11 @@ describe('isolation none', function () {
   it('is reached at its own ports, and not at those of others', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root all of them have the same uid');
     const dial = (id: string, port: number) => dialled(spawned.driver, id, port);
-    const own = await spawned.launched(anOrder(aDefinition({ argv: echoServer(18_611) })));
+    const [port = 0] = await freePorts(1); // of the host, on whose network it is
+    const own = await spawned.launched(anOrder(aDefinition({ argv: echoServer(port) })));
     await eventually(
       () =>
-        dial(own.id, 18_611).then(
+        dial(own.id, port).then(
           (stream) => {
             stream.destroy();
             return true;
@@ -92,7 +94,7 @@ describe('isolation none', function () {
       'its port is listened on',
     );
     const other = await spawned.launched();
-    expect((await rejection(dial(other.id, 18_611))).message).to.contain(
+    expect((await rejection(dial(other.id, port))).message).to.contain(
       "held by a process that is not the sandbox's",
     );
   });
