@@ -41,6 +41,8 @@ export class SpawnerSilent extends SpawnerUnusable {
 const TAKEN = 75;
 const READY = 'ready';
 const CONNECT_PATIENCE_MS = 10_000;
+/** On a machine that is out of processors a new process takes seconds to say that it is ready. */
+const START_PATIENCE_MS = 30_000;
 const RETRY_MS = 20;
 const COMPLAINT_LIMIT = 4_096;
 
@@ -67,7 +69,7 @@ export const checkPrograms = ({
 
 /**
  * A connection to the data folder's spawner, which is started where none lives. Rejects within
- * about ten seconds.
+ * about forty seconds.
  */
 export const connectSpawner = async (options: SpawnerProcessOptions): Promise<Socket> => {
   const paths = pathsOf(options.dataDir);
@@ -198,7 +200,7 @@ const startSpawner = async (
   );
   closeSync(errors);
   const outcome = await new Promise<number | string>((resolve) => {
-    const timer = setTimeout(() => resolve('it takes too long'), CONNECT_PATIENCE_MS);
+    const timer = setTimeout(() => resolve('it takes too long'), START_PATIENCE_MS);
     const settle = (value: number | string): void => {
       clearTimeout(timer);
       resolve(value);

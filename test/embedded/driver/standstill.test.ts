@@ -135,6 +135,14 @@ describe('a spawner that stands still', function () {
     await other.close();
   });
 
+  it('may take longer than 10 s to begin, as on a machine that is out of processors', async () => {
+    const other = aSpawnedDriver({ clock });
+    const late = ['/bin/sh', '-c', 'sleep 10.5; exec "$0" "$@"', ...SPAWNER_COMMAND];
+    (await connectSpawner({ dataDir: other.dataDir, command: late })).destroy();
+    expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
+    await other.close();
+  });
+
   it('ends with the daemon all the same', async () => {
     stop();
     clock.advance(3_000);
