@@ -63,9 +63,12 @@ describe('the verdict on runs by chance', () => {
   it('finds nothing wrong where the promises were kept', () => {
     check(
       fc.property(seeds, (seed) => {
-        expect(violationsOf(aRun(seed).run.rest(9_000).evidence())).to.deep.equal([]);
+        const { run } = aRun(seed);
+        // The answer of its last call may be lost, which none of a time of rest is.
+        run.at(run.now + 1).rest(9_000);
+        expect(violationsOf(run.evidence())).to.deep.equal([]);
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(300), examples: [[2_063_625_130]] },
     );
   });
 
