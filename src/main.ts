@@ -14,7 +14,7 @@ import { createDaemon, type DaemonTerms } from './daemon/create-daemon.ts';
 import { readPidFile, removePidFile, writePidFile } from './process/pid-file.ts';
 import { runDaemon } from './process/run-daemon.ts';
 import { endFaulty } from './lib/fault-scope.ts';
-import { comeFirst } from './lib/priority.ts';
+import { comeFirst } from './lib/processes.ts';
 import { createLog, type ProcessLog } from './process/log.ts';
 import { readyText, type StartUp, stoppedText } from './process/start-up-text.ts';
 

@@ -4,6 +4,7 @@ import { appendFile } from 'node:fs/promises';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ChainEnd } from './audit-chain.ts';
+import { withPipes } from '../lib/processes.ts';
 
 /**
  * Takes a line, which has no end, to where the owner of the machine wants it. Rejects where it
@@ -150,11 +151,13 @@ const loggerArgs = (socket: string): readonly string[] => [
 const told =
   (program: string, args: readonly string[]): AnchorPlace =>
   async (line, signal) => {
-    const child = spawn(program, args, {
-      stdio: ['pipe', 'ignore', 'pipe'],
-      env: { PATH },
-      detached: true, // a group of its own
-    });
+    const child = withPipes(
+      spawn(program, args, {
+        stdio: ['pipe', 'ignore', 'pipe'],
+        env: { PATH },
+        detached: true, // a group of its own
+      }),
+    );
     const end = (): void => killGroup(child.pid);
     signal.addEventListener('abort', end, { once: true });
     let said = '';

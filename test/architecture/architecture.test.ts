@@ -24,7 +24,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   client: ['model', 'lib'],
   control: ['contracts'],
   identity: ['contracts', 'model', 'lib'],
-  audit: ['contracts'],
+  audit: ['contracts', 'lib'],
   webhooks: ['contracts', 'model', 'lib'],
   fleet: ['contracts', 'model', 'lib'],
   config: ['model', 'lib'],

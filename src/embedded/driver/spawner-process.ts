@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readProcessStat } from '../spawner/sandbox/process-identity.ts';
 import { pathsOf, type SpawnerConfig, type SpawnerPaths } from '../spawner/protocol.ts';
-import { atUsualPriority } from '../../lib/priority.ts';
+import { atUsualPriority } from '../../lib/processes.ts';
 
 export interface SpawnerProcessOptions {
   /** Absolute. */

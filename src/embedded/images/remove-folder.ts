@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { atUsualPriority } from '../../lib/priority.ts';
+import { atUsualPriority } from '../../lib/processes.ts';
 
 const PATIENCE_MS = 300_000;
 

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { PreparedImage, UnpackerMessage, UnpackOrder } from './unpacker/orders.ts';
-import { atUsualPriority } from '../../lib/priority.ts';
+import { atUsualPriority, withPipes } from '../../lib/processes.ts';
 
 export interface UnpackerOptions {
   readonly bwrapPath: string;
@@ -37,7 +37,8 @@ export interface Unpacking {
 
 /**
  * Runs the unpacker for one image, in a sandbox in which the folder of unpacked images is all that
- * can be written. It ends with this process, and once `signal` is aborted.
+ * can be written. It ends with this process, and once `signal` is aborted. Throws where no process
+ * can be started.
  */
 export const runUnpacker = (
   options: UnpackerOptions,
@@ -45,11 +46,13 @@ export const runUnpacker = (
   on: { progress(progress: UnpackProgress): void; signal: AbortSignal },
 ): Unpacking => {
   const child = atUsualPriority(
-    spawn(options.bwrapPath, [...confinement(order.folder), '--', ...options.command], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: {},
-      cwd: '/',
-    }),
+    withPipes(
+      spawn(options.bwrapPath, [...confinement(order.folder), '--', ...options.command], {
+        stdio: ['pipe', 'pipe', 'pipe'],
+        env: {},
+        cwd: '/',
+      }),
+    ),
   );
   child.stdin.on('error', () => {}).end(JSON.stringify(order));
   return {

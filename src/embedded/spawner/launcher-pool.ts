@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { withPipes } from '../../lib/processes.ts';
 
 /**
  * Launchers that join sandboxes for commands. From the first command on one waits for the next,
@@ -52,13 +53,11 @@ export class LauncherPool {
   }
 }
 
-const begin = (launcherPath: string, input: 'ignore' | 'pipe'): ChildProcess => {
-  const child = spawn(launcherPath, ['join'], {
-    stdio: [input, 'pipe', 'pipe', 'pipe'],
-    env: {},
-    cwd: '/',
-  });
-  if (child.stdio !== undefined) return child;
-  child.on('error', () => {}); // told here, and again by an event
-  throw new Error('no process can be started: too many descriptors are open');
-};
+const begin = (launcherPath: string, input: 'ignore' | 'pipe'): ChildProcess =>
+  withPipes(
+    spawn(launcherPath, ['join'], {
+      stdio: [input, 'pipe', 'pipe', 'pipe'],
+      env: {},
+      cwd: '/',
+    }),
+  );

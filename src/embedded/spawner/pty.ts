@@ -5,6 +5,7 @@ import { ReadStream } from 'node:tty';
 import type { ProcessIdentity } from './sandbox/process-identity.ts';
 import { openMaster } from './pty-master.ts';
 import { afterReading } from './after-reading.ts';
+import { withPipes } from '../../lib/processes.ts';
 
 /**
  * Declares what is used of node-pty: its native part, for node-pty's own streams drop what is
@@ -238,14 +239,13 @@ export class Pty {
  */
 const spawned = ({ file, args }: PtyCommand, master: number): ReturnType<typeof spawn> => {
   // Not among 0 to 2: for these the runtime has the master block, here too.
-  const child = spawn(file, args, {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe', master],
-    env: {},
-    cwd: '/',
-  });
-  if (child.stdio !== undefined) return child;
-  child.on('error', () => {}); // told here, and again by an event
-  throw new Error('no process can be started: too many descriptors are open');
+  return withPipes(
+    spawn(file, args, {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe', master],
+      env: {},
+      cwd: '/',
+    }),
+  );
 };
 
 let binding: PtyBinding | undefined;

@@ -8,7 +8,7 @@ import { createGzip } from 'node:zlib';
 import { pack, type Pack } from 'tar-stream';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Database } from './database.ts';
-import { atUsualPriority } from '../../lib/priority.ts';
+import { atUsualPriority, withPipes } from '../../lib/processes.ts';
 
 export interface BackupDeps {
   readonly database: Pick<Database, 'whileStill'>;
@@ -106,7 +106,7 @@ const fill = async (
 /** Settles once the child has ended, also where it is called off. */
 const copyByChild = async (from: string, to: string, signal: AbortSignal): Promise<void> => {
   const child = atUsualPriority(
-    spawn('cp', ['--', from, to], { signal, stdio: ['ignore', 'ignore', 'pipe'] }),
+    withPipes(spawn('cp', ['--', from, to], { signal, stdio: ['ignore', 'ignore', 'pipe'] })),
   );
   let complaint = '';
   child.stderr.on('data', (chunk: Buffer) => {

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import { filesOrder, forwardOrder } from '../orders.ts';
+import { withPipes } from '../../../lib/processes.ts';
 
 const READY = 'ready\n';
 const READY_WITHIN_MS = 5_000;
@@ -39,16 +40,14 @@ export class Agent {
   /** Throws where it can't be started. */
   constructor({ kind, launcherPath, place, folder, name }: AgentTerms) {
     this.socket = join(folder, name);
-    const child = spawn(launcherPath, [kind], {
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-      env: {},
-      cwd: '/',
-    });
+    const child = withPipes(
+      spawn(launcherPath, [kind], {
+        stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+        env: {},
+        cwd: '/',
+      }),
+    );
     this.#child = child;
-    if (child.stdio === undefined) {
-      child.on('error', () => {}); // told here, and again by an event
-      throw new Error('no process can be started: too many descriptors are open');
-    }
     this.ended = new Promise((resolve) => {
       child.once('close', () => {
         rmSync(this.socket, { force: true });

@@ -7,6 +7,7 @@ import {
   writableMounts,
   type Rootfs,
 } from '../sandbox/rootfs.ts';
+import { withPipes } from '../../../lib/processes.ts';
 
 const PATIENCE_MS = 10_000;
 const COMPLAINT_LIMIT = 2_048;
@@ -60,11 +61,13 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
     cpu: '',
     memory: '',
   };
-  const child = spawn(terms.rootfs.launcher, ['start'], {
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-    env: {},
-    cwd: '/',
-  });
+  const child = withPipes(
+    spawn(terms.rootfs.launcher, ['start'], {
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+      env: {},
+      cwd: '/',
+    }),
+  );
   const order = child.stdio[3];
   if (order && 'end' in order) {
     order

@@ -23,6 +23,16 @@ export const atUsualPriority = <Child extends Pick<ChildProcess, 'pid'>>(child: 
 };
 
 /**
+ * Passes on a program that was just started with pipes. Throws where too many descriptors are open:
+ * Node has then begun nothing, gives no pipes, and says so once more by an event.
+ */
+export const withPipes = <Child extends ChildProcess>(child: Child): Child => {
+  if (child.stdio !== undefined) return child;
+  child.on('error', () => {}); // told here
+  throw new Error('no process can be started: too many descriptors are open');
+};
+
+/**
  * Refused where the process is not root, or there is no such program any more: then nothing
  * changes.
  */

@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+
+const REFUSED = 'no process can be started: too many descriptors are open';
+
+/**
+ * What the code says, in a process of its own whose descriptors are all in use, and whether that
+ * lives on: an error event that nobody hears would end it.
+ */
+const withoutDescriptors = (name: string, code: string): string => {
+  const module = JSON.stringify(new URL(`../../src/${name}.ts`, import.meta.url).href);
+  const program = `
+    import { spawn } from 'node:child_process';
+    import { openSync } from 'node:fs';
+    import * as ours from ${module};
+    const held = [];
+    try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {}
+    const said = await (async () => { ${code} })().catch((error) => error.message);
+    await new Promise((resolve) => setImmediate(resolve));
+    console.log(said + ', and lives');
+  `;
+  const done = spawnSync(
+    '/bin/bash',
+    [
+      '-c',
+      'ulimit -n 100; exec "$0" "$@"',
+      process.execPath,
+      '--import',
+      'tsx',
+      '--input-type=module',
+      '-e',
+      program,
+    ],
+    { encoding: 'utf8', timeout: 55_000 },
+  );
+  return done.stdout.trim() || done.stderr;
+};
+
+describe('a process whose descriptors are all in use', function () {
+  this.timeout(60_000);
+
+  for (const [what, name, code] of [
+    ['a program with pipes', 'lib/processes', "return ours.withPipes(spawn('/bin/true')).pid;"],
+    [
+      'the unpacker of an image',
+      'embedded/images/unpacker-process',
+      "return ours.runUnpacker({ bwrapPath: '/bin/true', command: [] }, { folder: '/' }, {}).ended;",
+    ],
+    [
+      'the program that takes the head of the audit',
+      'audit/audit-anchor',
+      "return ours.anchorPlace('command:/bin/true')('a line', new AbortController().signal);",
+    ],
+  ] as const)
+    it(`is refused ${what}, and lives on`, () => {
+      expect(withoutDescriptors(name, code)).to.equal(`${REFUSED}, and lives`);
+    });
+});
