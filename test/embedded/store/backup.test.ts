@@ -67,7 +67,8 @@ describe('a backup that is called off', () => {
     const sent = pipeline(await backupOf((work) => work(database))(stop.signal), reader);
     reader.once('data', () => reader.destroy());
 
-    expect((await rejection(sent)).message).to.equal('Premature close');
+    // which of the two ends comes first is Node's
+    expect((await rejection(sent)).message).to.match(/^(Premature close|called off)$/);
     await eventually(() => !existsSync(join(dataDir, 'backup')), 'its copy is removed');
   });
 });
