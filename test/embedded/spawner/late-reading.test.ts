@@ -80,12 +80,12 @@ describe('what a command printed before its end, in a spawner that stood still',
   });
 
   it('is shown of a process whose output is taken in pieces', async () => {
-    // As much as a pipe takes of each, or it would not end.
-    const script = 'head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2';
+    // Where its output is a pipe, that is made to hold all of it: else the command would not end.
+    const script = "perl -e 'fcntl(STDOUT, 1031, 1 << 20); print q(x) x 150_000'"; // F_SETPIPE_SZ
     const { printed, pieces } = await ofAProcess(script, { standStillMs: 1_200 });
 
-    expect(printed).to.have.length(120_000);
-    expect(pieces).to.be.at.least(2);
+    expect(printed).to.have.length(150_000);
+    expect(pieces).to.be.at.least(3);
   });
 
   it('is shown of a terminal, also more than is read of one at a time', async () => {
