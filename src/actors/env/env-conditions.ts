@@ -46,14 +46,13 @@ export class EnvConditions {
   }
 
   /**
-   * As it is now. Where another replica leads, what failed and since when is known from what that
-   * one saved.
+   * As it is now. What is saved says since when, at the leader too: that may have been told another
+   * moment before it led.
    */
   now(record: EnvRecord): readonly EnvCondition[] {
-    const { clock, envs, members } = this.#deps;
+    const { clock, envs } = this.#deps;
     const said = this.#said.get(record.uid) ?? [];
-    const known = members.leads(record.uid) ? [said, record.conditions] : [record.conditions, said];
-    const conditions = heldSince(this.#wordsOf(record), known, clock.now());
+    const conditions = heldSince(this.#wordsOf(record), [record.conditions, said], clock.now());
     if (envs.get(record.uid)) this.#said.set(record.uid, conditions);
     return conditions;
   }
