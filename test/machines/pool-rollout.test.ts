@@ -325,6 +325,14 @@ describe('what a pool says of itself', () => {
     expect(typesOf(pool.send({ type: 'DEADLINE', now: at(10_000) }))).to.include('save-conditions');
   });
 
+  it('has the times that the leader before it saved, also where it hears of them once it leads', () => {
+    const pool = new APool({ record: four, counts: { idle: 3, unavailable: 1 } }).send(LEAD);
+    const saved = pool.context.conditions.map((each) => ({ ...each, since: each.since - 700 }));
+    expect(pool.send(edited({ ...four, conditions: saved })).context.conditions).to.equal(
+      pool.context.record.conditions,
+    );
+  });
+
   it('keeps its times over a restart and a takeover', () => {
     const conditions: readonly PoolCondition[] = [
       { type: 'Progressing', status: 'True', reason: 'RollingOut', message: '', since: T0 - 90 },

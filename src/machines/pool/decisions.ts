@@ -177,7 +177,7 @@ export const rolloutStateOf = (context: PoolContext): RolloutState =>
 
 /** A replica that only follows goes by what the leader saved. */
 const judgedOf = (context: PoolContext, now: number): readonly PoolCondition[] => {
-  const { record, leading, conditions } = context;
+  const { record, conditions } = context;
   if (record.deleting !== false) return conditions;
   const words = conditionsOf({
     counts: context.counts,
@@ -189,11 +189,7 @@ const judgedOf = (context: PoolContext, now: number): readonly PoolCondition[] =
     held: record.unrendered === true && !record.updateStrategy.autoUpdate,
     unresolved: record.unresolved,
   });
-  return heldSince(
-    words,
-    leading || !record.conditions ? [conditions] : [record.conditions, conditions],
-    now,
-  );
+  return heldSince(words, record.conditions ? [record.conditions, conditions] : [conditions], now);
 };
 
 const semanticZero = (context: PoolContext): number =>
