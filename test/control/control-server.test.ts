@@ -32,51 +32,58 @@ describe('the control socket', () => {
     for (let turn = 0; turn < 50; turn += 1) await new Promise((next) => setImmediate(next));
   };
 
-  it('stops once the commands that it was given are carried out', async () => {
+  /**
+   * What is told in which order where it is stopped while `path` is asked. What is asked says when
+   * it has begun, and waits before it ends.
+   */
+  const toldByStop = async (
+    path: string,
+    given: (
+      begun: () => void,
+      goOn: Promise<void>,
+      tell: (what: string) => void,
+    ) => Partial<ControlDeps>,
+  ): Promise<readonly string[]> => {
     const told: string[] = [];
+    const tell = (what: string): void => void told.push(what);
     const [begun, goOn] = [new Deferred<void>(), new Deferred<void>()];
-    const server = aServer({
-      commands: {
-        '/write': async () => {
-          begun.resolve();
-          await goOn.promise;
-          told.push('written');
-          return { status: 200, body: {} };
-        },
-      },
-    });
+    const server = aServer(given(() => begun.resolve(), goOn.promise, tell));
     await server.start();
-    const cut = ask('/write');
+    const cut = ask(path);
     await begun.promise;
-    const stopped = server.stop().then(() => told.push('stopped'));
+    const stopped = server.stop().then(() => tell('stopped'));
     await cut;
     await someTurns();
     goOn.resolve();
     await stopped;
+    return told;
+  };
+
+  it('stops once the commands that it was given are carried out', async () => {
+    const told = await toldByStop('/write', (begun, goOn, tell) => ({
+      commands: {
+        '/write': async () => {
+          begun();
+          await goOn;
+          tell('written');
+          return { status: 200, body: {} };
+        },
+      },
+    }));
 
     expect(told).to.deep.equal(['written', 'stopped']);
   });
 
   it('stops once a backup that it called off has ended', async () => {
-    const told: string[] = [];
-    const [begun, goOn] = [new Deferred<void>(), new Deferred<void>()];
-    const server = aServer({
+    const told = await toldByStop('/backup', (begun, goOn, tell) => ({
       backup: async (signal) => {
-        begun.resolve();
+        begun();
         await once(signal, 'abort');
-        await goOn.promise;
-        told.push('called off');
+        await goOn;
+        tell('called off');
         throw signal.reason;
       },
-    });
-    await server.start();
-    const cut = ask('/backup');
-    await begun.promise;
-    const stopped = server.stop().then(() => told.push('stopped'));
-    await cut;
-    await someTurns();
-    goOn.resolve();
-    await stopped;
+    }));
 
     expect(told).to.deep.equal(['called off', 'stopped']);
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawnSync } from 'node:child_process';
+import { printedWithFewDescriptors } from '../support/harness/few-descriptors.ts';
 
 const REFUSED = 'no process can be started: too many descriptors are open';
 
@@ -19,21 +19,7 @@ const withoutDescriptors = (name: string, code: string): string => {
     await new Promise((resolve) => setImmediate(resolve));
     console.log(said + ', and lives');
   `;
-  const done = spawnSync(
-    '/bin/bash',
-    [
-      '-c',
-      'ulimit -n 100; exec "$0" "$@"',
-      process.execPath,
-      '--import',
-      'tsx',
-      '--input-type=module',
-      '-e',
-      program,
-    ],
-    { encoding: 'utf8', timeout: 55_000 },
-  );
-  return done.stdout.trim() || done.stderr;
+  return printedWithFewDescriptors(100, program);
 };
 
 describe('a process whose descriptors are all in use', function () {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawnSync } from 'node:child_process';
+import { printedWithFewDescriptors } from '../../support/harness/few-descriptors.ts';
 
 /**
  * As many descriptors as may be open, but for so many; then the code, with `pty` and `execution`.
@@ -41,21 +41,7 @@ const shortOf = (spare: number, code: string): string => {
     for (const until = performance.now() + 20_000; back() < ${spare} && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
     console.log(JSON.stringify([answer, back()]));
   `;
-  const done = spawnSync(
-    '/bin/bash',
-    [
-      '-c',
-      'ulimit -n 200; exec "$0" "$@"',
-      process.execPath,
-      '--import',
-      'tsx',
-      '--input-type=module',
-      '-e',
-      program,
-    ],
-    { encoding: 'utf8', timeout: 55_000 },
-  );
-  return done.stdout.trim() || done.stderr;
+  return printedWithFewDescriptors(200, program);
 };
 
 const REFUSED = 'no process can be started: too many descriptors are open';
