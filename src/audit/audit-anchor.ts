@@ -5,6 +5,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ChainEnd } from './audit-chain.ts';
 import { withPipes } from '../lib/processes.ts';
+import { unlessAborted } from '../lib/unless-aborted.ts';
 
 /**
  * Takes a line, which has no end, to where the owner of the machine wants it. Rejects where it
@@ -100,7 +101,7 @@ export class AuditAnchor {
     const callOff = clock.at(clock.now() + withinMs, () => this.#giveUp(withinMs));
     try {
       const line = `${new Date(clock.now()).toISOString()} ${replica} ${end.seq}:${end.hash}`;
-      await Promise.race([place(line, late.signal), aborted(late.signal)]);
+      await unlessAborted(late.signal, place(line, late.signal));
       this.#told = end.seq;
       if (this.#problem !== undefined)
         log.info({ seq: end.seq }, 'the head of the audit is told again');
@@ -116,11 +117,6 @@ export class AuditAnchor {
     }
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
 
 /** The socket at which the machine's syslog listens. */
 const SYSLOG = '/dev/log';

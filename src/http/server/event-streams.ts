@@ -101,7 +101,7 @@ export class EventStreams {
     });
   }
 
-  /** Ends all streams, and those that are opened yet; their clients may come again. */
+  /** Ends all streams, and each that is opened from now on; their clients may come again. */
   stop(): void {
     this.#isStopping = true;
     for (const controller of this.#open) controller.abort();

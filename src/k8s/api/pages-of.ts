@@ -1,6 +1,6 @@
 import type { ApiClient } from './api-calls.ts';
 import { listPageOf, type ListPage } from './api-objects.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 export interface PageTerms {
   readonly query: { readonly limit: number; readonly labelSelector?: string };

@@ -1,6 +1,7 @@
 import type { Log } from '../../contracts/log.ts';
 import type { ApiClient } from './api-calls.ts';
 import { ApiRefused } from './api-errors.ts';
+import { unlessAborted } from '../../lib/unless-aborted.ts';
 
 export interface UntilAnsweringDeps {
   readonly api: Pick<ApiClient, 'get'>;
@@ -27,10 +28,8 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
   const { log, server, waits, stopped, pauses = { firstMs: 250, mostMs: 2_000 } } = deps;
   const began = performance.now();
   let saidAt = Number.NEGATIVE_INFINITY;
-  const end = aborted(stopped);
-  end.catch(() => undefined);
   for (let pauseMs = pauses.firstMs; ; pauseMs = Math.min(2 * pauseMs, pauses.mostMs)) {
-    const error = await Promise.race([problemOf(deps.api), end]);
+    const error = await unlessAborted(stopped, problemOf(deps.api));
     const waitedMs = Math.round(performance.now() - began);
     if (error === undefined) {
       if (saidAt > Number.NEGATIVE_INFINITY)
@@ -46,7 +45,7 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
       saidAt = performance.now();
       log.warn({ server, waitedMs, error }, 'waits for the API server');
     }
-    await pause(pauseMs, end);
+    await pause(pauseMs, stopped);
   }
 };
 
@@ -60,28 +59,10 @@ const problemOf = async (api: Pick<ApiClient, 'get'>): Promise<unknown> => {
   }
 };
 
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason as Error);
-    else
-      signal.addEventListener(
-        'abort',
-        () => {
-          reject(signal.reason as Error);
-        },
-        { once: true },
-      );
-  });
-
-const pause = async (ms: number, end: Promise<never>): Promise<void> => {
-  let cancel = (): void => undefined;
+const pause = async (ms: number, stopped: AbortSignal): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    cancel = () => {
-      clearTimeout(timer);
-    };
+    timer = setTimeout(resolve, ms);
   });
-  await Promise.race([over, end]).finally(() => {
-    cancel();
-  });
+  await unlessAborted(stopped, over).finally(() => clearTimeout(timer));
 };

@@ -175,7 +175,10 @@ export interface StartTrouble {
 export const rolloutStateOf = (context: PoolContext): RolloutState =>
   !context.rolling ? 'current' : isTripped(context) ? 'blocked' : 'progressing';
 
-/** A replica that only follows goes by what the leader saved. */
+/**
+ * Judges the pool. What is saved says since when, at the leader too: that may have seen another
+ * moment before it led.
+ */
 const judgedOf = (context: PoolContext, now: number): readonly PoolCondition[] => {
   const { record, conditions } = context;
   if (record.deleting !== false) return conditions;

@@ -7,7 +7,7 @@ import type {
   TemplateRef,
 } from '../../model/envs/env.ts';
 import type { IfMatch } from '../../model/if-match.ts';
-import type { Patch } from '../../lib/merge-patch.ts';
+import type { Patch } from './merge-patch.ts';
 import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { CompletedDecision } from '../../model/envs/scaling-decision.ts';

@@ -1,5 +1,5 @@
 import { type EnvOverrides, type EnvRecord } from '../../model/envs/env.ts';
-import { mergePatch } from '../../lib/merge-patch.ts';
+import { mergePatch } from './merge-patch.ts';
 import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import { invalidArgument } from '../../model/refusals.ts';
 import { accessField } from '../../model/tenant.ts';

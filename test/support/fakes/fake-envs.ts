@@ -1,6 +1,6 @@
 import { groupFor, type AutoscalingGroup } from '../../../src/model/envs/autoscaling-group.ts';
 import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../../src/model/envs/env.ts';
-import { mergePatch } from '../../../src/lib/merge-patch.ts';
+import { mergePatch } from '../../../src/operations/envs/merge-patch.ts';
 import type { RegistryCredentials } from '../../../src/model/pools/pool-source.ts';
 import { requireMatch } from '../../../src/model/if-match.ts';
 import {
