@@ -106,8 +106,14 @@ describe('processes on the command line', function () {
       ['logs', '-f', sandbox, '--process', ''],
       ['attach', sandbox, id.slice(0, 20)],
     ]) {
-      const { stdout } = await cli(['__complete', '--', ...words], env);
-      expect(stdout, words.join(' ')).to.include(`${id}\tRunning: sleep 64\n`);
+      await eventually(
+        async () => {
+          const { stdout } = await cli(['__complete', '--', ...words], env);
+          return stdout.includes(`${id}\tRunning: sleep 64\n`);
+        },
+        `${words.join(' ')} offers it: a TAB waits but a moment for the daemon`,
+        30_000,
+      );
     }
   });
 });
