@@ -28,7 +28,8 @@ describe('global templates', () => {
     westClock = new TestClock();
     hub = await ClusterTemplates.start(systemClock(), 0);
     west = await ClusterTemplates.start(westClock);
-    fleet = await FleetUnderTest.start({ templates: hub.globals });
+    // time stands still there: no answer is late
+    fleet = await FleetUnderTest.start({ clock: new TestClock(), templates: hub.globals });
     atHub = hub.operations(() => fleet.links);
     atWest = west.operations();
   });

@@ -232,9 +232,8 @@ describe('promoted keys', () => {
   });
 
   it('are held back after a start, until the manager was heard or can not be', async () => {
-    const clock = systemClock();
-    let later = 0;
-    west = await ClusterKeys.start(2, { ...clock, now: () => clock.now() + later });
+    const clock = new TestClock(Date.now());
+    west = await ClusterKeys.start(2, clock);
     const worker = await join();
     const { record, apiKey } = await hub.mint();
     await hub.promote(record);
@@ -242,7 +241,7 @@ describe('promoted keys', () => {
     worker.links.stop();
     await west.restart();
     expect(west.told(apiKey)).to.equal('UNAVAILABLE');
-    later = 3_000;
+    clock.advance(3_000);
     expect(west.told(apiKey)).to.equal('good'); // nobody could be heard
     await west.restart(0);
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY'); // the manager was cut off

@@ -11,12 +11,11 @@ const SLACK = 64;
 /**
  * One absolute deadline a key, in one heap with one timer. A deadline that moves later leaves its
  * old entry behind as a harmless early call; the heap is rebuilt when such leftovers outnumber the
- * living. What is due is handed out in slices of about 5 ms, so that a thousand deadlines at once
- * don't block the loop.
+ * living. What is due is handed out in slices of about 5 ms by the clock, so that a thousand
+ * deadlines at once don't block the loop.
  */
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #sliceMs: number;
   readonly #due: (key: string, now: number, at: number) => void;
   readonly #current = new Map<string, number>();
   #heap: Armed[] = [];
@@ -24,13 +23,8 @@ export class Deadlines {
   #slice: NodeJS.Immediate | undefined;
   #stopped = false;
 
-  constructor(
-    clock: Clock,
-    due: (key: string, now: number, at: number) => void,
-    sliceMs = SLICE_MS,
-  ) {
+  constructor(clock: Clock, due: (key: string, now: number, at: number) => void) {
     this.#clock = clock;
-    this.#sliceMs = sliceMs;
     this.#due = due;
   }
 
@@ -80,13 +74,13 @@ export class Deadlines {
   #handOut(): void {
     this.#slice = undefined;
     if (this.#stopped) return;
-    const began = performance.now();
+    const began = this.#clock.now();
     for (let next = this.#heap[0]; next && next.at <= this.#clock.now(); next = this.#heap[0]) {
       this.#pop();
       if (this.#current.get(next.key) !== next.at) continue;
       this.#current.delete(next.key);
       this.#due(next.key, this.#clock.now(), next.at);
-      if (performance.now() - began > this.#sliceMs) {
+      if (this.#clock.now() - began > SLICE_MS) {
         this.#slice = setImmediate(() => this.#handOut());
         return;
       }
