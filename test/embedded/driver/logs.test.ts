@@ -226,11 +226,13 @@ describe('what sandboxes print', function () {
 
   it('is followed as it comes, to its end', async () => {
     const id = await printing(
-      'for n in 1 2 3 4 5; do echo "line $n"; sleep 0.05; done; printf last',
+      'for n in 1 2 3 4 5; do echo "line $n"; sleep 0.05; done; until [ -e /tmp/end ]; do sleep 0.05; done; printf last',
     );
     const lines: string[] = [];
-    for await (const batch of driver.followLogs(id, { after: '0' }, new AbortController().signal))
+    for await (const batch of driver.followLogs(id, { after: '0' }, new AbortController().signal)) {
       lines.push(...batch.lines.map(({ text }) => String(text)));
+      if (lines.at(-1) === 'line 5') await world.sh(id, 'touch /tmp/end');
+    }
     expect(lines).to.deep.equal(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'last']);
   });
 

@@ -185,7 +185,7 @@ describe('a spawner that stands still', function () {
     const stopping = other.driver.stop();
     await turn();
     clock.advance(5_000);
-    await eventually(dead, 'it is ended', 5_000);
+    await eventually(dead, 'it is ended', 20_000); // it would have 30 s to begin
     await stopping;
     expect((await watching).message).to.include('ended by SIGKILL');
     await other.close();

@@ -138,7 +138,7 @@ describe('a terminal in a real sandbox', function () {
       await attach([
         'sh',
         '-c',
-        "trap 'echo hung up > /tmp/hangup; exit' HUP; echo armed; while :; do sleep 0.1; done",
+        "trap '' TERM; trap 'echo hung up > /tmp/hangup; exit' HUP; echo armed; while :; do sleep 0.1; done",
       ]),
     );
     await polite.shows('armed');
