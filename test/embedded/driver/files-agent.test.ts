@@ -168,9 +168,10 @@ describe("the agent for a sandbox's files", function () {
     expect(await place.under.sh('cd; ls -A')).to.equal('');
   });
 
-  it('watches folders that are hundreds deep, and goes on', async () => {
+  it('watches folders that are hundreds deep, and goes on', async function () {
+    this.timeout(180_000);
     const made = await place.under.sh(
-      'cd; mkdir deep; cd deep; i=0; while [ $i -lt 900 ]; do mkdir a && cd a || break; i=$((i+1)); done; echo $i',
+      `cd; mkdir deep; cd deep; i=0; while [ $i -lt 900 ]; do mkdir -p ${'a/'.repeat(30)} && cd ${'a/'.repeat(30)} || break; i=$((i+30)); done; echo $i`,
     );
     const pid = await agent();
     const leaving = new AbortController();

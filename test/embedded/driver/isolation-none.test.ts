@@ -43,7 +43,7 @@ describe('isolation none', function () {
     revision: Parameters<WatchedDriver['driver']['retire']>[1],
   ): Promise<void> => {
     await spawned.driver.retire(id, revision);
-    await spawned.log.when(id, 'gone');
+    await spawned.log.when(id, 'gone', 120_000);
   };
 
   it('is what makes a machine without bubblewrap do', async () => {
@@ -140,7 +140,8 @@ describe('isolation none', function () {
     expect(shown).to.include('33 101');
   });
 
-  it('ends with all that it started, and leaves no file in its folder', async () => {
+  it('ends with all that it started, and leaves no file in its folder', async function () {
+    this.timeout(300_000); // what it started keeps a busy machine busy
     const { id, revision } = await spawned.launched();
     const [note, running, home] = [spawned.noteOf(id), spawned.runningOf(id), homeOf(id)];
     await spawned.sh(
