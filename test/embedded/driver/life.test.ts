@@ -11,7 +11,10 @@ import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watc
 import { eventually } from '../../support/harness/eventually.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../../support/builders/instance-orders.ts';
 import { rejection } from '../../support/harness/rejection.ts';
+import { stoppedFor } from '../../support/harness/stopped-for.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
+
+const UNTIL_TOLD = ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.05; done; exit 3'];
 
 describe('the life of a real sandbox', function () {
   this.timeout(90_000);
@@ -24,14 +27,22 @@ describe('the life of a real sandbox', function () {
   after(() => spawned.close());
 
   it('is gone with its exit code when its main process ends', async () => {
-    const { id } = await spawned.driver.launch(
-      anOrder(aDefinition({ argv: ['sh', '-c', 'sleep 0.2; exit 3'] })),
-      permitted,
-    );
+    const { id } = await spawned.launched(anOrder(aDefinition({ argv: UNTIL_TOLD })));
+    await spawned.sh(id, 'touch /tmp/end');
     const gone = await spawned.log.when(id, 'gone');
     expect(gone.vitals).to.deep.equal({ kind: 'gone', exitCode: 3, reason: 'exited with 3' });
     expect(gone.record?.state).to.equal('idle');
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'available', 'gone']);
+  });
+
+  it('is gone with it also where what passes it on had to wait for a processor', async () => {
+    const { id } = await spawned.launched(anOrder(aDefinition({ argv: UNTIL_TOLD })));
+    const standing = stoppedFor(2_500, spawned.noteOf(id).outer);
+    await spawned.sh(id, 'touch /tmp/end');
+    await standing;
+
+    const { vitals } = await spawned.log.when(id, 'gone');
+    expect(vitals).to.deep.equal({ kind: 'gone', exitCode: 3, reason: 'exited with 3' });
   });
 
   it('has failed at nothing where too many wait to be started', async () => {
