@@ -55,7 +55,7 @@ const templatesWith = (ownPort: number, hostPort: number) => ({
         periodSeconds: 1,
       },
     }),
-    startupTimeout: '1s',
+    startupTimeout: '4s', // in which a busy machine comes to run its probe
   },
   onhost: {
     ...container(webServer(ownPort)),
@@ -236,7 +236,7 @@ describe('endpoints and probes on the real daemon', function () {
   it('count an instance that is never ready as a failed start, with what its probe said', async () => {
     await client.post('/sandboxpools', { name: 'never', templateName: 'never', replicas: 1 });
     await within(
-      30_000,
+      60_000,
       'the reason in the log',
       () =>
         daemon.run.stderr().includes('readinessProbe: /bin/sh ended with 3: no luck') || undefined,

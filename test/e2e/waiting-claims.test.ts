@@ -88,6 +88,11 @@ describe('claims that wait', () => {
     await waiting('gone', { signal: gone.signal });
     const { answer } = await waiting('stays');
     gone.abort();
+    await within(30_000, 'it waits no more', async () => {
+      const headers = { 'Idempotency-Key': 'gone' };
+      const again = await client.post('/sandboxes', { poolName: 'default' }, { headers });
+      return again.json.errorCode === 'POOL_EXHAUSTED' || undefined;
+    });
     await client.delete(`/sandboxes/${held}`);
 
     idOf(await answer);

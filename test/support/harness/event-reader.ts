@@ -55,6 +55,7 @@ export class EventReader {
     request.end(body);
     const [response]: IncomingMessage[] = await once(request, 'response');
     if (!response) throw new Error('no answer');
+    request.on('error', () => undefined); // a reset, of which the response tells as its end
     return new EventReader(response);
   }
 

@@ -1,15 +1,19 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ProcessIdentity } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { readNote } from '../../../src/embedded/spawner/sandbox/notes.ts';
 
 /** What this machine shows of a sandbox's processes, as root or the daemon's user sees it. */
 
-/** The pid of the init of a sandbox's namespaces. */
-export const initOf = (dataDir: string, id: string): number => {
+/** The init of a sandbox's namespaces. */
+export const initIdentityOf = (dataDir: string, id: string): ProcessIdentity => {
   const { running } = readNote(join(dataDir, 'run', id), id);
   if (!running) throw new Error(`${id} does not run`);
-  return running.init.pid;
+  return running.init;
 };
+
+/** Its pid. */
+export const initOf = (dataDir: string, id: string): number => initIdentityOf(dataDir, id).pid;
 
 /** All processes of the pid namespace that `init` leads. */
 export const processesBeside = (init: number): readonly number[] => {
