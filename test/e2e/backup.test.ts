@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../src/embedded/store/database-library.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
-import { aTenant, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { aTenant, claim, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 describe('a backup of the running daemon', function () {
   this.timeout(90_000);
@@ -111,8 +111,7 @@ describe('a backup of the running daemon', function () {
     expect((await daemon.cli(['clusters'])).stdout).to.match(/^west +/m);
     const restored = daemon.client(key.apiKey ?? '');
     await stocked(restored, 1, 'kept');
-    const [lost] = (await restored.get('/sandboxes?phase=Completed')).json.items ?? [];
-    expect(lost).to.include({ sandboxId: running, endReason: 'lost' });
+    expect(await finished(restored, running)).to.include({ endReason: 'lost' });
     const again = await claim(restored, 'kept');
     expect((await run(restored, again, 'echo hello')).stdout).to.equal('hello\n');
   });

@@ -21,7 +21,7 @@ const formsOf = (secret: string): readonly string[] => [
 ];
 
 describe('secrets that are planted', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const sent = planted(
     'bearer',
     'cookie',

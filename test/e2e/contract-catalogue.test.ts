@@ -87,7 +87,7 @@ describe('the contract: a deployment that offers nothing', function () {
 });
 
 describe('the contract: templates over a restart', function () {
-  this.timeout(60_000);
+  this.timeout(180_000); // of three starts
   const templates = aTemplateFolder({
     mine: { description: 'from the file', containers: [{ name: 'main', image: 'host' }] },
   });

@@ -398,10 +398,10 @@ describe('the contract: sandboxes', () => {
   });
 
   it('instances that are starting are listed, and may be deleted; the pool fills all the same', async function () {
-    this.timeout(90_000);
+    this.timeout(180_000);
     const seen = new Set<string>();
     await client.post('/sandboxpools', { name: 'big', templateName: 'default', replicas: 40 });
-    await within(30_000, 'all were started', async () => {
+    await within(120_000, 'all were started', async () => {
       for (const item of (await list('?phase=Starting&poolName=big&limit=5')).items) {
         expect(item).to.include({ status: 'Starting' });
         const id = String(item['sandboxId']);
