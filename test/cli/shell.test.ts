@@ -156,9 +156,8 @@ describe('sandpool shell', function () {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
     expect(daemon.left()).to.have.length(1);
-    const own = childOf(shell.pty.pid);
-    shell.pty.kill('SIGHUP');
-    process.kill(own, 'SIGHUP'); // beside the kernel's, which comes as its session ends
+    // to its shell and to it at once; the kernel's comes beside, as its session ends
+    process.kill(-shell.pty.pid, 'SIGHUP');
     await eventually(() => daemon.left().length === 0, 'the sandbox is given back', 30_000);
   });
 

@@ -7,6 +7,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import {
   asRoot,
   collect,
+  commandLine,
   exec,
   insideUid,
   joinOrder,
@@ -389,14 +390,6 @@ describe('launcher join', function () {
     await within(collected.end, 'the command ends');
   }
 });
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0$/, '').replaceAll('\0', ' ');
-  } catch {
-    return '';
-  }
-}
 
 /** Where a process stands, as the host sees it. */
 export function standing(pid: number): {

@@ -349,6 +349,15 @@ function statusTextOf(pid: number): string {
   }
 }
 
+/** Its words with spaces between; empty where there is no such process, or no longer. */
+export function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0$/, '').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
+
 /** Host pids of all processes in a sandbox, by its pid namespace. */
 export function processesIn(sandbox: Sandbox): number[] {
   const listed = spawnSync(
