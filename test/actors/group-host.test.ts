@@ -230,6 +230,24 @@ describe('the host of autoscaling groups', () => {
     expect(envs.record.scaling).to.deep.equal({});
   });
 
+  it('drops what it decided by words that the owner took back before it was asked to save again', async () => {
+    const { envs, host, pool, clock, runtime, lead } = aHost();
+    pool.claim(1);
+    envs.fails = 1;
+    lead();
+    await runtime.outbox.settled();
+    expect(host.group('env', 'g')?.state).to.equal('enabled.saving');
+    envs.put({ ...envs.record, groups: [aGroup({ maxReplicas: 4 })] });
+    clock.advance(5_000);
+    await eventually(
+      () => host.group('env', 'g')?.state.startsWith('enabled.resting') === true,
+      'dropped',
+    );
+
+    expect(pool.replicas).to.equal(4);
+    expect(envs.record.scaling).to.deep.equal({});
+  });
+
   it('tells of a member that is left alone', async () => {
     const { clock, pool, quota, decisions, saturated, lead } = aHost();
     quota.spent = true;

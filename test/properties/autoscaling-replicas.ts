@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { isSameSpec } from '../../src/actors/env/group-spec.ts';
 import type { GroupIntent, GroupSpec } from '../../src/machines/autoscaling/group-events.ts';
 import { NO_MEMORY, samePending, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
 import type { MemberRules } from '../../src/machines/autoscaling/observation.ts';
@@ -97,7 +98,7 @@ export class AutoscalingReplicas {
       for (const pool of this.pools) pool.settle(this.now);
     }
     expect(
-      replica.asked.map(({ intent: { type } }) => type),
+      replica.asked.map(({ type }) => type),
       'still decides, though nothing happens',
     ).to.not.include('save');
     if (this.#group.enabled) expect(replica.actor.state).to.match(/^enabled\.resting/);
@@ -143,28 +144,27 @@ export class AutoscalingReplicas {
     replica.gather();
     const [asked] = replica.asked.splice(pick % Math.max(1, replica.asked.length), 1);
     if (!asked) return;
-    switch (asked.intent.type) {
+    switch (asked.type) {
       case 'save': {
-        const lands = done && this.#save(asked.words, asked.intent);
+        const lands = done && this.#save(asked);
         if (answered)
           replica.actor.send({
             type: lands ? 'SAVED' : 'SAVE_LOST',
-            id: asked.intent.id,
+            id: asked.id,
             now: this.now,
           });
         break;
       }
       case 'remember':
-        if (done && this.#memory.last === asked.intent.last)
-          this.#saved = JSON.stringify(asked.intent.memory);
+        if (done && this.#memory.last === asked.last) this.#saved = JSON.stringify(asked.memory);
         break;
       case 'apply': {
-        const kind = done ? this.#apply(asked.intent) : undefined;
+        const kind = done ? this.#apply(asked) : undefined;
         if (kind && answered)
           replica.actor.send({
             type: 'CHANGED',
-            id: asked.intent.id,
-            member: asked.intent.change.member,
+            id: asked.id,
+            member: asked.change.member,
             outcome: { kind },
             now: this.now,
           });
@@ -176,11 +176,10 @@ export class AutoscalingReplicas {
     replica.gather();
   }
 
-  #save(words: string, intent: Extract<GroupIntent, { type: 'save' }>): boolean {
+  #save(intent: Extract<GroupIntent, { type: 'save' }>): boolean {
     const stored = this.#memory;
     if (samePending(stored, intent.memory)) return true;
-    if (stored.last !== intent.last || words !== JSON.stringify([this.#group, this.#rules]))
-      return false;
+    if (stored.last !== intent.last || !isSameSpec(intent.by, this.#words)) return false;
     this.#saved = JSON.stringify(intent.memory);
     return true;
   }
@@ -204,14 +203,9 @@ export class AutoscalingReplicas {
   }
 }
 
-interface Asked {
-  readonly intent: GroupIntent;
-  readonly words: string;
-}
-
 class Replica {
   readonly actor: AnAutoscalingGroup;
-  readonly asked: Asked[] = [];
+  readonly asked: GroupIntent[] = [];
 
   constructor(words: GroupSpec) {
     this.actor = new AnAutoscalingGroup(words);
@@ -228,11 +222,8 @@ class Replica {
     this.gather();
   }
 
-  /** With what the owner's words were when it was asked for. */
   gather(): void {
-    const { group, rules } = this.actor.context;
-    for (const intent of this.actor.taken())
-      this.asked.push({ intent, words: JSON.stringify([group, rules]) });
+    this.asked.push(...this.actor.taken());
     this.asked.splice(0, Math.max(0, this.asked.length - 50));
   }
 }

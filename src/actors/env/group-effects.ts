@@ -56,7 +56,7 @@ export interface GroupEffectsDeps {
 export const groupEffects =
   (deps: GroupEffectsDeps) =>
   async (envUid: string, name: string, intent: GroupIntent): Promise<GroupEvent | undefined> => {
-    const { clock, envs, members, decided } = deps;
+    const { clock, envs, members, decided, contextOf } = deps;
     const env = envs.get(envUid);
     if (!env) return undefined;
     switch (intent.type) {
@@ -65,7 +65,8 @@ export const groupEffects =
         return { type: landed ? 'SAVED' : 'SAVE_LOST', id: intent.id, now: clock.now() };
       }
       case 'remember': {
-        await save(deps, { envUid, name }, intent);
+        const by = contextOf(envUid, name);
+        if (by) await save(deps, { envUid, name }, { ...intent, by });
         return undefined;
       }
       case 'apply': {
@@ -83,18 +84,16 @@ export const groupEffects =
 
 /** Whether the env has the memory now. Rejects where that is not known: the machine asks again. */
 const save = async (
-  { envs, contextOf }: GroupEffectsDeps,
+  { envs }: GroupEffectsDeps,
   { envUid, name }: { readonly envUid: string; readonly name: string },
-  { last, memory, asks = {} }: Saving,
+  { last, memory, by, asks = {} }: Saving,
 ): Promise<boolean> => {
-  const known = contextOf(envUid, name);
   let landed = false;
   await envs.change(envUid, (record) => {
     const group = record.groups.find((one) => one.name === name);
     const spec = group && groupSpecOf(record, group);
     landed = spec !== undefined && samePending(spec.memory, memory);
-    if (landed || !spec || !known || spec.memory.last !== last || !isSameSpec(spec, known))
-      return record;
+    if (landed || !spec || spec.memory.last !== last || !isSameSpec(spec, by)) return record;
     const members = asking(record.members, asks);
     if (!members) return record;
     landed = true;
@@ -103,7 +102,7 @@ const save = async (
   return landed;
 };
 
-type Saving = Pick<Extract<GroupIntent, { readonly type: 'save' }>, 'last' | 'memory'> & {
+type Saving = Pick<Extract<GroupIntent, { readonly type: 'save' }>, 'last' | 'memory' | 'by'> & {
   readonly asks?: Asks;
 };
 

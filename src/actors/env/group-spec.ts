@@ -1,5 +1,5 @@
 import { NO_MEMORY } from '../../machines/autoscaling/memory.ts';
-import type { GroupSpec } from '../../machines/autoscaling/group-events.ts';
+import type { GroupSpec, GroupWords } from '../../machines/autoscaling/group-events.ts';
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import { getOwn } from '../../lib/get-own.ts';
@@ -23,7 +23,5 @@ export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec 
 });
 
 /** Whether both say the same of the group and its members. */
-export const isSameSpec = (
-  one: Pick<GroupSpec, 'group' | 'rules'>,
-  other: Pick<GroupSpec, 'group' | 'rules'>,
-): boolean => JSON.stringify([one.group, one.rules]) === JSON.stringify([other.group, other.rules]);
+export const isSameSpec = (one: GroupWords, other: GroupWords): boolean =>
+  JSON.stringify([one.group, one.rules]) === JSON.stringify([other.group, other.rules]);

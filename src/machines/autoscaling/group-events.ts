@@ -15,6 +15,9 @@ export interface GroupSpec {
   readonly memory: GroupMemory;
 }
 
+/** Holds what the owner says of a group and its members. */
+export type GroupWords = Pick<GroupSpec, 'group' | 'rules'>;
+
 export type GroupEvent =
   /**
    * This replica decides from now on; the record as it was told last is no older than the lease.
@@ -47,19 +50,20 @@ export type GroupEvent =
 
 export type GroupIntent =
   /**
-   * To be saved in the env, as long as the group's own words there are those of the last RECORD and
-   * its last decision is `last`; where it is this one already, it is saved. Asked again under the
-   * same id where no answer came. In the same write members have been asked for what `asks` says,
-   * as long as what they were asked for is what it was decided upon.
+   * To be saved in the env, as long as the group's own words there are those that it was decided
+   * `by` and its last decision is `last`; where it is this one already, it is saved. Asked again
+   * under the same id where no answer came. In the same write members have been asked for what
+   * `asks` says, as long as what they were asked for is what it was decided upon.
    */
   | {
       readonly type: 'save';
       readonly id: number;
       readonly last: number;
       readonly memory: GroupMemory;
+      readonly by: GroupWords;
       readonly asks: Asks;
     }
-  /** To be saved likewise where nothing was decided; nobody waits for it. */
+  /** To be saved by the words of the last RECORD where nothing was decided; nobody waits for it. */
   | { readonly type: 'remember'; readonly last: number; readonly memory: GroupMemory }
   /**
    * To be carried out where the pool still has `from` and knows no later decision, and noted there
@@ -86,6 +90,8 @@ export interface GroupContext extends GroupSpec {
   readonly saved: GroupMemory;
   /** Says what `memory` was before the decision that it holds. */
   readonly undecided: GroupMemory;
+  /** The words by which that decision was made. */
+  readonly decidedBy: GroupWords;
   /** Asked for with the decision that `memory` holds. */
   readonly asks: Asks;
   readonly leading: boolean;

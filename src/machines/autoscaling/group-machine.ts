@@ -132,16 +132,17 @@ export const autoscalingGroupMachine = setup({
         return enqueue.assign({
           memory: deciding(memory, decision),
           undecided: memory,
+          decidedBy: { group: context.group, rules: context.rules },
           asks: asksOf(members, decision),
         });
       const due = isOutdated(context.saved, memory);
       enqueue.assign({ memory, ...(due ? { saved: memory } : {}) });
       if (due) enqueue.emit({ type: 'remember', last: memory.last, memory });
     }),
-    save: enqueueActions(({ context: { memory, saved, asks }, event, enqueue }) => {
+    save: enqueueActions(({ context: { memory, saved, decidedBy: by, asks }, event, enqueue }) => {
       if (!memory.pending || !('now' in event)) return;
       enqueue.assign({ deadline: event.now + ANSWER_MS });
-      enqueue.emit({ type: 'save', id: memory.pending.id, last: saved.last, memory, asks });
+      enqueue.emit({ type: 'save', id: memory.pending.id, last: saved.last, memory, by, asks });
     }),
     dropDecision: assign(({ context, event }) =>
       'now' in event ? { memory: context.undecided, deadline: event.now + WAKE_MS } : {},
@@ -227,6 +228,7 @@ export const autoscalingGroupMachine = setup({
     ...input,
     saved: input.memory,
     undecided: input.memory,
+    decidedBy: input,
     asks: {},
     leading: false,
     outcomes: {},
