@@ -275,13 +275,21 @@ export class ChannelSocket {
 
   #look(): void {
     if (this.#paused || this.#ws.readyState !== WebSocket.OPEN) return;
-    if (this.#unanswered && this.#owed <= OWED_BYTES) {
-      this.cut('the link is dead: a ping was not answered');
+    if (this.#unanswered) {
+      // Where this process stood still, the answer is there, and is read first.
+      if (this.#isSilent) setImmediate(() => this.#cutIfSilent());
       return;
     }
-    if (this.#unanswered) return;
     this.#unanswered = true;
     this.#ws.ping();
+  }
+
+  get #isSilent(): boolean {
+    return this.#unanswered && this.#owed <= OWED_BYTES;
+  }
+
+  #cutIfSilent(): void {
+    if (!this.#paused && this.#isSilent) this.cut('the link is dead: a ping was not answered');
   }
 
   #closed(why: string, clean: boolean): void {
