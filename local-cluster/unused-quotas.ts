@@ -1,11 +1,13 @@
 import { silentLog } from '../src/contracts/log.ts';
 import { silentMetrics } from '../src/contracts/metrics.ts';
 import { systemClock } from '../src/embedded/system-clock.ts';
+import { Refusal } from '../src/model/refusals.ts';
 import type { Tenant } from '../src/model/tenant.ts';
 import { keysOf } from '../src/redis/keys.ts';
 import { RedisQuotas } from '../src/redis/quotas.ts';
 import { RedisLink } from '../src/redis/redis-link.ts';
 import type { RedisSettings } from '../src/redis/settings.ts';
+import { eventually } from './eventually.ts';
 
 /**
  * Has it known in this Redis that the tenant uses nothing, as replicas find out themselves some
@@ -16,7 +18,7 @@ export const knownAsUnused = async (settings: RedisSettings, tenant: Tenant): Pr
   const link = new RedisLink({ settings, name: 'unused', log: silentLog, metrics: silentMetrics });
   await link.start();
   try {
-    await new RedisQuotas({
+    const quotas = new RedisQuotas({
       link,
       keys: keysOf(settings.prefix),
       log: silentLog,
@@ -25,7 +27,17 @@ export const knownAsUnused = async (settings: RedisSettings, tenant: Tenant): Pr
       usage: { of: () => Promise.resolve(new Map()), tenants: () => [] },
       replicas: () => [],
       rebuildWaitMs: 0,
-    }).whenKnown(tenant);
+    });
+    // a Redis that stands still for a moment is asked again
+    const isKnown = (): Promise<boolean> =>
+      quotas.whenKnown(tenant).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof Refusal && error.code === 'UNAVAILABLE') return false;
+          throw error;
+        },
+      );
+    await eventually(isKnown, 'it is known that a new tenant uses nothing');
   } finally {
     link.stop();
   }

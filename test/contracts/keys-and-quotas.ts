@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { isDeepStrictEqual } from 'node:util';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
+import { PatientClient } from '../support/harness/patient-client.ts';
 import { TerminalUnderTest, UpgradeRefused } from '../support/harness/a-terminal.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
@@ -23,7 +24,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
   const opened: HttpClient[] = [];
   const at = (daemon: number, key: string): HttpClient => {
     const { ports } = service();
-    const client = new HttpClient(ports[daemon % ports.length] ?? 0, key);
+    const client = new PatientClient(ports[daemon % ports.length] ?? 0, key);
     opened.push(client);
     return client;
   };
@@ -327,7 +328,8 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       expect((await at(0, owner.key).get('/sandboxes')).json.total).to.equal(1);
     });
 
-    it('end terminals when they expire', async () => {
+    it('end terminals when they expire', async function () {
+      this.timeout(180_000); // the last that is tried below lives for 45 s
       const owner = await aUser();
       await makePool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);

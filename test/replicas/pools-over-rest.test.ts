@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { poolsSuite } from '../contracts/pools-over-rest.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { PatientClient } from '../support/harness/patient-client.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
@@ -23,7 +24,7 @@ describe('what pools are made of, on three replicas', function () {
 
   before(async () => {
     const key = await replicas().tenant('green', 'gus');
-    tenants = replicas().list.map(({ port }) => new HttpClient(port, key));
+    tenants = replicas().list.map(({ port }) => new PatientClient(port, key));
     namespace = replicas().namespaceOf('green');
     const name = `${namespace}-data`;
     const [accessModes, storageClassName] = [['ReadWriteMany'], 'by-hand'];

@@ -3,7 +3,8 @@ import {
   type DeploymentUnderTest,
 } from '../contracts/templates-and-catalogue.ts';
 import { aBoundClaim } from '../support/cluster/a-bound-claim.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { PatientClient } from '../support/harness/patient-client.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
@@ -15,7 +16,7 @@ describe('templates and the catalogue on three replicas', function () {
 
   before(async () => {
     const clientsOf = (key: string): readonly HttpClient[] =>
-      replicas().list.map(({ port }) => new HttpClient(port, key));
+      replicas().list.map(({ port }) => new PatientClient(port, key));
     const tenants = clientsOf(await replicas().tenant('red', 'rita'));
     const [stranger] = clientsOf(await replicas().tenant('blue', 'bob'));
     const namespace = replicas().namespaceOf('red');

@@ -428,14 +428,16 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       });
 
       it('a sandbox that is not Running: no commands, no tokens', async () => {
-        const listed = async () =>
-          (await ask().get(`/sandboxes?phase=Idle&poolName=${pool}`)).json.items ?? [];
+        let idle: readonly Readonly<Record<string, unknown>>[] = [];
         await eventually(
-          async () => (await listed()).length === 1,
+          async () => {
+            const { json } = await ask().get(`/sandboxes?phase=Idle&poolName=${pool}`);
+            return (idle = json.items ?? []).length === 1;
+          },
           'an idle one is listed',
           30_000,
         );
-        const path = `/sandboxes/${String((await listed())[0]?.['sandboxId'])}`;
+        const path = `/sandboxes/${String(idle[0]?.['sandboxId'])}`;
         for (const answer of [
           await ask().post(`${path}/exec`, { command: 'true' }),
           await ask().post(`${path}/exec-token`),

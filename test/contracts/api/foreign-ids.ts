@@ -25,7 +25,6 @@ import {
   claimedFrom,
   Clients,
   type RunningService,
-  unlessAway,
 } from './running-service.ts';
 import { foreignIdsOfSdks } from './foreign-ids-of-sdks.ts';
 import { LEAST_BODIES, LEAST_QUERIES } from './least-requests.ts';
@@ -586,9 +585,7 @@ const send = (
         'latin1',
       )
     : raw;
-  return unlessAway(() =>
-    ask().send(method, path, body === undefined ? { headers } : { headers, raw: body }),
-  );
+  return ask().send(method, path, body === undefined ? { headers } : { headers, raw: body });
 };
 
 /** The answer to both; fails where they differ in anything but the id that was sent. */

@@ -452,6 +452,19 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
           60_000,
         );
       await told('Filled'); // its leader may see later than others that it is
+      await eventually(
+        async () => {
+          // each replica is asked
+          const seen = await Promise.all(
+            service().ports.map(() => ask().get(`/sandboxpools/${made}`)),
+          );
+          return seen.every(
+            ({ text }) => text.includes('"phase":"Ready"') && text.includes('"idleReplicas":1'),
+          );
+        },
+        'each shows that it is',
+        30_000,
+      );
 
       const shown = (await does(ask(), `GET /sandboxpools/${made}`)).json.template ?? {};
       expect(shown).to.have.all.keys(withVersion);
@@ -496,17 +509,17 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         namespace: shown['namespace'],
         status: 'Deleting',
       });
+      let reasons: readonly string[] = [];
       await eventually(
         async () => {
           // 404 at a replica that knows the pool no more while what is kept of it is on its way
           const kept = await ask().get(`/sandboxpools/${made}/events`);
-          return kept.status === 200 && listOf(kept).at(-1)?.['reason'] === 'Deleted';
+          if (kept.status !== 200) return false;
+          reasons = listOf(kept).map((event) => String(event['reason']));
+          return reasons.at(-1) === 'Deleted';
         },
         'what happened to it is known when it is gone',
         60_000,
-      );
-      const reasons = listOf(await ask().get(`/sandboxpools/${made}/events`)).map((event) =>
-        String(event['reason']),
       );
       expect(reasons.filter((reason) => !['Changed', 'RolledOut'].includes(reason))).to.deep.equal([
         'Created',
@@ -842,9 +855,13 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         'GET /debug/reflectors',
       ])
         await does(admin(), line);
-      const [first] = listOf(await does(admin(), 'GET /debug/actors?kind=pool&limit=1'));
-      const actor = `/debug/actors/pool/${String(first?.['key'])}`;
-      for (const line of [`GET ${actor}`, `POST ${actor}/rebuild`]) await does(admin(), line);
+      await does(admin(), 'GET /debug/actors?kind=pool&limit=1');
+      const { namespace } = (await ask().get(`/sandboxpools/${pool}`)).json.template ?? {};
+      const actor = `/debug/actors/pool/${encodeURIComponent(`${String(namespace)}/${pool}`)}`;
+      await does(admin(), `GET ${actor}`);
+      // not while it waits for an answer
+      await untilAnswered(200, () => admin().post(`${actor}/rebuild`));
+      carriedOut.add('rebuildActor');
       carriedOut.add('followActor'); // looking-inside.ts
       expect(
         fieldsOf(await does(admin(), 'PUT /debug/log-level', { level: 'debug', forSeconds: 1 })),
@@ -919,7 +936,8 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
 
     it('health and readiness', async () => {
       await does(clients.anyone, 'GET /healthz');
-      await does(clients.anyone, 'GET /readyz');
+      await untilAnswered(200, () => clients.anyone.get('/readyz'));
+      carriedOut.add('getReadiness');
     });
 
     it('are all here, but a promotion, which needs a worker cluster, and approvals, which need a rule', () => {

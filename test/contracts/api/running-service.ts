@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { eventually } from '../../support/harness/eventually.ts';
-import { type HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
+import { HttpClient } from '../../support/harness/http-client.ts';
+import { PatientClient } from '../../support/harness/patient-client.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
 
 /**
@@ -30,11 +31,13 @@ export const FILLED_MS = 60_000;
 /** Clients of a service, each request by the next daemon's, all closed together. */
 export class Clients {
   readonly #service: () => RunningService;
+  readonly #Client: typeof HttpClient;
   readonly #opened = new Map<string, HttpClient>();
   #turn = 0;
 
-  constructor(service: () => RunningService) {
+  constructor(service: () => RunningService, Client: typeof HttpClient = PatientClient) {
     this.#service = service;
+    this.#Client = Client;
   }
 
   /** The next daemon's. */
@@ -43,7 +46,7 @@ export class Clients {
     this.#turn += 1;
     const port = ports[this.#turn % ports.length] ?? 0;
     const name = `${port} ${key}`;
-    const known = this.#opened.get(name) ?? new HttpClient(port, key);
+    const known = this.#opened.get(name) ?? new this.#Client(port, key);
     this.#opened.set(name, known);
     return known;
   }
@@ -60,20 +63,6 @@ export class Clients {
     this.#opened.clear();
   }
 }
-
-/** Repeats what a busy service has no time for. */
-export const unlessAway = async (ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
-  let answer = await ask();
-  if (answer.json.errorCode === 'UNAVAILABLE')
-    await eventually(
-      async () => (answer = await ask()).json.errorCode !== 'UNAVAILABLE',
-      `an answer but ${answer.text}`,
-      AWAY_MS,
-    );
-  return answer;
-};
-
-const AWAY_MS = 30_000;
 
 export const aName = (kind: string): string => `${kind}-${randomBytes(5).toString('hex')}`;
 
