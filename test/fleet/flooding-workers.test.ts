@@ -104,7 +104,8 @@ for (const [way, header] of [
   ['one message without end', true],
   ['many messages', false],
 ] as const)
-  describe(`a worker that floods its link of ${way}`, () => {
+  describe(`a worker that floods its link of ${way}`, function () {
+    this.timeout(120_000);
     let fleet: FleetUnderTest;
     let flooder: Flooder;
     let clock: TestClock;

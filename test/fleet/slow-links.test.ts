@@ -21,7 +21,8 @@ const TAKES_MUCH = Buffer.from(
 const PIECE = Buffer.alloc(64 * 1024, 'x');
 
 for (const scheme of ['ws', 'wss'] as const)
-  describe(`a link by ${scheme} that is slow`, () => {
+  describe(`a link by ${scheme} that is slow`, function () {
+    this.timeout(120_000);
     let certificate: Certificate;
     let server: Server;
     let other: Socket;
