@@ -93,4 +93,17 @@ describe('what the gateway refuses', () => {
     );
     expect(await raw.closed()).to.match(/^HTTP\/1\.1 404 [\s\S]*ENDPOINT_NOT_FOUND/);
   });
+
+  it('has a client that only writes see why its long body is refused', async () => {
+    const raw = await connectRaw(under.port);
+    raw.socket.pause();
+    raw.socket.write(
+      `POST /sandboxes/${under.id}/endpoints/other/ HTTP/1.1\r\nHost: a\r\nSERVICE-API-KEY: ${under.key}\r\nContent-Length: ${6 << 20}\r\n\r\n`,
+    );
+    await new Promise((resolve) => {
+      raw.socket.write(Buffer.alloc(6 << 20), resolve);
+    });
+    raw.socket.resume();
+    expect(await raw.closed()).to.match(/^HTTP\/1\.1 404 [\s\S]*ENDPOINT_NOT_FOUND/);
+  });
 });

@@ -136,6 +136,21 @@ describe('bytes on a connection', () => {
     expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
   });
 
+  it('of a body too large are answered also where the server stood still meanwhile', async () => {
+    const connection = await connectRaw(server.port);
+    connection.socket.pause();
+    connection.socket.write(post(`Content-Length: ${5 * MIB}\r\n`));
+    await server.anyone.get('/healthz'); // behind it
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+    await new Promise<void>((resolve, reject) => {
+      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) =>
+        error ? reject(error) : resolve(),
+      );
+    });
+    connection.socket.resume();
+    expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
   it('of a body that says it is too large are not waited for', async () => {
     expectError(await exchange(post('Content-Length: 50000000000\r\n')), 413, 'PAYLOAD_TOO_LARGE');
   });

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
+import { lingerAfter } from './linger.ts';
 import { parseStrictJson } from './strict-json.ts';
 
 /** Bytes of a body that are read; one more is 413. */
@@ -12,9 +13,8 @@ export class ClientGone extends Error {
 
 /**
  * The JSON object of a request; a request without a body is `{}`. Refuses what is too large, not
- * JSON by its content type, encoded, or against the rules of strict-json. A body too large is read
- * on, and dropped, for a short while, so that the client gets to see the answer; the connection is
- * then closed.
+ * JSON by its content type, encoded, or against the rules of strict-json. A body too large ends the
+ * connection.
  */
 export const readJsonBody = async (
   request: IncomingMessage,
@@ -26,7 +26,7 @@ export const readJsonBody = async (
     return { value: {}, bytes: NO_BYTES };
   }
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
-    await refuseTooLarge(request, response);
+    throw tooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
   const bytes = await readBytes(request, response, arriving);
@@ -48,7 +48,7 @@ export const readForm = async (
   arriving: ArrivingBodies,
 ): Promise<ReadonlyMap<string, string>> => {
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
-    await refuseTooLarge(request, response);
+    throw tooLarge(request, response);
   checkEncoding(request);
   if (!FORM_TYPE.test(request.headers['content-type'] ?? ''))
     throw unsupported('the body must be application/x-www-form-urlencoded in UTF-8');
@@ -75,7 +75,7 @@ export const readWhole = async (
 ): Promise<Buffer> => {
   if (!hasBody(request)) return NO_BYTES;
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
-    await refuseTooLarge(request, response);
+    throw tooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
   return await readBytes(request, response, arriving);
@@ -138,7 +138,7 @@ const readBytes = (
     const held = {
       refuse: (): void => {
         settle();
-        response.shouldKeepAlive = false;
+        lingerAfter(request, response);
         reject(unavailable('too many bodies are arriving too slowly; try again'));
       },
     };
@@ -151,7 +151,7 @@ const readBytes = (
         return;
       }
       settle();
-      refuseTooLarge(request, response).catch(reject);
+      reject(tooLarge(request, response));
     };
     const onEnd = (): void => {
       settle();
@@ -164,43 +164,11 @@ const readBytes = (
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 
-/**
- * Bytes that are read and dropped of a body too large, so that a client that only writes first gets
- * its answer.
- */
-const DRAIN_BYTES = 8 * MAX_BODY_BYTES;
-const DRAIN_MS = 1_000;
-
-const refuseTooLarge = async (
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<never> => {
-  response.shouldKeepAlive = false;
-  const declared = Number(request.headers['content-length'] ?? 0);
-  if (declared <= DRAIN_BYTES && !awaitsContinue.has(request)) await drain(request);
-  throw new Refusal('PAYLOAD_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+/** Refuses a body of which no more is waited for; its client gets to see that all the same. */
+const tooLarge = (request: IncomingMessage, response: ServerResponse): Refusal => {
+  lingerAfter(request, response);
+  return new Refusal('PAYLOAD_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
 };
-
-const drain = (request: IncomingMessage): Promise<void> =>
-  new Promise((resolve) => {
-    let size = 0;
-    const finish = (): void => {
-      clearTimeout(timer);
-      request
-        .off('data', onData)
-        .off('end', finish)
-        .off('error', finish)
-        .off('close', finish)
-        .pause();
-      resolve();
-    };
-    const onData = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size > DRAIN_BYTES) finish();
-    };
-    const timer = setTimeout(finish, DRAIN_MS);
-    request.on('data', onData).on('end', finish).on('error', finish).on('close', finish).resume();
-  });
 
 const unsupported = (problem: string): Refusal => new Refusal('UNSUPPORTED_MEDIA_TYPE', problem);
 

@@ -16,7 +16,8 @@ import { localName, nameKindOf } from './local-names.ts';
 import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
 import { giveStream, StreamedAnswer } from '../server/streamed-answer.ts';
-import { streamedBody, thenLinger } from './streamed-body.ts';
+import { thenLinger } from './linger.ts';
+import { streamedBody } from './streamed-body.ts';
 import { NoFields } from '../resources/common-schema.ts';
 import { mapParametersOf, readQuery } from './query.ts';
 import {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorAnswer } from '../router/error-table.ts';
+import { lingerAfter } from '../router/linger.ts';
 import { hasBody } from '../router/request-body.ts';
 
 /**
@@ -35,7 +36,7 @@ export const giveError = (
   requestId: string,
 ): void => {
   const text = JSON.stringify(body);
-  if (hasBody(request) && !request.complete) response.shouldKeepAlive = false;
+  if (hasBody(request)) lingerAfter(request, response);
   response.writeHead(status, {
     ...headers,
     'X-Request-Id': requestId,
