@@ -46,7 +46,7 @@ export class Execution {
   readonly #order: ExecOrder;
   readonly #events: ExecutionEvents;
   readonly #startedAt = performance.now();
-  readonly #timeout: NodeJS.Timeout;
+  readonly #callOffTimeout: () => void;
   #stubborn: NodeJS.Timeout | undefined;
   #stopDraining: (() => void) | undefined;
   #exitCode: number | undefined;
@@ -76,10 +76,11 @@ export class Execution {
     });
     const child = launchers.take({ withInput: order.stdin !== undefined });
     this.#child = child;
-    this.#timeout = setTimeout(() => {
+    // Its end may have come while this process stood still, and is no timeout then.
+    this.#callOffTimeout = afterReading(order.timeoutMs, () => {
       this.#timedOut = true;
       this.close();
-    }, order.timeoutMs);
+    });
     this.#follow(child.stdout, FRAME_KINDS.output);
     this.#follow(child.stderr, FRAME_KINDS.errors);
     child.once('error', (error) => this.#finish(() => events.failed(publicMessage(error))));
@@ -154,7 +155,7 @@ export class Execution {
   }
 
   #exited(exitCode: number): void {
-    clearTimeout(this.#timeout);
+    this.#callOffTimeout();
     clearTimeout(this.#stubborn);
     this.#exitCode = this.#timedOut ? TIMED_OUT : exitCode;
     if (!this.#paused) this.#awaitPipes();
@@ -186,7 +187,7 @@ export class Execution {
   #finish(settle: () => void): void {
     if (this.#over) return;
     this.#over = true;
-    clearTimeout(this.#timeout);
+    this.#callOffTimeout();
     clearTimeout(this.#stubborn);
     this.#stopDraining?.();
     this.#child.stdout?.destroy();

@@ -34,12 +34,20 @@ class OneLauncher extends LauncherPool {
  * read anything of it: it learns of the ends of all that end at a time, and reads after that.
  */
 const endUnread = (child: ChildProcess, standStillMs: number): void => {
-  const until = performance.now() + 30_000;
-  while (!/^\d+ \(.*\) Z /.test(readFileSync(`/proc/${child.pid}/stat`, 'latin1')))
-    if (performance.now() > until) throw new Error('the command does not end');
+  untilEnded(child);
   child.emit('exit', 0, null);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standStillMs);
+  standStill(standStillMs);
 };
+
+/** Returns once it has ended, of which this process has not heard yet. */
+const untilEnded = ({ pid }: ChildProcess): void => {
+  const until = performance.now() + 30_000;
+  while (!/^\d+ \(.*\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1')))
+    if (performance.now() > until) throw new Error('the command does not end');
+};
+
+const standStill = (ms: number): void =>
+  void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /**
  * Opens the other end of the terminal whose master is on descriptor 4, prints there, and leaves a
@@ -106,6 +114,20 @@ describe('what a command printed before its end, in a spawner that stood still',
     });
 
     expect(shown).to.have.length(8_000);
+  });
+});
+
+describe('a command that ended in time, in a spawner that stood still until after that', () => {
+  it('has not timed out', async () => {
+    const launchers = new OneLauncher('exit 3');
+    const over = new Promise((exited, failed) => {
+      const order = { argv: ['x'], timeoutMs: 500, outputLimit: 1_000 };
+      new Execution(launchers, PLACE, order, { output: () => true, exited, failed });
+    });
+    untilEnded(launchers.child);
+    standStill(700);
+
+    expect(await over).to.include({ exitCode: 3, timedOut: false });
   });
 });
 
