@@ -50,10 +50,7 @@ const START_DEADLINE_MS = 120_000;
  * wait for, and its own limit may be a hundredth of this.
  */
 const START_CORES = 1;
-/**
- * From the namespace's end to the outer bubblewrap's, which only has to pass on the exit code: it is
- * one of the last to get a processor, and what it does not tell in time nobody knows.
- */
+/** From the namespace's end to the outer bubblewrap's, which has the exit code, nobody else. */
 const OUTER_PATIENCE_MS = 10_000;
 
 /**
