@@ -26,7 +26,8 @@ const ECHO_MS = 1_000;
 /**
  * Catches the signals that would end this process, so that what was borrowed is given back. One
  * more, later than an echo of the first, calls `insist` with the exit code: whoever sent it does
- * not want to wait.
+ * not want to wait. A hang-up does not: the shell's and the kernel's lie seconds apart where a
+ * machine is busy, and nobody is left who waits.
  */
 export const catchInterrupts = (insist: (exitCode: number) => void): Interrupts => {
   const abort = new AbortController();
@@ -34,9 +35,9 @@ export const catchInterrupts = (insist: (exitCode: number) => void): Interrupts 
   const caught = (name: NodeJS.Signals): void => {
     const interrupted = new Interrupted(name);
     if (!abort.signal.aborted) {
-      firstAt = Date.now();
+      firstAt = performance.now();
       abort.abort(interrupted);
-    } else if (Date.now() - firstAt > ECHO_MS) {
+    } else if (name !== 'SIGHUP' && performance.now() - firstAt > ECHO_MS) {
       insist(interrupted.exitCode);
     }
   };
