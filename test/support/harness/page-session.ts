@@ -7,6 +7,8 @@ import type { PageLine } from '../../../script/page-lines.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LINE_DEADLINE_MS = 120_000;
 const END = '__end_of_line__';
+/** After what is typed in a terminal. */
+const END_MARK = '\x1d';
 
 export interface PageWorld {
   readonly dataDir: string;
@@ -86,7 +88,9 @@ export class PageSession {
 
   /** In a terminal: types the next line at each prompt of the program's. */
   async #converse(text: string, typed: readonly string[]): Promise<string> {
-    const pty = spawnPty('bash', ['--norc', '--noprofile', '-c', text], {
+    // it ends once all is read, for node-pty may lose the rest
+    const script = `${text}\nprintf '\\035'; read -r _`;
+    const pty = spawnPty('bash', ['--norc', '--noprofile', '-c', script], {
       cwd: this.#world.root ?? ROOT,
       env: this.#env(),
       cols: 200,
@@ -97,6 +101,7 @@ export class PageSession {
     const timer = setTimeout(() => pty.kill('SIGKILL'), LINE_DEADLINE_MS);
     pty.onData((chunk) => {
       output += chunk;
+      if (output.endsWith(END_MARK)) pty.write('\r');
       if (!output.endsWith('$ ')) return;
       const line = typed[next];
       next += 1;
@@ -106,7 +111,8 @@ export class PageSession {
       pty.onExit(() => resolve());
     });
     clearTimeout(timer);
-    return output.replaceAll('\r', '').replaceAll(/\u001b\[[0-9;?]*[a-zA-Z]/g, '');
+    const [shown = ''] = output.split(END_MARK);
+    return shown.replaceAll('\r', '').replaceAll(/\u001b\[[0-9;?]*[a-zA-Z]/g, '');
   }
 
   #env(): Record<string, string> {
