@@ -4,7 +4,7 @@ import { strike, type StrikeTerms } from '../support/chaos/strike.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 const TAKEOVER_MS = 8_000;
-const terms: StrikeTerms = { now: () => performance.now(), replicas: 3, withinMs: 5_000 };
+const terms: StrikeTerms = { now: () => performance.now(), replicas: 3, withinMs: 30_000 };
 const wait = (): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, 1);

@@ -12,7 +12,7 @@ import {
 } from './cli-support.ts';
 
 describe('sandpool shell', function () {
-  this.timeout(90_000);
+  this.timeout(150_000);
   let daemon: CliDaemon;
   let env: Record<string, string>;
   beforeEach(async () => {
@@ -114,7 +114,7 @@ describe('sandpool shell', function () {
     await eventually(
       () => text.stdout.length > 16_000_000 && text.stdout.slice(16_000_000).includes('done2'),
       'all is there',
-      30_000,
+      60_000,
     );
     expect(/z{2,}/.exec(text.stdout)?.[0].length).to.equal(16_000_000);
     child.stdin?.end('exit\n');
