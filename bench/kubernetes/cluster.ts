@@ -72,7 +72,7 @@ export const startCluster = async (
   { realNode }: { readonly realNode?: string } = {},
 ): Promise<BenchCluster & { readonly end: () => Promise<void> }> => {
   const [redis, controlPlane] = await Promise.all([
-    startRedis(),
+    startRedis({ syncs: true }),
     ControlPlane.start({
       ...(realNode === undefined ? { nodes: NODES } : { realNode }),
       durable: true,

@@ -59,7 +59,7 @@ const aFinished = (n: number, poolName = 'pool-0'): FinishedSandbox => ({
  * history.
  */
 const listMs = async (pools: number): Promise<number> => {
-  const redis = await startRedis();
+  const redis = await startRedis({ syncs: true });
   const history = await aHistory(redis);
   try {
     for (let n = 0; n < pools; n += AT_ONCE) {
@@ -88,6 +88,7 @@ const listMs = async (pools: number): Promise<number> => {
 /** The most of Redis' memory that was in use, of 1, while far more history came than fits. */
 const mostUsed = async (say: (text: string) => void): Promise<number> => {
   const redis = await startRedis({
+    syncs: true,
     config: [`maxmemory ${MEMORY_BYTES}`, 'maxmemory-policy noeviction'],
   });
   const history = await aHistory(redis);

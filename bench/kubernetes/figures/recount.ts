@@ -102,7 +102,7 @@ const restarted = async ({
   readonly all: number;
   readonly p99: number;
 }> => {
-  const redis = await startRedis();
+  const redis = await startRedis({ syncs: true });
   const { coordination, start, stop } = redisCoordination({
     metrics: silentMetrics,
     settings: redis.settings,
