@@ -60,12 +60,14 @@ export class RedisLink {
   readonly client: Redis | Cluster;
   readonly #options: RedisLinkOptions;
   readonly #monotonic: () => number;
+  readonly #commandMs: number;
   #ping: NodeJS.Timeout | undefined;
   #answering = false;
   #beats = 0;
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
+    this.#commandMs = options.settings.commandMs ?? COMMAND_MS;
     this.#monotonic = options.monotonic ?? (() => performance.now());
     this.time = new RedisTime(this.#monotonic);
     this.client = redisClient(options.settings, options.name);
@@ -116,7 +118,7 @@ export class RedisLink {
     const sentAt = this.#monotonic();
     let answer = await this.#send(operation, keys, args);
     // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
-    if (answer[0] === 'late' && this.#monotonic() - sentAt < COMMAND_MS) {
+    if (answer[0] === 'late' && this.#monotonic() - sentAt < this.#commandMs) {
       this.time.seen(Number(answer[1]), this.#monotonic());
       answer = await this.#send(operation, keys, args);
     }
@@ -161,7 +163,7 @@ export class RedisLink {
       const answer = await commandOf(this.client, operation)(
         keys.length,
         ...keys,
-        now + SCRIPT_MS,
+        now + (SCRIPT_MS / COMMAND_MS) * this.#commandMs,
         ...(typeof args === 'function' ? args() : args),
       );
       this.#note(true);

@@ -6,7 +6,7 @@ import { RedisClaims } from '../../src/redis/claims.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
 import { RedisRequests } from '../../src/redis/requests.ts';
-import { aRedisCoordination, known } from '../support/harness/a-redis-coordination.ts';
+import { aRedisCoordination, known, patient } from '../support/harness/a-redis-coordination.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { FEW_BYTES } from '../support/fakes/a-coordination.ts';
@@ -32,7 +32,7 @@ describe('claims that wait on several replicas', function () {
   const dead = new Set<number>();
 
   beforeEach(async () => {
-    const { settings } = redis();
+    const settings = patient(redis().settings);
     keys = keysOf(settings.prefix);
     link = new RedisLink({ metrics: silentMetrics, settings, log: quietLog, name: 'order' });
     await link.start();
@@ -216,7 +216,7 @@ describe('claims that wait on several replicas', function () {
     const now = link.time.now.bind(link.time);
     link.time.now = () => {
       link.time.now = now;
-      return (now() ?? 0) - 5_000; // as if it had been long on its way
+      return (now() ?? 0) - 60_000; // as if it had been long on its way
     };
     const beat = replica(0).beat();
     expect(
@@ -266,13 +266,16 @@ describe('claims that wait on several replicas', function () {
       await still();
       return await replica(at).admitClaim({ pool, instance, limit: 1e9, idle: 1, place });
     };
+    const later = (ms: number) =>
+      redis().client.zincrby(keys.pendingReservations(ALICE, 'sandboxes'), ms, 'x');
     expect(await tryFor(0, first, 'x')).to.equal('admitted');
+    await later(60_000); // no second goes by before the test says so
 
     expect(await tryFor(1, second, 'x')).to.equal('not-its-turn');
     expect(await waiting()).to.equal(1);
     expect(await tryFor(2, undefined, 'y')).to.equal('not-its-turn');
     expect(await tryFor(0, first, 'x'), 'its own').to.equal('admitted');
-    await redis().client.zincrby(keys.pendingReservations(ALICE, 'sandboxes'), -1_000, 'x');
+    await later(-61_000);
     expect(await tryFor(1, second, 'x')).to.equal('admitted');
   });
 

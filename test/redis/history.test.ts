@@ -8,6 +8,7 @@ import { ALICE } from '../support/builders/instance-orders.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
+import { patient } from '../support/harness/a-redis-coordination.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -47,7 +48,7 @@ for (const [name, start] of [
       await running.flush();
       const history = new RedisHistory({
         metrics: silentMetrics,
-        settings: running.settings,
+        settings: patient(running.settings),
         clock: systemClock(),
         log: quietLog,
         retentionMs: KEPT_MS,
@@ -69,7 +70,7 @@ describe('history in Redis', () => {
     const clock = new TestClock();
     const history = new RedisHistory({
       metrics: silentMetrics,
-      settings,
+      settings: patient(settings),
       clock,
       log: quietLog,
       retentionMs: 86_400_000,
@@ -123,7 +124,7 @@ describe('history in Redis', () => {
     const { settings, client, stop } = await startRedis();
     const history = new RedisHistory({
       metrics: silentMetrics,
-      settings,
+      settings: patient(settings),
       clock: new TestClock(),
       log: quietLog,
       retentionMs: 86_400_000,
@@ -150,7 +151,7 @@ describe('history in Redis', () => {
     const now = clock.now();
     const metrics = new MemoryMetrics();
     const history = new RedisHistory({
-      settings,
+      settings: patient(settings),
       clock,
       metrics,
       log: quietLog,
@@ -224,7 +225,7 @@ describe('history in Redis', () => {
     const log: string[] = [];
     const metrics = new MemoryMetrics();
     const history = new RedisHistory({
-      settings,
+      settings: patient(settings),
       clock,
       log: {
         ...quietLog,
@@ -280,7 +281,7 @@ describe('history in Redis', () => {
     const { settings, client, stop } = await startRedis();
     const history = new RedisHistory({
       metrics: silentMetrics,
-      settings,
+      settings: patient(settings),
       clock: new TestClock(),
       log: quietLog,
       retentionMs: KEPT_MS,
