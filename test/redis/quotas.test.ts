@@ -305,7 +305,8 @@ describe('usage in Redis', () => {
     expect(await one.confirmRequest(mark)).to.equal(true);
 
     const [key] = await redis().client.keys('*:request:*');
-    await redis().client.hset(key ?? '', 'until', '1'); // as if its replica had died
+    // as if its replica had died, which would say again that it lives
+    await redis().client.hset(key ?? '', 'until', '1', 'owner', 'died');
 
     expect(await other.openRequest(mark, owner)).to.include({ kind: 'new', instance: 'a' });
     expect(await one.confirmRequest(mark)).to.equal(false);

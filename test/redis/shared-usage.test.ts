@@ -61,10 +61,10 @@ describe('usage and requests of two replicas', function () {
     if (free) await one.release(ALICE, 'sandboxes', 'probe');
     return free;
   };
-  /** As if the replica had died. */
+  /** As if the replica had died, which would say again that it lives. */
   const orphan = async (): Promise<void> => {
     const [key] = await redis().client.keys('*:request:*');
-    await redis().client.hset(key ?? '', 'until', '1');
+    await redis().client.hset(key ?? '', 'until', '1', 'owner', 'died');
   };
 
   it('gives back the seat of a claim whose replica died before it wrote, and no late write lands', async () => {
