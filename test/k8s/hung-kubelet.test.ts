@@ -13,13 +13,17 @@ const TERMINAL = { argv: ['sh'], cols: 80, rows: 24 };
 describe('a kubelet that hangs, while its API server answers', () => {
   let under: FakePod;
   let silent: string[];
-  beforeEach(async () => {
-    under = await aFakePod(() => undefined, { openWithinMs: 1_000, answerWithinMs: 1_000 });
-    under.isHung = true;
+  /** `openWithinMs`: long where a way opens. */
+  const aPod = async (openWithinMs: number): Promise<void> => {
+    under = await aFakePod(() => undefined, { openWithinMs, answerWithinMs: 1_000 });
     silent = [];
     under.streams.whenSilent((node) => {
       silent.push(node);
     });
+  };
+  beforeEach(async () => {
+    await aPod(1_000);
+    under.isHung = true;
   });
   afterEach(() => under.close());
 
@@ -54,7 +58,8 @@ describe('a kubelet that hangs, while its API server answers', () => {
   });
 
   it('has its node known as silent by a link that is there already, too', async () => {
-    under.isHung = false;
+    await under.close();
+    await aPod(30_000);
     const connection = await under.streams.dial(pod(), 7_000, NEVER);
     expect(await rejection(connection.taken ?? Promise.resolve())).to.be.instanceOf(
       PortUnreachable,

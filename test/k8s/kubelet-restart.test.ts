@@ -14,7 +14,7 @@ const WAYS: readonly (readonly [
   [
     'a command',
     ({ streams, pod }) =>
-      streams.exec(pod, { argv: ['true'], timeoutMs: 5_000, outputLimit: 100 }, NEVER),
+      streams.exec(pod, { argv: ['true'], timeoutMs: 30_000, outputLimit: 100 }, NEVER),
     InstanceGone,
   ],
   [

@@ -29,7 +29,7 @@ describe('streams of a Pod', () => {
   const exec = ({ streams, pod: target }: FakePod, part: Partial<ExecRequest> = {}) =>
     streams.exec(
       target,
-      { argv: ['cmd', 'a secret'], timeoutMs: 5_000, outputLimit: 100, ...part },
+      { argv: ['cmd', 'a secret'], timeoutMs: 30_000, outputLimit: 100, ...part },
       new AbortController().signal,
     );
 

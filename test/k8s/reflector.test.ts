@@ -553,7 +553,7 @@ describe('the reflector', () => {
 
     collection.elsewhere();
     expect(await reflector.reached(collection.revision, 20)).to.equal(false);
-    const reached = reflector.reached(collection.revision, 5_000);
+    const reached = reflector.reached(collection.revision, 30_000);
     collection.put('a', 2);
     expect(await reached).to.equal(true);
 

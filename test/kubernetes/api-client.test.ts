@@ -73,13 +73,13 @@ describe('the API client, of a real API server', function () {
 
   it('reads what stands in an empty collection, and in one that is not', async () => {
     const label = { path, labelSelector: 'of=this-test' };
-    const empty = await versionsNow(api(), label, 5_000);
+    const empty = await versionsNow(api(), label, 30_000);
     const made = identityOf(
       await api().create(path, aMap('listed', { labels: { of: 'this-test' } })),
     );
 
     expect([...empty.versions]).to.deep.equal([]);
-    expect([...(await versionsNow(api(), label, 5_000)).versions]).to.deep.equal([
+    expect([...(await versionsNow(api(), label, 30_000)).versions]).to.deep.equal([
       [made.key, made.resourceVersion],
     ]);
   });

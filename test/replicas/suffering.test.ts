@@ -68,7 +68,7 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
     await eventually(
       async () => (await breakerOf('pulls')).includes('ImagePullBackOff: Back-off pulling image'),
       'the breaker knows of the image',
-      40_000,
+      120_000,
     );
     await client.delete('/sandboxpools/pulls');
 
