@@ -386,7 +386,7 @@ describe('the chart', () => {
 });
 
 describe('the chart on a cluster', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const cluster = onTheCluster();
   let namespace: string;
   let namespacePattern: string;

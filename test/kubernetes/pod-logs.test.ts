@@ -23,7 +23,7 @@ const heldBytes = (): number => {
 };
 
 describe('the log of a Pod', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const controlPlane = onTheControlPlane();
   let under: PodStreamsUnderTest;
   let pod: PodTarget;

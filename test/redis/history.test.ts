@@ -215,7 +215,7 @@ describe('history in Redis', () => {
   });
 
   it('forgets the oldest where Redis runs short of memory, and says so, instead of being full', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const most = 8 * 2 ** 20;
     const { settings, client, stop } = await startRedis({
       config: [`maxmemory ${most}`, 'maxmemory-policy noeviction'],
