@@ -235,7 +235,7 @@ describe('the place of an anchor', () => {
     });
     await eventually(() => existsSync(left), 'it runs');
     try {
-      await eventually(() => isTold, 'it is told', 10_000);
+      await eventually(() => isTold, 'it is told');
     } finally {
       killIfAlive(Number(readFileSync(left, 'utf8')));
     }

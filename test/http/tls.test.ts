@@ -105,7 +105,8 @@ describe('HTTPS', () => {
   });
 
   it('stops also while a client does not shake hands', async () => {
-    const stopping = await aServer({ tls: certificate });
+    const limits = { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 };
+    const stopping = await aServer({ tls: certificate, limits });
     const silent = await connectRaw(stopping.port);
     expect((await ask('/healthz', { port: stopping.port })).status).to.equal(200); // behind it
     let isOver = false;
@@ -113,7 +114,7 @@ describe('HTTPS', () => {
       isOver = true;
     });
 
-    await eventually(() => isOver, 'it has stopped', 5_000);
+    await eventually(() => isOver, 'it has stopped');
     expect(await silent.closed()).to.equal('');
   });
 
