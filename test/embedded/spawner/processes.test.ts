@@ -11,12 +11,14 @@ import {
   CallRefused,
   type ProcessStart,
 } from '../../../src/embedded/spawner/processes/process-messages.ts';
+import { readProcessStat } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import type { SandboxProcess } from '../../../src/embedded/spawner/processes/sandbox-process.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 
 /** Keeps none waiting. */
 class Launchers extends LauncherPool {
+  readonly taken: ChildProcess[] = [];
   readonly #path: string;
 
   constructor(path: string) {
@@ -25,7 +27,10 @@ class Launchers extends LauncherPool {
   }
 
   override take({ withInput }: { readonly withInput: boolean }): ChildProcess {
-    return spawn(this.#path, { stdio: [withInput ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe'] });
+    const input = withInput ? 'pipe' : 'ignore';
+    const child = spawn(this.#path, { stdio: [input, 'pipe', 'pipe', 'pipe'] });
+    this.taken.push(child);
+    return child;
   }
 }
 
@@ -36,6 +41,7 @@ const launcherOf = (program: string): string =>
 describe('processes of the spawner', function () {
   this.timeout(60_000);
   let folder: string;
+  let launchers: Launchers;
   let shares: MemoryShares;
   let processes: Processes;
   /** What is to be done later, and was not called off. */
@@ -51,8 +57,9 @@ describe('processes of the spawner', function () {
     chmodSync(file, 0o755);
     shares = new MemoryShares(bounds);
     due = new Set();
+    launchers = new Launchers(file);
     processes = new Processes({
-      launchers: new Launchers(file),
+      launchers,
       launcherPath: () => file,
       placeOf: () => ({
         init: { pid: 1, startTime: '1' },
@@ -106,6 +113,19 @@ describe('processes of the spawner', function () {
         ended.order.processId,
       ]);
     });
+
+  it('have not timed out that ended in time, where their spawner stood still until after that', async () => {
+    run('(while echo x; do sleep 0.005; done) &\nexit 3');
+    const began = performance.now();
+    const left = await start('box', { timeoutMs: 1_000 });
+    const [{ pid = 0 } = {}] = launchers.taken;
+    while (![undefined, 'Z'].includes(readProcessStat(pid)?.state)) continue;
+    const leftMs = Math.max(0, began + 1_100 - performance.now());
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leftMs);
+    await left.over;
+
+    expect(left.fact).to.include({ exitCode: 3 });
+  });
 
   it('keep nothing of one that is removed, not even for later', async () => {
     run('exit 0');

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { afterReading } from '../after-reading.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import { filesOrder, forwardOrder } from '../orders.ts';
 import { withPipes } from '../../../lib/processes.ts';
@@ -83,16 +84,16 @@ const readiness = (child: ChildProcess, served: string): Promise<void> =>
     let told = '';
     let complaint = '';
     const fail = (reason: string): void => {
-      clearTimeout(timer);
+      callOff();
       reject(
         new Error(`the sandbox's ${served} can not be reached: ${complaint.trim() || reason}`),
       );
     };
-    const timer = setTimeout(() => fail('it takes too long'), READY_WITHIN_MS);
+    const callOff = afterReading(READY_WITHIN_MS, () => fail('it takes too long'));
     child.stdout?.on('data', (bytes: Buffer) => {
       if (told.length < READY.length) told += String(bytes);
       if (!told.startsWith(READY)) return;
-      clearTimeout(timer);
+      callOff();
       resolve();
     });
     child.stderr?.on('data', (bytes: Buffer) => {

@@ -19,6 +19,8 @@ export interface CommandEvents {
 
 /** Holds a process of a sandbox: its launcher and pipes, or its terminal. */
 export interface Command {
+  /** It has ended; what it printed before may still be read. */
+  readonly hasEnded: boolean;
   pause(): void;
   resume(): void;
   /** Calls back once the process has taken it, or never will. */
@@ -117,6 +119,10 @@ class PipedCommand implements Command {
     const pipe = child.stdio[3];
     if (pipe && 'end' in pipe) pipe.on('error', () => {}).end(order);
     child.stdin?.on('error', () => {});
+  }
+
+  get hasEnded(): boolean {
+    return this.#exitCode !== undefined;
   }
 
   pause(): void {
@@ -236,6 +242,11 @@ class TerminalCommand implements Command {
       },
     );
     followStart(this.#pty.child, (told) => events.started(told));
+  }
+
+  get hasEnded(): boolean {
+    const { exitCode, signalCode } = this.#pty.child;
+    return exitCode !== null || signalCode !== null;
   }
 
   pause(): void {

@@ -1,5 +1,6 @@
 import type { ProcessFact, ProcessSignal } from '../../../model/process.ts';
 import { KILL_ALL, LAUNCHER_SIGNALS } from '../launcher-signals.ts';
+import { afterReading } from '../after-reading.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import { SurplusTurns } from '../surplus-turns.ts';
 import { INPUT_BYTES } from './bounds.ts';
@@ -65,7 +66,7 @@ export class SandboxProcess {
   #surplus = 0;
   #waitsForTurn = false;
   #timedOut = false;
-  #timeout: NodeJS.Timeout | undefined;
+  #callOffTimeout: (() => void) | undefined;
   #stubborn: NodeJS.Timeout | undefined;
   #refusal: CallRefused | undefined;
   #end: { readonly exitCode: number; readonly at: number } | undefined;
@@ -282,7 +283,7 @@ export class SandboxProcess {
 
   #exited(exitCode: number): void {
     clearTimeout(this.#deadline);
-    clearTimeout(this.#timeout);
+    this.#callOffTimeout?.();
     clearTimeout(this.#stubborn);
     this.#end = { exitCode: this.#timedOut ? TIMED_OUT : exitCode, at: this.#deps.now() };
     // Without a pid it never was in the sandbox.
@@ -303,11 +304,12 @@ export class SandboxProcess {
 
   #arm(leftMs: number): void {
     const part = Math.min(leftMs, LONGEST_MS);
-    this.#timeout = setTimeout(() => {
+    this.#callOffTimeout = afterReading(part, () => {
       if (leftMs > part) return this.#arm(leftMs - part);
+      if (this.#command.hasEnded) return; // in time; what it printed is read
       this.#timedOut = true;
       this.kill();
-    }, part);
+    });
   }
 
   #requireLive(): void {
