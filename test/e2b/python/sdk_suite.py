@@ -4,6 +4,7 @@ alone. Prints a line of JSON for each check: its name, and why it failed where i
 sync or async, for how many seconds commands and code are silent, and which checks there are; all where none is named.
 """
 import asyncio
+import contextlib
 import faulthandler
 import inspect
 import json
@@ -116,9 +117,10 @@ def life(Sandbox, _):
 
 
 def expiry(Sandbox, _):
+    end = time.time() + 2
     own = Sandbox.create(timeout=2)
-    assert own.is_running()
-    end = own.get_info().end_at.timestamp()
+    with contextlib.suppress(e2b.NotFoundException):  # on a busy machine it may be over by now
+        end = own.get_info().end_at.timestamp()
     eventually(lambda: not own.is_running(), "the sandbox expires")
     assert time.time() >= end - 0.05, "it ended before its time"
     same(own.kill(), False)
