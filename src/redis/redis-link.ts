@@ -85,7 +85,7 @@ export class RedisLink {
    * Connects, and goes on trying where that fails. Resolves after the first attempt; never rejects.
    */
   async start(): Promise<void> {
-    await this.client.connect().catch(() => undefined); // its retries go on
+    await firstAttempt(this.client); // its retries go on
     await this.#beat();
     this.#ping ??= setInterval(() => {
       void this.#beat();
@@ -231,6 +231,20 @@ export class RedisLink {
     return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
   }
 }
+
+/**
+ * Resolves once it is connected or has failed. A cluster that is down as it connects ends the
+ * connection, and leaves the library's promise without an end.
+ */
+const firstAttempt = (client: Redis | Cluster): Promise<void> =>
+  new Promise((resolve) => {
+    const over = (): void => {
+      client.off('close', over);
+      resolve();
+    };
+    client.on('close', over);
+    client.connect().then(over, over);
+  });
 
 /** Makes the refusal of every call that found no Redis. */
 const away = (): Refusal =>

@@ -16,6 +16,27 @@ describe('a link to a Redis cluster', function () {
   });
   after(() => redis?.stop());
 
+  it('starts while the cluster is down, and answers once that is up', async () => {
+    for (const node of redis.nodes) await node.call('CLUSTER', 'DELSLOTSRANGE', '0', '9');
+    await eventually(() => everyNodeIs(redis, 'fail'), 'the cluster is down', 30_000);
+    const link = new RedisLink({
+      metrics: silentMetrics,
+      settings: redis.settings,
+      name: 'test',
+      log: quietLog,
+    });
+
+    try {
+      await link.start();
+      expect(link.answering).to.equal(false);
+
+      await redis.nodes[0]?.call('CLUSTER', 'ADDSLOTSRANGE', '0', '9');
+      await eventually(() => link.answering, 'it answers', 60_000);
+    } finally {
+      link.stop();
+    }
+  });
+
   it('keeps no timer that was stopped while it asked which node has what', async () => {
     const { settings } = redis;
     await setImmediate(); // now the test's own is armed
@@ -31,6 +52,11 @@ describe('a link to a Redis cluster', function () {
     await eventually(() => !isAsking(link) && timers() <= before, 'no timer is left');
   });
 });
+
+const everyNodeIs = async ({ nodes }: RedisCluster, state: 'fail'): Promise<boolean> => {
+  const infos = await Promise.all(nodes.map((node) => node.call('CLUSTER', 'INFO')));
+  return infos.every((info) => String(info).includes(`cluster_state:${state}`));
+};
 
 /** Answers nothing any more. */
 const pauseAll = async ({ nodes }: RedisCluster): Promise<void> => {
