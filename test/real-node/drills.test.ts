@@ -215,27 +215,37 @@ describe('drills on a real node', function () {
     await pool('pressed', 3);
     const id = await claimed('pressed');
     await isFull('pressed', 2);
-    // Written for the kubelet, which does not write its status meanwhile: one that evicts removes
-    // images too, and no registry has those of this node.
-    await kubeletWith({ nodeStatusUpdateFrequency: '1h', nodeStatusReportFrequency: '1h' });
-    await runs(id);
     const pressure = {
       type: 'DiskPressure',
       status: 'True',
       reason: 'KubeletHasDiskPressure',
       message: 'kubelet has disk pressure',
     };
+    const press = (): Promise<string> =>
+      kubectl(
+        ...['patch', 'node', REAL_NODE, '--subresource=status', '--type=strategic'],
+        ...['-p', JSON.stringify({ status: { conditions: [pressure] } })],
+      );
+    const shown = (path: string): Promise<string> =>
+      kubectl('get', 'node', REAL_NODE, '-o', `jsonpath=${path}`);
+    const stands = (type: string): Promise<string> =>
+      shown(`{.status.conditions[?(@.type=="${type}")].status}`);
+    const taints = (): Promise<string> => shown('{.spec.taints[*].key}');
+    // Written for the kubelet, which does not write its status meanwhile: one that evicts removes
+    // images too, and no registry has those of this node. What it writes as it begins takes it back.
+    await kubeletWith({ nodeStatusUpdateFrequency: '1h', nodeStatusReportFrequency: '1h' }, press);
+    await eventually(
+      async () =>
+        `${await stands('DiskPressure')} ${await stands('Ready')} ${await taints()}` ===
+        'False True ',
+      'its kubelet has written how it stands',
+      PATIENCE_MS,
+    );
+    await runs(id);
     try {
-      // Again where the kubelet wrote its first status after it.
-      const patched = ['--subresource=status', '--type=strategic', '-p'];
-      const status = JSON.stringify({ status: { conditions: [pressure] } });
+      await press();
       await eventually(
-        async () => {
-          await kubectl('patch', 'node', REAL_NODE, ...patched, status);
-          return (
-            await kubectl('get', 'node', REAL_NODE, '-o', 'jsonpath={.spec.taints[*].key}')
-          ).includes('disk-pressure');
-        },
+        async () => (await taints()).includes('disk-pressure'),
         'it is tainted',
         PATIENCE_MS,
       );
@@ -286,10 +296,14 @@ describe('drills on a real node', function () {
       await runs(await claimed('full'));
       await remove('full');
     });
-  const kubeletWith = async (changes: object): Promise<void> => {
+  const kubeletWith = async (
+    changes: object,
+    meanwhile: () => Promise<unknown> = async () => undefined,
+  ): Promise<void> => {
     const { realNode } = cluster();
     realNode.configure(changes);
     await realNode.end('kubelet');
+    await meanwhile();
     await realNode.begin('kubelet');
   };
 

@@ -104,14 +104,24 @@ describe('a replica with a real node', function () {
       const key = await replicas().tenant('tenant', 'alice');
       options = { apiKey: toCompatibleForm(key), apiUrl: url, sandboxUrl: url };
       const envs = { OF_CLAIM: 'claim' };
+      let refused: unknown;
       await eventually(
-        async () => {
-          sandbox = await Sandbox.create('base', { ...options, timeoutMs: 600_000, envs });
-          return true;
-        },
+        () =>
+          Sandbox.create('base', { ...options, timeoutMs: 600_000, envs }).then(
+            (made) => {
+              sandbox = made;
+              return true;
+            },
+            (error: unknown) => {
+              refused = error;
+              return false;
+            },
+          ),
         'a sandbox is created',
         PATIENCE_MS,
-      );
+      ).catch((error: unknown) => {
+        throw new Error(String(error), { cause: refused });
+      });
     });
     after(() => sandbox.kill());
 
