@@ -8,6 +8,9 @@ import { TerminalUnderTest, UpgradeRefused } from '../support/harness/a-terminal
 import { rejection } from '../support/harness/rejection.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
+/** Within which it is settled what Redis could not be told at once. */
+const SETTLED_MS = 90_000;
+
 /** A whole service, of one daemon or of several. */
 export interface ServiceUnderTest {
   /** Of each daemon. */
@@ -400,6 +403,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
         eventually(
           async () => String((await shown(at(daemon, key)))['sandboxes']) === '3,3,0',
           'what was refused is not counted',
+          SETTLED_MS,
         ),
       );
     });
@@ -435,10 +439,15 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
         ]),
       );
       for (const answer of grown) expectPoolQuota(answer, 'cpu');
-      expect(await shown(at(2, key))).to.deep.include({
-        cpu: [3.02, 3, 0.02],
-        memory: [2 ** 30, 6 * 2 ** 26, 10 * 2 ** 26],
-      });
+      const wanted = { cpu: [3.02, 3, 0.02], memory: [2 ** 30, 6 * 2 ** 26, 10 * 2 ** 26] };
+      await eventually(
+        async () => {
+          const { cpu, memory } = await shown(at(2, key));
+          return isDeepStrictEqual({ cpu, memory }, wanted);
+        },
+        'what was refused is not counted',
+        SETTLED_MS,
+      );
 
       await setTo(user, { cpu: 'none', memory: 'none' });
       expect(await shown(at(1, key))).to.have.all.keys('sandboxes', 'pools', 'replicas');
@@ -557,7 +566,11 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       );
       await claimed(2, key, user);
       expect((await at(1, key).put(`/sandboxpools/${user}`, { replicas: 1 })).status).to.equal(200);
-      expect((await shown(at(0, key)))['replicas']).to.deep.equal([2, 1, 1]);
+      await eventually(
+        async () => isDeepStrictEqual((await shown(at(0, key)))['replicas'], [2, 1, 1]),
+        'what the pool gave up is not counted',
+        SETTLED_MS,
+      );
     });
   });
 };

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { randomInt } from 'node:crypto';
 import { v7 } from 'uuid';
 import {
   InstanceGone,
@@ -28,6 +29,11 @@ export const podExecSuite = (
     this.timeout(120_000);
     let under: PodStreamsUnderTest;
     let pod: PodTarget;
+    /** Nobody else's: processes of other suites are seen, too. */
+    const [timed, left, calledOff, cut, hung] = Array.from(
+      { length: 5 },
+      () => `sleep ${randomInt(1_000_000, 100_000_000)}`,
+    ) as [string, string, string, string, string];
 
     before(async () => {
       under = await PodStreamsUnderTest.start(controlPlane(), ofProgram);
@@ -99,7 +105,7 @@ export const podExecSuite = (
       const endedAfter = (timeoutMs: number): Promise<ExecOutcome> =>
         under.outcome(
           pod,
-          ['sh', '-c', 'trap "" HUP TERM; (sleep 977 & sleep 977) & echo begun; wait'],
+          ['sh', '-c', `trap "" HUP TERM; (${timed} & ${timed}) & echo begun; wait`],
           { timeoutMs },
         );
       // On a busy machine it may not have begun by then.
@@ -107,26 +113,26 @@ export const podExecSuite = (
       const outcome = String(soon?.stdout) === 'begun\n' ? soon : await endedAfter(30_000);
       expect(outcome).to.deep.include({ exitCode: 124, timedOut: true });
       expect(String(outcome?.stdout)).to.equal('begun\n');
-      await eventually(async () => !(await under.runs(pod, 'sleep 977')), 'both are gone');
+      await eventually(async () => !(await under.runs(pod, timed)), 'both are gone');
     });
 
     it('does not wait for background processes that hold the output open', async () => {
-      const outcome = await under.outcome(pod, ['sh', '-c', 'sleep 976 & echo done']);
+      const outcome = await under.outcome(pod, ['sh', '-c', `${left} & echo done`]);
       expect(String(outcome.stdout)).to.equal('done\n');
       expect(outcome.durationMs).to.be.lessThan(60_000);
       await under.sh(
         pod,
-        'kill $(cd /proc; for p in [0-9]*; do tr "\\0" " " 2>/dev/null <$p/cmdline | grep -q "^sleep 976" && echo $p; done)',
+        `kill $(cd /proc; for p in [0-9]*; do tr "\\0" " " 2>/dev/null <$p/cmdline | grep -q "^${left}" && echo $p; done)`,
       );
     });
 
     it('kills the command when the request is called off', async () => {
       const controller = new AbortController();
-      const running = under.exec(pod, ['sleep', '975'], {}, controller.signal);
-      await eventually(() => under.runs(pod, 'sleep 975'), 'it runs');
+      const running = rejection(under.exec(pod, calledOff.split(' '), {}, controller.signal));
+      await eventually(() => under.runs(pod, calledOff), 'it runs');
       controller.abort(new Error('called off'));
-      expect((await rejection(running)).message).to.equal('called off');
-      await eventually(async () => !(await under.runs(pod, 'sleep 975')), 'it is gone');
+      expect((await running).message).to.equal('called off');
+      await eventually(async () => !(await under.runs(pod, calledOff)), 'it is gone');
     });
 
     it('rejects with InstanceGone where there is no such Pod, or another one of its name', async () => {
@@ -148,24 +154,24 @@ export const podExecSuite = (
     });
 
     it('rejects with OutcomeUnknown when the link is cut, and ends the command', async () => {
-      const running = rejection(under.exec(pod, ['sh', '-c', 'sleep 974; echo done']));
-      await eventually(() => under.runs(pod, 'sleep 974'), 'it runs');
+      const running = rejection(under.exec(pod, ['sh', '-c', `${cut}; echo done`]));
+      await eventually(() => under.runs(pod, cut), 'it runs');
       under.proxy.cut();
       expect(await running).to.be.instanceOf(OutcomeUnknown);
-      await eventually(async () => !(await under.runs(pod, 'sleep 974')), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, cut)), 'it is gone');
     });
 
     it('finds a link dead that hangs without a word', async () => {
       const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 1_500 });
-      const running = rejection(pinging.exec(pod, ['sleep', '973']));
-      await eventually(() => under.runs(pod, 'sleep 973'), 'it runs');
+      const running = rejection(pinging.exec(pod, hung.split(' ')));
+      await eventually(() => under.runs(pod, hung), 'it runs');
       pinging.proxy.state = 'hold';
       expect(await running)
         .to.be.instanceOf(OutcomeUnknown)
         .with.property('message')
         .that.includes('dead');
       await pinging.close();
-      await eventually(async () => !(await under.runs(pod, 'sleep 973')), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, hung)), 'it is gone');
     });
 
     it('refuses a NUL', async () => {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { InstanceGone, type Terminal } from '../../src/contracts/sandbox-driver.ts';
@@ -27,6 +27,11 @@ export const podTerminalSuite = (
     this.timeout(120_000);
     let under: PodStreamsUnderTest;
     let pod: PodTarget;
+    /** Nobody else's: processes of other suites are seen, too. */
+    const [stays, cut] = Array.from(
+      { length: 2 },
+      () => `sleep ${randomInt(1_000_000, 100_000_000)}`,
+    ) as [string, string];
 
     before(async () => {
       under = await PodStreamsUnderTest.start(controlPlane(), ofProgram);
@@ -102,23 +107,23 @@ export const podTerminalSuite = (
     });
 
     it('hangs up when it is closed, and kills what stays', async () => {
-      const terminal = await opened('trap "" HUP; sleep 971; sleep 971');
+      const terminal = await opened(`trap "" HUP; ${stays}; ${stays}`);
       terminal.stream.resume();
-      await eventually(() => under.runs(pod, 'sleep 971'), 'it runs');
+      await eventually(() => under.runs(pod, stays), 'it runs');
       terminal.close();
       terminal.close();
       expect(await terminal.exit).to.satisfy((code: number | null) => code === null || code >= 128);
-      await eventually(async () => !(await under.runs(pod, 'sleep 971')), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, stays)), 'it is gone');
     });
 
     it('answers null when the link is cut, and ends what runs in it', async () => {
-      const terminal = await opened('sleep 969');
+      const terminal = await opened(cut);
       terminal.stream.resume();
-      await eventually(() => under.runs(pod, 'sleep 969'), 'it runs');
+      await eventually(() => under.runs(pod, cut), 'it runs');
       under.proxy.cut();
       expect(await terminal.exit).to.equal(null);
       expect(terminal.stream.destroyed).to.equal(true);
-      await eventually(async () => !(await under.runs(pod, 'sleep 969')), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, cut)), 'it is gone');
     });
 
     it('finds a link dead that hangs without a word', async () => {

@@ -96,6 +96,8 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       readings.push(reading);
       return reading;
     };
+    const signal = ({ processId }: ProcessFact, name: 'USR1' | 'KILL'): Promise<void> =>
+      again(() => under.processes.signal(id, processId, name));
     const write = ({ processId }: ProcessFact, text: string): Promise<void> =>
       under.processes.write(id, processId, Buffer.from(text), NEVER);
     const ended = (fact: ProcessFact): Promise<ProcessFact> => again(() => read(fact).end());
@@ -270,7 +272,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       await writes[0];
       for (const controller of controllers) controller.abort(new Error('enough'));
       const taken = (await outcomes).filter(({ status }) => status === 'fulfilled').length;
-      await under.processes.signal(id, fact.processId, 'USR1');
+      await signal(fact, 'USR1');
       await under.processes.closeInput(id, fact.processId);
       await reading.end();
 
@@ -282,9 +284,9 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       const fact = await start('trap "echo caught" USR1; echo ready; while :; do sleep 0.05; done');
       const reading = read(fact);
       await reading.until('ready\n');
-      await under.processes.signal(id, fact.processId, 'USR1');
+      await signal(fact, 'USR1');
       await reading.until('caught\n');
-      await under.processes.signal(id, fact.processId, 'KILL');
+      await signal(fact, 'KILL');
 
       expect(await reading.end()).to.include({ exitCode: 137, signal: 'KILL' });
       expect(await rejection(under.processes.signal(id, fact.processId, 'TERM'))).to.be.instanceOf(
@@ -299,7 +301,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       });
       const reading = read(fact);
       await reading.until('31 91\r\n');
-      await under.processes.resize(id, fact.processId, 70, 20);
+      await again(() => under.processes.resize(id, fact.processId, 70, 20));
       await write(fact, '\n');
 
       expect((await reading.end()).exitCode).to.equal(0);
@@ -354,7 +356,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       const reading = read(fact);
       await reading.until('\n');
       const child = reading.text('stdout').trim();
-      await under.processes.remove(id, fact.processId);
+      await removed(fact.processId);
 
       expect((await reading.end()).signal).to.equal('KILL');
       expect(await find(fact.processId)).to.equal(undefined);
@@ -407,7 +409,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       const refused = await rejection(start('true'));
 
       expect(refused).to.be.instanceOf(ProcessesFull).and.include({ of: 'sandbox' });
-      await under.processes.remove(id, facts[0]?.processId ?? '');
+      await removed(facts[0]?.processId ?? '');
       expect((await ended(await start('true'))).exitCode).to.equal(0);
     });
 
