@@ -124,8 +124,9 @@ describe('a replica that is killed, with a real node', function () {
 
   it('leaves of each start one process or none, and its repetition finds it', async () => {
     const answers = await Promise.allSettled(starts);
+    // 503 where a busy node has no time for one
     for (const answer of answers)
-      if (answer.status === 'fulfilled') expect(answer.value.status).to.equal(201);
+      if (answer.status === 'fulfilled') expect(answer.value.status).to.be.oneOf([201, 503]);
     const numbers = Array.from({ length: STARTS }, (_, n) => n);
     const again = await Promise.all(
       numbers.map((n) => untilAnswered(201, () => start(other, n), PATIENCE_MS)),
@@ -136,7 +137,8 @@ describe('a replica that is killed, with a real node', function () {
     const ids = again.map(answered);
     expect(new Set(ids).size).to.equal(STARTS);
     for (const [n, answer] of answers.entries())
-      if (answer.status === 'fulfilled') expect(answered(answer.value)).to.equal(ids[n]);
+      if (answer.status === 'fulfilled' && answer.value.status === 201)
+        expect(answered(answer.value)).to.equal(ids[n]);
     const { json } = await other.get(at('processes'));
     const known = json.items?.filter(({ tag }) => tag === 'started');
     expect(known?.map(({ status }) => status)).to.deep.equal(ids.map(() => 'Running'));
