@@ -10,6 +10,8 @@ import { untilAnswered } from '../support/harness/until-answered.ts';
 
 /** Within which it is settled what Redis could not be told at once. */
 const SETTLED_MS = 90_000;
+/** As long as all waits of a test. */
+const PATIENCE_MS = 240_000;
 
 /** A whole service, of one daemon or of several. */
 export interface ServiceUnderTest {
@@ -78,7 +80,8 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
     for (const client of opened.splice(0)) client.close();
   });
 
-  describe(`API keys: ${name}`, () => {
+  describe(`API keys: ${name}`, function () {
+    this.timeout(PATIENCE_MS);
     it('are good everywhere once they are made, and nowhere once they are revoked', async () => {
       const { key, keyId } = await aUser();
       expect(
@@ -331,8 +334,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       expect((await at(0, owner.key).get('/sandboxes')).json.total).to.equal(1);
     });
 
-    it('end terminals when they expire', async function () {
-      this.timeout(180_000); // the last that is tried below lives for 45 s
+    it('end terminals when they expire', async () => {
       const owner = await aUser();
       await makePool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);
@@ -365,7 +367,8 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
     });
   });
 
-  describe(`quotas: ${name}`, () => {
+  describe(`quotas: ${name}`, function () {
+    this.timeout(PATIENCE_MS);
     const shown = async (
       client: HttpClient,
       path = '/quotas',

@@ -26,7 +26,8 @@ const FILLED_MS = 30_000;
  * the one that is shipped.
  */
 export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
-  describe(`pools over REST: ${name}`, () => {
+  describe(`pools over REST: ${name}`, function () {
+    this.timeout(240_000); // as long as all waits of a test
     let turn = 0;
     /** The next replica's. */
     const tenant = (): HttpClient => {

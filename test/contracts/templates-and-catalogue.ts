@@ -21,6 +21,9 @@ export interface DeploymentUnderTest {
   readonly removeVolume: () => Promise<void>;
 }
 
+/** As long as all waits of a test. */
+const PATIENCE_MS = 240_000;
+
 interface ShownStatus {
   readonly phase: string;
   readonly idleReplicas: number;
@@ -39,7 +42,8 @@ interface ShownStatus {
  * replica is asked.
  */
 export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
-  describe(`templates over REST: ${name}`, () => {
+  describe(`templates over REST: ${name}`, function () {
+    this.timeout(PATIENCE_MS);
     let turn = 0;
     /** The next replica's. */
     const next = (clients: readonly HttpClient[]): HttpClient => {
@@ -472,7 +476,8 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
     });
   });
 
-  describe(`statistics: ${name}`, () => {
+  describe(`statistics: ${name}`, function () {
+    this.timeout(PATIENCE_MS);
     it('count what lives and what has finished, alike on every replica', async () => {
       const [admin] = of().admins;
       const [tenant] = of().tenants;
