@@ -234,15 +234,15 @@ describe('drills on a real node', function () {
     // Written for the kubelet, which does not write its status meanwhile: one that evicts removes
     // images too, and no registry has those of this node. What it writes as it begins takes it back.
     await kubeletWith({ nodeStatusUpdateFrequency: '1h', nodeStatusReportFrequency: '1h' }, press);
-    await eventually(
-      async () =>
-        `${await stands('DiskPressure')} ${await stands('Ready')} ${await taints()}` ===
-        'False True ',
-      'its kubelet has written how it stands',
-      PATIENCE_MS,
-    );
-    await runs(id);
     try {
+      await eventually(
+        async () =>
+          `${await stands('DiskPressure')} ${await stands('Ready')} ${await taints()}` ===
+          'False True ',
+        'its kubelet has written how it stands',
+        PATIENCE_MS,
+      );
+      await runs(id);
       await press();
       await eventually(
         async () => (await taints()).includes('disk-pressure'),
