@@ -151,6 +151,21 @@ describe('bytes on a connection', () => {
     expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
   });
 
+  it('of a request refused unread are answered also where the client reads last and closes', async () => {
+    const connection = await connectRaw(server.port);
+    connection.socket.pause();
+    const stranger = post(`Connection: close\r\nContent-Length: ${5 * MIB}\r\n`).replace(key, 'no');
+    connection.socket.write(stranger);
+    await server.anyone.get('/healthz'); // behind it
+    await new Promise<void>((resolve, reject) => {
+      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) =>
+        error ? reject(error) : resolve(),
+      );
+    });
+    connection.socket.resume();
+    expectError(parseRaw(await connection.closed()), 401, 'INVALID_API_KEY');
+  });
+
   it('of a body that says it is too large are not waited for', async () => {
     expectError(await exchange(post('Content-Length: 50000000000\r\n')), 413, 'PAYLOAD_TOO_LARGE');
   });

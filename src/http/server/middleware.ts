@@ -8,6 +8,7 @@ import type { ShowError } from '../router/api-surface.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import type { RefusalPace } from '../limits/refusal-pace.ts';
 import { wasCutShort } from './prepared-answer.ts';
+import { lingerAfter } from '../router/linger.ts';
 import { ClientGone } from '../router/request-body.ts';
 import { requestIdFrom } from './request-head.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
@@ -83,6 +84,7 @@ export const errors =
       context.set(told.headers);
       context.remove('Cache-Control');
       context.set('Content-Type', 'application/json; charset=utf-8');
+      if (!context.res.shouldKeepAlive) lingerAfter(context.req, context.res);
       context.body = JSON.stringify(told.body);
     }
   };
