@@ -166,6 +166,32 @@ describe('bytes on a connection', () => {
     expectError(parseRaw(await connection.closed()), 401, 'INVALID_API_KEY');
   });
 
+  it('of a request refused unread are read on for 8 MiB, also where the client writes on', async () => {
+    const connection = await connectRaw(server.port, { allowHalfOpen: true });
+    connection.socket.write(post('Content-Length: 50000000000\r\n'));
+    const piece = Buffer.alloc(0x10000, 0x20);
+    const pump = (): void => {
+      while (connection.socket.bytesWritten < 256 * MIB && connection.socket.write(piece));
+    };
+    connection.socket.on('drain', pump);
+    pump();
+    expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
+    expect(connection.socket.bytesWritten).to.be.below(64 * MIB);
+  });
+
+  it('behind the answer that closes the connection are no request', async () => {
+    const connection = await connectRaw(server.port, { allowHalfOpen: true });
+    connection.socket.write(post(`Content-Length: ${2 * MIB}\r\n`));
+    await once(connection.socket, 'end');
+    connection.socket.write(Buffer.alloc(2 * MIB - 1, 0x20));
+    await server.anyone.get('/healthz'); // behind it
+    connection.socket.write(' GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: last\r\n\r\n');
+    await server.anyone.get('/healthz');
+    connection.socket.destroy();
+    expectError(parseRaw(connection.received()), 413, 'PAYLOAD_TOO_LARGE');
+    expect(server.log.map(({ fields }) => fields['requestId'])).not.to.include('last');
+  });
+
   it('of a body that says it is too large are not waited for', async () => {
     expectError(await exchange(post('Content-Length: 50000000000\r\n')), 413, 'PAYLOAD_TOO_LARGE');
   });

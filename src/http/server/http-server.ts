@@ -149,6 +149,8 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   };
   const begin = inTurn({ overload, loopTurns, tenantOf: tenantInTurn, handle });
   const onRequest: RequestListener = (request, response) => {
+    // The answer before it said that it is the last one here.
+    if (request.socket.writableEnded) return void request.socket.destroy();
     closeWithConnection(request, response);
     if (leaving) response.shouldKeepAlive = false;
     const hasTarget = takeTarget(request);

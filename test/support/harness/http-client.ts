@@ -159,8 +159,11 @@ export interface RawConnection {
   readonly closed: (deadlineMs?: number) => Promise<string>;
 }
 
-export const connectRaw = async (port: number): Promise<RawConnection> => {
-  const socket = connect(port, '127.0.0.1');
+export const connectRaw = async (
+  port: number,
+  options: { readonly allowHalfOpen?: boolean } = {},
+): Promise<RawConnection> => {
+  const socket = connect({ port, host: '127.0.0.1', ...options });
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', () => {});
