@@ -3,13 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
-import { PatientClient } from '../support/harness/patient-client.ts';
+import { clientOf } from '../support/harness/patient-client.ts';
 import { TerminalUnderTest, UpgradeRefused } from '../support/harness/a-terminal.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
-/** Within which it is settled what Redis could not be told at once. */
-const SETTLED_MS = 90_000;
 /** As long as all waits of a test. */
 const PATIENCE_MS = 240_000;
 
@@ -29,7 +27,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
   const opened: HttpClient[] = [];
   const at = (daemon: number, key: string): HttpClient => {
     const { ports } = service();
-    const client = new PatientClient(ports[daemon % ports.length] ?? 0, key);
+    const client = new (clientOf(service()))(ports[daemon % ports.length] ?? 0, key);
     opened.push(client);
     return client;
   };
@@ -369,6 +367,8 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
   describe(`quotas: ${name}`, function () {
     this.timeout(PATIENCE_MS);
+    /** At once of one daemon; what Redis could not be told of takes longer to be settled. */
+    const settledMs = (): number => (service().ports.length > 1 ? 90_000 : 0);
     const shown = async (
       client: HttpClient,
       path = '/quotas',
@@ -406,7 +406,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
         eventually(
           async () => String((await shown(at(daemon, key)))['sandboxes']) === '3,3,0',
           'what was refused is not counted',
-          SETTLED_MS,
+          settledMs() || undefined,
         ),
       );
     });
@@ -449,7 +449,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
           return isDeepStrictEqual({ cpu, memory }, wanted);
         },
         'what was refused is not counted',
-        SETTLED_MS,
+        settledMs(),
       );
 
       await setTo(user, { cpu: 'none', memory: 'none' });
@@ -572,7 +572,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       await eventually(
         async () => isDeepStrictEqual((await shown(at(0, key)))['replicas'], [2, 1, 1]),
         'what the pool gave up is not counted',
-        SETTLED_MS,
+        settledMs(),
       );
     });
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { HttpClient } from '../../support/harness/http-client.ts';
-import { PatientClient } from '../../support/harness/patient-client.ts';
+import { clientOf } from '../../support/harness/patient-client.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
 import {
@@ -99,7 +99,7 @@ const anEnvOf = async (
   ask: () => HttpClient,
 ): Promise<{ readonly env: string; readonly member: string }> => {
   const [template, env, member] = [aName('template'), aName('env'), aName('member')];
-  const admin = new PatientClient(service.ports[0] ?? 0, service.adminKey);
+  const admin = new (clientOf(service))(service.ports[0] ?? 0, service.adminKey);
   try {
     const made = await admin.post('/admin/sandbox-templates', {
       crdJson: templateDocument(template, service),

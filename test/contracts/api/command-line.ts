@@ -8,7 +8,7 @@ import { eventually } from '../../support/harness/eventually.ts';
 import { aName, aTemplateOf, FILLED_MS, type RunningService } from './running-service.ts';
 
 const AWAY = /is out of reach; try again/;
-const GOES_ON = /^sandpool: .* is out of reach; .*; asking again\n/m;
+const GOES_ON = /^sandpool: .* is out of reach; .*; asking again\n/gm;
 
 /**
  * That the command line leads an owner and an admin through all of a pool's life, each command at
@@ -38,7 +38,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
         SANDPOOL_API_KEY: apiKey,
       });
     };
-    /** Again where a replica has no time, which a command that watches says and goes on. */
+    /** Again where a replica has no time; a command that watches says so each time, and goes on. */
     const as = async (apiKey: string, args: readonly string[]): Promise<string> => {
       let end: CliEnd = { code: null, stdout: '', stderr: '' };
       await eventually(

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { commandDaemon } from '../../../src/cli/control.ts';
 import type { HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
-import { PatientClient } from '../../support/harness/patient-client.ts';
+import { clientOf } from '../../support/harness/patient-client.ts';
 import type { RunningService } from './running-service.ts';
 
 /** People at the console: what holds wherever the daemons run, and whichever of them is asked. */
@@ -18,7 +18,7 @@ export const consoleSuite = (name: string, service: () => RunningService): void 
     ): Promise<readonly number[]> => {
       const statuses: number[] = [];
       for (const port of service().ports) {
-        const client = new PatientClient(port);
+        const client = new (clientOf(service()))(port);
         clients.push(client);
         statuses.push((await send(client, `http://127.0.0.1:${port}`)).status);
       }

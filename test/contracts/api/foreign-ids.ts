@@ -18,6 +18,7 @@ import {
   expectUnharmed,
   type Tenant,
 } from './belongings.ts';
+import { PatientClient } from '../../support/harness/patient-client.ts';
 import {
   aName,
   aPoolOf,
@@ -76,7 +77,7 @@ const CREATING: ReadonlySet<string> = new Set([
 export const foreignIdsSuite = (name: string, service: () => RunningService): void => {
   describe(`another tenant's ids: ${name}`, function () {
     this.timeout(180_000);
-    const clients = new Clients(service);
+    const clients = new Clients(service, PatientClient);
     let owner: Tenant;
     let owned: Belongings;
     /** One of the same team, so of the same namespace; and one of another. */

@@ -9,6 +9,7 @@ import {
   requestsTo,
 } from '../../support/builders/generated-requests.ts';
 import { HttpClient } from '../../support/harness/http-client.ts';
+import { PatientClient } from '../../support/harness/patient-client.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
 import {
@@ -43,7 +44,7 @@ const OF_ANY_TEAM: ReadonlySet<string> = new Set([
 export const hostileServiceSuite = (name: string, service: () => RunningService): void => {
   describe(`hostile requests: ${name}`, function () {
     this.timeout(120_000);
-    const clients = new Clients(service);
+    const clients = new Clients(service, PatientClient);
     const impatient = new Clients(service, HttpClient);
     let tenant: Tenant;
     let known: Known;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { eventually } from '../../support/harness/eventually.ts';
 import { HttpClient } from '../../support/harness/http-client.ts';
-import { PatientClient } from '../../support/harness/patient-client.ts';
+import { clientOf, createdOnce } from '../../support/harness/patient-client.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
 
 /**
@@ -28,25 +28,30 @@ export interface RunningService {
 /** The longest that an instance may take to start here. */
 export const FILLED_MS = 60_000;
 
-/** Clients of a service, each request by the next daemon's, all closed together. */
+/**
+ * Clients of a service, each request by the next daemon's, all closed together; patient with
+ * replicas where no other `Client` is given.
+ */
 export class Clients {
   readonly #service: () => RunningService;
-  readonly #Client: typeof HttpClient;
+  readonly #Client: typeof HttpClient | undefined;
   readonly #opened = new Map<string, HttpClient>();
   #turn = 0;
 
-  constructor(service: () => RunningService, Client: typeof HttpClient = PatientClient) {
+  constructor(service: () => RunningService, Client?: typeof HttpClient) {
     this.#service = service;
     this.#Client = Client;
   }
 
   /** The next daemon's. */
   with(key?: string): HttpClient {
-    const { ports } = this.#service();
+    const service = this.#service();
+    const { ports } = service;
     this.#turn += 1;
     const port = ports[this.#turn % ports.length] ?? 0;
     const name = `${port} ${key}`;
-    const known = this.#opened.get(name) ?? new this.#Client(port, key);
+    const Client = this.#Client ?? clientOf(service);
+    const known = this.#opened.get(name) ?? new Client(port, key);
     this.#opened.set(name, known);
     return known;
   }
@@ -105,9 +110,12 @@ export const filled = (ask: () => HttpClient, pool: string, count: number): Prom
   );
 
 export const aPoolOf = async (ask: () => HttpClient, pool: string, more: object): Promise<void> => {
-  await untilAnswered(201, () => ask().post('/sandboxpools', { name: pool, ...more }));
+  const headers = createdOnce();
+  await untilAnswered(201, () => ask().post('/sandboxpools', { name: pool, ...more }, { headers }));
 };
 
-export const claimedFrom = async (ask: () => HttpClient, pool: string): Promise<string> =>
-  (await untilAnswered(201, () => ask().post('/sandboxes', { poolName: pool }), FILLED_MS)).json
-    .sandbox?.['sandboxId'] ?? '';
+export const claimedFrom = async (ask: () => HttpClient, pool: string): Promise<string> => {
+  const headers = createdOnce();
+  const claim = () => ask().post('/sandboxes', { poolName: pool }, { headers });
+  return (await untilAnswered(201, claim, FILLED_MS)).json.sandbox?.['sandboxId'] ?? '';
+};
