@@ -46,7 +46,12 @@ describe('replicas as the chart deploys them, from the image', function () {
     for (const replica of replicas) {
       const client = new HttpClient(replica.port);
       const { path } = replica.container.readinessProbe.httpGet;
-      const { status, json } = await untilAnswered(200, () => client.get(path));
+      // channels of Redis may be heard a moment later
+      let { status, json } = await untilAnswered(200, () => client.get(path));
+      await eventually(
+        async () => ({ status, json } = await client.get(path)).text.includes('"warnings":[]'),
+        'it warns of nothing',
+      );
       expect(json).to.deep.equal({ status: 'ready', problems: [], warnings: [], isolation: 'pod' });
       expect([
         status,

@@ -8,6 +8,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 import { aReplicaLink, type ReplicaLink } from '../support/cluster/replica-link.ts';
+import { PatientClient } from '../support/harness/patient-client.ts';
 import { RollingPool } from '../support/harness/rolling-pool.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
@@ -96,10 +97,12 @@ describe('alerts on real replicas', function () {
     await untilAnswered(201, () =>
       client.post('/sandboxpools', { name: 'drilled', templateName: 'drill-pod', replicas: POOL }),
     );
-    await new RollingPool(client, 'drilled').until(
+    const patient = new PatientClient(replicas.replica(0).port, tenant);
+    await new RollingPool(patient, 'drilled').until(
       'it is full',
       ({ idleReplicas }) => idleReplicas === POOL,
     );
+    patient.close();
     watch = new AlertWatch({ a: () => metricsOf(0), b: () => metricsOf(1) });
     await watch.clears('SandpoolShardsWithoutLeader');
     await untilAnswered(201, async () => await client.post('/sandboxes', { poolName: 'drilled' }));

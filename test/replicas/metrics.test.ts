@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { seriesOf, type Exposition } from '../support/harness/exposition.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { PatientClient } from '../support/harness/patient-client.ts';
 import { RollingPool } from '../support/harness/rolling-pool.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
@@ -25,7 +25,7 @@ describe('metrics of replicas', function () {
   before(async () => {
     tenant = await replicas().tenant('amber', 'ann');
     await controlPlane().apply(aPodTemplate('metrics-pod'));
-    const client = new HttpClient(replicas().replica(0).port, tenant);
+    const client = new PatientClient(replicas().replica(0).port, tenant);
     await untilAnswered(201, () =>
       client.post('/sandboxpools', { name: 'measured', templateName: 'metrics-pod', replicas: 2 }),
     );

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../support/harness/eventually.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
+import { PatientClient } from '../support/harness/patient-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import { leaderOf } from '../support/cluster/leader-of.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
@@ -21,8 +21,8 @@ describe('a rollout on a cluster', function () {
     await controlPlane().apply(aPodTemplate('rolling-pod'));
   });
 
-  const at = (replica: number): HttpClient =>
-    new HttpClient(replicas().replica(replica).port, tenant);
+  const at = (replica: number): PatientClient =>
+    new PatientClient(replicas().replica(replica).port, tenant);
   const aFullPool = async (name: string, size: number): Promise<RollingPool> => {
     await untilAnswered(201, () =>
       at(0).post('/sandboxpools', { name, templateName: 'rolling-pod', replicas: size }),
@@ -39,7 +39,7 @@ describe('a rollout on a cluster', function () {
     const leader = await leaderOf(replicas(), uid);
     if (!leader) return undefined;
     const { idleReplicas } = await new RollingPool(
-      new HttpClient(leader.port, tenant),
+      new PatientClient(leader.port, tenant),
       name,
     ).status();
     return (await leaderOf(replicas(), uid)) === leader ? idleReplicas : undefined;
