@@ -82,7 +82,7 @@ const optionsOf = (settings: RedisSettings, name: string) => {
     protocol: 2,
     commandTimeout: commandMs,
     connectTimeout: commandMs,
-    disconnectTimeout: commandMs,
+    disconnectTimeout: COMMAND_MS, // runs out also where the connection closed long before
     socketTimeout: SILENCE_MS,
     maxRetriesPerRequest: 1,
     maxLoadingRetryTime: commandMs,
