@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/harness/http-client.ts';
+import {
+  connectRaw,
+  exchangeRaw,
+  HttpClient,
+  parseRaw,
+  type RawConnection,
+} from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const MIB = 1_048_576;
@@ -17,6 +23,12 @@ describe('bytes on a connection', () => {
   const exchange = async (text: string | Buffer) => parseRaw(await exchangeRaw(server.port, text));
   const post = (headers: string, body = ''): string =>
     `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
+
+  /** Resolves once so many bytes of a body have left this process. */
+  const written = ({ socket }: RawConnection, size: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      socket.write(Buffer.alloc(size, 0x20), (error) => (error ? reject(error) : resolve()));
+    });
 
   const expectError = (
     answer: ReturnType<typeof parseRaw>,
@@ -127,11 +139,7 @@ describe('bytes on a connection', () => {
     const connection = await connectRaw(server.port);
     connection.socket.pause();
     connection.socket.write(post(`Content-Length: ${5 * MIB}\r\n`));
-    await new Promise<void>((resolve, reject) => {
-      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) =>
-        error ? reject(error) : resolve(),
-      );
-    });
+    await written(connection, 5 * MIB);
     connection.socket.resume();
     expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
   });
@@ -142,11 +150,7 @@ describe('bytes on a connection', () => {
     connection.socket.write(post(`Content-Length: ${5 * MIB}\r\n`));
     await server.anyone.get('/healthz'); // behind it
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
-    await new Promise<void>((resolve, reject) => {
-      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) =>
-        error ? reject(error) : resolve(),
-      );
-    });
+    await written(connection, 5 * MIB);
     connection.socket.resume();
     expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
   });
@@ -157,11 +161,7 @@ describe('bytes on a connection', () => {
     const stranger = post(`Connection: close\r\nContent-Length: ${5 * MIB}\r\n`).replace(key, 'no');
     connection.socket.write(stranger);
     await server.anyone.get('/healthz'); // behind it
-    await new Promise<void>((resolve, reject) => {
-      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) =>
-        error ? reject(error) : resolve(),
-      );
-    });
+    await written(connection, 5 * MIB);
     connection.socket.resume();
     expectError(parseRaw(await connection.closed()), 401, 'INVALID_API_KEY');
   });

@@ -18,13 +18,8 @@ describe('a link to a Redis cluster', function () {
 
   it('starts while the cluster is down, and answers once that is up', async () => {
     for (const node of redis.nodes) await node.call('CLUSTER', 'DELSLOTSRANGE', '0', '9');
-    await eventually(() => everyNodeIs(redis, 'fail'), 'the cluster is down', 30_000);
-    const link = new RedisLink({
-      metrics: silentMetrics,
-      settings: redis.settings,
-      name: 'test',
-      log: quietLog,
-    });
+    await eventually(() => isDown(redis), 'the cluster is down', 30_000);
+    const link = aLink(redis);
 
     try {
       await link.start();
@@ -38,10 +33,9 @@ describe('a link to a Redis cluster', function () {
   });
 
   it('keeps no timer that was stopped while it asked which node has what', async () => {
-    const { settings } = redis;
     await setImmediate(); // now the test's own is armed
     const before = timers();
-    const link = new RedisLink({ metrics: silentMetrics, settings, name: 'test', log: quietLog });
+    const link = aLink(redis);
     await link.start();
     expect(link.answering).to.equal(true);
     await pauseAll(redis);
@@ -53,9 +47,12 @@ describe('a link to a Redis cluster', function () {
   });
 });
 
-const everyNodeIs = async ({ nodes }: RedisCluster, state: 'fail'): Promise<boolean> => {
+const aLink = ({ settings }: RedisCluster): RedisLink =>
+  new RedisLink({ metrics: silentMetrics, settings, name: 'test', log: quietLog });
+
+const isDown = async ({ nodes }: RedisCluster): Promise<boolean> => {
   const infos = await Promise.all(nodes.map((node) => node.call('CLUSTER', 'INFO')));
-  return infos.every((info) => String(info).includes(`cluster_state:${state}`));
+  return infos.every((info) => String(info).includes('cluster_state:fail'));
 };
 
 /** Answers nothing any more. */
