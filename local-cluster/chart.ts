@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { findPrograms } from './control-plane/programs.ts';
+import { NEVER_COMES_MS } from './eventually.ts';
 
 export const CHART = fileURLToPath(new URL('../deploy/helm/sandpool', import.meta.url));
-const HELM_MS = 60_000;
 
 /** A manifest of the chart, as far as anybody here looks into it. */
 export interface Manifest {
@@ -30,7 +30,7 @@ export const helm = (args: readonly string[], input = ''): string =>
   execFileSync(findPrograms(['helm']).get('helm') ?? '', args, {
     input,
     encoding: 'utf8',
-    timeout: HELM_MS,
+    timeout: NEVER_COMES_MS,
     maxBuffer: 64 * 2 ** 20,
     stdio: ['pipe', 'pipe', 'pipe'],
   });

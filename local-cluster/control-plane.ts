@@ -32,7 +32,7 @@ import { kwokConfig, NODE_ANNOTATION } from './control-plane/kwok-config.ts';
 import { Processes } from './control-plane/processes.ts';
 import { findPrograms } from './control-plane/programs.ts';
 import { clusterRights } from './control-plane/sandpool-rights.ts';
-import { eventually } from './eventually.ts';
+import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { REAL_NODE, RealNode } from './real-node.ts';
 import { watchedFolder } from './watched-folder.ts';
 
@@ -47,7 +47,6 @@ export interface ControlPlaneOptions {
   readonly legible?: boolean;
 }
 
-const READY_MS = 90_000;
 /** Users with a token each; the groups as the API server reads them. */
 const USERS: Readonly<Record<string, readonly string[]>> = {
   admin: ['system:masters'],
@@ -362,10 +361,10 @@ export class ControlPlane extends Cluster {
       return isReady();
     };
     try {
-      await eventually(isSo, `${component} is ready`, READY_MS);
+      await eventually(isSo, `${component} is ready`);
     } catch (error) {
       throw this.#processes.isAlive(component)
-        ? this.#notReady(component, `it was not ready within ${READY_MS / 1_000} s`)
+        ? this.#notReady(component, `it was not ready within ${NEVER_COMES_MS / 1_000} s`)
         : error;
     }
   }

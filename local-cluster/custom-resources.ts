@@ -20,6 +20,5 @@ export const installCustomResources = async (cluster: Cluster): Promise<void> =>
   await eventually(
     async () => (await cluster.kubectlAs('admin', ['get', kinds.join(), '-A'])).exitCode === 0,
     'the custom resources are served',
-    120_000,
   );
 };

@@ -4,6 +4,7 @@ import { mkdirSync, openSync, closeSync, readdirSync, readFileSync, writeFileSyn
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { NEVER_COMES_MS } from './eventually.ts';
 
 /** The parts of the node that can be ended and begun. */
 export type NodePart = 'kubelet' | 'containerd';
@@ -41,7 +42,6 @@ export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string =>
   `sandpool.test/${name}:1`;
 
 const HOLD = fileURLToPath(new URL('real-node/hold', import.meta.url));
-const PATIENCE_MS = 60_000;
 const LOG_LINES = 8;
 
 /**
@@ -189,7 +189,7 @@ export class RealNode {
   }
 
   get #patienceMs(): number {
-    return this.#place.patienceMs ?? PATIENCE_MS;
+    return this.#place.patienceMs ?? NEVER_COMES_MS;
   }
 
   /**

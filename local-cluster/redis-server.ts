@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import type { RedisSettings } from '../src/redis/settings.ts';
 import { aCertificate, type Certificate } from './a-certificate.ts';
 import { freePorts } from './control-plane/free-ports.ts';
-import { eventually } from './eventually.ts';
+import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
 
 /**
@@ -17,7 +17,6 @@ const PROGRAM = [
   '/usr/local/bin/redis-server',
   '/usr/bin/redis-check-rdb',
 ].find((path) => existsSync(path));
-const START_MS = 60_000;
 const PASSWORD = 'only-for-tests';
 
 export const noRedis =
@@ -150,14 +149,10 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
     await node.call('CLUSTER', 'ADDSLOTSRANGE', String(first), String(last));
   }
   for (const node of nodes) {
-    await eventually(
-      async () => {
-        const info = String(await node.call('CLUSTER', 'INFO'));
-        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
-      },
-      'the nodes of the Redis cluster find each other',
-      START_MS,
-    );
+    await eventually(async () => {
+      const info = String(await node.call('CLUSTER', 'INFO'));
+      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
+    }, 'the nodes of the Redis cluster find each other');
   }
   return {
     nodes,
@@ -221,7 +216,7 @@ const run = async (configFile: string, port: number): Promise<ChildProcess> => {
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new Error(`Redis did not start on port ${port}: ${printed}`)),
-      START_MS,
+      NEVER_COMES_MS,
     );
     const settle = (done: () => void) => (): void => {
       clearTimeout(timer);

@@ -16,9 +16,9 @@ import { installCustomResources } from './custom-resources.ts';
 import { KeptOutput } from './kept-output.ts';
 import { knownAsUnused } from './unused-quotas.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
+import { NEVER_COMES_MS } from './eventually.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const READY_MS = 90_000;
 const KEPT_OUTPUT = 32 * 2 ** 20;
 
 export interface ReplicasOptions {
@@ -121,7 +121,7 @@ export class Replica {
     child.stderr.on('data', (chunk: Buffer) => {
       this.#err.add(chunk.toString());
     });
-    const deadline = performance.now() + READY_MS;
+    const deadline = performance.now() + NEVER_COMES_MS;
     while (!this.#out.includes('Sandpool is ready')) {
       if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');

@@ -13,7 +13,6 @@ import { eventually } from '../local-cluster/eventually.ts';
 import { readPidFile } from '../src/process/pid-file.ts';
 
 const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
-const START_MS = 60_000;
 const USUAL_PORT = 8080;
 const MOST_WORKERS = 8;
 const run = promisify(execFile);
@@ -36,11 +35,7 @@ const start = async (dataDir: string, flags: readonly string[]): Promise<string>
   );
   started.push({ dataDir, process: child });
   const address = (): string | undefined => readPidFile(dataDir)?.address;
-  await eventually(
-    () => address() !== undefined || hasEnded(child),
-    `${dataDir} is served`,
-    START_MS,
-  );
+  await eventually(() => address() !== undefined || hasEnded(child), `${dataDir} is served`);
   const at = address();
   if (at === undefined) throw new Error('a daemon did not start; see above');
   return at;
@@ -101,7 +96,7 @@ const serve = async (count: number, port: number): Promise<void> => {
     const hub = { dataDir, address };
     const clusterIds = Array.from({ length: count }, (_, n) => `w${n + 1}`);
     await Promise.all(clusterIds.map((clusterId) => joined(folder, clusterId, hub)));
-    await eventually(() => isWhole(hub), 'all workers are connected', START_MS);
+    await eventually(() => isWhole(hub), 'all workers are connected');
     process.stdout.write(`
 Sandpool is ready: a manager at ${address} and ${count} workers. Nothing of it is kept.
 In another terminal, in this folder:

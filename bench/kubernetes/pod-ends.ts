@@ -37,7 +37,7 @@ export class PodEnds {
       new Promise<void>((resolve) => {
         this.#waiting.set(name, resolve);
       }),
-      eventually(() => this.#gone.has(name), `${name} is gone`, 60_000),
+      eventually(() => this.#gone.has(name), `${name} is gone`),
     ]);
   }
 

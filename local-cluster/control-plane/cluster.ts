@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { eventually } from '../eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../eventually.ts';
 import { type RightsSubject, tenantNamespace } from './sandpool-rights.ts';
 
 /**
@@ -26,9 +26,7 @@ export interface ClusterAccess {
 
 /** Beyond what a `kubectl wait` is given here. */
 const KUBECTL_MS = 180_000;
-/** Controllers whose API server was away for 15 s may ask it again only after 50 s more. */
-const MADE_MS = 120_000;
-const MADE_WITHIN = `--timeout=${MADE_MS / 1_000}s`;
+const MADE_WITHIN = `--timeout=${NEVER_COMES_MS / 1_000}s`;
 
 /** A Kubernetes cluster and the ways into it, whoever started it. */
 export abstract class Cluster {
@@ -77,14 +75,10 @@ export abstract class Cluster {
     this.#namespaces.push(name);
     await this.apply(tenantNamespace(name, this.#access.subject));
     await this.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', name, MADE_WITHIN);
-    await eventually(
-      async () => {
-        const asked = ['auth', 'can-i', 'create', 'pods', '-n', name];
-        return (await this.kubectlAs('sandpool', asked)).exitCode === 0;
-      },
-      `the API server knows the rights in ${name}`,
-      MADE_MS,
-    );
+    await eventually(async () => {
+      const asked = ['auth', 'can-i', 'create', 'pods', '-n', name];
+      return (await this.kubectlAs('sandpool', asked)).exitCode === 0;
+    }, `the API server knows the rights in ${name}`);
     return name;
   }
 

@@ -232,7 +232,6 @@ describe('a clock that jumps', () => {
   });
 
   it('is an hour ahead in one process, whose monotonic clock goes on, and comes back', async function () {
-    this.timeout(90_000);
     child = spawn(
       process.execPath,
       ['-e', 'setInterval(() => console.log(Date.now() + " " + performance.now()), 50)'],
@@ -245,13 +244,13 @@ describe('a clock that jumps', () => {
       last = { wall, monotonic };
     });
     const aheadMs = (): number => last.wall - Date.now();
-    await eventually(() => Math.abs(aheadMs()) < 60_000, 'the clock is right', 30_000);
+    await eventually(() => Math.abs(aheadMs()) < 60_000, 'the clock is right');
     const fault = new ClockJump(clock, { victim: 'a process', seconds: 3_600, lastsMs: 0 });
     await fault.begin();
-    await eventually(() => Math.abs(aheadMs() - 3_600_000) < 60_000, 'an hour ahead', 30_000);
+    await eventually(() => Math.abs(aheadMs() - 3_600_000) < 60_000, 'an hour ahead');
     expect(last.monotonic).to.be.below(60_000);
     await fault.end();
-    await eventually(() => Math.abs(aheadMs()) < 60_000, 'right again', 30_000);
+    await eventually(() => Math.abs(aheadMs()) < 60_000, 'right again');
   });
 });
 

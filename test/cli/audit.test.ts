@@ -82,7 +82,6 @@ describe('sandpool audit verify', () => {
 });
 
 describe('sandpool audit', function () {
-  this.timeout(90_000);
   const { daemon, sandpool } = onACliDaemon();
   let end = CHAIN_START;
   const write = (requestId: string, more: object = {}): void => {
@@ -126,9 +125,9 @@ describe('sandpool audit', function () {
     const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
       SANDPOOL_DATA_DIR: daemon().dataDir,
     });
-    await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 30_000);
+    await eventually(() => following.text.stdout.includes('r-1'), 'what was there');
     write('r-2');
-    await eventually(() => following.text.stdout.includes('r-2'), 'what came', 30_000);
+    await eventually(() => following.text.stdout.includes('r-2'), 'what came');
     following.child.kill('SIGINT');
     await following.ended;
 
@@ -144,14 +143,14 @@ describe('sandpool audit', function () {
     const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
       SANDPOOL_DATA_DIR: daemon().dataDir,
     });
-    await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 30_000);
+    await eventually(() => following.text.stdout.includes('r-1'), 'what was there');
     const before = audit.before.bind(audit);
     audit.before = async () => {
       audit.before = before;
       throw unavailable('the store is away');
     };
     write('r-2');
-    await eventually(() => following.text.stdout.includes('r-2'), 'what came', 30_000);
+    await eventually(() => following.text.stdout.includes('r-2'), 'what came');
     following.child.kill('SIGINT');
     await following.ended;
 

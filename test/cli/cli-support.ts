@@ -279,7 +279,6 @@ export const startCliInTerminal = (
       await eventually(
         () => (typeof what === 'string' ? output.includes(what) : what.test(output)),
         `the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`,
-        30_000,
       ),
     ended,
   };

@@ -140,7 +140,6 @@ describe('completion', () => {
   });
 
   describe('in a shell', function () {
-    this.timeout(90_000);
     let folder: string;
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-shell-'));
@@ -203,13 +202,11 @@ describe('completion', () => {
           output = '';
           pty.write(text);
           const shown = (): string => output.replaceAll(ESCAPES, '').replaceAll(/.\x08/g, '');
-          await eventually(
-            () => then.test(shown()),
-            `${shell} shows ${String(then)}`,
-            30_000,
-          ).catch((error: unknown) => {
-            throw new Error(`it shows ${JSON.stringify(output.slice(-2_000))}`, { cause: error });
-          });
+          await eventually(() => then.test(shown()), `${shell} shows ${String(then)}`).catch(
+            (error: unknown) => {
+              throw new Error(`it shows ${JSON.stringify(output.slice(-2_000))}`, { cause: error });
+            },
+          );
         };
         try {
           await type(`${setUp}; echo LOADED''\r`, /LOADED[\r\n][^]*READY> /);

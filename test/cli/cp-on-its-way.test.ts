@@ -17,7 +17,6 @@ import {
 } from './cli-support.ts';
 
 describe('sandpool cp, on its way', function () {
-  this.timeout(90_000);
   const files = localFolderFiles();
   let daemon: CliDaemon;
   let sandpool: (...args: readonly string[]) => Promise<CliEnd>;

@@ -21,7 +21,6 @@ import { localFolderFiles } from '../support/fakes/local-folder-files.ts';
 import { aCliDaemon, cli, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
 
 describe('sandpool cp', function () {
-  this.timeout(90_000);
   const files = localFolderFiles();
   let daemon: CliDaemon;
   let sandpool: (...args: readonly string[]) => Promise<CliEnd>;

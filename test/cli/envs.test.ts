@@ -501,7 +501,7 @@ describe('sandpool envs', () => {
       const watching = startCli(['envs', 'status', 'web', '--watch'], {
         SANDPOOL_DATA_DIR: daemon.dataDir,
       });
-      await eventually(() => watching.text.stdout !== '', 'it shows the first line', 30_000);
+      await eventually(() => watching.text.stdout !== '', 'it shows the first line');
       daemon.operations.observed.set('small', {
         state: 'Active',
         idle: 3,

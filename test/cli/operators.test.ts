@@ -16,7 +16,6 @@ import { cli, cliHere, startCliInTerminal, terminalWasRestored } from './cli-sup
 const PASSWORD = 'correct horse battery staple';
 
 describe('sandpool operators, sandpool console', function () {
-  this.timeout(60_000);
   let dataDir: string;
   let control: ControlServer;
   let operators: OperatorsFile;

@@ -239,7 +239,7 @@ describe('sandpool pools', () => {
       const watching = startCli(['pools', 'rollout', 'status', 'default', '--watch'], {
         SANDPOOL_DATA_DIR: daemon.dataDir,
       });
-      await eventually(() => watching.text.stdout !== '', 'it shows the first line', 30_000);
+      await eventually(() => watching.text.stdout !== '', 'it shows the first line');
       say('RolloutComplete', '');
       const end = await watching.ended;
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
@@ -270,7 +270,6 @@ describe('sandpool pools', () => {
       await eventually(
         () => watching.text.stdout.includes('0 to be replaced'),
         'it shows the first line',
-        30_000,
       );
       change({ templateVersion: '2' });
       expect((await watching.ended).stdout).to.match(

@@ -7,7 +7,6 @@ import { eventually } from '../support/harness/eventually.ts';
 import { aCliDaemon, cli, startCli, type CliDaemon } from './cli-support.ts';
 
 describe('processes on the command line', function () {
-  this.timeout(60_000);
   let daemon: CliDaemon;
   let env: Readonly<Record<string, string>>;
   let sandbox: string;
@@ -37,7 +36,7 @@ describe('processes on the command line', function () {
   it('exec passes Ctrl-C on, and ends as the process did', async () => {
     const running = startCli(['exec', sandbox, '--', 'sleep', '61'], env);
     const listed = async (): Promise<string> => (await cli(['ps', sandbox], env)).stdout;
-    await eventually(async () => (await listed()).includes('sleep 61'), 'it runs', 30_000);
+    await eventually(async () => (await listed()).includes('sleep 61'), 'it runs');
     running.child.kill('SIGINT');
 
     expect((await running.ended).code).to.equal(130);
@@ -92,7 +91,7 @@ describe('processes on the command line', function () {
     const write = (text: string): Promise<void> =>
       daemonApi().processes.write(sandbox, id, { bytes: Buffer.from(text), last: false });
     await write('first\n');
-    await eventually(() => following.text.stdout === 'first\n', 'the output is shown', 30_000);
+    await eventually(() => following.text.stdout === 'first\n', 'the output is shown');
     following.child.kill('SIGINT');
 
     expect((await following.ended).code).to.equal(130);
@@ -112,7 +111,6 @@ describe('processes on the command line', function () {
           return stdout.includes(`${id}\tRunning: sleep 64\n`);
         },
         `${words.join(' ')} offers it: a TAB waits but a moment for the daemon`,
-        30_000,
       );
     }
   });

@@ -13,7 +13,6 @@ import {
 } from './cli-support.ts';
 
 describe('sandpool run', function () {
-  this.timeout(90_000);
   let daemon: CliDaemon;
   let env: Record<string, string>;
   beforeEach(async () => {
@@ -171,7 +170,7 @@ describe('sandpool run', function () {
         throw new Error('the client left');
       };
       const { child, ended } = startCli(['run', '--', 'sleep', '60'], env);
-      await eventually(() => running, 'the command runs', 30_000);
+      await eventually(() => running, 'the command runs');
       child.kill(signal);
       expect((await ended).code).to.equal(code);
       expect(daemon.operations.sandboxes.size).to.equal(1);
@@ -233,7 +232,7 @@ describe('sandpool run', function () {
       throw new Error('the client left');
     };
     const { child, ended } = startCli(['run', '--', 'sleep', '60'], env);
-    await eventually(() => running, 'the command runs', 30_000);
+    await eventually(() => running, 'the command runs');
     child.kill('SIGHUP');
     child.kill('SIGTERM');
     child.kill('SIGINT');

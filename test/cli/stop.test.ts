@@ -12,7 +12,6 @@ import { cliHere } from './cli-support.ts';
 const NOTE = fileURLToPath(new URL('../../src/process/pid-file.ts', import.meta.url));
 
 describe('sandpool stop', function () {
-  this.timeout(90_000);
   let dataDir: string;
   let daemon: ChildProcess | undefined;
   beforeEach(() => {

@@ -44,8 +44,6 @@ const COMMANDS = [
 ];
 
 describe('the command line', function () {
-  this.timeout(90_000);
-
   for (const command of COMMANDS) {
     it(`shows help with examples for ${command.join(' ')}`, async () => {
       const end = await cliHere([...command, '--help']);

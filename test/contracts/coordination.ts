@@ -483,7 +483,6 @@ export const coordinationSuite = (
         await eventually(
           async () => (await kept('a')) === '',
           "the loudest tenant's oldest is gone",
-          30_000,
         );
         expect(await kept('bc')).to.equal('bc');
         expect(await kept('pq', bob)).to.equal('pq');

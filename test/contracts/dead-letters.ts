@@ -54,7 +54,6 @@ export const deadLettersSuite = (
     });
 
     it('of one receiver are the last, the newest first', async function () {
-      this.timeout(90_000);
       const { letters, advance } = under;
       await letters.keep('other', aDeadLetter('b'));
       for (let n = 0; n < MAX_DEAD_LETTERS + 5; n++) {

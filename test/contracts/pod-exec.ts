@@ -26,7 +26,6 @@ export const podExecSuite = (
   const ofProgram = program ? { program } : {};
 
   describe(title, function () {
-    this.timeout(120_000);
     let under: PodStreamsUnderTest;
     let pod: PodTarget;
     /** Nobody else's: processes of other suites are seen, too. */

@@ -17,7 +17,6 @@ export interface EchoingPod {
 /** What connections to ports of a Pod do, whoever runs it. */
 export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): void => {
   describe(title, function () {
-    this.timeout(120_000);
     let under: PodStreamsUnderTest;
     let pod: PodTarget;
     let port: number;

@@ -24,7 +24,6 @@ export const podTerminalSuite = (
   const ofProgram = program ? { program } : {};
 
   describe(title, function () {
-    this.timeout(120_000);
     let under: PodStreamsUnderTest;
     let pod: PodTarget;
     /** Nobody else's: processes of other suites are seen, too. */
@@ -175,7 +174,7 @@ export const podTerminalSuite = (
             isAllX &&= chunk[0] === 0x78 && chunk.equals(Buffer.alloc(chunk.length, 'x'));
           })
           .resume();
-        await eventually(() => size >= ALL, 'all of it arrived', 40_000);
+        await eventually(() => size >= ALL, 'all of it arrived');
         terminal.stream.write('\n');
         expect(await terminal.exit).to.equal(7);
         expect(isAllX).to.equal(true);
@@ -212,7 +211,7 @@ export const podTerminalSuite = (
       };
       await eventually(() => text().includes('raw'), 'the terminal takes bytes as they are');
       feed();
-      await eventually(() => text().includes('6000000'), 'all of it arrived', 50_000);
+      await eventually(() => text().includes('6000000'), 'all of it arrived');
       expect(waited).to.equal(true);
       expect(await terminal.exit).to.equal(0);
       await direct.close();

@@ -19,15 +19,12 @@ type Shown = Readonly<Record<string, unknown>> & {
   readonly status?: Readonly<Record<string, unknown>>;
 };
 
-const FILLED_MS = 30_000;
-
 /**
  * What pools promise their owner on each assembly, on whichever replica is asked. The catalogue is
  * the one that is shipped.
  */
 export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
   describe(`pools over REST: ${name}`, function () {
-    this.timeout(240_000); // as long as all waits of a test
     let turn = 0;
     /** The next replica's. */
     const tenant = (): HttpClient => {
@@ -73,18 +70,14 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
     const shown = async (pool: string): Promise<Shown> =>
       (await tenant().get(`/sandboxpools/${pool}`)).json.template as Shown;
     const filled = (pool: string, count = 1): Promise<void> =>
-      eventually(
-        async () => {
-          const { status } = await shown(pool);
-          return (
-            status?.['idleReplicas'] === count &&
-            status['startingReplicas'] === 0 &&
-            status['phase'] === 'Ready'
-          );
-        },
-        `${pool} has ${count}`,
-        FILLED_MS,
-      );
+      eventually(async () => {
+        const { status } = await shown(pool);
+        return (
+          status?.['idleReplicas'] === count &&
+          status['startingReplicas'] === 0 &&
+          status['phase'] === 'Ready'
+        );
+      }, `${pool} has ${count}`);
     const fieldOf = ({ status, json }: HttpAnswer): unknown => [
       status,
       json.errorCode,
@@ -346,15 +339,10 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       await filled(pool);
       await update(pool, { memory: '96Mi' });
 
-      await eventually(
-        async () => {
-          const { items = [] } = (await tenant().get(`/sandboxes?phase=Idle&poolName=${pool}`))
-            .json;
-          return items.length === 1 && items[0]?.['memory'] === '96Mi';
-        },
-        'the idle one is of the new size',
-        FILLED_MS,
-      );
+      await eventually(async () => {
+        const { items = [] } = (await tenant().get(`/sandboxes?phase=Idle&poolName=${pool}`)).json;
+        return items.length === 1 && items[0]?.['memory'] === '96Mi';
+      }, 'the idle one is of the new size');
     });
 
     it('wait for sync-template without autoUpdate, whose preview says what it does and writes nothing', async () => {

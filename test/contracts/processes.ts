@@ -37,7 +37,6 @@ const MOST_TRIES = 5;
 /** What every driver's processes do, with programs that run in earnest. */
 export const processesSuite = (name: string, open: () => Promise<ProcessesUnderTest>): void => {
   describe(`processes of ${name}`, function () {
-    this.timeout(180_000);
     let under: ProcessesUnderTest;
     let id: string;
     const readings: OutputReading[] = [];

@@ -21,9 +21,6 @@ export interface DeploymentUnderTest {
   readonly removeVolume: () => Promise<void>;
 }
 
-/** As long as all waits of a test. */
-const PATIENCE_MS = 240_000;
-
 interface ShownStatus {
   readonly phase: string;
   readonly idleReplicas: number;
@@ -43,7 +40,6 @@ interface ShownStatus {
  */
 export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
   describe(`templates over REST: ${name}`, function () {
-    this.timeout(PATIENCE_MS);
     let turn = 0;
     /** The next replica's. */
     const next = (clients: readonly HttpClient[]): HttpClient => {
@@ -269,9 +265,8 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       const everywhere = async (
         isSo: (client: HttpClient) => Promise<boolean>,
         what: string,
-        withinMs = 30_000,
       ): Promise<void> => {
-        for (const client of of().tenants) await eventually(() => isSo(client), what, withinMs);
+        for (const client of of().tenants) await eventually(() => isSo(client), what);
       };
       const resolvedIn = ({ conditions }: ShownStatus) =>
         conditions.find(({ type }) => type === 'TemplateResolved');
@@ -297,7 +292,6 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
         await everywhere(
           async (client) => (before = await idleIn(client, poolName)).length === 1,
           'it is filled',
-          60_000,
         );
         const { updateRevision } = await statusOf(poolName);
 
@@ -310,19 +304,15 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
           async (client) => (await shownBy(client, poolName)).templateVersion === '2',
           'it has the new version',
         );
-        await everywhere(
-          async (client) => {
-            const { status } = await shownBy(client, poolName);
-            return (
-              status?.phase === 'Ready' &&
-              status.outdatedReplicas === 0 &&
-              status.idleReplicas === 1 &&
-              resolvedIn(status)?.status === 'True'
-            );
-          },
-          'it is replaced',
-          60_000,
-        );
+        await everywhere(async (client) => {
+          const { status } = await shownBy(client, poolName);
+          return (
+            status?.phase === 'Ready' &&
+            status.outdatedReplicas === 0 &&
+            status.idleReplicas === 1 &&
+            resolvedIn(status)?.status === 'True'
+          );
+        }, 'it is replaced');
         const after = await statusOf(poolName);
         expect(after.updateRevision).to.not.equal(updateRevision);
         expect(after).to.include({ observedTemplateVersion: '2' });
@@ -366,7 +356,6 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
                 'must be one of GET /volumes',
               ),
             'it says so',
-            30_000,
           );
         }
         const status = await statusOf(poolName);
@@ -477,7 +466,6 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
   });
 
   describe(`statistics: ${name}`, function () {
-    this.timeout(PATIENCE_MS);
     it('count what lives and what has finished, alike on every replica', async () => {
       const [admin] = of().admins;
       const [tenant] = of().tenants;
@@ -494,7 +482,6 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
       await eventually(
         async () => ((before = await counts(admin)).byStatus['Stopping'] ?? 0) === 0,
         'nothing of others is about to complete',
-        60_000,
       );
 
       const { json } = await untilAnswered(201, () =>

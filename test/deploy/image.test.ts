@@ -69,7 +69,6 @@ describe('the Dockerfile', () => {
 });
 
 describe('the image', function () {
-  this.timeout(400_000);
   let image: ContainerImage;
   before(async () => {
     image = await buildImage();

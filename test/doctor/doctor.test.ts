@@ -24,7 +24,6 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('the doctor', function () {
-  this.timeout(90_000);
   let folder: string;
   let dataDir: string;
   beforeEach(() => {

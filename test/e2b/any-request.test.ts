@@ -23,7 +23,6 @@ const FOR_SANDBOXES = [
 const CONTROL = controlRoutes({} as ControlDeps).map(({ path }) => path);
 
 describe('any request to the compatible API', function () {
-  this.timeout(60_000);
   let api: CompatibleApi;
   let sandbox: Readonly<Record<string, string>>;
   before(async () => {

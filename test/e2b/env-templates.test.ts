@@ -21,7 +21,6 @@ describe('a template that is an env', () => {
     await eventually(
       () => world.supervisor.pools.get(world.pool('stocked')?.uid ?? '')?.counts.idle === 1,
       'a member has one idle',
-      30_000,
     );
     const { deleteSandbox } = new FakeOperations();
 

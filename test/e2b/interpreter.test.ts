@@ -12,7 +12,6 @@ describe('the code interpreter', () => {
   });
 
   it('shows what matplotlib, IPython and values themselves make', async function () {
-    this.timeout(150_000);
     const python = pythonWithPackages();
     if ('why' in python) return skipBecause(this, python.why);
     const checks = await resultChecksOf(python.path);
@@ -22,7 +21,6 @@ describe('the code interpreter', () => {
   });
 
   it('goes on where no thread and no process is to be had', async function () {
-    this.timeout(150_000);
     if (!existsSync(PYTHON)) return skipBecause(this, `there is no ${PYTHON}`);
     const checks = await startChecksOf(PYTHON);
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 import { aCompatibleFleet } from './a-compatible-fleet.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
@@ -60,7 +61,7 @@ describe('ports of sandboxes', () => {
     const overSocket = async (headers: Headers): Promise<readonly string[]> => {
       const socket = new WebSocket(api.url.replace('http', 'ws'), { headers: withId(headers) });
       const heard: string[] = [];
-      const signal = AbortSignal.timeout(30_000);
+      const signal = AbortSignal.timeout(NEVER_COMES_MS);
       socket.on('message', (data: Buffer) => void heard.push(String(data)));
       try {
         await once(socket, 'open', { signal });
@@ -77,7 +78,7 @@ describe('ports of sandboxes', () => {
     const endsWithKey = async (headers: Headers): Promise<void> => {
       const socket = new WebSocket(api.url.replace('http', 'ws'), { headers: withId(headers) });
       socket.on('error', () => undefined);
-      const signal = AbortSignal.timeout(30_000);
+      const signal = AbortSignal.timeout(NEVER_COMES_MS);
       await once(socket, 'message', { signal });
       const closed = once(socket, 'close', { signal });
       const admin = {

@@ -116,12 +116,7 @@ export const SERVICE_STEPS = {
     expect(seen).to.include.members(['create by-api', 'write by-api', 'create by-hand']);
   },
 
-  'says that a silent command is alive': async ({
-    Sandbox,
-    options,
-    sandbox,
-    withinMs = 30_000,
-  }) => {
+  'says that a silent command is alive': async ({ Sandbox, options, sandbox }) => {
     let heard = 0;
     const asked = new Set<unknown>();
     const between = new ProxyBetween(options.sandboxUrl, {
@@ -139,7 +134,7 @@ export const SERVICE_STEPS = {
       const { commands } = await Sandbox.connect(sandbox.sandboxId, through);
       const untilTold = 'until [ -e /tmp/enough ]; do sleep 0.1; done; echo over';
       const silent = await commands.run(untilTold, { background: true });
-      await eventually(() => heard > 1, 'it is said to be alive', withinMs);
+      await eventually(() => heard > 1, 'it is said to be alive');
       await sandbox.files.write('/tmp/enough', '');
       const { stdout } = await silent.wait();
       expect(stdout).to.equal('over\n');

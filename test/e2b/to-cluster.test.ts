@@ -14,9 +14,8 @@ import type { Clients } from '../../src/http/limits/clients.ts';
 import type { InstanceId } from '../../src/model/identifiers.ts';
 import { CALLER } from '../fleet/a-request.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
-const PATIENCE_MS = 30_000;
 const SERVICES = 49_983;
 const SANDBOX = '0190d4a5-7b1e-7c3a-9f00-000000000001' as InstanceId;
 
@@ -103,7 +102,7 @@ describe('traffic for a sandbox of another cluster', () => {
 
   const get = async (port: number): Promise<IncomingMessage> => {
     const asking = request({ port: portOf(manager), path: `/${port}/x`, agent: false }).end();
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(NEVER_COMES_MS);
     const [answered] = (await once(asking, 'response', { signal })) as [IncomingMessage];
     return answered;
   };
@@ -133,7 +132,7 @@ describe('traffic for a sandbox of another cluster', () => {
     await told(await get(SERVICES));
     answer = () => undefined;
     const refused = get(SERVICES);
-    await eventually(() => asked.length === 2, 'the worker is asked', PATIENCE_MS);
+    await eventually(() => asked.length === 2, 'the worker is asked');
     clock.advance(1_000);
     for (const silent of probes) silent();
     const [status, why] = await told(await refused);
@@ -177,7 +176,7 @@ describe('traffic for a sandbox of another cluster', () => {
       headers: { 'Transfer-Encoding': 'chunked' },
     });
     asking.flushHeaders();
-    await eventually(() => asked.length === 1, 'the worker has the head', PATIENCE_MS);
+    await eventually(() => asked.length === 1, 'the worker has the head');
     asking.end('late');
     const [answered] = (await once(asking, 'response')) as [IncomingMessage];
     expect(await told(answered)).to.deep.equal([200, 'taken']);

@@ -9,7 +9,6 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 
 /** As alert-drills.test.ts, for a daemon that speaks TLS. */
 describe('the alerts about keys and certificates that end, on a real daemon', function () {
-  this.timeout(120_000);
   let daemon: DaemonUnderTest | undefined;
   let [short, long]: (Certificate | undefined)[] = [];
 

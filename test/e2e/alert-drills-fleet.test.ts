@@ -7,11 +7,8 @@ import { eventually } from '../support/harness/eventually.ts';
 import { seriesOf } from '../support/harness/exposition.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 
-const PATIENCE_MS = 60_000;
-
 /** As alert-drills.test.ts, for a manager and its worker. */
 describe('the alerts about a fleet, on real daemons', function () {
-  this.timeout(180_000);
   let hub: DaemonUnderTest;
   /** Leads to `hub`, wherever it listens. */
   let way: CuttableWay;
@@ -41,14 +38,10 @@ describe('the alerts about a fleet, on real daemons', function () {
 
   /** It is told of, and neither alert fires. */
   const connected = async (): Promise<void> => {
-    await eventually(
-      async () => {
-        const series = seriesOf(await hub.metrics());
-        return series.value('sandpool_cluster_connected', { cluster_id: 'west' }) === 1;
-      },
-      'west is connected',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const series = seriesOf(await hub.metrics());
+      return series.value('sandpool_cluster_connected', { cluster_id: 'west' }) === 1;
+    }, 'west is connected');
     await watch.clears('SandpoolClusterNotConnected');
     await watch.clears('SandpoolManagerNotLinked');
   };
@@ -79,7 +72,7 @@ describe('the alerts about a fleet, on real daemons', function () {
     await watch.fires('SandpoolManagerNotLinked');
     const dialsFailed = async (): Promise<boolean> =>
       (seriesOf(await west.metrics()).value('sandpool_manager_dials_failed_total') ?? 0) > 0;
-    await eventually(dialsFailed, 'it dials in vain', PATIENCE_MS);
+    await eventually(dialsFailed, 'it dials in vain');
 
     way.leadTo(await hub.start());
     await connected();

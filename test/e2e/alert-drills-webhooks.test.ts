@@ -14,7 +14,6 @@ import { aReceiver, isSigned, SECRET, status, type Receiver } from '../webhooks/
 const ALERT = 'SandpoolWebhookGivenUp';
 
 describe('webhooks of a real daemon', function () {
-  this.timeout(180_000);
   let folder: string;
   let receiver: Receiver;
   let daemon: DaemonUnderTest;

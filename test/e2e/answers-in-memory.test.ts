@@ -8,7 +8,6 @@ const MOST_NULS = 'head -c 1048576 /dev/zero; head -c 1048576 /dev/zero >&2';
 const NULS = '\0'.repeat(1_048_576);
 
 describe('a tenant whose commands print more than the daemon has memory for', function () {
-  this.timeout(180_000);
   let daemon: DaemonUnderTest;
   let loud: HttpClient;
   let other: HttpClient;
@@ -50,13 +49,12 @@ describe('a tenant whose commands print more than the daemon has memory for', fu
     for (const { json } of answers.filter(({ status }) => status === 200)) {
       expect(json.stdout === NULS && json.stderr === NULS, 'an answer is whole').to.equal(true);
     }
-    const again = await within(30_000, 'its command has room again', async () => {
+    const again = await within('its command has room again', async () => {
       const answer = await loud.post(`/sandboxes/${id}/exec`, { command: MOST_NULS });
       return answer.status === 429 ? undefined : answer;
     });
     expect(again.json).to.include({ exitCode: 0, truncated: false });
     await within(
-      30_000,
       'all room is given back',
       async () => /^sandpool_answer_bytes 0$/m.test(await daemon.metrics()) || undefined,
     );

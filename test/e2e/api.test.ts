@@ -21,7 +21,6 @@ import { aTenant } from '../support/harness/on-a-daemon.ts';
 const WITH_A_VOLUME = 'matrix';
 
 describe('the whole API of the embedded daemon', function () {
-  this.timeout(60_000);
   let daemon: DaemonUnderTest;
   let folder: string;
   before(async () => {

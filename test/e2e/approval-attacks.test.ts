@@ -17,7 +17,6 @@ const PASSWORD = 'correct horse battery staple';
 
 /** The matrix of test/http/approval-attacks.test.ts on a whole daemon, over the wire. */
 describe('attacks on approvals of a real daemon', function () {
-  this.timeout(120_000);
   let daemon: DaemonUnderTest;
   let admin: HttpClient;
   let anyone: HttpClient;

@@ -4,8 +4,6 @@ import { approvalKillRounds } from '../support/chaos/approval-kill-rounds.ts';
 const ROUNDS = 4;
 
 describe('approved claims and deletes, and kill -9', function () {
-  this.timeout(180_000);
-
   it('have one effect for each grant, whenever the daemon is killed', async () => {
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);

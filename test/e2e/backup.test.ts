@@ -17,7 +17,6 @@ import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { aTenant, claim, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 describe('a backup of the running daemon', function () {
-  this.timeout(90_000);
   let daemon: DaemonUnderTest;
   let folder: string;
   let file: string;

@@ -21,7 +21,6 @@ const formsOf = (secret: string): readonly string[] => [
 ];
 
 describe('secrets that are planted', function () {
-  this.timeout(180_000);
   const sent = planted(
     'bearer',
     'cookie',
@@ -193,7 +192,7 @@ describe('secrets that are planted', function () {
       env: { PLANTED_TOO: inside['exec env'] },
       stdin: sent['stdin'],
     });
-    await within(30_000, 'the command runs', () => {
+    await within('the command runs', () => {
       const seen = allCommandLines();
       cmdlines += seen;
       return seen.includes('cat >/dev/null; until') || undefined;
@@ -229,7 +228,6 @@ describe('secrets that are planted', function () {
 
   it('show in no log line, at its most talkative', async () => {
     await within(
-      30_000,
       'the log tells of all that was asked',
       () =>
         ['"level":"debug"', '"level":"trace"', '/admin/api-keys'].every((text) =>
@@ -280,7 +278,6 @@ describe('secrets that are planted', function () {
   it('show in no line of the audit, which has all that was written', async () => {
     const folder = join(daemon.dataDir, 'audit');
     await within(
-      30_000,
       'the audit has the last write',
       () => dataFiles(folder).includes('"operation":"execInSandbox"') || undefined,
     );

@@ -22,7 +22,6 @@ import type { HttpClient } from '../support/harness/http-client.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('the command line on a real daemon', function () {
-  this.timeout(300_000); // of ten commands and more, each a process
   const templates = aTemplateFolder({
     talker: {
       containers: [
@@ -155,7 +154,6 @@ describe('the command line on a real daemon', function () {
     await client.post('/sandboxpools', { name: 'talkers', templateName: 'talker', replicas: 1 });
     const id = await claim(client, 'talkers');
     await within(
-      30_000,
       'both lines are there',
       async () => (await client.get(`/sandboxes/${id}/logs`)).text.includes('second') || undefined,
     );
@@ -169,13 +167,9 @@ describe('the command line on a real daemon', function () {
       /^\d{4}-\d\d-\d\dT[\d:.]+Z first\n/,
     );
     const following = started('logs', '-f', id);
-    await within(
-      30_000,
-      'the first lines',
-      () => following.text() === 'first\nsecond\n' || undefined,
-    );
+    await within('the first lines', () => following.text() === 'first\nsecond\n' || undefined);
     await daemon.cli(['exec', id, '--', 'touch', '/tmp/go']);
-    await within(30_000, 'the third line', () => following.text().endsWith('third\n') || undefined);
+    await within('the third line', () => following.text().endsWith('third\n') || undefined);
     await giveBack(client, id);
     expect(await following.ended).to.equal(0);
     expect((await daemon.cli(['logs', id])).stdout).to.equal('first\nsecond\nthird\n');
@@ -184,14 +178,14 @@ describe('the command line on a real daemon', function () {
 
   it('events shows what happened to a sandbox, and follows what happens', async () => {
     const following = started('events', '-f', '-o', 'json');
-    const id = await within(30_000, 'an event', async () => {
+    const id = await within('an event', async () => {
       const claimed = await claim(client);
       return following.text().includes(claimed)
         ? claimed
         : await giveBack(client, claimed).then(() => undefined);
     });
     const ofOne = started('events', '-f', id);
-    await within(30_000, 'its past', () => /Normal +Claimed/.test(ofOne.text()) || undefined);
+    await within('its past', () => /Normal +Claimed/.test(ofOne.text()) || undefined);
     await giveBack(client, id);
     expect(await ofOne.ended).to.equal(0);
     expect(
@@ -215,7 +209,7 @@ describe('the command line on a real daemon', function () {
 
   it('events goes on after the daemon was started again', async () => {
     const following = started('events', '-f');
-    const first = await within(30_000, 'an event', async () => {
+    const first = await within('an event', async () => {
       const claimed = await claim(client);
       return following.text().includes(claimed)
         ? claimed
@@ -225,7 +219,7 @@ describe('the command line on a real daemon', function () {
     await daemon.stop();
     await daemon.start();
     client = daemon.client();
-    await within(30_000, 'an event of the new one', async () => {
+    await within('an event of the new one', async () => {
       const claimed = await claim(client);
       await giveBack(client, claimed);
       return following.text().includes(claimed) || undefined;

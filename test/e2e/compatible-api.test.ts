@@ -71,7 +71,6 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     });
 
   it('holds 64 MiB at most for 64 readers that stall under `yes`', async function () {
-    this.timeout(240_000);
     const client = daemon.compatibleClient();
     const made = await client.post('/v2/sandboxes', { templateID: 'base', timeout: 600 });
     const { sandboxID = '', envdAccessToken = '' } = JSON.parse(made.text) as Record<
@@ -97,16 +96,12 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
       const inside = processesBeside(initOf(daemon.dataDir, instanceIdOf(sandboxID) ?? ''));
       const yes = withCommand(inside, 'yes') ?? 0;
       let [looks, seen] = [0, ''];
-      await eventually(
-        () => {
-          const now = `${statusField(yes, 'State')} ${statusField(yes, 'voluntary_ctxt_switches')}`;
-          looks = now === seen && now.startsWith('S') ? looks + 1 : 0;
-          seen = now;
-          return looks > 10;
-        },
-        'nobody takes what it prints',
-        60_000,
-      );
+      await eventually(() => {
+        const now = `${statusField(yes, 'State')} ${statusField(yes, 'voluntary_ctxt_switches')}`;
+        looks = now === seen && now.startsWith('S') ? looks + 1 : 0;
+        seen = now;
+        return looks > 10;
+      }, 'nobody takes what it prints');
       const grown = (await held()) - before;
       for (const stream of streams) stream.leave();
       const killed = { process: { tag: 'yes' }, signal: 'SIGNAL_SIGKILL' };
@@ -133,16 +128,11 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
       const given = { ...options, timeoutMs: seconds * 1_000 };
       const { sandboxId } = await LatestSandbox.create('base', given);
       const told = new Map<unknown, number>();
-      await eventually(
-        async () => {
-          const { json } = await client.get(`/sandboxes/${instanceIdOf(sandboxId)}/events`);
-          for (const { reason, time } of json.items ?? [])
-            told.set(reason, Date.parse(String(time)));
-          return told.has('Killing');
-        },
-        'it ends',
-        30_000,
-      );
+      await eventually(async () => {
+        const { json } = await client.get(`/sandboxes/${instanceIdOf(sandboxId)}/events`);
+        for (const { reason, time } of json.items ?? []) told.set(reason, Date.parse(String(time)));
+        return told.has('Killing');
+      }, 'it ends');
       return (told.get('Killing') ?? NaN) - (told.get('Claimed') ?? NaN) - given.timeoutMs;
     };
 
@@ -168,7 +158,6 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
           ({ sandboxId }) => sandboxId !== short.sandboxId,
         ),
       'it has ended',
-      30_000,
     );
 
     expect(after.endAt.getTime()).to.equal(before.endAt.getTime());
@@ -186,11 +175,11 @@ describe("the API of E2B's SDKs, on the built daemon", () => {
     const isPaused = async (): Promise<boolean> => (await sandbox.getInfo()).state === 'paused';
     expect((await sandbox.getInfo()).lifecycle).to.deep.equal(lifecycle);
     await sandbox.files.write('/tmp/kept', 'kept');
-    await eventually(isPaused, 'paused at its moment', 30_000);
+    await eventually(isPaused, 'paused at its moment');
 
     await sandbox.connect({ timeoutMs: 8_000 });
     expect(await isPaused()).to.equal(false);
-    await eventually(isPaused, 'paused again', 30_000);
+    await eventually(isPaused, 'paused again');
     expect(await sandbox.files.read('/tmp/kept')).to.equal('kept');
     expect(await isPaused()).to.equal(false);
     await sandbox.kill();

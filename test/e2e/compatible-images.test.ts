@@ -10,7 +10,6 @@ import { stocked } from '../support/harness/on-a-daemon.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('a sandbox with an image of its own, on the built daemon', function () {
-  this.timeout(120_000);
   let folders: ImageFolders;
   let daemon: DaemonUnderTest;
   let options: SdkOptions;

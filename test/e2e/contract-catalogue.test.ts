@@ -10,7 +10,6 @@ import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { aTemplateFolder, aTenant } from '../support/harness/on-a-daemon.ts';
 
 describe('the contract: templates and the catalogue on one machine', function () {
-  this.timeout(60_000);
   let folder: string;
   let daemon: DaemonUnderTest;
   let deployment: DeploymentUnderTest;
@@ -61,7 +60,6 @@ describe('the contract: templates and the catalogue on one machine', function ()
 });
 
 describe('the contract: a deployment that offers nothing', function () {
-  this.timeout(60_000);
   let daemon: DaemonUnderTest;
 
   before(async () => {
@@ -87,7 +85,6 @@ describe('the contract: a deployment that offers nothing', function () {
 });
 
 describe('the contract: templates over a restart', function () {
-  this.timeout(180_000); // of three starts
   const templates = aTemplateFolder({
     mine: { description: 'from the file', containers: [{ name: 'main', image: 'host' }] },
   });
@@ -145,7 +142,6 @@ describe('the contract: templates over a restart', function () {
 
     expect(await shown()).to.include({ version: '3', description: 'from the new file' });
     await within(
-      30_000,
       'the log says so',
       () => daemon.run.stderr().includes('the file of a template has changed') || undefined,
     );

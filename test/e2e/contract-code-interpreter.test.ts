@@ -12,7 +12,6 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 const TEMPLATE = 'code-interpreter-v1';
 
 describe("E2B's code interpreter, unchanged, on a daemon", function () {
-  this.timeout(180_000);
   let daemon: DaemonUnderTest;
   let sandbox: Sandbox;
   /** One whose address is another than that of the control API. */

@@ -18,7 +18,6 @@ const CHECKS = [
 ];
 
 describe("E2B's packages for Python, unchanged, on a daemon", function () {
-  this.timeout(180_000);
   let daemon: DaemonUnderTest;
   let python: string;
   let url: string;

@@ -24,7 +24,6 @@ const inOneSandbox = (Sandbox: Sdk, options: () => SdkOptions): void => {
 };
 
 describe("E2B's SDKs, unchanged, on a daemon", function () {
-  this.timeout(180_000);
   let daemon: DaemonUnderTest;
   let options: SdkOptions;
   /** Those that have the addresses of the two parts of the API apart. */

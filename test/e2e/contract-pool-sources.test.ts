@@ -17,7 +17,6 @@ import type { HttpClient } from '../support/harness/http-client.ts';
 import { claim, run } from '../support/harness/on-a-daemon.ts';
 
 describe('what pools are made of, on one machine', function () {
-  this.timeout(60_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let folder: string;

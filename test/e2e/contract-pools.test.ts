@@ -20,13 +20,11 @@ describe('the contract: pools', () => {
   let client: HttpClient;
 
   before(async function () {
-    this.timeout(90_000);
     daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
     client = daemon.client();
   });
 
   after(async function () {
-    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -36,7 +34,6 @@ describe('the contract: pools', () => {
       if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     }
     await within(
-      30_000,
       'one pool is left',
       async () => (await client.get('/sandboxpools')).json.total === 1 || undefined,
     );
@@ -47,7 +44,6 @@ describe('the contract: pools', () => {
 
   const gone = (name: string): Promise<unknown> =>
     within(
-      30_000,
       `${name} is gone`,
       async () => (await client.get(`/sandboxpools/${name}`)).status === 404 || undefined,
     );
@@ -352,7 +348,6 @@ describe('the contract: pools', () => {
   it('a pool of replicas 0 is Ready, and answers a claim with 429', async () => {
     await create('empty', { replicas: 0 });
     await within(
-      30_000,
       'it is Ready',
       async () => (await poolStatus(client, 'empty'))['phase'] === 'Ready' || undefined,
     );
@@ -373,7 +368,7 @@ describe('the contract: pools', () => {
       startingReplicas: 0,
     });
     await client.delete(`/sandboxes/${id}`);
-    await within(30_000, 'it is full again', async () => {
+    await within('it is full again', async () => {
       const { idleReplicas, runningReplicas, startingReplicas } = (await poolStatus(
         client,
         'mine',

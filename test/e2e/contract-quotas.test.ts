@@ -32,12 +32,10 @@ describe('the contract: quotas', () => {
   let client: HttpClient;
 
   before(async function () {
-    this.timeout(90_000);
     daemon = await DaemonUnderTest.start(LIMITS);
   });
 
   after(async function () {
-    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -48,7 +46,6 @@ describe('the contract: quotas', () => {
       if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     }
     await within(
-      30_000,
       'one pool is left',
       async () => (await client.get('/sandboxpools')).json.total === 1 || undefined,
     );
@@ -134,7 +131,6 @@ describe('the contract: quotas', () => {
   });
 
   it('holds after a kill -9 of the daemon', async function () {
-    this.timeout(90_000);
     await Promise.all([claim(client), claim(client), claim(client)]);
     await daemon.kill();
     await daemon.start();
@@ -171,7 +167,6 @@ describe('the contract: quotas', () => {
     expect((await client.get('/sandboxpools/third')).status).to.equal(404);
     await client.delete('/sandboxpools/second');
     await within(
-      30_000,
       'it is gone',
       async () => (await client.get('/sandboxpools/second')).status === 404 || undefined,
     );

@@ -33,8 +33,6 @@ const expectedOf = ({ shows, inside }: PageLine): string =>
   );
 
 describe('what the documentation says to type', function () {
-  this.timeout(600_000); // a page has some hundred lines
-
   it('is found', () => {
     expect(PAGES.map(({ path }) => path)).to.include.members([
       'README.md',

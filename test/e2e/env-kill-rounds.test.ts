@@ -1,10 +1,9 @@
-import { AT_LAST_MS, envKillRounds } from '../support/chaos/env-kill-rounds.ts';
+import { envKillRounds } from '../support/chaos/env-kill-rounds.ts';
 
 const ROUNDS = 6;
 
 describe('kill -9 of a daemon whose envs size themselves, under load', () => {
   it('loses no claim and no change, keeps bounds and counts, and goes on deciding', async function () {
-    this.timeout(AT_LAST_MS * ROUNDS);
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);
     await envKillRounds({ rounds: ROUNDS, seed });

@@ -56,7 +56,6 @@ const TRIES: Readonly<Record<string, Try>> = {
 };
 
 describe('ways out of a sandbox by its files, processes and state', function () {
-  this.timeout(60_000);
   /** A folder of the host that everyone may read and write, but no sandbox sees. */
   const open = mkdtempSync(join(tmpdir(), 'sandpool-open-'));
   let daemon: DaemonUnderTest;

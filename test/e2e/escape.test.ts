@@ -95,7 +95,6 @@ const machineHasCgroups = (): boolean =>
     /\bmemory\b.*\bpids\b/s.test(readFileSync('/sys/fs/cgroup/cgroup.controllers', 'utf8')));
 
 describe('ways out of a sandbox of the real daemon', function () {
-  this.timeout(90_000);
   const templates = aTemplateFolder({
     probe: {
       containers: [
@@ -130,7 +129,6 @@ describe('ways out of a sandbox of the real daemon', function () {
   const open = mkdtempSync(join(tmpdir(), 'sandpool-open-'));
 
   before(async function () {
-    this.timeout(60_000);
     process.env['TEST_SECRET'] = SECRET;
     host.listen(0, '0.0.0.0');
     await once(host, 'listening');
@@ -156,7 +154,6 @@ describe('ways out of a sandbox of the real daemon', function () {
   });
 
   after(async function () {
-    this.timeout(90_000);
     host.close();
     await daemon.dispose();
     templates.remove();
@@ -223,7 +220,6 @@ describe('ways out of a sandbox of the real daemon', function () {
   const fromMain = async (args: readonly string[]): Promise<Answers> => {
     await run(client, id, 'cat > /tmp/go.new; mv /tmp/go.new /tmp/go', { stdin: args.join(' ') });
     const shown = await within(
-      30_000,
       'the probe has ended',
       async () => (await run(client, id, 'cat /tmp/answers')).stdout || undefined,
     );
@@ -310,7 +306,6 @@ describe('ways out of a sandbox of the real daemon', function () {
     });
     const answers = parse(
       await within(
-        30_000,
         'the probe has ended',
         async () => (await run(client, wired, 'cat /tmp/answers')).stdout || undefined,
       ),
@@ -357,7 +352,6 @@ describe('ways out of a sandbox of the real daemon', function () {
     const tty = (await other.ask('tty')).trim();
     for (const isOpened of [true, false]) {
       await within(
-        30_000,
         'the last one of its own is given back',
         async () => (await run(client, id, 'ls /dev/pts')).stdout === 'ptmx\n' || undefined,
       );
@@ -387,7 +381,7 @@ describe('ways out of a sandbox of the real daemon', function () {
       command: ['sleep', '3301'],
       timeoutSeconds: 20,
     });
-    const pids = await within(30_000, 'it runs', () => {
+    const pids = await within('it runs', () => {
       const all = processesBeside(initOf(daemon.dataDir, id));
       return withCommand(all, 'sleep 3301') === undefined ? undefined : all;
     });
@@ -423,7 +417,7 @@ describe('ways out of a sandbox of the real daemon', function () {
       command: ['sleep', '3302'],
       timeoutSeconds: 20,
     });
-    const [main, ran, typed] = await within(30_000, 'all three run', () => {
+    const [main, ran, typed] = await within('all three run', () => {
       const all = processesBeside(initOf(daemon.dataDir, id));
       const found = ['sleep infinity', 'sleep 3302', 'sleep 3303'].map((words) =>
         withCommand(all, words),

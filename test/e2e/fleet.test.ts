@@ -16,11 +16,9 @@ import { bodyOf, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
 import { ProcessSocket } from '../support/harness/process-socket.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
-const PATIENCE_MS = 60_000;
 const COMPATIBLE = ['--compatible-api-listen', '127.0.0.1:0'];
 
 describe('a fleet of real daemons', function () {
-  this.timeout(180_000);
   let hub: DaemonUnderTest;
   const workers: DaemonUnderTest[] = [];
   let client: HttpClient;
@@ -71,7 +69,6 @@ describe('a fleet of real daemons', function () {
           (each) => each['clusterID'] === clusterId && each['status'] === 'Connected',
         ) === true,
       `${clusterId} is connected`,
-      PATIENCE_MS,
     );
 
   it('claims, runs, moves files, opens terminals and ends on a worker, from one address', async () => {
@@ -116,14 +113,10 @@ describe('a fleet of real daemons', function () {
     };
     expect(await ran('stats')).to.match(/^Running +[1-9]/m);
     expect(await ran('stats', '--cluster', 'w2')).not.to.match(/^Running/m);
-    await eventually(
-      async () => {
-        const text = await ran('audit', '--operation', 'claimSandbox', '-o', 'wide');
-        return ['hub', 'w1'].every((clusterId) => text.includes(` ${clusterId} `));
-      },
-      'the audit of both clusters',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const text = await ran('audit', '--operation', 'claimSandbox', '-o', 'wide');
+      return ['hub', 'w1'].every((clusterId) => text.includes(` ${clusterId} `));
+    }, 'the audit of both clusters');
     expect(await ran('clusters')).to.match(/^w1 +Connected +no +\S+Z +1 +\d+\.\d ms$/m);
     const { headers } = await client.get(`/sandboxes/${id}`);
     const link = `${headers['sandpool-link']} `;
@@ -137,7 +130,7 @@ describe('a fleet of real daemons', function () {
     );
     await reader.read().until((all) => all[0]?.event === 'seen-by', 'who sees it');
     await client.delete(`/sandboxes/${id}`);
-    await reader.until((all) => all.at(-1)?.event === 'end', 'it is no more', PATIENCE_MS);
+    await reader.until((all) => all.at(-1)?.event === 'end', 'it is no more');
     reader.close();
   });
 
@@ -174,11 +167,11 @@ describe('a fleet of real daemons', function () {
     const headers = { 'SERVICE-API-KEY': hub.tenantKey };
     const logs = await EventReader.open(hub.run.port, `/sandboxes/${id}/logs?follow=true`, headers);
     const isLogged = (line: string): Promise<unknown> =>
-      logs.until((all) => all.some(({ data }) => data['line'] === line), line, PATIENCE_MS);
+      logs.until((all) => all.some(({ data }) => data['line'] === line), line);
     logs.read();
     await isLogged('first');
     const actor = started('debug', 'sandbox', id, '-f', '--admin');
-    await eventually(() => actor.said.stdout.includes(id), 'where it stands', PATIENCE_MS);
+    await eventually(() => actor.said.stdout.includes(id), 'where it stands');
 
     const begun = await client.post(`/sandboxes/${id}/processes`, {
       command: ['/bin/sh', '-c', 'touch /tmp/go; cat; echo of it >&2'],
@@ -189,7 +182,7 @@ describe('a fleet of real daemons', function () {
     const socket = new ProcessSocket(hub.run.port, path, hub.tenantKey);
     const text = 'ü'.repeat(20_000);
     for (let n = 0; n < 4; n += 1) socket.send(Buffer.from(text));
-    await eventually(() => socket.printed('stdout') === text.repeat(4), 'its output', PATIENCE_MS);
+    await eventually(() => socket.printed('stdout') === text.repeat(4), 'its output');
     socket.send('{"type":"eof"}');
     expect(await socket.closed).to.deep.equal([1000, 'the process ended']);
     expect([socket.printed('stderr'), socket.texts]).to.deep.equal([
@@ -199,7 +192,7 @@ describe('a fleet of real daemons', function () {
 
     await isLogged('é');
     await client.delete(`/sandboxes/${id}`);
-    await logs.until((all) => all.at(-1)?.event === 'end', 'the end of its log', PATIENCE_MS);
+    await logs.until((all) => all.at(-1)?.event === 'end', 'the end of its log');
     expect([await actor.ended, actor.said.stderr]).to.deep.include(0);
     expect(actor.said.stderr).to.include('it is no more');
     expect(actor.said.stdout).to.match(/stopping/i);
@@ -210,7 +203,6 @@ describe('a fleet of real daemons', function () {
     eventually(
       async () => (await worker.client(key).get('/sandboxpools')).status === status,
       `the key is answered with ${status}`,
-      PATIENCE_MS,
     );
   const promoted = async (): Promise<{ readonly key: string; readonly keyId: string }> => {
     const { json: made } = await client.post('/api-keys', {});
@@ -264,7 +256,6 @@ describe('a fleet of real daemons', function () {
       await eventually(
         async () => (await templateAt(worker))['fleet'] === 'copy',
         'the worker has it',
-        PATIENCE_MS,
       );
       expect(await templateAt(worker)).to.deep.equal({ ...made.json.template, fleet: 'copy' });
     }
@@ -276,16 +267,12 @@ describe('a fleet of real daemons', function () {
     const revisions = await Promise.all([hub, w1, w2].map(revisionAtVersion2));
     expect(new Set(revisions).size).to.equal(1);
     const standings = ['templates', 'get', 'shared', '--clusters', '--admin'];
-    await eventually(
-      async () => {
-        const { stdout } = await hub.cli(standings);
-        return ['w1', 'w2'].every((clusterId) =>
-          new RegExp(`^${clusterId} +2 +Synced +\\S+Z`, 'm').test(stdout),
-        );
-      },
-      'both say that they have it',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const { stdout } = await hub.cli(standings);
+      return ['w1', 'w2'].every((clusterId) =>
+        new RegExp(`^${clusterId} +2 +Synced +\\S+Z`, 'm').test(stdout),
+      );
+    }, 'both say that they have it');
 
     const refused = await w1
       .client(w1.adminKey)
@@ -297,28 +284,20 @@ describe('a fleet of real daemons', function () {
     });
     expect([nowhere.status, nowhere.json.errorCode]).to.deep.equal([501, 'FEATURE_DISABLED']);
     await hub.client().delete('/sandboxpools/shared');
-    await eventually(
-      async () => {
-        const used = await hub.client(hub.adminKey).delete('/admin/sandbox-templates/shared');
-        expect(used.json.errorCode).to.equal('TEMPLATE_IN_USE');
-        return used.text.includes('w1::shared') && !used.text.includes('"name":"shared"');
-      },
-      'pools of workers alone are in the way',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const used = await hub.client(hub.adminKey).delete('/admin/sandbox-templates/shared');
+      expect(used.json.errorCode).to.equal('TEMPLATE_IN_USE');
+      return used.text.includes('w1::shared') && !used.text.includes('"name":"shared"');
+    }, 'pools of workers alone are in the way');
   });
   const revisionAtVersion2 = async (daemon: DaemonUnderTest): Promise<unknown> => {
     let revision: unknown;
-    await eventually(
-      async () => {
-        const shown = (await daemon.client().get('/sandboxpools/shared')).json.template;
-        revision = (shown?.['status'] as { readonly updateRevision?: string } | undefined)
-          ?.updateRevision;
-        return shown?.['templateVersion'] === '2';
-      },
-      'the pool follows the template',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const shown = (await daemon.client().get('/sandboxpools/shared')).json.template;
+      revision = (shown?.['status'] as { readonly updateRevision?: string } | undefined)
+        ?.updateRevision;
+      return shown?.['templateVersion'] === '2';
+    }, 'the pool follows the template');
     return revision;
   };
 
@@ -333,11 +312,10 @@ describe('a fleet of real daemons', function () {
     expect((await client.get('/sandboxes')).json).to.include({ incomplete: true });
     for (const memory of ['80Mi', '81Mi', '82Mi']) await changed(shared(memory));
     await w2.start();
-    await eventually(async () => (await errorOf(id)) === undefined, 'w2 is back', PATIENCE_MS);
+    await eventually(async () => (await errorOf(id)) === undefined, 'w2 is back');
     await eventually(
       async () => (await templateAt(w2))['version'] === '5',
       'w2 has the versions that it missed',
-      PATIENCE_MS,
     );
     expect((await run(client, id, 'echo again')).stdout).to.equal('again\n');
 
@@ -347,7 +325,7 @@ describe('a fleet of real daemons', function () {
     } finally {
       w1.run.process.kill('SIGCONT');
     }
-    await eventually(async () => (await errorOf(held)) === undefined, 'w1 is back', PATIENCE_MS);
+    await eventually(async () => (await errorOf(held)) === undefined, 'w1 is back');
   });
 
   it('forgets a worker that is removed, which goes on alone', async () => {
@@ -368,7 +346,6 @@ describe('a fleet of real daemons', function () {
             (await admin.get(`/admin/audit?clusterID=hub&operation=${operation}`)).json.items,
           ).includes('"clusterID":"w2"'),
         `${operation} is in the audit`,
-        PATIENCE_MS,
       );
   });
 
@@ -379,7 +356,6 @@ describe('a fleet of real daemons', function () {
       await eventually(
         async () => (await run(client, id, `ls /tmp/begun-${n}`)).exitCode === 0,
         'it has begun',
-        PATIENCE_MS,
       );
       const ended = once(daemon.run.process, 'exit');
       daemon.run.process.kill('SIGTERM'); // the client stays

@@ -81,7 +81,6 @@ class HeldRequest {
 
 /** What the refusal at a limit advises is done, and the next request is carried out. */
 describe('what refusals at a limit advise', function () {
-  this.timeout(300_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let templates: ReturnType<typeof aTemplateFolder>;
@@ -119,14 +118,14 @@ describe('what refusals at a limit advise', function () {
     body?: object,
   ): Promise<{ readonly held: readonly HeldRequest[]; readonly refusal: Answer }> => {
     const sent: HeldRequest[] = [];
-    const refused = await within(120_000, 'one is refused', async () => {
+    const refused = await within('one is refused', async () => {
       for (let count = 0; count < 16; count += 1)
         sent.push(new HeldRequest(client, daemon.run.port, method, path, body));
       await client.get('/sandboxes?limit=1');
       return sent.find(({ answered }) => answered?.status === 429);
     });
     const held = (): readonly HeldRequest[] => sent.filter(({ answered }) => !answered);
-    await within(30_000, 'all others are refused', () => held().length === most || undefined);
+    await within('all others are refused', () => held().length === most || undefined);
     return { held: held(), refusal: await refused.answer };
   };
 
@@ -188,7 +187,7 @@ describe('what refusals at a limit advise', function () {
   };
   /** Opens one with the token of the one that was refused, which did not use it up. */
   const opened = (id: string, token: string): Promise<TerminalUnderTest> =>
-    within(30_000, 'there is room for a terminal', () =>
+    within('there is room for a terminal', () =>
       TerminalUnderTest.open(daemon, client, id, { token }).catch(() => undefined),
     );
 
@@ -250,12 +249,12 @@ describe('what refusals at a limit advise', function () {
       expect(streams.map(({ status }) => status)).to.deep.equal(Array(16).fill(200));
       const refused = (await follow(path)).read();
       expect(refused.status).to.equal(429);
-      await within(30_000, 'it says why', () => refused.ended || undefined);
+      await within('it says why', () => refused.ended || undefined);
       expect(refused.text).to.contain(`${who} 16 streams open, which is the most; close one first`);
 
       streams.pop()?.close();
       streams.push(
-        await within(30_000, 'there is room for a stream', async () => {
+        await within('there is room for a stream', async () => {
           const stream = await follow(path);
           if (stream.status === 200) return stream;
           stream.close();
@@ -270,13 +269,12 @@ describe('what refusals at a limit advise', function () {
     await client.post('/sandboxpools', { name: 'chatty', templateName: 'chatty', replicas: 1 });
     const gone = await claim(client, 'chatty');
     await within(
-      30_000,
       'it has printed',
       async () => (await client.get(`/sandboxes/${gone}/logs`)).text.includes('talk') || undefined,
     );
     await giveBack(client, gone);
     await client.put('/sandboxpools/chatty', { replicas: 14 });
-    const { json } = await untilAnswered(404, () => client.get(`/sandboxes/${gone}/logs`), 120_000);
+    const { json } = await untilAnswered(404, () => client.get(`/sandboxes/${gone}/logs`));
     expect(json.errorCode).to.equal('LOGS_GONE');
     const hint = String(json.detail?.['hint']);
     const [, path = ''] = / GET (\/v1\/sandboxes\/\{sandboxId\}\/logs\S*)/.exec(hint) ?? [];

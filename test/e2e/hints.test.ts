@@ -19,7 +19,6 @@ describe('what hints advise', () => {
   let folder: string;
 
   before(async function () {
-    this.timeout(90_000);
     folder = mkdtempSync(join(tmpdir(), 'sandpool-hints-'));
     writeFileSync(join(folder, 'file'), 'no folder');
     daemon = await DaemonUnderTest.start([
@@ -33,7 +32,6 @@ describe('what hints advise', () => {
   });
 
   after(async function () {
-    this.timeout(90_000);
     await daemon.dispose();
     rmSync(folder, { recursive: true });
   });
@@ -51,7 +49,7 @@ describe('what hints advise', () => {
     when: (detail: Refused) => boolean = ({ hint }) => !hint.startsWith('instances are starting'),
   ): Promise<Refused> => {
     let detail: Refused | undefined;
-    await within(30_000, `claims from ${poolName} are refused`, async () => {
+    await within(`claims from ${poolName} are refused`, async () => {
       const answer = await client.post('/sandboxes', { poolName });
       if (answer.status !== 429) return false;
       detail = (JSON.parse(answer.text) as { readonly detail: Refused }).detail;
@@ -258,7 +256,6 @@ describe('what hints advise', () => {
       expect((await admin.delete(path)).status, path).to.equal(200);
     }
     await within(
-      30_000,
       'the template goes',
       async () => (await admin.delete('/admin/sandbox-templates/used')).status === 200,
     );

@@ -14,7 +14,6 @@ import { imageFolders, type ImageFolders } from '../support/harness/an-image-dri
 import { gzipLayer, tarOf, writeLayout } from '../support/builders/an-oci-layout.ts';
 
 describe('images of a daemon', function () {
-  this.timeout(60_000);
   let folders: ImageFolders;
   let daemon: DaemonUnderTest;
   let key: string;
@@ -65,7 +64,6 @@ describe('images of a daemon', function () {
   it('are unpacked at its start for the templates that name them', async () => {
     for (const line of ['an image was unpacked', 'image dir:absent: there is no such image']) {
       await within(
-        30_000,
         `the log says: ${line}`,
         async () => daemon.run.stderr().includes(line) || undefined,
       );
@@ -82,7 +80,6 @@ describe('images of a daemon', function () {
       ).status,
     ).to.equal(201);
     const id = await within(
-      30_000,
       'a claim',
       async () =>
         (await daemon.client().post('/sandboxes', { poolName: 'tools' })).json.sandbox?.[
@@ -113,7 +110,6 @@ describe('images of a daemon', function () {
       .client()
       .post('/sandboxpools', { name: 'absent', templateName: 'absent', replicas: 1 });
     await within(
-      30_000,
       'the pool has failed',
       async () =>
         JSON.stringify((await daemon.client().get('/sandboxpools/absent')).json).includes(
@@ -122,7 +118,7 @@ describe('images of a daemon', function () {
     );
     const why =
       /"name":"absent".*"to":"Failed","startFailure":"image dir:absent: there is no such image"/;
-    await within(30_000, 'the log says why', () => why.test(daemon.run.stderr()) || undefined);
+    await within('the log says why', () => why.test(daemon.run.stderr()) || undefined);
   });
 
   it('are refused in a template by field where the spelling is none', async () => {

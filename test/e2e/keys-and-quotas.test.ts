@@ -2,7 +2,6 @@ import { keysAndQuotasSuite } from '../contracts/keys-and-quotas.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 
 describe('keys and quotas of the embedded daemon', function () {
-  this.timeout(60_000);
   let daemon: DaemonUnderTest;
   before(async () => {
     daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);

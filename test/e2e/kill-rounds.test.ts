@@ -3,7 +3,6 @@ import { killRounds } from '../support/chaos/kill-rounds.ts';
 
 describe('kill -9 of daemon, spawner or both under load', () => {
   it('loses nothing acknowledged, hands out nothing twice, leaves no orphan and no running sandbox dead', async function () {
-    this.timeout(240_000);
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);
     const damage = await killRounds({ rounds: 10, seed });

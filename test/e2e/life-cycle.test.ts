@@ -10,7 +10,6 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 
 const claim = async (client: HttpClient): Promise<string> =>
   await within(
-    30_000,
     'a claim',
     async () =>
       (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'],
@@ -23,12 +22,10 @@ describe('the daemon from start to end', () => {
   let daemon: DaemonUnderTest;
 
   beforeEach(async function () {
-    this.timeout(90_000);
     daemon = await DaemonUnderTest.start();
   });
 
   afterEach(async function () {
-    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -55,7 +52,6 @@ describe('the daemon from start to end', () => {
       .to.match(/sandboxes are left/)
       .and.to.include('stop --all');
     await within(
-      30_000,
       'the spawner is gone',
       () => spawnerPid(daemon.dataDir) === undefined || undefined,
     );
@@ -77,7 +73,6 @@ describe('the daemon from start to end', () => {
   });
 
   it('ends everything with stop --all, and starts afresh afterwards with the same keys and pools', async function () {
-    this.timeout(90_000);
     const id = await claim(daemon.client());
     const key = daemon.tenantKey;
     const { code } = await daemon.cli(['stop', '--all']);
@@ -101,7 +96,7 @@ describe('the daemon from start to end', () => {
     await daemon.stop();
     await daemon.start();
     await run(daemon.client(), id, 'kill -9 2');
-    const ended = await within(30_000, 'it ended', async () =>
+    const ended = await within('it ended', async () =>
       (await daemon.client().get('/sandboxes?phase=Completed')).json.items?.find(
         (item) => item['sandboxId'] === id,
       ),
@@ -113,14 +108,13 @@ describe('the daemon from start to end', () => {
     const client = daemon.client();
     const id = await claim(client);
     await run(client, id, 'kill -9 2');
-    const ended = await within(30_000, 'it ended', async () =>
+    const ended = await within('it ended', async () =>
       (await client.get('/sandboxes?phase=Completed')).json.items?.find(
         (item) => item['sandboxId'] === id,
       ),
     );
     expect(ended['endReason']).to.equal('exited');
     await within(
-      30_000,
       'a full pool',
       async () =>
         (
@@ -139,7 +133,6 @@ describe('the daemon from start to end', () => {
     if (before === undefined) throw new Error('there is no spawner');
     process.kill(before, 'SIGKILL');
     const mark = await within(
-      30_000,
       'it answers again',
       async () => (await run(client, id, 'cat /tmp/mark')) || undefined,
     );
@@ -177,7 +170,6 @@ describe('a full disk', () => {
   });
 
   it('stops the daemon with a clear message, and loses nothing that was acknowledged', async function () {
-    this.timeout(300_000); // 2,000 writes, as slow as the disk is
     const daemon = await DaemonUnderTest.start([], folder);
     try {
       const client = daemon.client();
@@ -196,10 +188,9 @@ describe('a full disk', () => {
           .put(`/sandboxes/${held[i % 2]}/idle-timeout`, { idleTimeoutSeconds: 600 + i })
           .catch(() => undefined);
       }
-      await within(30_000, 'the daemon stops', () => child.exitCode ?? undefined);
+      await within('the daemon stops', () => child.exitCode ?? undefined);
       expect(child.exitCode).to.equal(1);
       await within(
-        30_000,
         'it says why',
         () => /Sandpool stops: .*(full|disk|space)/i.test(stderr()) || undefined,
       );

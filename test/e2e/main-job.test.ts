@@ -12,7 +12,7 @@ const poolStatus = async (
 };
 
 const idle = (client: HttpClient, count: number, name = 'default') =>
-  within(30_000, `${count} idle, and none on its way in or out`, async () => {
+  within(`${count} idle, and none on its way in or out`, async () => {
     const status = await poolStatus(client, name);
     return (
       (status['idleReplicas'] === count &&
@@ -27,14 +27,12 @@ describe('the main job, on a daemon as a user starts it', () => {
   let client: HttpClient;
 
   before(async function () {
-    this.timeout(90_000);
     daemon = await DaemonUnderTest.start();
     client = daemon.client();
     await idle(client, 4);
   });
 
   after(async function () {
-    this.timeout(90_000);
     await daemon.dispose();
   });
 
@@ -83,7 +81,7 @@ describe('the main job, on a daemon as a user starts it', () => {
       status: 'Stopping',
     });
 
-    const gone = await within(30_000, 'the sandbox is no more', async () => {
+    const gone = await within('the sandbox is no more', async () => {
       const answer = await client.get(`/sandboxes/${sandboxId}`);
       return answer.status === 404 ? answer : undefined;
     });
@@ -161,7 +159,7 @@ describe('the main job, on a daemon as a user starts it', () => {
     expect(set.json.sandbox)
       .to.include({ idleTimeout: '1s' })
       .and.to.have.property('idleExpiresAt');
-    const ended = await within(30_000, 'ended', async () =>
+    const ended = await within('ended', async () =>
       (await client.get('/sandboxes?phase=Completed')).json.items?.find(
         (item) => item['sandboxId'] === id,
       ),
@@ -242,7 +240,6 @@ describe('the main job, on a daemon as a user starts it', () => {
       status: 'Deleting',
     });
     await within(
-      30_000,
       'the pool is no more',
       async () => (await client.get('/sandboxpools/mine')).status === 404 || undefined,
     );

@@ -12,7 +12,6 @@ const AS_NOBODY = ['--reuid=nobody', '--regid=nogroup', '--clear-groups', '--no-
 
 /** Where the tests run as another user than root, test/e2e/newcomer.test.ts does this itself. */
 describe('the README’s quick start, for someone without root', function () {
-  this.timeout(900_000);
   let home: string;
 
   before(function () {

@@ -42,7 +42,6 @@ const expectedOf = ({ shows, inside }: PageLine): string =>
  * those that are here.
  */
 describe('the README’s quick start, on a fresh clone', function () {
-  this.timeout(600_000); // the build takes a minute, or some
   let folder: string;
   let clone: string;
   let dataDir: string;
@@ -106,7 +105,6 @@ describe('the README’s quick start, on a fresh clone', function () {
     await eventually(
       () => said.includes('./bin/sandpool shell') || server?.exitCode !== null,
       'it is ready',
-      540_000,
     );
 
     expect(start).to.equal('script/server');

@@ -5,7 +5,6 @@ import { claim, stocked } from '../support/harness/on-a-daemon.ts';
 import { RollingPool } from '../support/harness/rolling-pool.ts';
 
 describe('a rollout of real sandboxes', function () {
-  this.timeout(300_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let pool: RollingPool;

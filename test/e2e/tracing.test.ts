@@ -6,7 +6,6 @@ import { TraceCollector } from '../support/fakes/trace-collector.ts';
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 
 describe('a daemon with a collector of traces', function () {
-  this.timeout(60_000);
   let collector: TraceCollector;
   let daemon: DaemonUnderTest;
 
@@ -44,7 +43,7 @@ describe('a daemon with a collector of traces', function () {
 
     expect(answer.status).to.equal(201);
     const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
-    const claim = await within(30_000, 'the claim as a span', () =>
+    const claim = await within('the claim as a span', () =>
       ofTrace().find(({ name }) => name === 'POST /sandboxes'),
     );
     expect(answer.headers['traceresponse']).to.equal(`00-${TRACE}-${claim.spanId}-01`);

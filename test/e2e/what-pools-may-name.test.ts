@@ -10,7 +10,6 @@ const withImage = (image: string) => ({
 });
 
 describe('what pools of a daemon may name', function () {
-  this.timeout(90_000);
   let daemon: DaemonUnderTest;
 
   before(async () => {

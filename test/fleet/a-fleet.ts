@@ -230,11 +230,7 @@ export class FleetUnderTest {
   }
 
   linked(clusterId: string): Promise<void> {
-    return eventually(
-      () => this.links.find(clusterId) !== undefined,
-      `${clusterId} is linked`,
-      30_000,
-    );
+    return eventually(() => this.links.find(clusterId) !== undefined, `${clusterId} is linked`);
   }
 
   async stop(): Promise<void> {

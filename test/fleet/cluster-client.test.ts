@@ -7,8 +7,6 @@ import { IDENTITY_HEADER } from '../../src/model/fleet/identity-header.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
-const PATIENCE_MS = 30_000;
-
 describe("a manager's own requests to a cluster", () => {
   /** Whose requests wait for their answer at the cluster, with how to give it. */
   let held: { readonly user: string; readonly answer: () => void }[];
@@ -60,7 +58,7 @@ describe("a manager's own requests to a cluster", () => {
     Array.from({ length: count }, () => ask(user, isLook));
   const heldOf = (name: string): number => held.filter(({ user }) => user === name).length;
   const isHeld = (user: string, count: number): Promise<void> =>
-    eventually(() => heldOf(user) === count, `${count} of ${user} are at the cluster`, PATIENCE_MS);
+    eventually(() => heldOf(user) === count, `${count} of ${user} are at the cluster`);
   const goOn = (): void => {
     isOpen = true;
     for (const { answer } of held) answer();

@@ -54,7 +54,7 @@ describe('commands about clusters', () => {
     expect([fleet.links.find('west'), fleet.links.list()]).to.deep.equal([undefined, []]);
     for (const terms of [{ folder }, { joinToken: token }]) {
       const again = fleet.worker({ clusterId: 'west', serve, ...terms });
-      await eventually(() => again.told.length > 0, 'it is refused', 30_000);
+      await eventually(() => again.told.length > 0, 'it is refused');
       expect(fleet.links.find('west')).to.equal(undefined);
     }
     await fleet.join({ clusterId: 'west', serve }); // by a new token

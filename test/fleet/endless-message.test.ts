@@ -7,7 +7,6 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FleetUnderTest, noCopies } from './a-fleet.ts';
 
-const PATIENCE_MS = 30_000;
 const HELLO = [
   'GET /fleet/link HTTP/1.1',
   'Host: hub',
@@ -41,14 +40,14 @@ describe('a link that is one message without end', () => {
     socket.on('data', (bytes: Buffer) => (came = Buffer.concat([came, bytes])));
     socket.on('error', () => undefined);
     socket.write(`${HELLO.join('\r\n')}\r\n\r\n`);
-    await eventually(() => came.includes('\r\n\r\n'), 'it is agreed to', PATIENCE_MS);
+    await eventually(() => came.includes('\r\n\r\n'), 'it is agreed to');
     return { socket, came: () => came };
   };
 
   it('is a WebSocket to whoever stands between, and HTTP/2 within', async () => {
     const { socket, came } = await dial();
     socket.write(HEAD);
-    await eventually(() => came().includes('PRI * HTTP/2.0'), 'the manager begins', PATIENCE_MS);
+    await eventually(() => came().includes('PRI * HTTP/2.0'), 'the manager begins');
     const [answer = '', bytes = ''] = came().toString('latin1').split('\r\n\r\n');
     expect(answer).to.include('HTTP/1.1 101');
     expect(answer).to.include('Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo='); // RFC 6455, 1.3
@@ -60,12 +59,12 @@ describe('a link that is one message without end', () => {
   it('is cut where something else begins, or nothing in time, or too many wait', async () => {
     const { socket: other } = await dial();
     other.write('\x82\x05hello, and more');
-    await eventually(() => other.closed, 'it is cut', PATIENCE_MS);
+    await eventually(() => other.closed, 'it is cut');
     const idle = await Promise.all(Array.from({ length: 9 }, async () => (await dial()).socket));
     const open = (): number => idle.filter(({ closed }) => !closed).length;
-    await eventually(() => open() === 8, 'one of them is cut', PATIENCE_MS);
+    await eventually(() => open() === 8, 'one of them is cut');
     clock.advance(10_000);
-    await eventually(() => open() === 0, 'all are cut', PATIENCE_MS);
+    await eventually(() => open() === 0, 'all are cut');
   });
 
   it('stays one where the store of the worker fails, whatever the number of dials', async () => {
@@ -94,17 +93,13 @@ describe('a link that is one message without end', () => {
         keys: { ...noCopies, begin: (manager) => ({ ...noCopies.begin(manager), caughtUp }) },
         manager: `ws://127.0.0.1:${port}`,
       });
-      await eventually(
-        () => {
-          if (failures > 0 && asked.length === failures && moved < 2_000) {
-            moved += 100;
-            clock.advance(100);
-          }
-          return fleet.links.find('w1') !== undefined;
-        },
-        'the store takes it at last',
-        PATIENCE_MS,
-      );
+      await eventually(() => {
+        if (failures > 0 && asked.length === failures && moved < 2_000) {
+          moved += 100;
+          clock.advance(100);
+        }
+        return fleet.links.find('w1') !== undefined;
+      }, 'the store takes it at last');
       expect(asked).to.deep.equal(Array(5).fill('endless'));
     } finally {
       between.closeAllConnections();
@@ -137,7 +132,7 @@ describe('a link that is one message without end', () => {
         if (dials < 3) clock.advance(100);
         return dials === 3;
       };
-      await eventually(dialsThrice, 'two dials come to nothing', PATIENCE_MS);
+      await eventually(dialsThrice, 'two dials come to nothing');
       await fleet.linked('w1');
     } finally {
       between.closeAllConnections();
@@ -167,12 +162,12 @@ describe('a link that is one message without end', () => {
         await fleet.linked('w1');
         expect([cut.length, isMany]).to.deep.equal([links, false]);
         cut.at(-1)?.destroy();
-        await eventually(() => !fleet.links.find('w1'), 'it is cut', PATIENCE_MS);
+        await eventually(() => !fleet.links.find('w1'), 'it is cut');
         const dialsAgain = (): boolean => {
           if (cut.length === links && !isMany) clock.advance(100);
           return cut.length > links || isMany;
         };
-        await eventually(dialsAgain, 'it dials again', PATIENCE_MS);
+        await eventually(dialsAgain, 'it dials again');
       }
       expect(isMany).to.equal(true);
       await fleet.linked('w1');

@@ -17,7 +17,6 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 import { standsStill, turns } from '../support/harness/turns.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 
-const PATIENCE_MS = 60_000;
 const PIECE = Buffer.alloc(64 * 1024, 'x');
 const TUNNELS = 16;
 const FLOOD_BYTES = 16 << 20;
@@ -81,7 +80,6 @@ const flood = (connection: Duplex): (() => number) => {
 
 for (const scheme of ['ws', 'wss'] as const)
   describe(`a flooded link by ${scheme}`, function () {
-    this.timeout(120_000);
     let certificate: Certificate;
     let trusted: string | undefined;
     let clock: TestClock;
@@ -148,7 +146,7 @@ for (const scheme of ['ws', 'wss'] as const)
         flood(connection);
       }
       const isThrough = (): boolean => Math.min(came.up, came.down) > FLOOD_BYTES;
-      await eventually(isThrough, 'both get what is sent', PATIENCE_MS);
+      await eventually(isThrough, 'both get what is sent');
     });
 
     for (const end of ['manager', 'worker'] as const) {
@@ -165,9 +163,9 @@ for (const scheme of ['ws', 'wss'] as const)
           if (end === 'manager') counts.push(flood(connection));
         }
         sent = () => counts.reduce((sum, count) => sum + count(), 0);
-        await eventually(() => sent() > FLOOD_BYTES, 'it flows', PATIENCE_MS);
+        await eventually(() => sent() > FLOOD_BYTES, 'it flows');
         way.stopAll();
-        await standsStill(sent, 'what is sent', PATIENCE_MS);
+        await standsStill(sent, 'what is sent');
       };
 
       it(`of the ${end}’s is over within a second of the other end’s death`, async () => {
@@ -179,7 +177,7 @@ for (const scheme of ['ws', 'wss'] as const)
           seconds += 1;
           return worker.told.length > 0 && fleet.links.list()[0]?.isConnected === false;
         };
-        await eventually(areOver, 'both know', PATIENCE_MS);
+        await eventually(areOver, 'both know');
         expect(worker.told[0]).not.to.include('nothing was heard');
       });
 
@@ -201,7 +199,7 @@ for (const scheme of ['ws', 'wss'] as const)
         expect(worker.told).to.deep.equal(['nothing was heard of it for 15 s']);
         for (const socket of way.sockets) socket.resume();
         const areClosed = (): boolean => [...way.sockets].every(({ closed }) => closed);
-        await eventually(areClosed, 'the connections are, too', PATIENCE_MS);
+        await eventually(areClosed, 'the connections are, too');
       });
     }
   });

@@ -113,18 +113,14 @@ class PlayedFleet {
     await this.#heal();
     const wanted = (): readonly object[] =>
       [...this.#hub.store.records.values()].filter(({ globalId }) => globalId).map(shownOf);
-    await eventually(
-      () => {
-        const kept = [...this.#west.store.records.values()].map(shownOf);
-        const all = wanted();
-        return (
-          kept.length === all.length &&
-          all.every((each) => kept.some((other) => isDeepStrictEqual(each, other)))
-        );
-      },
-      'both agree',
-      60_000,
-    );
+    await eventually(() => {
+      const kept = [...this.#west.store.records.values()].map(shownOf);
+      const all = wanted();
+      return (
+        kept.length === all.length &&
+        all.every((each) => kept.some((other) => isDeepStrictEqual(each, other)))
+      );
+    }, 'both agree');
     for (const record of this.#west.store.records.values())
       expect(record.managedBy, record.name).to.match(/./);
   }
@@ -149,8 +145,6 @@ const hastyClock = (): Clock => {
 };
 
 describe('global templates, whatever fails', function () {
-  this.timeout(240_000);
-
   it('are the same at a worker once it is linked again', () =>
     comesRight(steps, () => PlayedFleet.start(), { numRuns: runs(8) }));
 });

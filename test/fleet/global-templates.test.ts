@@ -12,7 +12,6 @@ import { rejection } from '../support/harness/rejection.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 import { aDocument, ClusterTemplates } from './a-templated-cluster.ts';
 
-const PATIENCE_MS = 30_000;
 const serve = (connection: Duplex): void => void connection.destroy();
 const GLOBAL = { syncSource: 'global' } as const;
 
@@ -47,13 +46,12 @@ describe('global templates', () => {
   };
   const away = async ({ links }: TestWorker): Promise<void> => {
     links.stop();
-    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await eventually(() => !fleet.links.find('west'), 'the link is cut');
   };
   const shows = (shown: readonly string[]): Promise<void> =>
     eventually(
       () => JSON.stringify(west.shown()) === JSON.stringify(shown),
       `west shows ${shown.join('; ')}`,
-      PATIENCE_MS,
     );
   const report = async (name = 't'): Promise<CopyReport | undefined> =>
     fleet.links.report('west', hub.get(name)?.globalId ?? '');
@@ -91,7 +89,7 @@ describe('global templates', () => {
     await shows(['t 1 1 ']);
     await away(worker);
     west.copies.cutOff();
-    await eventually(() => west.get('t')?.managedBy === '', 'it is its own', PATIENCE_MS);
+    await eventually(() => west.get('t')?.managedBy === '', 'it is its own');
     await atHub.update('t', { description: '2' });
     await back(worker);
     await shows(['t 2 2 1']);
@@ -165,7 +163,7 @@ describe('global templates', () => {
     await atWest.update('t', { description: 'still mine' });
     await atWest.delete('t');
     await shows(['t 2 2 1']);
-    await eventually(async () => (await report())?.state === 'Synced', 'it is told', PATIENCE_MS);
+    await eventually(async () => (await report())?.state === 'Synced', 'it is told');
   });
 
   it('are not deleted while a pool of a worker is made from them', async () => {
@@ -193,21 +191,16 @@ describe('global templates', () => {
     await eventually(
       async () => (await fleet.links.report('west', globalId))?.message !== undefined,
       'it is about to go',
-      PATIENCE_MS,
     );
     expect(west.shown()).to.deep.equal(['t 1 1 ']);
     expect(await rejection(atWest.update('t', { description: 'x' }))).to.include({
       code: 'CONFLICT',
     });
     west.usedBy();
-    await eventually(
-      () => {
-        westClock.advance(5_000);
-        return west.shown().length === 0;
-      },
-      'it is gone',
-      PATIENCE_MS,
-    );
+    await eventually(() => {
+      westClock.advance(5_000);
+      return west.shown().length === 0;
+    }, 'it is gone');
   });
 
   it('that were deleted and made anew begin with version 1 everywhere', async () => {
@@ -269,14 +262,10 @@ describe('global templates', () => {
     await atHub.create(aDocument('new'), GLOBAL);
     await shows(['kept 1 1 ']);
     west.store.create = create;
-    await eventually(
-      () => {
-        westClock.advance(5_000);
-        return west.get('new') !== undefined;
-      },
-      'it comes',
-      PATIENCE_MS,
-    );
+    await eventually(() => {
+      westClock.advance(5_000);
+      return west.get('new') !== undefined;
+    }, 'it comes');
   });
 
   it('are the cluster’s own once it was removed, and the manager’s again once it is back', async () => {
@@ -286,20 +275,16 @@ describe('global templates', () => {
     await shows(['t 1 1 ', 'u 1 1 ']);
     await fleet.registry.remove('west');
     await fleet.links.dismiss('west');
-    await eventually(() => west.get('u')?.managedBy === '', 'they are its own', PATIENCE_MS);
+    await eventually(() => west.get('u')?.managedBy === '', 'they are its own');
     await atWest.update('u', { description: 'mine' });
     await atHub.update('t', { description: '2' });
     expect(west.shown()).to.deep.equal(['t 1 1 ', 'u 2 mine 1']);
     await west.restart();
     await join();
     await shows(['t 2 2 1', 'u 2 mine 1']); // what was changed here since is its own
-    await eventually(
-      async () => (await report('u'))?.state === 'Conflict',
-      'it is told',
-      PATIENCE_MS,
-    );
+    await eventually(async () => (await report('u'))?.state === 'Conflict', 'it is told');
     await west.restart(0); // the manager was cut off
-    await eventually(() => west.get('t')?.managedBy === '', 'it is its own', PATIENCE_MS);
+    await eventually(() => west.get('t')?.managedBy === '', 'it is its own');
     await atWest.delete('t');
   });
 
@@ -310,7 +295,7 @@ describe('global templates', () => {
     for (const refused of [atHub.create(aDocument('x'), GLOBAL), atHub.update('own', GLOBAL)])
       expect(await rejection(refused)).to.include({ code: 'CONFLICT' });
     await join();
-    await eventually(() => west.store.records.size === MOST_GLOBAL_TEMPLATES, 'all', PATIENCE_MS);
+    await eventually(() => west.store.records.size === MOST_GLOBAL_TEMPLATES, 'all');
   });
 });
 
@@ -378,7 +363,7 @@ describe('what replicas of a manager tell of global templates', () => {
       return await update.call(west.store, record);
     };
     await visit.take({ templates: [told('2')], gone: [] });
-    await eventually(() => west.shown()[0] === 't 2 2 ', 'it is there', PATIENCE_MS);
+    await eventually(() => west.shown()[0] === 't 2 2 ', 'it is there');
   });
 
   it('leaves a copy of another manager alone', async () => {

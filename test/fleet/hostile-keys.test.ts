@@ -21,7 +21,6 @@ import { rejection } from '../support/harness/rejection.ts';
 import { FleetUnderTest } from './a-fleet.ts';
 import { ClusterKeys } from './a-promoting-fleet.ts';
 
-const PATIENCE_MS = 30_000;
 const serve = (connection: Duplex): void => void connection.destroy();
 const promoted = (keyId: string) => ({
   ...{ keyId, shortName: 'ci', team: 'blue', user: 'ada', role: 'admin', description: '' },
@@ -107,7 +106,7 @@ describe('what a worker hears of promoted keys', () => {
       const worker = foreign.worker({
         ...{ clusterId: 'west', serve, joinToken: token, keys: west.copies },
       });
-      await eventually(() => worker.told.length > 0, 'it refuses', PATIENCE_MS);
+      await eventually(() => worker.told.length > 0, 'it refuses');
       expect([begun, west.told(apiKey)]).to.deep.equal([false, 'INVALID_API_KEY']);
     } finally {
       await Promise.all([fleet.stop(), foreign.stop()]);
@@ -171,7 +170,7 @@ describe('a worker that lies about promoted keys', () => {
 
   it('is not linked where it claims words that are yet to come', async () => {
     await liar((number) => ({ number: number + 1_000 }));
-    await eventually(() => socket!.readyState === WebSocket.CLOSED, 'it is cut', PATIENCE_MS);
+    await eventually(() => socket!.readyState === WebSocket.CLOSED, 'it is cut');
     expect(fleet.links.find('west')).to.equal(undefined);
   });
 

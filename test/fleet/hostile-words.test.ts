@@ -23,7 +23,6 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { credentialsIn, FleetUnderTest, noCopies, noTemplateCopies } from './a-fleet.ts';
 
-const PATIENCE_MS = 30_000;
 const MOST_SENT = 10 << 20;
 const CHUNK = Buffer.alloc(16_384, 'a');
 /** More than an end takes of one stream, with what kernels and sockets hold on the way. */
@@ -113,7 +112,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
     return opened;
   };
   const isCut = (socket: WebSocket, what: string): Promise<void> =>
-    eventually(() => socket.readyState === WebSocket.CLOSED, what, PATIENCE_MS);
+    eventually(() => socket.readyState === WebSocket.CLOSED, what);
 
   for (const path of ['/hello', '/prove', '/keys', '/templates', '/leave'])
     it(`cuts it, and no other, at once and having read little: ${path}`, async () => {
@@ -143,7 +142,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
       expect(await fleet.links.report('evil', 'x')).to.equal(undefined);
       expect(await sent).to.be.lessThan(MOST_TAKEN);
       socket.terminate();
-      await eventually(() => !fleet.links.find('evil'), 'it is gone', PATIENCE_MS);
+      await eventually(() => !fleet.links.find('evil'), 'it is gone');
     }
   });
 
@@ -158,10 +157,10 @@ describe('a manager whose worker answers words of the link by what is none', () 
     await fleet.linked('evil');
     const { linkId } = fleet.links.find('evil') ?? {};
     const reports = Array.from({ length: 40 }, () => fleet.links.report('evil', 'x'));
-    await eventually(() => open.size === 40, 'it is asked', PATIENCE_MS);
+    await eventually(() => open.size === 40, 'it is asked');
     clock.advance(2_000);
     expect(new Set(await Promise.all(reports))).to.deep.equal(new Set([undefined]));
-    await eventually(() => open.size === 0, 'no stream is open', PATIENCE_MS);
+    await eventually(() => open.size === 0, 'no stream is open');
     expect([asked, fleet.links.find('evil')?.linkId]).to.deep.equal([40, linkId]);
     expect(warned).to.deep.equal(['a cluster does not say how a template stands']);
   });
@@ -224,15 +223,11 @@ describe('a worker whose manager says what is no word of the link', () => {
   const linked = async ({ proved }: { readonly proved: boolean }): Promise<ClientHttp2Session> => {
     const count = sessions.length;
     let looks = 0;
-    await eventually(
-      () => {
-        // soon past the longest wait between dials, and slowly then: a dial may take 10 s
-        if (sessions.length === count) clock.advance((looks += 1) > 5 ? 50 : 1_000);
-        return sessions.length > count;
-      },
-      'it dials',
-      PATIENCE_MS,
-    );
+    await eventually(() => {
+      // soon past the longest wait between dials, and slowly then: a dial may take 10 s
+      if (sessions.length === count) clock.advance((looks += 1) > 5 ? 50 : 1_000);
+      return sessions.length > count;
+    }, 'it dials');
     const session = sessions.at(-1) ?? expect.fail();
     if (!proved) return session;
     const hello: ManagerHello = {
@@ -243,7 +238,7 @@ describe('a worker whose manager says what is no word of the link', () => {
     return session;
   };
   const isCut = (session: ClientHttp2Session, what: string): Promise<void> =>
-    eventually(() => session.closed || session.destroyed, what, PATIENCE_MS);
+    eventually(() => session.closed || session.destroyed, what);
 
   for (const [path, proved] of [
     ['/hello', false],

@@ -18,8 +18,6 @@ import { eventually } from '../support/harness/eventually.ts';
 import { CALLER, REQUEST } from './a-request.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 
-const PATIENCE_MS = 30_000;
-
 type Words = Record<string, unknown>;
 /** What the worker is told by the manager, and what it answers, as they are passed on. */
 interface Change {
@@ -101,7 +99,7 @@ describe('a link, and who stands between its ends', () => {
     await fleet.linked('w1');
     const route = fleet.links.find('w1');
     route?.dial().on('error', () => undefined);
-    await eventually(() => check !== undefined, 'the worker takes a connection', PATIENCE_MS);
+    await eventually(() => check !== undefined, 'the worker takes a connection');
     const identity = route?.identify(CALLER, REQUEST) ?? '';
     const isSigned = signatureCheck(key.publicKey);
     const [signed = '', signature = ''] = identity.split('.');
@@ -133,14 +131,14 @@ describe('a link, and who stands between its ends', () => {
     const another = (words: Words): Words =>
       'half' in words ? { ...words, half: publicKey } : words;
     await joinOver({ told: another, answered: another });
-    await eventually(() => joined.told.length > 0, 'the worker refuses', PATIENCE_MS);
+    await eventually(() => joined.told.length > 0, 'the worker refuses');
     expect(joined.told[0]).to.include('the manager has not the key that it names');
     expect(fleet.links.find('w1')).to.equal(undefined);
   });
 
   it('is not opened with a half that is none, which is said', async () => {
     await joinOver({ answered: (words) => ('half' in words ? { ...words, half: 'x' } : words) });
-    await eventually(() => joined.told.length > 0, 'it is refused', PATIENCE_MS);
+    await eventually(() => joined.told.length > 0, 'it is refused');
     expect(fleet.links.find('w1')).to.equal(undefined);
   });
 
@@ -154,10 +152,10 @@ describe('a link, and who stands between its ends', () => {
   ] as const)
     it(`is not opened with ${what}, which is said and counted`, async () => {
       await joinOver(change);
-      await eventually(() => joined.told.length > 0, 'it is refused', PATIENCE_MS);
+      await eventually(() => joined.told.length > 0, 'it is refused');
       expect(fleet.links.find('w1')).to.equal(undefined);
       const count = (): number => fleet.links.refused.counts.get(reason) ?? 0;
-      await eventually(() => count() > 0, 'it is counted', PATIENCE_MS);
+      await eventually(() => count() > 0, 'it is counted');
     });
 });
 

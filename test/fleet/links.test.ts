@@ -94,15 +94,11 @@ describe('links of a fleet', () => {
     flooded = 0;
     const answer = await ask('w1', { path: '/flood' });
     let before = -1;
-    await eventually(
-      async () => {
-        const stands = flooded > 0 && flooded === before;
-        before = flooded;
-        return stands;
-      },
-      'the worker waits',
-      30_000,
-    );
+    await eventually(async () => {
+      const stands = flooded > 0 && flooded === before;
+      before = flooded;
+      return stands;
+    }, 'the worker waits');
     expect(flooded).to.be.lessThan(8 << 20);
     expect(await textOf(await ask('w1'))).to.have.length(64); // others are not held up
     answer.destroy();
@@ -111,7 +107,7 @@ describe('links of a fleet', () => {
   it('open again by the key of the worker alone, once they were cut', async () => {
     const { folder, links } = await fleet.join({ clusterId: 'w1', serve });
     links.stop();
-    await eventually(() => !fleet.links.find('w1'), 'the link is cut', 30_000);
+    await eventually(() => !fleet.links.find('w1'), 'the link is cut');
     expect(fleet.links.list()).to.have.nested.property('[0].isConnected', false);
     fleet.worker({ clusterId: 'w1', serve, folder });
     await fleet.linked('w1');
@@ -120,12 +116,12 @@ describe('links of a fleet', () => {
   it('take a token once, from the cluster that it was made for', async () => {
     const { token } = await fleet.registry.invite('w1');
     const other = fleet.worker({ clusterId: 'w2', serve, joinToken: token });
-    await eventually(() => other.told.length > 0, 'the other one is refused', 30_000);
+    await eventually(() => other.told.length > 0, 'the other one is refused');
     fleet.worker({ clusterId: 'w1', serve, joinToken: token });
     await fleet.linked('w1');
     const { linkId } = fleet.links.find('w1') ?? {};
     const thief = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
-    await eventually(() => thief.told.length > 0, 'the thief is refused', 30_000);
+    await eventually(() => thief.told.length > 0, 'the thief is refused');
     expect(thief.told[0]).to.include('was used already');
     expect(other.told[0]).to.include('a join token is needed');
     expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
@@ -138,12 +134,12 @@ describe('links of a fleet', () => {
     await fleet.linked('w1');
     const { linkId } = fleet.links.find('w1') ?? {};
     const robbed = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
-    await eventually(() => robbed.told.length > 0, 'the worker is refused', 30_000);
+    await eventually(() => robbed.told.length > 0, 'the worker is refused');
     expect(robbed.told[0]).to.include('was used already');
     robbed.links.stop();
 
     await fleet.registry.remove('w1');
-    await eventually(() => !fleet.links.find('w1'), 'the thief is cut', 30_000);
+    await eventually(() => !fleet.links.find('w1'), 'the thief is cut');
     const again = await fleet.registry.invite('w1');
     fleet.worker({ clusterId: 'w1', serve, folder: robbed.folder, joinToken: again.token });
     await fleet.linked('w1');
@@ -168,7 +164,7 @@ describe('links of a fleet', () => {
       signed.push(route.identify(caller, request));
     }
     route.dial().on('error', () => undefined);
-    await eventually(() => check !== undefined, 'the connection is there', 30_000);
+    await eventually(() => check !== undefined, 'the connection is there');
     // the worker's clock goes on while what was signed waits, as where the manager stood still
     clock.advance(8_100);
     for (const each of signed) {
@@ -177,7 +173,7 @@ describe('links of a fleet', () => {
     }
     // no more time passes: it was cut at once, and another is there within a second of that
     const linkId = (): string | undefined => fleet.links.find('w1')?.linkId;
-    await eventually(() => ![undefined, route.linkId].includes(linkId()), 'it is anew', 30_000);
+    await eventually(() => ![undefined, route.linkId].includes(linkId()), 'it is anew');
   });
 
   it('are refused to a worker that answers for another, which keeps its own', async () => {
@@ -185,7 +181,7 @@ describe('links of a fleet', () => {
     const { linkId } = fleet.links.find('w1') ?? {};
     const { token } = await fleet.registry.invite('w2');
     const liar = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
-    await eventually(() => liar.told.length > 0, 'it is refused', 30_000);
+    await eventually(() => liar.told.length > 0, 'it is refused');
     expect(fleet.links.find('w1')?.linkId).to.equal(linkId);
   });
 
@@ -200,7 +196,7 @@ describe('links of a fleet', () => {
         joinToken: token,
         manager: `ws://127.0.0.1:${foreign.port}`,
       });
-      await eventually(() => worker.told.length > 0, 'it refuses', 30_000);
+      await eventually(() => worker.told.length > 0, 'it refuses');
       expect(worker.told[0]).to.include('not the manager');
       expect(foreign.links.find('w1')).to.equal(undefined);
     } finally {

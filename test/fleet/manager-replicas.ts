@@ -139,7 +139,6 @@ export class ManagerReplicas {
     return eventually(
       () => this.list.every(({ links }) => links.find(clusterId) !== undefined),
       `${clusterId} is linked to each replica`,
-      30_000,
     );
   }
 

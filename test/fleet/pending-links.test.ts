@@ -51,7 +51,6 @@ describe('links that have yet to prove whose they are', () => {
     await eventually(
       () => idle.filter(({ readyState }) => readyState === WebSocket.CLOSED).length >= many - 8,
       'too many are cut',
-      30_000,
     );
   };
 
@@ -85,7 +84,7 @@ describe('links that have yet to prove whose they are', () => {
     try {
       const { token } = await fleet.registry.invite('w1');
       fleet.worker({ clusterId: 'w1', serve: () => undefined, joinToken: token, keys });
-      await eventually(() => isHeld, 'it is told of keys', 30_000);
+      await eventually(() => isHeld, 'it is told of keys');
       await silent(fleet, idle, 20);
       goOn();
       await fleet.linked('w1');

@@ -6,8 +6,6 @@ import { eventually } from '../support/harness/eventually.ts';
 import { turns } from '../support/harness/turns.ts';
 import { ALONE_MS, ClusterKeys } from './a-promoting-fleet.ts';
 
-const PATIENCE_MS = 30_000;
-
 describe('copies of promoted keys', () => {
   let clock: TestClock;
   let hub: ClusterKeys;
@@ -55,7 +53,7 @@ describe('copies of promoted keys', () => {
     const { apiKey } = await failing('create', () => told());
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
     clock.advance(5_000);
-    await eventually(() => west.told(apiKey) === 'good', 'it is kept', PATIENCE_MS);
+    await eventually(() => west.told(apiKey) === 'good', 'it is kept');
   });
 
   it('that the store did not take are kept too where telling of all of them takes longer than that', async () => {
@@ -69,7 +67,7 @@ describe('copies of promoted keys', () => {
     expect(west.store.records.size).to.equal(0);
     await visit.caughtUp(new Set([key.keyId]));
     clock.advance(5_000);
-    await eventually(() => west.told(apiKey) === 'good', 'it is kept', PATIENCE_MS);
+    await eventually(() => west.told(apiKey) === 'good', 'it is kept');
   });
 
   it('that the store did not take are tried no more once no link tells of them', async () => {
@@ -116,7 +114,6 @@ describe('copies of promoted keys', () => {
     await eventually(
       () => keys.every(({ apiKey }) => west.told(apiKey) === 'good'),
       'they are kept',
-      PATIENCE_MS,
     );
   });
 
@@ -137,7 +134,7 @@ describe('copies of promoted keys', () => {
       ['a copy of a promoted key can not be removed'],
     ]);
     clock.advance(5_000);
-    await eventually(() => west.store.records.size === 0, 'it is forgotten', PATIENCE_MS);
+    await eventually(() => west.store.records.size === 0, 'it is forgotten');
   });
 
   it('that ended, and that the store kept until they were told of again, stay good', async () => {
@@ -206,7 +203,7 @@ describe('copies of promoted keys', () => {
     await two.take({ keys: [], gone: [later.key.keyId], now: clock.now() });
     await two.caughtUp(new Set());
     clock.advance(5_000); // it is tried again all the same
-    await eventually(() => west.told(later.apiKey) === 'good', 'it is kept', PATIENCE_MS);
+    await eventually(() => west.told(later.apiKey) === 'good', 'it is kept');
   });
 
   it('are good alone for so long as they were confirmed, and again once their manager is heard', async () => {

@@ -10,7 +10,6 @@ import { turns } from '../support/harness/turns.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 import { ClusterKeys } from './a-promoting-fleet.ts';
 
-const PATIENCE_MS = 30_000;
 const HOUR_MS = 3_600_000;
 const serve = (connection: Duplex): void => void connection.destroy();
 
@@ -30,7 +29,7 @@ describe('promoted keys', () => {
   const join = (): Promise<TestWorker> =>
     fleet.join({ clusterId: 'west', serve, keys: west.copies });
   const isTold = (apiKey: string, what: string): Promise<void> =>
-    eventually(() => west.told(apiKey) === what, `the key is ${what} at west`, PATIENCE_MS);
+    eventually(() => west.told(apiKey) === what, `the key is ${what} at west`);
 
   it('are good at a worker by its own pepper, and not once they were revoked', async () => {
     await join();
@@ -80,7 +79,7 @@ describe('promoted keys', () => {
     const others = [`ws://localhost:${fleet.port}`];
     await fleet.join({ clusterId: 'west', serve, keys: west.copies, others });
     await isTold(apiKey, 'INVALID_API_KEY');
-    await eventually(() => west.store.records.size === 0, 'its copy is gone', PATIENCE_MS);
+    await eventually(() => west.store.records.size === 0, 'its copy is gone');
   });
 
   it('are no more at a worker that cuts its managers off, until it lets them in again', async () => {
@@ -92,7 +91,7 @@ describe('promoted keys', () => {
     links.stop();
     west.copies.cutOff();
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
-    await eventually(() => west.store.records.size === 1, 'its copy is gone', PATIENCE_MS);
+    await eventually(() => west.store.records.size === 1, 'its copy is gone');
     expect(west.told(own.apiKey)).to.equal('good');
     fleet.worker({ clusterId: 'west', serve, keys: west.copies, folder });
     await isTold(apiKey, 'good');
@@ -128,7 +127,7 @@ describe('promoted keys', () => {
     await hub.promote(minted.record);
     await isTold(minted.apiKey, 'good');
     worker.links.stop();
-    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await eventually(() => !fleet.links.find('west'), 'the link is cut');
     await hub.apiKeys.remove(hub.apiKeys.find(minted.record.keyId)!);
     expect(west.told(minted.apiKey)).to.equal('good'); // it goes on alone
 
@@ -155,7 +154,7 @@ describe('promoted keys', () => {
       await remove.call(west.store, record);
     };
     fleet.worker({ clusterId: 'west', serve, folder: worker.folder, keys: west.copies });
-    await eventually(() => isHeld, 'it heard what is revoked', PATIENCE_MS);
+    await eventually(() => isHeld, 'it heard what is revoked');
     await fleet.join({ clusterId: 'east', serve }); // what takes as long as another link
     expect(fleet.links.find('west')).to.equal(undefined);
     goOn();
@@ -170,14 +169,14 @@ describe('promoted keys', () => {
     await hub.promote(record);
     await isTold(apiKey, 'good');
     worker.links.stop();
-    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await eventually(() => !fleet.links.find('west'), 'the link is cut');
     let isAsked = false;
     hub.keys.list = () => {
       isAsked = true;
       return new Promise(() => undefined); // its store hangs
     };
     fleet.worker({ clusterId: 'west', serve, folder: worker.folder, keys: west.copies });
-    await eventually(() => isAsked, 'the manager proved to be there', PATIENCE_MS);
+    await eventually(() => isAsked, 'the manager proved to be there');
     expect(west.told(apiKey)).to.equal('good');
   });
 
@@ -193,7 +192,7 @@ describe('promoted keys', () => {
     await hub.promote(record);
     await isTold(apiKey, 'good');
     links.stop();
-    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await eventually(() => !fleet.links.find('west'), 'the link is cut');
     await hub.apiKeys.remove(hub.apiKeys.find(record.keyId)!);
     await hub.promote(other.record);
     const { remove } = west.store;
@@ -205,7 +204,7 @@ describe('promoted keys', () => {
     let worker: TestWorker | undefined;
     for (const before of ['good', 'UNAVAILABLE']) {
       worker?.links.stop();
-      await eventually(() => !fleet.links.find('west'), 'there is no link', PATIENCE_MS);
+      await eventually(() => !fleet.links.find('west'), 'there is no link');
       if (worker) await west.restart();
       expect(west.told(apiKey)).to.equal(before);
       worker = fleet.worker({ clusterId: 'west', serve, folder, keys: west.copies });
@@ -218,7 +217,7 @@ describe('promoted keys', () => {
         const triedBefore = tries;
         await turns(); // until the next try is due
         clock.advance(5_000);
-        await eventually(() => tries > triedBefore, 'it is tried again', PATIENCE_MS);
+        await eventually(() => tries > triedBefore, 'it is tried again');
       }
       expect([worker.told, fleet.links.find('west') !== undefined]).to.deep.equal([[], true]);
     }
@@ -227,7 +226,7 @@ describe('promoted keys', () => {
     west.store.remove = remove;
     await turns();
     clock.advance(5_000);
-    await eventually(() => west.store.records.size === 1, 'it is gone', PATIENCE_MS);
+    await eventually(() => west.store.records.size === 1, 'it is gone');
     expect([west.told(apiKey), west.told(other.apiKey)]).to.deep.equal(['INVALID_API_KEY', 'good']);
   });
 
@@ -266,7 +265,7 @@ describe('promoted keys', () => {
       await isTold(short.apiKey, 'good');
       clock.advance(4_000);
       expect(west.told(short.apiKey)).to.equal('INVALID_API_KEY');
-      await eventually(() => west.store.records.size === 1, 'its copy is gone', PATIENCE_MS);
+      await eventually(() => west.store.records.size === 1, 'its copy is gone');
       expect(west.told(long.apiKey)).to.equal('good');
     });
 
@@ -280,7 +279,7 @@ describe('promoted keys', () => {
     expect(fleet.links.find('west')).to.equal(undefined);
     expect(west.told(apiKey)).to.equal('INVALID_API_KEY');
     expect(west.store.records.size).to.equal(0);
-    await eventually(() => worker.told.length > 0, 'it is told', PATIENCE_MS);
+    await eventually(() => worker.told.length > 0, 'it is told');
     expect(worker.told[0]).to.include('was removed');
 
     worker.links.stop(); // it would dial again, and end the copies of the daemon that comes after it
@@ -288,7 +287,7 @@ describe('promoted keys', () => {
     const again = await join();
     await isTold(apiKey, 'good');
     again.links.stop();
-    await eventually(() => !fleet.links.find('west'), 'the link is cut', PATIENCE_MS);
+    await eventually(() => !fleet.links.find('west'), 'the link is cut');
     await fleet.registry.remove('west');
     fleet.worker({ clusterId: 'west', serve, folder: again.folder, keys: west.copies });
     await isTold(apiKey, 'INVALID_API_KEY');
@@ -323,18 +322,14 @@ describe('promoted keys', () => {
     await west.restart();
     const { clusterId, folder } = { clusterId: 'west', folder: worker.folder };
     const again = fleet.worker({ clusterId, folder, serve, keys: west.copies });
-    await eventually(() => remade()?.join() === '2', 'the manager shows it', PATIENCE_MS);
+    await eventually(() => remade()?.join() === '2', 'the manager shows it');
     for (const { apiKey } of keys) expect(west.told(apiKey)).to.equal('good');
     expect(west.warned.filter((event) => event.includes('another pepper'))).to.have.length(1);
 
     again.links.stop();
-    await eventually(() => remade()?.length === 0, 'the link is cut', PATIENCE_MS);
+    await eventually(() => remade()?.length === 0, 'the link is cut');
     fleet.worker({ clusterId, folder, serve, keys: west.copies });
-    await eventually(
-      () => remade()?.join() === '0',
-      'it is linked by the same pepper',
-      PATIENCE_MS,
-    );
+    await eventually(() => remade()?.join() === '0', 'it is linked by the same pepper');
     expect(west.warned.filter((event) => event.includes('another pepper'))).to.have.length(1);
   });
 

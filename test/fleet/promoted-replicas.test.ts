@@ -42,8 +42,6 @@ const LATE_WORD: readonly ReplicaStep[] = [
 ];
 
 describe('promoted keys over replicas of a manager and of a worker', function () {
-  this.timeout(120_000);
-
   it('are refused once a replica was told of their end, and good at each after the last fault', () =>
     comesRight(steps, () => PlayedReplicas.start(), {
       ...{ numRuns: runs(400), examples: [[LATE_END], [LATE_WORD]] },

@@ -8,10 +8,9 @@ import { systemClock } from '../../src/embedded/system-clock.ts';
 import { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { endlessChannel } from '../../src/fleet/link-channel.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { turns } from '../support/harness/turns.ts';
 
-const PATIENCE_MS = 30_000;
 /** The other end, which answers each PING at once, whatever this thread does, and counts them. */
 const OTHER_END = `
   const { parentPort, workerData } = require('node:worker_threads');
@@ -53,7 +52,7 @@ describe('a link whose own end stood still', () => {
   /** Has this thread do nothing until the other end has answered so many PINGs. */
   const standStillUntilAnswered = (pings: number): void => {
     for (let seen = 0; seen < pings; seen = Atomics.load(answered, 0))
-      if (Atomics.wait(answered, 0, seen, PATIENCE_MS) === 'timed-out')
+      if (Atomics.wait(answered, 0, seen, NEVER_COMES_MS) === 'timed-out')
         throw new Error(`${seen} PINGs are answered`);
   };
 
@@ -68,7 +67,7 @@ describe('a link whose own end stood still', () => {
       dead: (why) => void told.push(why),
     });
     heartbeat.start();
-    await eventually(() => answers === 1, 'the first PING is answered', PATIENCE_MS);
+    await eventually(() => answers === 1, 'the first PING is answered');
   };
 
   for (const [when, before] of [
@@ -80,7 +79,7 @@ describe('a link whose own end stood still', () => {
       heartbeat.probe(() => void told.push('silent'));
       await turns(before);
       standStill(1_600);
-      await eventually(() => answers >= 2, 'it is answered', PATIENCE_MS);
+      await eventually(() => answers >= 2, 'it is answered');
       expect([told, heartbeat.isSilent]).to.deep.equal([[], false]);
     });
 

@@ -8,12 +8,11 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 import { aProvider, type RunningProvider } from '../support/openid/a-provider.ts';
 import { approvalIdOf } from './an-approving-server.ts';
 import { aConsole, anOperator, PASSWORD, type ConsoleWorld } from './console-support.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const SESSION = '__Host-sandpool-session';
-const DEADLINE_MS = 60_000;
 
 describe('the console in Chromium', function () {
-  this.timeout(180_000);
   let chromium: Browser;
   let provider: RunningProvider;
   let world: ConsoleWorld;
@@ -48,7 +47,7 @@ describe('the console in Chromium', function () {
     complaints.length = 0;
     context = await chromium.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(DEADLINE_MS);
+    page.setDefaultTimeout(NEVER_COMES_MS);
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
     });

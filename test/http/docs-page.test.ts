@@ -4,10 +4,7 @@ import { aChromium, noChromium } from '../support/harness/a-chromium.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { documentedOperations } from '../support/harness/documented-answers.ts';
 import { aServer, type TestServer } from './a-server.ts';
-
-/** A browser that shows the whole document takes 10 s where nothing else runs. */
-const DEADLINE_MS = 120_000;
-const TEST_MS = 300_000;
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 describe('GET /docs', () => {
   let server: TestServer;
@@ -57,7 +54,6 @@ describe('GET /docs', () => {
   for (const base of ['', '/v1']) {
     it(`shows every operation in a browser under ${base}/docs, which asks nobody else and breaks no rule`, async function () {
       if (noChromium) return skipBecause(this, noChromium);
-      this.timeout(TEST_MS);
       const browser = await aChromium();
       try {
         const { shown, elsewhere, complaints } = await look(
@@ -79,11 +75,10 @@ describe('GET /docs', () => {
 
   it('lets a reader try an operation with a key', async function () {
     if (noChromium) return skipBecause(this, noChromium);
-    this.timeout(TEST_MS);
     const browser = await aChromium();
     try {
       const page = await browser.newPage();
-      page.setDefaultTimeout(DEADLINE_MS);
+      page.setDefaultTimeout(NEVER_COMES_MS);
       await page.goto(`http://127.0.0.1:${server.port}/docs`);
       await page.click('.authorize');
       await page.fill('.modal-ux section input', server.tenant.key ?? '');
@@ -107,7 +102,7 @@ describe('GET /docs', () => {
 
 const look = async (browser: Browser, origin: string, path: string) => {
   const page = await browser.newPage();
-  page.setDefaultTimeout(DEADLINE_MS);
+  page.setDefaultTimeout(NEVER_COMES_MS);
   const elsewhere: string[] = [];
   const complaints: string[] = [];
   page.on('request', (request) => {

@@ -98,7 +98,7 @@ describe('event streams', () => {
     goOn.resolve();
     reader = (await opening).read();
 
-    await eventually(() => reader.ended, 'it has ended', 15_000);
+    await eventually(() => reader.ended, 'it has ended');
     await stopped;
   });
 });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { outcome, uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 describe('inside a sandbox, over HTTP', () => {
   let server: TestServer;
@@ -99,7 +100,7 @@ describe('inside a sandbox, over HTTP', () => {
       const seen: Promise<AbortSignal> = new Promise((resolve) => {
         server.operations.runExec = async (_request, signal) => {
           resolve(signal);
-          await once(signal, 'abort', { signal: AbortSignal.timeout(30_000) });
+          await once(signal, 'abort', { signal: AbortSignal.timeout(NEVER_COMES_MS) });
           return outcome({});
         };
       });
@@ -111,7 +112,8 @@ describe('inside a sandbox, over HTTP', () => {
       expect(signal.aborted).to.equal(false);
       leaving.abort();
       expect(await answer).to.equal('gone');
-      if (!signal.aborted) await once(signal, 'abort', { signal: AbortSignal.timeout(30_000) });
+      if (!signal.aborted)
+        await once(signal, 'abort', { signal: AbortSignal.timeout(NEVER_COMES_MS) });
     });
 
     it('aborts the command when its key is revoked, with 401', async () => {

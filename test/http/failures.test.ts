@@ -160,7 +160,6 @@ function* requestsOf(operation: DocumentedOperation): Generator<GeneratedRequest
 }
 
 describe('a failure below the operations', function () {
-  this.timeout(60_000);
   const under = failing(new FakeOperations());
   let server: TestServer;
   /** Of each operation of the document, one request that reaches what carries it out. */

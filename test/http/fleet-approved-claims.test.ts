@@ -6,8 +6,6 @@ import { eventually } from '../support/harness/eventually.ts';
 import { anApprovingServer, approvalIdOf, type ApprovingServer } from './an-approving-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
-const PATIENCE_MS = 30_000;
-
 describe('an approved claim by the name of an env over clusters', () => {
   let servers: FleetOfServers;
   let approving: ApprovingServer;
@@ -47,8 +45,7 @@ describe('an approved claim by the name of an env over clusters', () => {
   };
   const made = (): number[] =>
     ['w1', 'w2', 'hub'].map((each) => serverOf(each).operations.sandboxes.size);
-  const isCut = (): Promise<void> =>
-    eventually(() => !servers.fleet.links.find('w1'), 'w1 is cut', PATIENCE_MS);
+  const isCut = (): Promise<void> => eventually(() => !servers.fleet.links.find('w1'), 'w1 is cut');
   const mend = async (): Promise<void> => {
     await isCut();
     await servers.mend('w1');
@@ -57,14 +54,10 @@ describe('an approved claim by the name of an env over clusters', () => {
   const inTime = async <T>(answered: Promise<T>): Promise<T> => {
     let isOver = false;
     void answered.finally(() => (isOver = true));
-    await eventually(
-      () => {
-        if (!isOver) passingClock.advance(100);
-        return isOver;
-      },
-      'it is answered',
-      PATIENCE_MS,
-    );
+    await eventually(() => {
+      if (!isOver) passingClock.advance(100);
+      return isOver;
+    }, 'it is answered');
     return await answered;
   };
   /** Has `w1` claim what it is asked for, and its link cut before the answer goes over it. */

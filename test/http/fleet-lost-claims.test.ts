@@ -58,7 +58,7 @@ describe('a claim on another cluster whose answer is lost', () => {
       },
     });
   };
-  const isCut = () => eventually(() => !servers.fleet.links.find('w1'), 'w1 is cut', 30_000);
+  const isCut = () => eventually(() => !servers.fleet.links.find('w1'), 'w1 is cut');
   const claim = (poolName: string, headers: Readonly<Record<string, string>> = {}) =>
     servers.manager.tenant.post('/sandboxes', { poolName }, { headers });
 
@@ -69,7 +69,7 @@ describe('a claim on another cluster whose answer is lost', () => {
         const answered = claim(poolName, headers);
         await isCut();
         await servers.mend('w1');
-        await eventually(() => clock.waiting > 0, 'it waits for a link', 30_000);
+        await eventually(() => clock.waiting > 0, 'it waits for a link');
         clock.advance(100);
         const { status, json, headers: given } = await answered;
         expect(status).to.equal(201);
@@ -89,14 +89,10 @@ describe('a claim on another cluster whose answer is lost', () => {
     void answered.finally(() => {
       isOver = true;
     });
-    await eventually(
-      () => {
-        clock.advance(500);
-        return isOver;
-      },
-      'it is refused',
-      30_000,
-    );
+    await eventually(() => {
+      clock.advance(500);
+      return isOver;
+    }, 'it is refused');
     const { status, json } = await answered;
     expect([status, json.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
     expect(json['error']).to.include('whether this took effect is not known');

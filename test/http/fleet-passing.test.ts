@@ -49,7 +49,7 @@ describe('what a manager passes on', () => {
     const { links } = await fleet.join({ clusterId: 'w1', serve: () => undefined });
     const way = fleet.links.find('w1') ?? fail();
     links.stop();
-    await eventually(() => !fleet.links.find('w1'), 'the link is cut', 30_000);
+    await eventually(() => !fleet.links.find('w1'), 'the link is cut');
     const passing = new Passing(systemClock());
     const { signal } = new AbortController();
     for (let round = 0; round < 300; round += 1) {
@@ -82,7 +82,7 @@ describe('what a manager passes on', () => {
     const body = new PassThrough();
     const put = { ...request, method: 'PUT' } as IncomingMessage;
     const answer = passing.pass({ ...passed, request: put, body });
-    await eventually(() => asked.length === 2, 'the worker has the head', 30_000);
+    await eventually(() => asked.length === 2, 'the worker has the head');
     body.end('late');
     expect(String((await (await answer).toArray())[0])).to.equal('taken');
     passing.stop();
@@ -119,7 +119,7 @@ describe('what a manager passes on', () => {
     const goesOn = passTaken(silent, idle, { clock, stallMs: 30_000 });
     silent.write('a line');
     answer.write('much');
-    await eventually(() => answer.isPaused(), 'its client takes nothing', 30_000);
+    await eventually(() => answer.isPaused(), 'its client takes nothing');
     clock.advance(30_000);
     await over;
     expect([unread.destroyed, answer.destroyed]).to.deep.equal([true, true]);
@@ -161,7 +161,7 @@ describe('what a manager passes on', () => {
         own: () => ({ status: 200, body: { items: [], total: 0 } }),
       },
     );
-    await eventually(() => asked === 1, 'the cluster is asked', 30_000);
+    await eventually(() => asked === 1, 'the cluster is asked');
     clock.advance(10_000);
     expect((await listed).body).to.include({ total: 0, incomplete: true });
     expect(warnings.join()).to.include('w1');
@@ -309,7 +309,6 @@ describe('what a manager passes on', () => {
       await eventually(
         () => terminal.readyState === WebSocket.CLOSED && ends[0]?.destroyed === true,
         'the terminal is closed at both ends',
-        30_000,
       );
       owners.clear();
       const [, answer] = await once(open('made-elsewhere-too'), 'unexpected-response');
@@ -332,12 +331,12 @@ describe('what a manager passes on', () => {
       const owner = tenantKey(CALLER);
       expect([hasAll(''), hasAll(owner)]).to.deep.equal([true, false]);
       terminal.terminate();
-      await eventually(() => hasAll(owner), 'its place is given back', 30_000);
+      await eventually(() => hasAll(owner), 'its place is given back');
 
       const giveBack = holdAll(owner);
       const [, answer] = await once(open('made-elsewhere-too'), 'unexpected-response');
       expect((answer as IncomingMessage).statusCode).to.equal(503);
-      await eventually(() => ends[1]?.destroyed === true, 'the worker is told', 30_000);
+      await eventually(() => ends[1]?.destroyed === true, 'the worker is told');
       giveBack();
       expect([hasAll(''), hasAll(owner)]).to.deep.equal([true, true]);
     });
@@ -350,14 +349,9 @@ describe('what a manager passes on', () => {
       await eventually(
         () => terminal.readyState === WebSocket.CLOSED && ends[0]?.destroyed === true,
         'the terminal is closed at both ends',
-        30_000,
       );
       const refused = open(later);
-      await eventually(
-        () => refused.readyState === WebSocket.CLOSED,
-        'the other token is refused',
-        30_000,
-      );
+      await eventually(() => refused.readyState === WebSocket.CLOSED, 'the other token is refused');
       expect(ends).to.have.length(1);
     });
   });

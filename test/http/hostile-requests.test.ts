@@ -50,7 +50,6 @@ const LIVING = ['one', 'two', 'three', 'four'] as const;
 const NOT_HERE: ReadonlySet<string> = new Set(['CLUSTER_UNAVAILABLE', 'FEATURE_DISABLED']);
 
 describe('requests made from the document', function () {
-  this.timeout(120_000); // for one operation, also of the long run: TEST_RUNS=4
   const seed = Number(process.env['HOSTILE_SEED'] ?? Date.now() % 1_000_000_000);
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown): void => void unhandled.push(reason);

@@ -33,11 +33,7 @@ describe('more than the server can do at once', () => {
     const begin = async (clients: readonly HttpClient[]) => {
       const before = started;
       const lists = clients.map((client) => client.get('/sandboxpools'));
-      await within(
-        30_000,
-        'all are under way',
-        () => started === before + clients.length || undefined,
-      );
+      await within('all are under way', () => started === before + clients.length || undefined);
       return lists;
     };
     return { server, begin, letGo };
@@ -87,7 +83,6 @@ describe('more than the server can do at once', () => {
     const ask = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n';
     connection.socket.write(ask.repeat(8));
     await within(
-      30_000,
       'all are answered',
       () => (connection.received().match(/HTTP/g) ?? []).length === 8 || undefined,
     );
@@ -99,7 +94,6 @@ describe('more than the server can do at once', () => {
     ]);
     connection.socket.write(ask);
     await within(
-      30_000,
       'it is read from again',
       () => (connection.received().match(/HTTP\/1\.1 404/g) ?? []).length === 3 || undefined,
     );
@@ -121,7 +115,7 @@ describe('more than the server can do at once', () => {
     const command = server.tenant.post(`/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec`, {
       command: 'sleep',
     });
-    await within(30_000, 'the command runs', () => started === 1 || undefined);
+    await within('the command runs', () => started === 1 || undefined);
     const drip = await connectRaw(server.port);
     drip.socket.write(
       `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Length: 100\r\n\r\n{`,
@@ -168,7 +162,7 @@ describe('connections of one address', () => {
 
     expect(await (await connectRaw(server.port)).closed()).to.equal('');
     kept[0]?.socket.destroy();
-    await within(30_000, 'its place is free', async () => {
+    await within('its place is free', async () => {
       const connection = await connectRaw(server.port);
       connection.socket.write(GET.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
       return parseRaw(await connection.closed()).status === 200 || undefined;

@@ -66,7 +66,6 @@ describe('the target of a request', () => {
   }
 
   describe('on the wire', function () {
-    this.timeout(60_000);
     let server: TestServer;
     before(async () => {
       server = await aServer();

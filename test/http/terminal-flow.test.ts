@@ -48,7 +48,7 @@ describe('back-pressure of a terminal', () => {
     expect(terminal.pulled).to.be.lessThan(12 * MIB);
     daemon.clock.advance(59_000);
     ws.resume();
-    await eventually(() => got === FLOOD, 'all output is there', 30_000);
+    await eventually(() => got === FLOOD, 'all output is there');
     expect(hash.digest('hex')).to.equal(digest(output));
   });
 
@@ -128,7 +128,7 @@ describe('back-pressure of a terminal', () => {
     daemon.clock.advance(120_000);
     expect(terminal.closes, 'silence that is of our own making is not death').to.equal(0);
     terminal.drain();
-    await eventually(() => terminal.typedBytes === FLOOD, 'all input is there', 30_000);
+    await eventually(() => terminal.typedBytes === FLOOD, 'all input is there');
     expect(digest(terminal.typedBytesJoined())).to.equal(digest(input));
   });
 
@@ -139,7 +139,7 @@ describe('back-pressure of a terminal', () => {
     await standstill(terminal);
     for (let i = 0; i < 50_000; i += 1) ws.send('nonsense');
     ws.send(Buffer.from('last'));
-    await eventually(() => terminal.typed === 'last', 'all is read', 30_000);
+    await eventually(() => terminal.typed === 'last', 'all is read');
     let got = 0;
     let complaints = 0;
     ws.on('message', (data: Buffer, isBinary) => {
@@ -147,7 +147,7 @@ describe('back-pressure of a terminal', () => {
       else complaints += 1;
     });
     ws.resume();
-    await eventually(() => got === FLOOD, 'all output is there', 30_000);
+    await eventually(() => got === FLOOD, 'all output is there');
     expect(complaints).to.be.lessThan(100);
   });
 

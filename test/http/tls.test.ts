@@ -137,7 +137,7 @@ describe('HTTPS', () => {
       isOver = true;
     });
 
-    await eventually(() => isOver, 'it has stopped', 5_000);
+    await eventually(() => isOver, 'it has stopped');
     expect(await silent.closed()).to.equal('');
   });
 

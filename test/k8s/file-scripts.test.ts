@@ -22,7 +22,6 @@ import { scriptCommand, scriptLines } from '../../src/k8s/streams/pod-script.ts'
 
 /** The scripts by themselves, in this machine's shell; test/kubernetes has the whole. */
 describe('the scripts of files', function () {
-  this.timeout(60_000);
   const [shell, ...argv] = scriptCommand().argv;
   const lock = `.sandpool-test-${v7()}`;
   const place = `/dev/shm/${lock}`;

@@ -335,7 +335,7 @@ describe('a pool that is made or resized with kubectl', () => {
       }),
       { numRuns: runs(12) },
     );
-  }).timeout(60_000);
+  });
 
   it('of an earlier version counts with the size it has, from then on', async () => {
     const { api, make, scale, aReplica, read, ready } = world({ replicas: 3 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LogBatch } from '../../src/contracts/sandbox-driver.ts';
 import { SeenLogs } from '../../src/k8s/logs/seen-logs.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
 
 const START = Date.parse('2026-01-31T12:00:00Z');
@@ -67,7 +67,7 @@ describe('a log that its kubelet has rotated', () => {
     for await (const batch of followed.streams.followLogs(
       followed.pod,
       '0',
-      AbortSignal.timeout(30_000),
+      AbortSignal.timeout(NEVER_COMES_MS),
     )) {
       seen.push(...batch.lines.map(({ text }) => String(text)));
       if (seen.length === 3) followed.logged = lines(1, 6);

@@ -241,7 +241,7 @@ describe('streams of a Pod', () => {
         if (--away === 0) under.refusal = undefined;
       };
       expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
-      await eventually(() => under.links.length === 2, 'it is ended', 30_000);
+      await eventually(() => under.links.length === 2, 'it is ended');
       expect(under.links[1]?.command.slice(3)).to.deep.equal(['sh', '41', 'KILL']);
     });
 

@@ -9,7 +9,6 @@ import { eventually } from '../support/harness/eventually.ts';
 
 /** The scripts by themselves, in this machine's shell; test/kubernetes has the whole. */
 describe('the scripts of processes', function () {
-  this.timeout(60_000);
   const room = `.sandpool-test-${v7()}`;
   const [shell, ...argv] = scriptCommand().argv;
   /** Goes before what a shell runs: it makes files, and has no room for a byte in them. */

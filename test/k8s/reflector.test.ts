@@ -654,7 +654,7 @@ describe('the reflector', () => {
       isOver = true;
     });
 
-    await eventually(() => isOver, 'it has stopped', 5_000);
+    await eventually(() => isOver, 'it has stopped');
     answer?.();
     await server.lane('background').get('/things'); // its answer comes later
     expect(changes).to.deep.equal([]);

@@ -10,7 +10,6 @@ const BUILDER = fileURLToPath(new URL('../../script/control-plane', import.meta.
 
 /** By the rule tool of Prometheus, which script/test kubernetes builds. */
 describe('the alert rules', function () {
-  this.timeout(60_000);
   let promtool: string;
 
   before(function () {

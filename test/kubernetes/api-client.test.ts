@@ -9,14 +9,13 @@ import { identityOf } from '../../src/k8s/api/api-objects.ts';
 import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import { versionsNow } from '../../src/k8s/api/versions-now.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheCluster, onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('the API client, of a real API server', function () {
-  this.timeout(60_000);
   const cluster = onTheCluster();
   const clock = new ServerClock();
   let server: ApiServer;
@@ -159,7 +158,6 @@ describe('the API client, of a real API server', function () {
 });
 
 describe('the API client, of an API server that is restarted', function () {
-  this.timeout(180_000);
   const controlPlane = onTheControlPlane();
 
   it('shows a client certificate, knows when nothing was sent, and comes back', async () => {
@@ -191,7 +189,7 @@ describe('the API client, of an API server that is restarted', function () {
         .watch(
           '/api/v1/pods',
           { resourceVersion: '1', timeoutSeconds: 5 },
-          AbortSignal.timeout(60_000),
+          AbortSignal.timeout(NEVER_COMES_MS),
         ))
         expect(event.type).to.equal('BOOKMARK');
     })();

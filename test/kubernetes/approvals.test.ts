@@ -12,7 +12,6 @@ const RULE = 'require operation=createPool';
 const A_POOL = { name: 'web', templateName: 'default', replicas: 2 };
 
 describe('approvals as custom resources, of two replicas', function () {
-  this.timeout(60_000);
   const cluster = onTheCluster();
   const closes: (() => Promise<void>)[] = [];
   let first: ApprovingServer;

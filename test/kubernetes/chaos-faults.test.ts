@@ -17,7 +17,6 @@ import { Dice } from '../support/builders/hostile-values.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('faults of a cluster, and the log of its store', function () {
-  this.timeout(360_000);
   let controlPlane: ControlPlane;
   let namespace: string;
 
@@ -101,7 +100,6 @@ describe('faults of a cluster, and the log of its store', function () {
           () => false,
         ),
       'pods are made again',
-      120_000,
     );
     const names = new Set(
       (await log.read()).filter(({ kind }) => kind === 'pod').map(({ name }) => name),
@@ -223,7 +221,6 @@ describe('faults of a cluster, and the log of its store', function () {
           () => false,
         ),
       'pods are made again',
-      120_000,
     );
     const changes = (await log.read()).filter(({ kind }) => kind === 'pod');
     const [rewind] = log.rewinds;
@@ -253,7 +250,6 @@ describe('faults of a cluster, and the log of its store', function () {
     await eventually(
       async () => (await conditionOf('node', 'node-0')) === 'False',
       'the node is not ready',
-      30_000,
     );
     // As the cluster's controllers do, in their time.
     await controlPlane.kubectl(

@@ -25,7 +25,6 @@ const KINDS = FAULT_KINDS.filter((kind) => !TOO_LONG.has(kind));
 
 describe('three replicas under load and faults', () => {
   it('keep every promise', async function () {
-    this.timeout(AT_MOST_MS + 8 * 60_000);
     if (process.env['TEST_KUBECONFIG'])
       skipBecause(
         this,

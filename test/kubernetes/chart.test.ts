@@ -386,7 +386,6 @@ describe('the chart', () => {
 });
 
 describe('the chart on a cluster', function () {
-  this.timeout(180_000);
   const cluster = onTheCluster();
   let namespace: string;
   let namespacePattern: string;

@@ -13,7 +13,6 @@ import { eventually } from '../support/harness/eventually.ts';
 import { onTheCluster, onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('the cluster of the tests', function () {
-  this.timeout(90_000);
   const cluster = onTheCluster();
 
   it('lets sandpool make and end pods in a namespace of a tenant, and nowhere else', async () => {
@@ -67,7 +66,6 @@ describe('the cluster of the tests', function () {
 });
 
 describe('the control plane of the tests', function () {
-  this.timeout(300_000);
   const controlPlane = onTheControlPlane();
 
   it('runs a pod on a node, at an address of this machine', async () => {
@@ -91,11 +89,7 @@ describe('the control plane of the tests', function () {
     const seen = async (): Promise<string> =>
       controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', STAGES);
 
-    await eventually(
-      async () => (await seen()) === WANTED,
-      'each pod is where its label says',
-      30_000,
-    );
+    await eventually(async () => (await seen()) === WANTED, 'each pod is where its label says');
 
     await controlPlane().kubectl(
       'delete',
@@ -132,19 +126,15 @@ describe('the control plane of the tests', function () {
       controlPlane().kubectl(...args, '-n', namespace);
 
     // Other suites' pods may still be deleted meanwhile, but not each time.
-    await eventually(
-      async () => {
-        await controlPlane().apply([...pods, last].map((name) => aPod({ name, namespace })));
-        await kubectl('wait', '--for=condition=Ready', 'pods', '--all', '--timeout=30s');
-        const before = await refusedDeletes(controlPlane());
-        await kubectl('delete', 'pod', ...pods, '--grace-period=0', '--force');
-        // its end is kwok's, which has seen the others' by then
-        await kubectl('delete', 'pod', last, '--grace-period=1');
-        return (await refusedDeletes(controlPlane())) === before;
-      },
-      'no pod is deleted that is gone',
-      60_000,
-    );
+    await eventually(async () => {
+      await controlPlane().apply([...pods, last].map((name) => aPod({ name, namespace })));
+      await kubectl('wait', '--for=condition=Ready', 'pods', '--all', '--timeout=30s');
+      const before = await refusedDeletes(controlPlane());
+      await kubectl('delete', 'pod', ...pods, '--grace-period=0', '--force');
+      // its end is kwok's, which has seen the others' by then
+      await kubectl('delete', 'pod', last, '--grace-period=1');
+      return (await refusedDeletes(controlPlane())) === before;
+    }, 'no pod is deleted that is gone');
   });
 
   it('runs a command in a pod: output, errors, input and exit code', async () => {
@@ -314,7 +304,6 @@ describe('the control plane of the tests', function () {
     await eventually(
       () => processesOf(folder).length === 0 && !existsSync(folder),
       'nothing is left',
-      30_000,
     );
   });
 });

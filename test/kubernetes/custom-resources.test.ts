@@ -4,7 +4,6 @@ import { installCustomResources } from '../../local-cluster/custom-resources.ts'
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
 describe('the custom resources', function () {
-  this.timeout(60_000);
   const cluster = onTheCluster();
   let namespace: string;
   let count = 0;

@@ -17,7 +17,6 @@ const TRUST = '/etc/sandpool/trust';
 
 /** As docs/fleet.md has it done, each on a cluster of its own. */
 describe('a manager and a worker as the chart deploys them', function () {
-  this.timeout(480_000); // most of it is the image's build, and starts
   const hubs = onTheControlPlane();
   const ends: (() => unknown)[] = [];
   let [manager, worker]: HttpClient[] = [];

@@ -11,7 +11,6 @@ import { untilAnswered } from '../support/harness/until-answered.ts';
 const RELEASE = 'test-deployed-sandpool';
 
 describe('replicas as the chart deploys them, from the image', function () {
-  this.timeout(480_000); // most of it is the image's build, and starts
   const controlPlane = onTheControlPlane();
   let namespace: string;
   let image: ContainerImage;
@@ -72,15 +71,11 @@ describe('replicas as the chart deploys them, from the image', function () {
       );
     }
     let sandboxId = '';
-    await eventually(
-      async () => {
-        const { status, json } = await two.post('/sandboxes', { poolName: 'default' });
-        sandboxId = json.sandbox?.['sandboxId'] ?? '';
-        return status === 201;
-      },
-      'a sandbox is handed out',
-      30_000,
-    );
+    await eventually(async () => {
+      const { status, json } = await two.post('/sandboxes', { poolName: 'default' });
+      sandboxId = json.sandbox?.['sandboxId'] ?? '';
+      return status === 201;
+    }, 'a sandbox is handed out');
 
     expect(
       (await three.post(`/sandboxes/${sandboxId}/exec`, { command: 'echo hello' })).json.stdout,

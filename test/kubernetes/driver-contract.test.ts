@@ -9,7 +9,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 const ECHO_PORT = 7_000;
 
 describe('the contract of drivers, on the real control plane', function () {
-  this.timeout(60_000);
   const controlPlane = onTheControlPlane();
   let echo: Server;
   let namespace: string;

@@ -14,7 +14,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 const PORT = 7_000;
 
 describe('a port of a Pod', function () {
-  this.timeout(120_000);
   const controlPlane = onTheControlPlane();
   let under: PodStreamsUnderTest;
   let pod: PodTarget;

@@ -10,7 +10,6 @@ import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('what a Pod can suffer', function () {
-  this.timeout(150_000);
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
@@ -23,14 +22,10 @@ describe('what a Pod can suffer', function () {
     controlPlane().kubectl(...args, '-n', pods.namespace);
   const last = (id: string, log = pods.log): InstanceFact | undefined => log.of(id).at(-1);
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
-    eventually(
-      () => {
-        const fact = last(id);
-        return fact !== undefined && isSo(fact);
-      },
-      what,
-      30_000,
-    );
+    eventually(() => {
+      const fact = last(id);
+      return fact !== undefined && isSo(fact);
+    }, what);
   const endOf = (id: string) =>
     pods.log.of(id).findLast(({ record }) => record !== undefined)?.record?.end;
 
@@ -77,18 +72,14 @@ describe('what a Pod can suffer', function () {
         const namespace = await controlPlane().namespace();
         await controlPlane().apply({ ...policy, metadata: { name: 'policy', namespace } });
         const own = await PodDriver.watching(controlPlane(), namespace);
-        await eventually(
-          async () => {
-            const launchOrder = own.order();
-            const said = await own.driver.launch(launchOrder, permitted).then(
-              () => '',
-              (error: Error) => error.message,
-            );
-            return said.includes(reason);
-          },
-          reason,
-          30_000,
-        );
+        await eventually(async () => {
+          const launchOrder = own.order();
+          const said = await own.driver.launch(launchOrder, permitted).then(
+            () => '',
+            (error: Error) => error.message,
+          );
+          return said.includes(reason);
+        }, reason);
         await own.close();
       };
       await refused(
@@ -128,17 +119,13 @@ describe('what a Pod can suffer', function () {
         ],
       });
       const own = await PodDriver.watching(controlPlane(), namespace);
-      await eventually(
-        async () => {
-          const said = await own.driver.launch(own.order(), permitted).then(
-            () => '',
-            (error: Error) => `${error.name}: ${error.message}`,
-          );
-          return said.includes('failed calling webhook') && !said.includes('OutcomeUnknown');
-        },
-        'the webhook is asked',
-        30_000,
-      );
+      await eventually(async () => {
+        const said = await own.driver.launch(own.order(), permitted).then(
+          () => '',
+          (error: Error) => `${error.name}: ${error.message}`,
+        );
+        return said.includes('failed calling webhook') && !said.includes('OutcomeUnknown');
+      }, 'the webhook is asked');
       await controlPlane().kubectl('delete', 'validatingwebhookconfiguration', name);
       await own.close();
     });
@@ -165,17 +152,13 @@ describe('what a Pod can suffer', function () {
         metadata: { name: 'holds', namespace, finalizers: ['test.sandpool.dev/holds'] },
       });
       await controlPlane().kubectl('delete', 'namespace', namespace, '--wait=false');
-      await eventually(
-        async () => {
-          const refusal = await own.driver.launch(own.order(), permitted).then(
-            () => undefined,
-            (error: unknown) => error,
-          );
-          return refusal instanceof NoPlace && refusal.message.includes('is being removed');
-        },
-        'the namespace ends',
-        30_000,
-      );
+      await eventually(async () => {
+        const refusal = await own.driver.launch(own.order(), permitted).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        return refusal instanceof NoPlace && refusal.message.includes('is being removed');
+      }, 'the namespace ends');
       await controlPlane().kubectl(
         'patch',
         'configmap',
@@ -295,7 +278,6 @@ describe('what a Pod can suffer', function () {
       await eventually(
         async () => (await kubectl('get', 'pods', '-o', 'name')).includes(id) === false,
         'its Pod is gone',
-        30_000,
       );
     });
 

@@ -23,7 +23,6 @@ const heldBytes = (): number => {
 };
 
 describe('the log of a Pod', function () {
-  this.timeout(180_000);
   const controlPlane = onTheControlPlane();
   let under: PodStreamsUnderTest;
   let pod: PodTarget;

@@ -15,7 +15,6 @@ const PORT = 7_000;
 const PATIENT = { timeoutMs: 20_000 };
 
 describe('readiness probes of Pods', function () {
-  this.timeout(60_000);
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
   let server: Server;

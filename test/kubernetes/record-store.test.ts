@@ -26,7 +26,6 @@ import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 import { anApiOf, aRecordStore, prepareForRecords, removeAllRecords } from './a-record-store.ts';
 
 describe('records as custom resources', function () {
-  this.timeout(60_000);
   const cluster = onTheCluster();
   let admin: ApiServer;
 

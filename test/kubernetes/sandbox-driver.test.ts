@@ -78,7 +78,6 @@ const NO_STREAMS: PodStreams = {
 };
 
 describe('sandboxes as Pods of a real API server', function () {
-  this.timeout(90_000);
   const controlPlane = onTheControlPlane();
   let access: ClusterAccess;
   let namespace: string;
@@ -304,7 +303,6 @@ describe('sandboxes as Pods of a real API server', function () {
     await eventually(
       async () => (await labels())?.[POOL_LABEL] === record.poolUid,
       'the label is back',
-      30_000,
     );
     for (const { driver } of [one, other]) {
       await driver.caughtUp();

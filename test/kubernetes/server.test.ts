@@ -10,7 +10,6 @@ import { noRedis } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('script/server --kubernetes', function () {
-  this.timeout(180_000);
   let server: ChildProcess;
   let said = '';
 
@@ -31,7 +30,6 @@ describe('script/server --kubernetes', function () {
     await eventually(
       () => said.includes('Ctrl-C ends all of it') || server.exitCode !== null,
       'it is ready',
-      120_000,
     );
   });
   after(async () => {

@@ -15,7 +15,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 type States = Readonly<Record<'web' | 'agent', 'runs' | number>>;
 
 describe('a sandbox of several containers', function () {
-  this.timeout(60_000);
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
@@ -77,7 +76,7 @@ describe('a sandbox of several containers', function () {
   };
 
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
-    eventually(() => pods.log.of(id).some(isSo), what, 30_000);
+    eventually(() => pods.log.of(id).some(isSo), what);
 
   const exec = (id: string, container?: string): Promise<ExecOutcome> =>
     pods.driver.exec(

@@ -17,7 +17,6 @@ const IMAGE = 'registry.invalid/sandbox:1';
 const NOW = (): string => new Date().toISOString();
 
 describe("whoever may write objects of Sandpool in a team's namespace", function () {
-  this.timeout(240_000);
   const controlPlane = onTheControlPlane();
   let redis: RedisServer;
   let replicas: Replicas;
@@ -353,7 +352,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     await controlPlane().kubectl('delete', 'sbp', 'later-still', '-n', namespace);
 
     for (const client of clients) await untilAnswered(200, () => client.get('/readyz'));
-    await eventually(async () => (await leading()) > 0, 'they lead again', 30_000);
+    await eventually(async () => (await leading()) > 0, 'they lead again');
     clients.forEach((client) => {
       client.close();
     });

@@ -8,7 +8,6 @@ import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 const ALLOWED = 'registry.example/team';
 
 describe('a pool that kubectl makes of what its owner may not name', function () {
-  this.timeout(240_000);
   const cluster = onTheCluster();
   let redis: RedisServer;
   let replicas: Replicas;

@@ -23,8 +23,6 @@ const withoutDescriptors = (name: string, code: string): string => {
 };
 
 describe('a process whose descriptors are all in use', function () {
-  this.timeout(60_000);
-
   for (const [what, name, code] of [
     ['a program with pipes', 'lib/processes', "return ours.withPipes(spawn('/bin/true')).pid;"],
     [

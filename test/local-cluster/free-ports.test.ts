@@ -13,8 +13,6 @@ const FREE_PORTS = fileURLToPath(
 const FIRST = 12_000 + (process.pid % 500) * 10;
 
 describe('free ports', function () {
-  this.timeout(120_000); // one is asked for in a process of its own
-
   let end = async (): Promise<void> => undefined;
   afterEach(() => end());
 

@@ -27,7 +27,6 @@ const STARTER = `
 `;
 
 describe('a watched folder', function () {
-  this.timeout(60_000);
   let starter: ChildProcess;
   let strangerPid = 0;
 
@@ -64,7 +63,7 @@ describe('a watched folder', function () {
     it(`is gone with all that belongs to it after ${signal}, and nothing else is`, async () => {
       const folder = await start('setInterval(() => undefined, 60_000);');
       starter.kill(signal);
-      await eventually(() => isGone(folder), 'nothing is left', 30_000);
+      await eventually(() => isGone(folder), 'nothing is left');
       expect(existsSync(`/proc/${strangerPid}`)).to.equal(true);
     });
   }
@@ -76,6 +75,6 @@ describe('a watched folder', function () {
     starter.stdin?.write('end\n');
     const [code]: unknown[] = await once(starter, 'exit');
     expect(code).to.equal(0);
-    await eventually(() => isGone(folder), 'nothing is left', 30_000);
+    await eventually(() => isGone(folder), 'nothing is left');
   });
 });

@@ -10,7 +10,6 @@ import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
-const PATIENCE_MS = 30_000;
 const serve = (): void => undefined;
 
 describe('what is told of a fleet', () => {
@@ -54,19 +53,19 @@ describe('what is told of a fleet', () => {
       await fleet.registry.invite('w1');
       expect(of('w1'), 'it was invited alone').to.deep.equal(nothing);
       const { links } = await fleet.join({ clusterId: 'w1', serve });
-      await eventually(() => latency() !== undefined, 'a heartbeat came back', PATIENCE_MS);
+      await eventually(() => latency() !== undefined, 'a heartbeat came back');
       expect(latency()).to.be.within(0, 10);
       expect(of('w1')).to.deep.equal([1, 1, 0, 0, 0]);
 
       links.stop();
-      await eventually(() => !fleet.links.find('w1'), 'it is cut', PATIENCE_MS);
+      await eventually(() => !fleet.links.find('w1'), 'it is cut');
       clock.advance(60_000);
       passed.note('w1', 'unavailable');
       expect(of('w1')).to.deep.equal([0, 0, 60, 0, 1]);
       expect(latency()).to.equal(undefined);
 
       await fleet.registry.remove('w1');
-      await eventually(() => !fleet.registry.find('w1'), 'it is removed', PATIENCE_MS);
+      await eventually(() => !fleet.registry.find('w1'), 'it is removed');
       expect(of('w1')).to.deep.equal(nothing);
     });
 
@@ -76,13 +75,13 @@ describe('what is told of a fleet', () => {
       const first = fleet.worker({ clusterId: 'w1', serve, joinToken: token });
       await fleet.linked('w1');
       fleet.worker({ clusterId: 'w1', serve, joinToken: token }); // which is used up
-      await eventually(() => refused('not-joined') === 1, 'it is refused', PATIENCE_MS);
+      await eventually(() => refused('not-joined') === 1, 'it is refused');
       first.links.stop();
-      await eventually(() => !fleet.links.find('w1'), 'one is cut that was open', PATIENCE_MS);
+      await eventually(() => !fleet.links.find('w1'), 'one is cut that was open');
       const nobody = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
       await once(nobody, 'open');
       nobody.terminate();
-      await eventually(() => refused('not-opened') === 1, 'it did not open', PATIENCE_MS);
+      await eventually(() => refused('not-opened') === 1, 'it did not open');
       expect([refused('not-joined'), refused('not-opened')]).to.deep.equal([1, 1]);
     });
   });
@@ -107,14 +106,14 @@ describe('what is told of a fleet', () => {
 
     ({ links } = await fleet.join({ clusterId: 'w1', serve, others: [too, nowhere] }));
     const stands = (): boolean => of(too)[0] === 1 && of(here)[0] === 1 && of(nowhere)[1] === 1;
-    await eventually(stands, 'one link, of which both addresses know', PATIENCE_MS);
+    await eventually(stands, 'one link, of which both addresses know');
     expect([of(here), of(too), of(nowhere)]).to.deep.equal([
       [1, 0, 0],
       [1, 0, 0],
       [0, 1, 0],
     ]);
     clock.advance(1_000);
-    await eventually(() => of(nowhere)[1] === 2, 'it dials again', PATIENCE_MS);
+    await eventually(() => of(nowhere)[1] === 2, 'it dials again');
     [links, access.isCutOff] = [undefined, true];
     expect(of(here)).to.deep.equal([0, 0, 1]);
   });

@@ -36,7 +36,6 @@ interface Bare {
 }
 
 describe('the launcher without a sandbox', function () {
-  this.timeout(60_000);
   let workshop: Workshop;
   let open: number[] = [];
 

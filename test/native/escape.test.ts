@@ -39,7 +39,6 @@ interface HostSecrets {
 const OWN_TERMINAL = 'a terminal of its own';
 
 describe('ways out of a sandbox', function () {
-  this.timeout(60_000);
   let workshop: Workshop;
   let secrets: HostSecrets;
 

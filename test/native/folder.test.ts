@@ -69,7 +69,6 @@ for (;;)
 `;
 
 describe('folders of a volume', function () {
-  this.timeout(120_000);
   let workshop: Workshop;
   let volume: string;
   let outside: string;

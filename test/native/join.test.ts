@@ -30,7 +30,6 @@ import {
 } from './support.ts';
 
 describe('launcher join', function () {
-  this.timeout(60_000);
   let workshop: Workshop;
   let sandbox: Sandbox;
   let cgroups: ReturnType<typeof makeCgroups>;

@@ -32,7 +32,6 @@ const RECORD = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z stdout ([FP]) (.*)$/s;
 const MIB = 1 << 20;
 
 describe('launcher logs', function () {
-  this.timeout(60_000);
   let workshop: Workshop;
   let folder: string;
   const pumps: ChildProcess[] = [];
@@ -189,7 +188,7 @@ describe('launcher logs', function () {
     expect(performance.now() - asked).to.be.below(30_000);
     writeSync(flooded, 'the end\n');
 
-    await eventually(() => records(ID).at(-1)?.[1] === 'the end', 'the end of the flood', 30_000);
+    await eventually(() => records(ID).at(-1)?.[1] === 'the end', 'the end of the flood');
 
     const bytes = chunk.length * 400 + 'the end\n'.length;
     const marker = records(ID).filter(([, text = '']) => text.startsWith('[sandpool: '));
@@ -324,7 +323,7 @@ describe('launcher logs', function () {
     await eventually(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
     expect(linesOf(ID)).to.deep.equal([]);
     rmSync(join(folder, anId(3)), { recursive: true, maxRetries: 5 });
-    await eventually(() => records(ID).length === 1, 'it goes on', 30_000);
+    await eventually(() => records(ID).length === 1, 'it goes on');
     expect(records(ID)).to.deep.equal([['F', 'waits']]);
   });
 

@@ -29,7 +29,6 @@ import {
 const unprivileged = asRoot ? { startAs: 200_007 } : {};
 
 describe('launcher start', function () {
-  this.timeout(60_000);
   let workshop: Workshop;
   let open: Sandbox[] = [];
 

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Readable, Writable } from 'node:stream';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const native = fileURLToPath(new URL('../../native/', import.meta.url));
 
@@ -384,7 +385,7 @@ export async function within<T>(
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`still waiting: ${what}`)), milliseconds);
+    timer = setTimeout(() => reject(new Error(`waited for: ${what}`)), NEVER_COMES_MS);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

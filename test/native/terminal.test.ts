@@ -50,7 +50,6 @@ const strangerWith = (pid: number): ChildProcess | undefined => {
 };
 
 describe('launcher join on a terminal', function () {
-  this.timeout(60_000);
   let workshop: Workshop;
   let sandbox: Sandbox;
 

@@ -12,7 +12,6 @@ import {
 } from './support.ts';
 
 describe('launcher watch', function () {
-  this.timeout(60_000);
   let workshop: Workshop;
   let watch: ChildProcess;
   let collected: Collected;

@@ -20,7 +20,6 @@ const stocked = async (replicas: Readonly<Record<string, number>>) => {
     await eventually(
       () => world.supervisor.pools.get(world.pool(name)?.uid ?? '')?.counts.idle === count,
       `${name} is stocked`,
-      30_000,
     );
   }
   const claim = async (poolName: string, waitMs = 0): Promise<string> =>

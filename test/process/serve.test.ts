@@ -26,7 +26,6 @@ const mayHavePriority = (): boolean => {
 };
 
 describe('sandpool serve', function () {
-  this.timeout(300_000); // each command compiles what it runs
   let dataDir: string;
   let running: ChildProcess[];
 
@@ -164,7 +163,6 @@ describe('sandpool serve', function () {
         (port = Number(/"port":(\d+).*says that it waits/.exec(daemon.said.err)?.[1] ?? 0)) > 0 ||
         daemon.child.exitCode !== null,
       'it listens',
-      120_000,
     );
     const [health, readiness, other] = await Promise.all(
       ['healthz', 'readyz', 'v1/sandboxes'].map((path) =>

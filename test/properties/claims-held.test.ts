@@ -55,7 +55,6 @@ const step: fc.Arbitrary<ClaimStep> = fc.oneof(
 
 describe('instances that claims hold', () => {
   it('are released by every end of every claim, and a key has one sandbox at most', async function () {
-    this.timeout(120_000);
     await checkAsync(
       fc.asyncProperty(fc.array(step, { maxLength: 30, size: 'max' }), async (steps) => {
         const world = await aClaimWorld();

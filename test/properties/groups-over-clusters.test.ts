@@ -101,27 +101,19 @@ class GroupOverClusters {
   async settle(): Promise<void> {
     for (const faults of Object.values(this.#faults))
       Object.assign(faults, { isCut: false, lost: 0, lie: (member: CopiedMember) => member });
-    await eventually(
-      async () => {
-        await this.#pass(10_000);
-        return this.#isSettled();
-      },
-      'the group is within its bounds',
-      60_000,
-    );
+    await eventually(async () => {
+      await this.#pass(10_000);
+      return this.#isSettled();
+    }, 'the group is within its bounds');
   }
 
   /** The group still does as its owner says. */
   async goesOn(): Promise<void> {
     await this.#setLeast(8);
-    await eventually(
-      async () => {
-        await this.#pass(10_000);
-        return this.#sizes().reduce((sum, size) => sum + size, 0) === 8;
-      },
-      'the group grows',
-      60_000,
-    );
+    await eventually(async () => {
+      await this.#pass(10_000);
+      return this.#sizes().reduce((sum, size) => sum + size, 0) === 8;
+    }, 'the group grows');
   }
 
   stop(): void {
@@ -173,7 +165,6 @@ const refused = (error: unknown): void => {
 
 describe('a group over clusters', () => {
   it('keeps its bounds, and sizes on, after the last fault', async function () {
-    this.timeout(120_000);
     const steps = fc.array(step, { maxLength: 20, size: 'max' });
     await comesRight(steps, () => GroupOverClusters.start(), { numRuns: runs(12) });
   });

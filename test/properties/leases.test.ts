@@ -4,8 +4,6 @@ import { faults, LED_WITHIN_MS, LeaseWorld } from './leases.ts';
 import { runs } from '../support/harness/runs.ts';
 
 describe('leases of shards, whatever fails', function () {
-  this.timeout(180_000);
-
   it(`have one holder at most, and each shard is led within ${LED_WITHIN_MS / 1_000} s of calm`, async () => {
     await checkAsync(
       fc.asyncProperty(faults, fc.integer(), async (faultsToCome, seed) => {

@@ -6,7 +6,6 @@ import { faults, LINKED_WITHIN_MS, StartsWorld } from './linked-starts.ts';
 
 describe('starts of a cluster whose data folder was copied', () => {
   it('are linked one at a time, and one is after the last fault', async function () {
-    this.timeout(120_000);
     await checkAsync(
       fc.asyncProperty(faults, async (all) => {
         const world = new StartsWorld();

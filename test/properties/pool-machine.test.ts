@@ -69,7 +69,6 @@ const deletingSteps = fc.array(
 );
 
 describe('the pool machine, whatever comes in whatever order', function () {
-  this.timeout(120_000); // nothing waits: it computes
   it('counts right, launches and replaces within all limits, and in the end is filled, with its last revision', () => {
     check(
       fc.property(policy, replicas, steps, (rules, wanted, taken) => {

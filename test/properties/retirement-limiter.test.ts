@@ -87,7 +87,6 @@ describe('ends that nobody waits for', () => {
   });
 
   it('go on in all namespaces but those that refuse them, and there once they are not refused', async function () {
-    this.timeout(120_000);
     await checkAsync(
       fc.asyncProperty(namespaces, async (given) => {
         const clock = new TestClock();

@@ -95,7 +95,6 @@ describe('an env that its groups size, on two replicas', () => {
   const counted = { decisions: 0, applied: 0 };
 
   it('keeps its promises through demand, failures, edits, restarts, lost writes and two leaders', async function () {
-    this.timeout(240_000);
     await checkAsync(
       fc.asyncProperty(
         fc.record({ shared: fc.boolean(), leaders: fc.constantFrom(1, 2) }),

@@ -181,7 +181,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('a refill that is cut off at any step, by whatever comes in whatever order', function () {
-  this.timeout(120_000); // nothing waits: it computes
   it('is completed by the next leader, with nothing too much, no failed start and nothing left behind', async () => {
     await checkAsync(
       fc.asyncProperty(

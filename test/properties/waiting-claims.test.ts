@@ -3,7 +3,6 @@ import { servesWaitingClaims } from './waiting-claims.ts';
 
 describe('claims that wait in one process', () => {
   it('are served in their order, each once, and none waits while one is idle', async function () {
-    this.timeout(60_000);
     await servesWaitingClaims(async () => {
       const { supervisor, coordination, pool, clock, claim } = await aSupervisor({
         pool: { replicas: 0 },

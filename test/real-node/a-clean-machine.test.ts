@@ -3,11 +3,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
-const START_MS = 120_000;
-const RESTORE_MS = 90_000;
 const SYSCTLS = [
   'vm/overcommit_memory',
   'vm/panic_on_oom',
@@ -53,8 +51,6 @@ const cgroups = (): readonly string[] => {
 
 // A suite of its own, alone on the machine: two nodes at a time would share a network, too.
 describe('a machine that had a real node', function () {
-  this.timeout(START_MS + RESTORE_MS);
-
   before(function () {
     if (process.env['TEST_REAL_NODE'] === undefined)
       skipBecause(this, 'needs what script/real-node makes: script/test kubernetes --real-node');
@@ -64,7 +60,7 @@ describe('a machine that had a real node', function () {
     const starter = spawn(process.execPath, ['--import', 'tsx', STARTER], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    const signal = AbortSignal.timeout(START_MS);
+    const signal = AbortSignal.timeout(NEVER_COMES_MS);
     await Promise.race([
       once(starter.stdout, 'data', { signal }),
       once(starter, 'exit', { signal }).then(() => {
@@ -98,7 +94,6 @@ describe('a machine that had a real node', function () {
     await eventually(
       () => JSON.stringify(machine()) === JSON.stringify(before),
       'all is put back',
-      RESTORE_MS,
     ).catch(() => undefined); // told below
     expect(machine()).to.deep.equal(before);
   });

@@ -6,12 +6,11 @@ import { realNodeImage } from '../../local-cluster/real-node.ts';
 import { renderDefinition } from '../../src/model/pools/render-definition.ts';
 import type { InstanceDefinition, TemplateSpec } from '../../src/model/templates/template.ts';
 import type { PodDriver } from '../support/cluster/a-pod-driver.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const VALUES = 'deploy/helm/sandpool/values.yaml';
-const PATIENCE_MS = 90_000;
 
 /** With probes that wait for a machine that is busy. */
 const patient = (definition: InstanceDefinition): InstanceDefinition => ({
@@ -28,7 +27,6 @@ const patient = (definition: InstanceDefinition): InstanceDefinition => ({
 });
 
 describe('a sandbox of a real node, as on one machine', function () {
-  this.timeout(300_000);
   const onPods = onRealPods(onTheRealNode());
   let pods: PodDriver;
   before(() => {
@@ -54,7 +52,6 @@ describe('a sandbox of a real node, as on one machine', function () {
     await eventually(
       async () => !(await printed(id, 'cat /proc/[0-9]*/stat 2>/dev/null')).includes(') Z '),
       'no zombie stays',
-      PATIENCE_MS,
     );
     expect(await printed(id, 'cat /proc/1/comm')).to.not.contain('sleep');
   });
@@ -73,7 +70,7 @@ describe('a sandbox of a real node, as on one machine', function () {
     const { id } = await pods.claimed({ ...order, definition: { ...definition, containers } });
 
     expect(await pods.driver.probe(id)).to.deep.equal([{ endpoint: 'web' }]);
-    const stream = await pods.driver.dial(id, 8_000, AbortSignal.timeout(PATIENCE_MS));
+    const stream = await pods.driver.dial(id, 8_000, AbortSignal.timeout(NEVER_COMES_MS));
     stream.write('GET / HTTP/1.0\r\n\r\n');
     let page = '';
     for await (const chunk of stream) page += String(chunk);
@@ -98,7 +95,7 @@ describe('a sandbox of a real node, as on one machine', function () {
     const { id } = await pods.claimed({ ...order, definition: { ...definition, containers } });
 
     const body = JSON.stringify({ code: 'x = 41\nx + 1' });
-    const stream = await pods.driver.dial(id, 49_999, AbortSignal.timeout(PATIENCE_MS));
+    const stream = await pods.driver.dial(id, 49_999, AbortSignal.timeout(NEVER_COMES_MS));
     stream.write(
       `POST /execute HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );

@@ -6,7 +6,6 @@ import { echoOrder, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 describe('the contract of drivers, on a real node', function () {
-  this.timeout(240_000);
   const cluster = onTheRealNode();
   let namespace: string;
 

@@ -9,7 +9,6 @@ const LISTENS = `until (exec 3<>/dev/tcp/127.0.0.1/${RELAY_PORT}) 2>/dev/null; d
 
 /** The servers are the test's; each connection to them is one to a container's loopback. */
 describe('endpoints on a real node', function () {
-  this.timeout(240_000);
   const onPods = onRealPods(onTheRealNode());
   let id: string;
 

@@ -15,10 +15,7 @@ import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-const PATIENCE_MS = 90_000;
-
 describe('how sandboxes of a real node end, and do not', function () {
-  this.timeout(300_000);
   const cluster = onTheRealNode();
   const onPods = onRealPods(cluster);
   let pods: PodDriver;
@@ -27,7 +24,7 @@ describe('how sandboxes of a real node end, and do not', function () {
   });
 
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
-    eventually(() => pods.log.of(id).some(isSo), what, PATIENCE_MS);
+    eventually(() => pods.log.of(id).some(isSo), what);
   const exec = (id: string, script: string, container?: string): Promise<ExecOutcome> =>
     pods.driver.exec(
       id,
@@ -112,7 +109,7 @@ describe('how sandboxes of a real node end, and do not', function () {
     const { id } = await pods.claimed(realOrder(pods));
     const { realNode } = cluster();
     const running = rejection(exec(id, 'sleep 987'));
-    await eventually(() => sleeps(id, 987), 'it runs', PATIENCE_MS);
+    await eventually(() => sleeps(id, 987), 'it runs');
     await realNode.kill('kubelet');
     expect(await running).to.be.instanceOf(OutcomeUnknown);
     await realNode.begin('kubelet');
@@ -128,7 +125,6 @@ describe('how sandboxes of a real node end, and do not', function () {
           },
         ),
       'commands run again',
-      PATIENCE_MS,
     );
 
     expect(
@@ -137,6 +133,6 @@ describe('how sandboxes of a real node end, and do not', function () {
       ),
     ).to.deep.equal([]);
     expect(pods.log.kinds(id)).to.not.include('gone');
-    await eventually(async () => !(await sleeps(id, 987)), 'it is ended', PATIENCE_MS);
+    await eventually(async () => !(await sleeps(id, 987)), 'it is ended');
   });
 });

@@ -16,7 +16,6 @@ const texts = (lines: readonly LogLine[]): readonly string[] =>
 const ROTATED_AT = 256 << 10;
 
 describe('the log of a Pod on a real node', function () {
-  this.timeout(240_000);
   const cluster = onTheRealNode();
   let under: PodStreamsUnderTest;
   let direct: PodStreamsUnderTest;
@@ -94,7 +93,6 @@ describe('the log of a Pod on a real node', function () {
           () => false,
         ),
       'the kubelet answers',
-      90_000,
     );
     await more();
     await following.stop();

@@ -26,7 +26,6 @@ describe('on a real node', () => {
     );
 
   it('says which program an image lacks for a terminal, and that one has no shell', async function () {
-    this.timeout(90_000);
     const order = { processId: v7(), tenant: 't', argv: ['true'], stdin: false };
     const { id } = await pods().claimed(realOrder(pods()));
     const { processes } = pods().driver;

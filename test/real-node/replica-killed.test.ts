@@ -7,7 +7,7 @@ import {
   type RawConnection,
 } from '../support/harness/http-client.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { realTemplate } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
@@ -19,7 +19,6 @@ import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { RpcStream, type Json } from '../e2b/services/rpc-client.ts';
 
-const PATIENCE_MS = 60_000;
 const STARTS = 6;
 const OLD = 'what was there before';
 /** More than all buffers on the way hold. */
@@ -29,7 +28,6 @@ const COUNTING = 'i=0; while :; do i=$((i + 1)); echo $i; sleep 0.05; done';
 
 /** All is under way in one sandbox by one replica when that is killed; the other one goes on. */
 describe('a replica that is killed, with a real node', function () {
-  this.timeout(120_000);
   const cluster = onTheRealNode();
   const replicas = onReplicas(cluster, {
     count: 2,
@@ -59,7 +57,7 @@ describe('a replica that is killed, with a real node', function () {
     const client = compatibleClient(port, toCompatibleForm(key));
     opened.push(client);
     const path = `/sandboxes/${compatibleId(id as InstanceId)}/connect`;
-    const { text } = await untilAnswered(200, () => client.post(path, {}), PATIENCE_MS);
+    const { text } = await untilAnswered(200, () => client.post(path, {}));
     const { envdAccessToken } = JSON.parse(text) as { readonly envdAccessToken: string };
     const byToken = { 'X-Access-Token': envdAccessToken };
     return await RpcStream.open(port, `/process.Process/${method}`, body, byToken);
@@ -79,16 +77,15 @@ describe('a replica that is killed, with a real node', function () {
   };
 
   before('a sandbox in which all is under way', async function () {
-    this.timeout(120_000);
     await cluster().apply(realTemplate('waits', ['sleep', '1000000']));
     key = await replicas().tenant('tenant', 'alice');
     const killed = new HttpClient(replicas().replica(0).port, key);
     other = new HttpClient(replicas().replica(1).port, key);
     opened.push(killed, other);
     const pool = { name: 'waits', templateName: 'waits', replicas: 1 };
-    await untilAnswered(201, () => killed.post('/sandboxpools', pool), PATIENCE_MS);
+    await untilAnswered(201, () => killed.post('/sandboxpools', pool));
     const claim = (): Promise<HttpAnswer> => killed.post('/sandboxes', { poolName: 'waits' });
-    const { json } = await untilAnswered(201, claim, PATIENCE_MS);
+    const { json } = await untilAnswered(201, claim);
     id = String(json.sandbox?.['sandboxId']);
     await inside(
       `mkdir /tmp/up; printf '${OLD}' >/tmp/up/file; head -c ${LARGE} /dev/zero >/tmp/large`,
@@ -99,19 +96,18 @@ describe('a replica that is killed, with a real node', function () {
       body: { command: COUNTING, tag: 'counts' },
     });
     opened.push(reader.read());
-    await reader.until((events) => events.length > 3, 'it counts', PATIENCE_MS);
+    await reader.until((events) => events.length > 3, 'it counts');
     const counts = { process: { cmd: 'sh', args: ['-c', COUNTING] }, stdin: false };
     stream = await streamOf(0, 'Start', counts);
     await stream.until((message) => stdoutOf(message) !== '');
     download = await raw('GET', 'files?path=/tmp/large');
-    await eventually(() => download.received().length > 0, 'the download began', PATIENCE_MS);
+    await eventually(() => download.received().length > 0, 'the download began');
     download.socket.pause();
     upload = await raw('PUT', 'files?path=/tmp/up/file', `Content-Length: ${UPLOAD}\r\n`);
     upload.socket.write(Buffer.alloc(UPLOAD / 2, 'x'));
     await eventually(
       async () => Number(await inside('ls -A /tmp/up | wc -l')) > 1,
       'the upload has a draft',
-      PATIENCE_MS,
     );
     starts = Array.from({ length: STARTS }, (_, n) => start(killed, n));
     await Promise.race(starts);
@@ -129,9 +125,7 @@ describe('a replica that is killed, with a real node', function () {
       if (answer.status === 'fulfilled' && answer.value.json.errorCode !== 'UNAVAILABLE')
         expect(answer.value.status).to.equal(201);
     const numbers = Array.from({ length: STARTS }, (_, n) => n);
-    const again = await Promise.all(
-      numbers.map((n) => untilAnswered(201, () => start(other, n), PATIENCE_MS)),
-    );
+    const again = await Promise.all(numbers.map((n) => untilAnswered(201, () => start(other, n))));
     const answered = (each: HttpAnswer): string =>
       (each.json as { process?: { processId?: string } }).process?.processId ?? '';
 
@@ -146,7 +140,6 @@ describe('a replica that is killed, with a real node', function () {
     await eventually(
       async () => Number(await inside(countOf('sleep 9000'))) === STARTS,
       'each runs once',
-      PATIENCE_MS,
     );
   });
 
@@ -163,7 +156,7 @@ describe('a replica that is killed, with a real node', function () {
       at(`processes/${processId}/output?from=${seen.at(-1)?.id}`),
       headers(),
     );
-    await on.read().until((events) => events.length > 3, 'it counts on', PATIENCE_MS);
+    await on.read().until((events) => events.length > 3, 'it counts on');
     const text = [...seen, ...on.events].map(({ data }) => String(data['data'])).join('');
     on.close();
     const numbers = text.trim().split('\n').map(Number);
@@ -187,13 +180,9 @@ describe('a replica that is killed, with a real node', function () {
   });
 
   it('leaves the old file whole, and no draft of the upload that it was carrying', async () => {
-    expect(await upload.closed(PATIENCE_MS)).to.not.include(' 20');
+    expect(await upload.closed(NEVER_COMES_MS)).to.not.include(' 20');
     expect((await other.get(at('files?path=/tmp/up/file'))).text).to.equal(OLD);
-    await eventually(
-      async () => (await inside('ls -A /tmp/up')) === 'file\n',
-      'its draft is gone',
-      PATIENCE_MS,
-    );
+    await eventually(async () => (await inside('ls -A /tmp/up')) === 'file\n', 'its draft is gone');
 
     const content = Buffer.alloc(UPLOAD, 'y');
     const written = await other.send('PUT', at('files?path=/tmp/up/file'), {
@@ -207,13 +196,12 @@ describe('a replica that is killed, with a real node', function () {
   });
 
   it('cuts its downloads short of what they announced, and nothing goes on to read', async () => {
-    const received = await download.closed(PATIENCE_MS);
+    const received = await download.closed(NEVER_COMES_MS);
     expect(received).to.match(new RegExp(`^HTTP/1.1 200 [^]*content-length: ${LARGE}\r\n`, 'i'));
     expect(received.length).to.be.below(LARGE);
     await eventually(
       async () => Number(await inside(opensOf('/tmp/large'))) === 0,
       'nobody reads the file',
-      PATIENCE_MS,
     );
 
     const end = await other.get(at('files?path=/tmp/large'), { headers: { Range: 'bytes=-4' } });
@@ -221,7 +209,6 @@ describe('a replica that is killed, with a real node', function () {
   });
 
   it('goes on, once it is there again, with streams that another one ended as it stopped', async function () {
-    this.timeout(240_000);
     await replicas().replica(0).start();
     const process = { pid: pidOf(stream) };
     const ending = await streamOf(1, 'Connect', { process });
@@ -230,20 +217,16 @@ describe('a replica that is killed, with a real node', function () {
     const [last] = await Promise.all([ending.end(), replicas().replica(1).stop()]);
     expect(last).to.have.nested.property('error.code', 'unavailable');
     // while it takes over what the other one led, it may end one that has just begun
-    await eventually(
-      async () => {
-        const on = await streamOf(0, 'Connect', { process });
-        opened.push({ close: () => on.leave() });
-        return await on
-          .until((message) => stdoutOf(message) !== '')
-          .then(
-            () => true,
-            () => false,
-          );
-      },
-      'it goes on there',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const on = await streamOf(0, 'Connect', { process });
+      opened.push({ close: () => on.leave() });
+      return await on
+        .until((message) => stdoutOf(message) !== '')
+        .then(
+          () => true,
+          () => false,
+        );
+    }, 'it goes on there');
   });
 });
 

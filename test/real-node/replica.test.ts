@@ -11,7 +11,6 @@ import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { realTemplate } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
-const PATIENCE_MS = 90_000;
 /** Keeps its connections, as most servers do. */
 const SERVER = `
 import http.server, os
@@ -41,7 +40,6 @@ const STEPS = [
 const PYTHON_CHECKS = ['commands', 'files', 'host', 'life', 'links', 'processes', 'terminal'];
 
 describe('a replica with a real node', function () {
-  this.timeout(300_000);
   const cluster = onTheRealNode();
   const replicas = onReplicas(cluster, {
     count: 1,
@@ -65,7 +63,6 @@ describe('a replica with a real node', function () {
         (await client.post('/sandboxpools', { name, templateName: name, replicas: count }))
           .status === 201,
       `the pool ${name} is made`,
-      PATIENCE_MS,
     );
 
   const claimed = async (poolName: string): Promise<string> => {
@@ -83,11 +80,9 @@ describe('a replica with a real node', function () {
     what: string,
   ): Promise<HttpAnswer> => {
     let last: HttpAnswer | undefined;
-    await eventually(async () => isSo((last = await ask())), what, PATIENCE_MS).catch(
-      (error: unknown) => {
-        throw new Error(`${String(error)}: ${last?.status} ${last?.text}`);
-      },
-    );
+    await eventually(async () => isSo((last = await ask())), what).catch((error: unknown) => {
+      throw new Error(`${String(error)}: ${last?.status} ${last?.text}`);
+    });
     if (!last) throw new Error(what);
     return last;
   };
@@ -118,7 +113,6 @@ describe('a replica with a real node', function () {
             },
           ),
         'a sandbox is created',
-        PATIENCE_MS,
       ).catch((error: unknown) => {
         throw new Error(String(error), { cause: refused });
       });
@@ -163,7 +157,7 @@ describe('a replica with a real node', function () {
   it('reaches the server in a sandbox, over and over, though it keeps its connections', async () => {
     const id = await claimed('site');
     const page = (): Promise<HttpAnswer> => client.get(`/sandboxes/${id}/endpoints/web/`);
-    await eventually(async () => (await page()).status === 200, 'the server listens', PATIENCE_MS);
+    await eventually(async () => (await page()).status === 200, 'the server listens');
     for (let round = 0; round < 5; round += 1) {
       const answers = await Promise.all(Array.from({ length: 20 }, page));
       expect(answers.map(({ status, text }) => `${status} ${text}`)).to.deep.equal(
@@ -179,15 +173,11 @@ describe('a replica with a real node', function () {
     await cluster().realNode.kill('kubelet');
     const seen = new Set<number>([(await exec(id, 'echo there')).status]);
     await cluster().realNode.begin('kubelet');
-    await eventually(
-      async () => {
-        const { status } = await exec(id, 'echo there');
-        seen.add(status);
-        return status === 200;
-      },
-      'a command runs again',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const { status } = await exec(id, 'echo there');
+      seen.add(status);
+      return status === 200;
+    }, 'a command runs again');
     expect([...seen].filter((status) => status !== 200 && status !== 503)).to.deep.equal([]);
     expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.deep.include({
       status: 'Running',
@@ -200,7 +190,6 @@ describe('a replica with a real node', function () {
     await eventually(
       async () => (await exec(id, 'ls /tmp')).json.stdout?.includes('begun') === true,
       'it runs',
-      PATIENCE_MS,
     );
     await cluster().realNode.kill('containerd');
     await cluster().realNode.begin('containerd');
@@ -209,7 +198,6 @@ describe('a replica with a real node', function () {
     await eventually(
       async () => (await exec(id, 'echo there')).status === 200,
       'a command runs again',
-      PATIENCE_MS,
     );
   });
 

@@ -79,7 +79,6 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
   });
 
   it('does not end while it is used through another replica again and again', async function () {
-    this.timeout(90_000);
     const { other, stop, activeAt } = await twoReplicas();
     const seen = new Set<number | 'expired'>();
     other.touch(ID, of.idleTimeoutMs);

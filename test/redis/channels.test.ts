@@ -8,7 +8,6 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('channels of a Redis that fails right after it came back', function () {
-  this.timeout(60_000);
   let redis: FakeRedis;
   let link: RedisLink;
   let channels: RedisChannels;
@@ -61,7 +60,7 @@ describe('channels of a Redis that fails right after it came back', function () 
     redis.subscribing = 'is not answered';
     redis.cut();
     const tried = redis.subscriptions;
-    await eventually(() => redis.subscriptions >= tried + 3, 'it tries again and again', 30_000);
+    await eventually(() => redis.subscriptions >= tried + 3, 'it tries again and again');
     redis.subscribing = 'is answered';
 
     await hears('afterwards');
@@ -93,7 +92,7 @@ describe('channels of a Redis that fails right after it came back', function () 
     redis.subscribing = 'ends the connection';
     redis.cut();
     const tried = redis.subscriptions;
-    await eventually(() => redis.subscriptions >= tried + 4, 'it tries again and again', 30_000);
+    await eventually(() => redis.subscriptions >= tried + 4, 'it tries again and again');
     redis.subscribing = 'is answered';
 
     await hears('afterwards');

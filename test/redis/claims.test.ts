@@ -20,7 +20,6 @@ const FAR = '9999999999999';
 
 /** Without timers: they live, die and say so when a test says so. */
 describe('claims that wait on several replicas', function () {
-  this.timeout(90_000);
   const redis = onRedis();
   let link: RedisLink;
   let replicas: readonly [RedisClaims, RedisClaims, RedisClaims];
@@ -308,7 +307,6 @@ describe('claims that wait on several replicas', function () {
   );
 
   it('are served in their order, each once, whatever replicas come and go', async function () {
-    this.timeout(60_000);
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         anew();

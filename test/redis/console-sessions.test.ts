@@ -26,7 +26,6 @@ const accessOn = (coordination: Coordination): ConsoleAccess =>
   });
 
 describe('sessions of the console over replicas', function () {
-  this.timeout(60_000);
   const redis = onRedis();
 
   it('are begun on one, used on another, and ended on all at once; Redis has no token', async () => {

@@ -27,7 +27,6 @@ for (const [name, start] of [
     let running: Running;
     before(async function () {
       if (noRedis !== undefined) skipBecause(this, noRedis);
-      this.timeout(90_000);
       running = await start();
     });
     after(() => running?.stop());

@@ -49,7 +49,6 @@ const anEvent = (sandboxId: string): EventRecord => ({
 });
 
 describe('events in Redis', function () {
-  this.timeout(90_000);
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;

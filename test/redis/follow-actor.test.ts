@@ -12,16 +12,13 @@ import { answerText, type ReplicaQuestion } from '../../src/operations/debug/rep
 import { TransitionSubscriptions } from '../../src/operations/debug/transition-subscriptions.ts';
 import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
-
-const PATIENCE_MS = 60_000;
 
 type Histories = TransitionHistory<{ readonly type: string }>;
 
 describe('following an actor that another replica leads', function () {
-  this.timeout(180_000);
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;
@@ -78,15 +75,11 @@ describe('following an actor that another replica leads', function () {
         holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, 'replica-2'])),
       },
     });
-    await eventually(
-      () => one.replicas().includes('replica-2'),
-      'they know of each other',
-      PATIENCE_MS,
-    );
+    await eventually(() => one.replicas().includes('replica-2'), 'they know of each other');
     const { news, close } = await follow(alice, { kind: 'pool', text: 'a' });
     const read: string[] = [];
     const over = (async () => {
-      for await (const each of news(AbortSignal.timeout(2 * PATIENCE_MS))) {
+      for await (const each of news(AbortSignal.timeout(2 * NEVER_COMES_MS))) {
         if (each.kind === 'transition') read.push(each.transition.to);
         else if (each.kind !== 'seen-by') read.push(`(${each.kind})`);
       }
@@ -95,8 +88,7 @@ describe('following an actor that another replica leads', function () {
     const moves = Array.from({ length: 200 }, (_, turn) => `state-${turn}`);
     for (const [turn, state] of moves.entries()) {
       move(there, state);
-      if (turn % 70 === 0)
-        await eventually(() => read.at(-1) === state, `${state} is told`, PATIENCE_MS);
+      if (turn % 70 === 0) await eventually(() => read.at(-1) === state, `${state} is told`);
     }
     there.ended('a');
     await over;

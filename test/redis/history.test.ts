@@ -36,7 +36,6 @@ for (const [name, start] of [
   ['a Redis cluster', cluster],
 ] as const) {
   describe(`history over ${name}`, function () {
-    this.timeout(60_000);
     let running: Running;
     before(async function () {
       if (noRedis !== undefined) skipBecause(this, noRedis);
@@ -215,7 +214,6 @@ describe('history in Redis', () => {
   });
 
   it('forgets the oldest where Redis runs short of memory, and says so, instead of being full', async function () {
-    this.timeout(180_000);
     const most = 8 * 2 ** 20;
     const { settings, client, stop } = await startRedis({
       config: [`maxmemory ${most}`, 'maxmemory-policy noeviction'],

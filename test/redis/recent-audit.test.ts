@@ -6,7 +6,6 @@ import { onRedis } from '../support/harness/on-redis.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('the audit’s last lines in Redis', function () {
-  this.timeout(90_000);
   const redis = onRedis();
   let prefixes = 0;
   const onAPrefixOfItsOwn = () => ({ ...redis().settings, prefix: `audit-${(prefixes += 1)}` });

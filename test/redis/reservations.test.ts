@@ -295,7 +295,6 @@ describe('reservations in Redis', () => {
     });
 
     it('never have more than the quota, and at rest what counts is what the records say', async function () {
-      this.timeout(180_000);
       const step = fc.record({
         at: fc.nat(1),
         pool: fc.nat(2),

@@ -22,7 +22,6 @@ const codeOf = (error: unknown): string => (error instanceof Refusal ? error.cod
 
 /** Two replicas' actors over one truth and one Redis. */
 describe('usage and requests of two replicas', function () {
-  this.timeout(90_000);
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;
@@ -356,7 +355,6 @@ describe('usage and requests of two replicas', function () {
   });
 
   it('claims that wait on either are served in their order, each once, and none waits while one is idle', async function () {
-    this.timeout(60_000);
     await servesWaitingClaims(async () => {
       const { a, b, pool, clock } = await twoReplicas(0);
       return {

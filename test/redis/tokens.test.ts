@@ -5,7 +5,6 @@ import { ALICE } from '../support/builders/instance-orders.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('tokens in Redis', function () {
-  this.timeout(60_000);
   let redis: RedisServer;
 
   before(async function () {

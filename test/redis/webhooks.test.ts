@@ -11,7 +11,6 @@ import { onRedis } from '../support/harness/on-redis.ts';
 import { aReceiver, anApproval, someWebhooks } from '../webhooks/webhook-support.ts';
 
 describe('webhooks over replicas', function () {
-  this.timeout(60_000);
   const redis = onRedis();
 
   let prefixes = 0;

@@ -16,7 +16,6 @@ import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('the whole API of three replicas', function () {
-  this.timeout(120_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, {
     env: {

@@ -12,7 +12,6 @@ import { untilAnswered } from '../support/harness/until-answered.ts';
 const canary = (): string => `canary${randomBytes(12).toString('hex')}`;
 
 describe('secrets that are planted on replicas', function () {
-  this.timeout(90_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, { count: 2, env: { SANDPOOL_LOG_LEVEL: 'trace' } });
   const secrets = {

@@ -12,7 +12,6 @@ const IMAGE = 'registry.invalid/sandbox:1';
 const OTHER = 'registry.invalid/team/tool:2';
 
 describe("the control API of E2B's SDKs, on two replicas", function () {
-  this.timeout(120_000);
   const replicas = onReplicas(onTheControlPlane(), {
     count: 2,
     env: {
@@ -44,10 +43,9 @@ describe("the control API of E2B's SDKs, on two replicas", function () {
     await eventually(
       async () => (await client.post('/sandboxpools', pool)).status === 201,
       'the pool is made',
-      60_000,
     );
     for (const index of [0, 1])
-      await eventually(async () => (await idleAt(index)) === 5, 'it is filled', 60_000);
+      await eventually(async () => (await idleAt(index)) === 5, 'it is filled');
   });
   after(() => client.close());
 
@@ -88,7 +86,7 @@ describe("the control API of E2B's SDKs, on two replicas", function () {
       return found;
     };
 
-    await eventually(async () => (await listed('desc')).length === 3, 'all are seen', 30_000);
+    await eventually(async () => (await listed('desc')).length === 3, 'all are seen');
     expect(await listed('asc')).to.have.members(made);
     expect((await listed('desc')).toReversed()).to.deep.equal(await listed('asc'));
     for (const id of made) await Sandbox.kill(id, by(0));
@@ -104,7 +102,7 @@ describe("the control API of E2B's SDKs, on two replicas", function () {
         return Object.values((found?.['containerImages'] ?? {}) as Record<string, string>);
       };
 
-      await eventually(async () => (await images()).length > 0, 'it is listed', 30_000);
+      await eventually(async () => (await images()).length > 0, 'it is listed');
       expect(await images()).to.deep.equal([OTHER]);
       expect(await sandbox.kill()).to.not.equal(false);
     });
@@ -119,7 +117,6 @@ describe("the control API of E2B's SDKs, on two replicas", function () {
           (error: unknown) => /not ?found/i.test(String(error)),
         ),
       'it has ended',
-      30_000,
     );
   });
 

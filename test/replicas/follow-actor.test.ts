@@ -7,10 +7,7 @@ import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
-const PATIENCE_MS = 60_000;
-
 describe('following an actor on two replicas', function () {
-  this.timeout(300_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, { count: 2 });
 
@@ -37,22 +34,18 @@ describe('following an actor on two replicas', function () {
   /** Which of the two leads it: both say so. */
   const leaderOf = async (id: string): Promise<number> => {
     let leader = -1;
-    await eventually(
-      async () => {
-        const views = await Promise.all([looked(0, id), looked(1, id)]);
-        const name = views[0]?.leader?.replica;
-        leader = replicas().list.findIndex((replica) => name?.startsWith(`${replica.name}-`));
-        return (
-          leader >= 0 &&
-          views.every(
-            ({ leader: each, seenBy }) =>
-              each?.replica === name && each.epoch !== undefined && seenBy.note === undefined,
-          )
-        );
-      },
-      'both show it as its leader sees it',
-      PATIENCE_MS,
-    );
+    await eventually(async () => {
+      const views = await Promise.all([looked(0, id), looked(1, id)]);
+      const name = views[0]?.leader?.replica;
+      leader = replicas().list.findIndex((replica) => name?.startsWith(`${replica.name}-`));
+      return (
+        leader >= 0 &&
+        views.every(
+          ({ leader: each, seenBy }) =>
+            each?.replica === name && each.epoch !== undefined && seenBy.note === undefined,
+        )
+      );
+    }, 'both show it as its leader sees it');
     return leader;
   };
   const isSeenBy = (reader: EventReader, replica: string): boolean => {
@@ -80,43 +73,29 @@ describe('following an actor on two replicas', function () {
       red.post('/sandboxpools', { name: 'followed', templateName: 'idle-pod', replicas: 1 }),
     );
     const pool = `${replicas().namespaceOf('red')}/followed`;
-    await eventually(async () => (await idleOf(pool)) !== '', 'one is idle', PATIENCE_MS);
+    await eventually(async () => (await idleOf(pool)) !== '', 'one is idle');
     const id = await idleOf(pool);
     const leader = await leaderOf(id);
     const follower = 1 - leader;
     const [leads, follows] = [replicas().replica(leader).name, replicas().replica(follower).name];
     const client = new HttpClient(replicas().replica(follower).port, key);
     const readers = [await followed(leader, id), await followed(follower, id)] as const;
-    await eventually(
-      () => readers.every((reader) => isSeenBy(reader, leads)),
-      'its leader tells',
-      PATIENCE_MS,
-    );
+    await eventually(() => readers.every((reader) => isSeenBy(reader, leads)), 'its leader tells');
 
     await untilAnswered(201, () => client.post('/sandboxes', { poolName: 'followed' }));
     await eventually(
       () => readers.every((reader) => moves(reader).some(({ to }) => to === 'running')),
       'both tell that it runs',
-      PATIENCE_MS,
     );
     await eventually(
       () => JSON.stringify(moves(readers[1])) === JSON.stringify(moves(readers[0])),
       'both tell the same',
-      PATIENCE_MS,
     );
 
     await replicas().replica(leader).kill();
-    await eventually(
-      () => isSeenBy(readers[1], follows),
-      'the other leads, and tells',
-      PATIENCE_MS,
-    );
+    await eventually(() => isSeenBy(readers[1], follows), 'the other leads, and tells');
     await untilAnswered(200, () => client.delete(`/sandboxes/${id}`));
-    await eventually(
-      () => readers[1].events.at(-1)?.event === 'end',
-      'its end is told',
-      PATIENCE_MS,
-    );
+    await eventually(() => readers[1].events.at(-1)?.event === 'end', 'its end is told');
     // what both saw may be told twice
     expect(moves(readers[1]).map(({ to }) => String(to).split('.')[0])).to.include('stopping');
     expect(readers[1].events.filter(({ event }) => event === 'reset')).to.deep.equal([]);

@@ -9,7 +9,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 /** What a hint advises of a pool whose instances do not start on a cluster is done, and they start. */
 describe('what hints advise on a cluster', function () {
-  this.timeout(240_000);
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
@@ -67,7 +66,6 @@ describe('what hints advise on a cluster', function () {
         return says.test(hint);
       },
       `the hint says ${String(says)}`,
-      60_000,
     );
     return hint;
   };

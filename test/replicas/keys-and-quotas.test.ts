@@ -8,7 +8,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('keys and quotas of three replicas', function () {
-  this.timeout(120_000);
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   before(() => controlPlane().apply(aPodTemplate('keys-pod')));
@@ -100,7 +99,6 @@ describe('keys and quotas of three replicas', function () {
           (await at(1, key).post('/sandboxes', { poolName: 'hildas' })).json.errorCode ===
           'QUOTA_EXCEEDED',
         `not even one: ${refused.text}`,
-        30_000,
       );
 
       expect(

@@ -9,7 +9,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('metrics of replicas', function () {
-  this.timeout(120_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane);
   let tenant: string;
@@ -78,12 +77,12 @@ describe('metrics of replicas', function () {
   });
 
   it('have every shard led by somebody again after a replica has died', async () => {
-    await eventually(async () => (await ledBy(0, 1, 2)) === 16, 'all are led', 60_000);
+    await eventually(async () => (await ledBy(0, 1, 2)) === 16, 'all are led');
 
     await replicas().replica(2).kill();
 
-    await eventually(async () => (await ledBy(0, 1)) === 16, 'the others lead all', 60_000);
+    await eventually(async () => (await ledBy(0, 1)) === 16, 'the others lead all');
     await replicas().replica(2).start();
-    await eventually(async () => (await ledBy(0, 1, 2)) === 16, 'all are led', 60_000);
+    await eventually(async () => (await ledBy(0, 1, 2)) === 16, 'all are led');
   });
 });

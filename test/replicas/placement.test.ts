@@ -20,7 +20,6 @@ interface PodSpec {
 }
 
 describe('where the Pods of an admin’s template run', function () {
-  this.timeout(90_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, {
     count: 1,
@@ -157,7 +156,6 @@ describe('where the Pods of an admin’s template run', function () {
     await eventually(
       async () => (await conditions('repelled')).includes('"reason":"Unschedulable"'),
       'it is told',
-      30_000,
     );
     expect(await conditions('repelled')).to.contain('untolerated taint');
   });
@@ -172,7 +170,6 @@ describe('where the Pods of an admin’s template run', function () {
       await eventually(
         async () => (await conditions(name)).includes(words),
         'the condition names it',
-        40_000,
       );
     });
   }

@@ -16,7 +16,6 @@ const TEMPLATE = {
 };
 
 describe('what pools are made of, on three replicas', function () {
-  this.timeout(90_000);
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let tenants: readonly HttpClient[];
@@ -90,7 +89,6 @@ describe('what pools are made of, on three replicas', function () {
         (found = ((await read('pods', '-l', label)) as { items: readonly { spec: PodSpec }[] })
           .items[0]?.spec) !== undefined,
       `a Pod of ${pool}`,
-      30_000,
     );
     return found!;
   };
@@ -207,7 +205,6 @@ describe('what pools are made of, on three replicas', function () {
       async () =>
         (await Promise.all([0, 1, 2].map(shown))).every(({ memory }) => memory === '96Mi'),
       'its leader renders it anew, for all',
-      30_000,
     );
     expect((await shown(1))['spec']).to.deep.include(overrides);
 

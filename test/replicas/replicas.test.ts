@@ -8,7 +8,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('three replicas on a cluster', function () {
-  this.timeout(300_000);
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let tenant: string;
@@ -98,22 +97,18 @@ describe('three replicas on a cluster', function () {
     ): Promise<View & { readonly replica: string }> =>
       JSON.parse((await client.get(path)).text) as View & { readonly replica: string };
 
-    await eventually(
-      async () => {
-        const views = await Promise.all(
-          all.map((client) => look(client, `/debug/actors/pool/${pool}`)),
-        );
-        return views.every(
-          ({ leader, seenBy }) =>
-            leader?.epoch !== undefined &&
-            seenBy.replica === leader.replica &&
-            seenBy.note === undefined &&
-            leader.replica === views[0]?.leader.replica,
-        );
-      },
-      'all show it as its leader sees it',
-      30_000,
-    );
+    await eventually(async () => {
+      const views = await Promise.all(
+        all.map((client) => look(client, `/debug/actors/pool/${pool}`)),
+      );
+      return views.every(
+        ({ leader, seenBy }) =>
+          leader?.epoch !== undefined &&
+          seenBy.replica === leader.replica &&
+          seenBy.note === undefined &&
+          leader.replica === views[0]?.leader.replica,
+      );
+    }, 'all show it as its leader sees it');
     const names = await Promise.all(
       all.map(async (client) => (await look(client, '/debug/queues')).replica),
     );
@@ -124,13 +119,11 @@ describe('three replicas on a cluster', function () {
             (await look(client, `/debug/actors/pool/${pool}?replica=${name}`)).seenBy?.replica ===
             name,
           `${name} is asked`,
-          30_000,
         );
         for (const path of ['queues', 'driver', 'reflectors'])
           await eventually(
             async () => (await look(client, `/debug/${path}?replica=${name}`)).replica === name,
             `${name} tells of its ${path}`,
-            30_000,
           );
       }
     }
@@ -156,7 +149,7 @@ describe('three replicas on a cluster', function () {
       expect((await three.delete(`/sandboxes/${id}`)).status).to.equal(200);
     }
     for (const poolName of pools)
-      await untilAnswered(201, () => three.post('/sandboxes', { poolName }), 30_000);
+      await untilAnswered(201, () => three.post('/sandboxes', { poolName }));
     await replicas().replica(0).start();
   });
 

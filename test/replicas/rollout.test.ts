@@ -9,7 +9,6 @@ import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('a rollout on a cluster', function () {
-  this.timeout(120_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, { env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' } });
   let tenant: string;

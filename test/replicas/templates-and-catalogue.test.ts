@@ -9,7 +9,6 @@ import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('templates and the catalogue on three replicas', function () {
-  this.timeout(90_000);
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   let deployment: DeploymentUnderTest;

@@ -7,10 +7,8 @@ import { TraceCollector } from '../support/fakes/trace-collector.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
-const PATIENCE_MS = 60_000;
 
 describe('a replica with a collector of traces', function () {
-  this.timeout(300_000);
   const controlPlane = onTheControlPlane();
   let collector: TraceCollector;
   const environment: Record<string, string> = {};
@@ -31,15 +29,12 @@ describe('a replica with a collector of traces', function () {
       client.post('/sandboxpools', { name: 'traced', templateName: 'idle-pod', replicas: 1 }),
     );
 
-    await untilAnswered(
-      201,
-      () =>
-        client.post(
-          '/sandboxes',
-          { poolName: 'traced' },
-          { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } },
-        ),
-      PATIENCE_MS,
+    await untilAnswered(201, () =>
+      client.post(
+        '/sandboxes',
+        { poolName: 'traced' },
+        { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } },
+      ),
     );
 
     const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
@@ -51,7 +46,7 @@ describe('a replica with a collector of traces', function () {
             ({ key, value }) => key === 'http.response.status_code' && value['intValue'] === 201,
           ),
       );
-    await eventually(() => claimed() !== undefined, 'the claim is a span', PATIENCE_MS);
+    await eventually(() => claimed() !== undefined, 'the claim is a span');
     await eventually(
       () =>
         ofTrace().some(
@@ -59,7 +54,6 @@ describe('a replica with a collector of traces', function () {
             name === 'PUT sandboxes' && kind === 3 && parentSpanId === claimed()?.spanId,
         ),
       'what it wrote is a span below it',
-      PATIENCE_MS,
     );
   });
 });

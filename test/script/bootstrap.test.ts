@@ -35,7 +35,6 @@ const PROGRAMS = [
 ];
 
 describe('script/bootstrap, on a machine without Redis, zsh, fish and faketime', function () {
-  this.timeout(60_000);
   let folder: string;
 
   beforeEach(() => {

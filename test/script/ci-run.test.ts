@@ -23,7 +23,6 @@ const sum = (passed: number, failed = 0, skipped = 0): string =>
   `echo '${passed} passed, ${failed} failed, ${skipped} skipped'${failed > 0 ? '; exit 1' : ''}`;
 
 describe('.ci/run', function () {
-  this.timeout(180_000);
   let folder: string;
 
   beforeEach(() => {

@@ -22,7 +22,6 @@ const TEST = fileURLToPath(new URL('../../script/test', import.meta.url));
 const PYTHON_PACKAGES = fileURLToPath(new URL('../e2b/python/requirements.txt', import.meta.url));
 
 describe('script/control-plane', function () {
-  this.timeout(90_000);
   let folder: string;
 
   beforeEach(() => {

@@ -11,7 +11,6 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 const SCRIPT = fileURLToPath(new URL('../../script/real-node', import.meta.url));
 
 describe('script/real-node', function () {
-  this.timeout(90_000);
   let folder: string;
   beforeEach(function () {
     if (process.getuid?.() !== 0)
@@ -68,7 +67,6 @@ describe('script/real-node', function () {
 });
 
 describe('the orders to a real node', function () {
-  this.timeout(90_000);
   let folder: string;
   beforeEach(() => {
     folder = watchedFolder('real-node-orders');

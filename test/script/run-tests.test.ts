@@ -42,7 +42,6 @@ const TEXTS = {
 } as const;
 
 describe('the test runner', function () {
-  this.timeout(240_000); // all of it at once takes 20 s on two quiet cores
   let folder: string;
   let runs: ReadonlyMap<string, Promise<Run>>;
 

@@ -36,8 +36,6 @@ const aChoice = (parts: Partial<Choice> = {}): Choice => ({
 });
 
 describe('the simulation of autoscaling', function () {
-  this.timeout(180_000);
-
   for (const scenario of PLOTTED) {
     it(`draws ${scenario.name} as docs/autoscaling.md shows it (script/simulate --docs writes it)`, () => {
       expect(
@@ -104,7 +102,6 @@ describe('recorded demand', () => {
   });
 
   it('is simulated from a file', function () {
-    this.timeout(60_000);
     const folder = mkdtempSync(join(tmpdir(), 'demand-'));
     try {
       writeFileSync(
@@ -130,7 +127,6 @@ describe('recorded demand', () => {
   });
 
   it('says what is wrong with a word that it does not know', function () {
-    this.timeout(60_000);
     expect(run('nowhere')).to.include({
       status: 2,
       stderr:

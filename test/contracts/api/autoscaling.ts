@@ -2,13 +2,7 @@ import { expect } from 'chai';
 import { eventually } from '../../support/harness/eventually.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
-import {
-  aName,
-  Clients,
-  FILLED_MS,
-  type RunningService,
-  templateDocument,
-} from './running-service.ts';
+import { aName, Clients, type RunningService, templateDocument } from './running-service.ts';
 
 interface Decision {
   readonly cause: string;
@@ -60,7 +54,6 @@ const SHORT = {
 /** An env sizes itself, by itself and in real time. */
 export const autoscalingSuite = (name: string, service: () => RunningService): void => {
   describe(`an env that is used: ${name}`, function () {
-    this.timeout(180_000);
     const clients = new Clients(service);
     const [template, env, member] = [aName('template'), aName('env'), aName('member')];
     let tenant: Tenant;
@@ -128,27 +121,20 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
       await eventually(
         async () => (await limited()) === `True MaxReplicasReached group ${member}: ${most}`,
         'the condition says so',
-        FILLED_MS,
       );
       await refused();
       const told = async () =>
         (await decisions()).filter(({ limitedBy }) => limitedBy.includes(most));
-      await eventually(async () => (await told()).length > 0, 'a decision says so', 30_000);
+      await eventually(async () => (await told()).length > 0, 'a decision says so');
       expect((await told()).map(({ changes }) => changes)).to.deep.equal([[]]);
 
       await untilAnswered(200, () => ask().put(`/envs/${env}/autoscaling/groups/${member}`, SHORT));
-      await eventually(
-        async () => (await limited()) === 'False Unlimited ',
-        'it may grow again',
-        FILLED_MS,
-      );
+      await eventually(async () => (await limited()) === 'False Unlimited ', 'it may grow again');
     });
 
     it('grows for a claim that finds nothing, and comes back once nobody uses it', async () => {
-      const claimed = await untilAnswered(
-        201,
-        () => ask().post('/sandboxes', { poolName: member }),
-        FILLED_MS,
+      const claimed = await untilAnswered(201, () =>
+        ask().post('/sandboxes', { poolName: member }),
       );
       await eventually(
         async () =>
@@ -156,17 +142,16 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
             ({ cause, seen }) => cause === 'demand' && seen.pendingRequests > 0,
           ),
         'it says why it grew',
-        30_000,
       );
       expect(Number(await replicas())).to.be.within(1, 3);
 
       await untilAnswered(200, () =>
         ask().delete(`/sandboxes/${claimed.json.sandbox?.['sandboxId']}`),
       );
-      await eventually(async () => (await replicas()) === 0, 'it is as small as it was', FILLED_MS);
+      await eventually(async () => (await replicas()) === 0, 'it is as small as it was');
       const isGone = ({ cause, changes }: Decision): boolean =>
         cause === 'surplus' && changes.some(({ to, outcome }) => to === 0 && outcome === 'done');
-      await eventually(async () => (await decisions()).some(isGone), 'it says why', 30_000);
+      await eventually(async () => (await decisions()).some(isGone), 'it says why');
     });
   });
 };

@@ -63,14 +63,12 @@ export const belongingsOf = async (
   await eventually(
     async () => (await listed(ask, 'Completed')).some(({ sandboxId }) => sandboxId === finished),
     'it is finished',
-    30_000,
   );
   await filled(ask, pool, 2);
   let idle: Readonly<Record<string, unknown>> | undefined;
   await eventually(
     async () => ([idle] = await listed(ask, 'Idle')) && idle !== undefined,
     'an idle one is listed',
-    30_000,
   );
   const { json: key } = await untilAnswered(201, () =>
     ask().post('/api-keys', { name: aName('key') }),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { aName, aTemplateOf, Clients, FILLED_MS, type RunningService } from './running-service.ts';
+import { aName, aTemplateOf, Clients, type RunningService } from './running-service.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import type { HttpAnswer } from '../../support/harness/http-client.ts';
@@ -8,7 +8,6 @@ import { untilAnswered } from '../../support/harness/until-answered.ts';
 /** The files that a claim brings, wherever the next request arrives. */
 export const claimFilesSuite = (name: string, service: () => RunningService): void => {
   describe(`files of a claim: ${name}`, function () {
-    this.timeout(120_000);
     const clients = new Clients(service);
     const pool = aName('brought');
     /** On a simulated node a folder of this machine. */
@@ -39,15 +38,11 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       headers: Readonly<Record<string, string>> = {},
     ): Promise<HttpAnswer> => {
       let answer: HttpAnswer | undefined;
-      await eventually(
-        async () => {
-          const body = { poolName: pool, files };
-          answer = await tenant.ask().post('/sandboxes', body, { headers });
-          return answer.json.errorCode !== 'POOL_EXHAUSTED';
-        },
-        'an instance is idle',
-        FILLED_MS,
-      );
+      await eventually(async () => {
+        const body = { poolName: pool, files };
+        answer = await tenant.ask().post('/sandboxes', body, { headers });
+        return answer.json.errorCode !== 'POOL_EXHAUSTED';
+      }, 'an instance is idle');
       return answer!; // it was answered
     };
     const idOf = ({ json }: HttpAnswer): string => String(json.sandbox?.['sandboxId']);
@@ -108,16 +103,11 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       await eventually(
         async () => (await used()) === before,
         'its seat in the quota is given back',
-        FILLED_MS,
       );
-      await eventually(
-        async () => {
-          const { json } = await tenant.ask().get(`/sandboxes?poolName=${pool}&phase=Completed`);
-          return json.items?.[0]?.['endReason'] === 'claim-failed';
-        },
-        'it has ended, and says why',
-        FILLED_MS,
-      );
+      await eventually(async () => {
+        const { json } = await tenant.ask().get(`/sandboxes?poolName=${pool}&phase=Completed`);
+        return json.items?.[0]?.['endReason'] === 'claim-failed';
+      }, 'it has ended, and says why');
     });
 
     it('are refused beyond their bounds before anything is claimed', async () => {
@@ -158,7 +148,6 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
         async () =>
           (again = await claimed(files, headers)).json.errorCode !== 'IDEMPOTENCY_IN_FLIGHT',
         'the first is over',
-        FILLED_MS,
       );
 
       expect([first.status, again?.status]).to.deep.equal([409, 409]);

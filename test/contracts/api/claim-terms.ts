@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { aName, aTemplateOf, Clients, FILLED_MS, type RunningService } from './running-service.ts';
+import { aName, aTemplateOf, Clients, type RunningService } from './running-service.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import type { HttpAnswer } from '../../support/harness/http-client.ts';
@@ -8,7 +8,6 @@ import { untilAnswered } from '../../support/harness/until-answered.ts';
 /** What a claim says beside its pool, wherever the next request arrives. */
 export const claimTermsSuite = (name: string, service: () => RunningService): void => {
   describe(`variables and metadata of a claim: ${name}`, function () {
-    this.timeout(120_000);
     const clients = new Clients(service);
     const pool = aName('described');
     const job = aName('job');
@@ -35,7 +34,6 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
           (answer = await tenant.ask().post('/sandboxes', { poolName: pool, ...part })).status !==
           429,
         'an instance is idle',
-        FILLED_MS,
       );
       return answer!; // it was answered
     };
@@ -142,7 +140,6 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
         async () =>
           (first = await tenant.ask().post('/sandboxes', body, { headers })).status === 201,
         'it is claimed',
-        FILLED_MS,
       );
       const again = await tenant.ask().post('/sandboxes', body, { headers });
 

@@ -16,7 +16,6 @@ const GOES_ON = /^sandpool: .* is out of reach; .*; asking again\n/gm;
  */
 export const commandLineSuite = (name: string, service: () => RunningService): void => {
   describe(`the command line against ${name}`, function () {
-    this.timeout(240_000); // as long as all waits of a test
     let folder: string;
     let key: string;
     let turn = 0;
@@ -26,7 +25,6 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       await eventually(
         async () => (await ran(key, ['quotas'])).code === 0,
         'what is used is counted',
-        FILLED_MS,
       );
     });
     after(() => rmSync(folder, { recursive: true }));
@@ -44,7 +42,6 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       await eventually(
         async () => (end = await ran(apiKey, args)).code === 0 || !AWAY.test(end.stderr),
         `an answer to ${args.join(' ')}`,
-        FILLED_MS,
       );
       expect([end.code, end.stderr.replace(GOES_ON, '')], args.join(' ')).to.deep.equal([0, '']);
       return end.stdout;
@@ -117,7 +114,6 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       await eventually(
         async () => (await ran(service().adminKey, ['templates', 'delete', template])).code === 0,
         'the template goes, once its pool has gone',
-        FILLED_MS,
       );
     });
 
@@ -189,7 +185,6 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       await eventually(
         async () => (await ran(service().adminKey, ['templates', 'delete', template])).code === 0,
         'the template goes, once all of the env has gone',
-        FILLED_MS,
       );
     });
 

@@ -44,7 +44,6 @@ const MOST_BYTES = 2 ** 20;
  */
 export const errorTableSuite = (name: string, service: () => RunningService): void => {
   describe(`the errors of the API: ${name}`, function () {
-    this.timeout(120_000);
     const clients = new Clients(service);
     let tenant: Tenant;
     let ask: () => HttpClient;
@@ -123,7 +122,6 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
               (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() }))
                 .status === 401,
             'it is refused',
-            30_000,
           );
           for (const _ of service().ports) {
             await eventually(
@@ -131,7 +129,6 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
                 (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() }))
                   .status === 401,
               'so it is everywhere',
-              30_000,
             );
             expect(
               bodyOf(await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() })),
@@ -355,22 +352,18 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
 
       it('a claim from no pool, with those there are and a hint', async () => {
         const { namespace } = (await ask().get(`/sandboxpools/${pool}`)).json.template ?? {};
-        await eventually(
-          async () => {
-            const answer = await ask().post('/sandboxes', { poolName: aName('pool') });
-            const { hint, ...detail } = answer.json.detail ?? {};
-            expect([
-              answer.status,
-              { error: answer.json.error, errorCode: answer.json.errorCode },
-            ]).to.deep.equal([404, POOL_GONE]);
-            expect(hint).to.be.a('string').that.includes('/v1/');
-            return isDeepStrictEqual(detail, {
-              availablePools: [{ name: pool, namespace, idle: 1, running: 0, starting: 0 }],
-            });
-          },
-          'its own pool is named, with its counts',
-          30_000,
-        );
+        await eventually(async () => {
+          const answer = await ask().post('/sandboxes', { poolName: aName('pool') });
+          const { hint, ...detail } = answer.json.detail ?? {};
+          expect([
+            answer.status,
+            { error: answer.json.error, errorCode: answer.json.errorCode },
+          ]).to.deep.equal([404, POOL_GONE]);
+          expect(hint).to.be.a('string').that.includes('/v1/');
+          return isDeepStrictEqual(detail, {
+            availablePools: [{ name: pool, namespace, idle: 1, running: 0, starting: 0 }],
+          });
+        }, 'its own pool is named, with its counts');
         const far = await ask().post('/sandboxes', { poolName: `faraway::${pool}` });
         expect([far.status, far.json.errorCode]).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
       });
@@ -429,14 +422,10 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
 
       it('a sandbox that is not Running: no commands, no tokens', async () => {
         let idle: readonly Readonly<Record<string, unknown>>[] = [];
-        await eventually(
-          async () => {
-            const { json } = await ask().get(`/sandboxes?phase=Idle&poolName=${pool}`);
-            return (idle = json.items ?? []).length === 1;
-          },
-          'an idle one is listed',
-          30_000,
-        );
+        await eventually(async () => {
+          const { json } = await ask().get(`/sandboxes?phase=Idle&poolName=${pool}`);
+          return (idle = json.items ?? []).length === 1;
+        }, 'an idle one is listed');
         const path = `/sandboxes/${String(idle[0]?.['sandboxId'])}`;
         for (const answer of [
           await ask().post(`${path}/exec`, { command: 'true' }),
@@ -472,30 +461,25 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         await eventually(
           async () => (await admin().delete(`/admin/sandbox-templates/${template}`)).status === 200,
           'it can go then',
-          30_000,
         );
       });
 
       it('no idle instance, with the counts, a hint and when to come again; a repetition of who waits is in flight', async () => {
         const id = await claimedFrom(ask, pool);
-        await eventually(
-          async () => {
-            const answer = await ask().post('/sandboxes', { poolName: pool });
-            const { hint, ...counts } = answer.json.detail ?? {};
-            expectRetry(answer, 429, 'POOL_EXHAUSTED');
-            expect(answer.json.error).to.equal('no idle pods available in pool');
-            expect(hint).to.be.a('string').that.includes('/v1/');
-            return isDeepStrictEqual(counts, {
-              idle: 0,
-              running: 1,
-              starting: 0,
-              stopping: 0,
-              failed: 0,
-            });
-          },
-          'its counts are these',
-          30_000,
-        );
+        await eventually(async () => {
+          const answer = await ask().post('/sandboxes', { poolName: pool });
+          const { hint, ...counts } = answer.json.detail ?? {};
+          expectRetry(answer, 429, 'POOL_EXHAUSTED');
+          expect(answer.json.error).to.equal('no idle pods available in pool');
+          expect(hint).to.be.a('string').that.includes('/v1/');
+          return isDeepStrictEqual(counts, {
+            idle: 0,
+            running: 1,
+            starting: 0,
+            stopping: 0,
+            failed: 0,
+          });
+        }, 'its counts are these');
 
         const headers = { 'Idempotency-Key': aName('once') };
         const body = { poolName: pool, waitTimeoutSeconds: 60 };
@@ -631,15 +615,11 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
           ]);
         }
         const running = await claimedFrom(ask, member);
-        await eventually(
-          async () => {
-            // each replica is asked
-            const seen = await Promise.all(service().ports.map(() => ask().get(`/envs/${env}`)));
-            return seen.every(({ text }) => text.includes('"runningReplicas":1'));
-          },
-          'each knows that it runs',
-          30_000,
-        );
+        await eventually(async () => {
+          // each replica is asked
+          const seen = await Promise.all(service().ports.map(() => ask().get(`/envs/${env}`)));
+          return seen.every(({ text }) => text.includes('"runningReplicas":1'));
+        }, 'each knows that it runs');
         const refused = await ask().delete(`/envs/${env}`);
         expect([refused.status, bodyOf(refused)]).to.deep.equal([
           409,
@@ -654,7 +634,6 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         await eventually(
           async () => (await ask().get(`/envs/${env}`)).status === 404,
           'it is gone',
-          60_000,
         );
       });
 

@@ -42,7 +42,6 @@ const BODIES: Readonly<Record<string, readonly object[]>> = {
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const STREAM_TYPE = { 'Content-Type': 'application/connect+json' };
 const KINDS = ['running', 'idle', 'finished'] as const;
-const AWAY_MS = 30_000;
 
 /**
  * What the port of E2B's SDKs tells a tenant about another's sandboxes: as much as of those that
@@ -71,7 +70,6 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
       await eventually(
         async () => (answer = await client.send(method, path, more)).status !== 503,
         `an answer but ${answer.text}`,
-        AWAY_MS,
       );
     return answer;
   };

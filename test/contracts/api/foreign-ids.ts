@@ -76,7 +76,6 @@ const CREATING: ReadonlySet<string> = new Set([
  */
 export const foreignIdsSuite = (name: string, service: () => RunningService): void => {
   describe(`another tenant's ids: ${name}`, function () {
-    this.timeout(180_000);
     const clients = new Clients(service, PatientClient);
     let owner: Tenant;
     let owned: Belongings;
@@ -219,17 +218,11 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       for (const other of others) {
         const pool = aName('pool');
         await aPoolOf(other.ask, pool, { replicas: 0, template: aTemplateOf(service()) });
-        await eventually(
-          async () => {
-            const { json, text } = await other
-              .ask()
-              .post('/sandboxes', { poolName: aName('pool') });
-            expectNothingOfTheirs(text, 'availablePools');
-            return JSON.stringify(json.detail?.['availablePools']).includes(pool);
-          },
-          'its own pool is named',
-          30_000,
-        );
+        await eventually(async () => {
+          const { json, text } = await other.ask().post('/sandboxes', { poolName: aName('pool') });
+          expectNothingOfTheirs(text, 'availablePools');
+          return JSON.stringify(json.detail?.['availablePools']).includes(pool);
+        }, 'its own pool is named');
         const { text, status } = await other
           .ask()
           .post('/sandboxpools', { name: aName('pool'), templateName: aName('none') });
@@ -255,7 +248,6 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       await eventually(
         async () => (await stranger.ask().delete(`/sandboxpools/${owned.pool}`)).status === 404,
         'it is gone',
-        30_000,
       );
     });
 
@@ -353,7 +345,6 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       await eventually(
         async () => (await teammate.ask().get('/volumes')).text.includes(volume),
         'its own namespace shows it',
-        30_000,
       );
       for (const query of ['', `?namespace=${owned.namespace}`, `?team=${owner.team}`])
         expect((await stranger.ask().get(`/volumes${query}`)).text).to.not.include(volume);
@@ -411,7 +402,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       }
 
       for (const reader of readers) {
-        await eventually(() => reader.text.includes('Claimed'), 'it tells of its own', 30_000);
+        await eventually(() => reader.text.includes('Claimed'), 'it tells of its own');
         expectNothingOfTheirs(reader.text, '/events');
         for (const mark of passing) expect(reader.text).to.not.include(mark);
       }

@@ -43,7 +43,6 @@ const OF_ANY_TEAM: ReadonlySet<string> = new Set([
  */
 export const hostileServiceSuite = (name: string, service: () => RunningService): void => {
   describe(`hostile requests: ${name}`, function () {
-    this.timeout(120_000);
     const clients = new Clients(service, PatientClient);
     const impatient = new Clients(service, HttpClient);
     let tenant: Tenant;

@@ -38,7 +38,6 @@ interface Page {
 /** An operator looks into the actors of a running service, whichever replica answers. */
 export const lookingInsideSuite = (name: string, service: () => RunningService): void => {
   describe(`looking inside: ${name}`, function () {
-    this.timeout(120_000);
     const clients = new Clients(service);
     let owner: Tenant;
     let owned: Belongings;
@@ -49,16 +48,12 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
     /** As its leader sees it: one that is busy is asked again. */
     const look = async (kind: string, key: string): Promise<Report> => {
       let report: Report | undefined;
-      await eventually(
-        async () => {
-          report = read<Report>(
-            await clients.admin.get(`/debug/actors/${kind}/${encodeURIComponent(key)}`),
-          );
-          return report.seenBy.note === undefined;
-        },
-        `the leader tells of ${kind} ${key}`,
-        30_000,
-      );
+      await eventually(async () => {
+        report = read<Report>(
+          await clients.admin.get(`/debug/actors/${kind}/${encodeURIComponent(key)}`),
+        );
+        return report.seenBy.note === undefined;
+      }, `the leader tells of ${kind} ${key}`);
       return report!; // it was read
     };
     const names = (): readonly (readonly [string, string])[] => [
@@ -82,14 +77,10 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
     it('shows each kind of actor by the name that people call it, with how it came there and why it stands there', async () => {
       for (const [kind, key] of names()) {
         let report = await look(kind, key);
-        await eventually(
-          async () => {
-            report = await look(kind, key);
-            return report.record.stored !== undefined && report.record.differs.length === 0;
-          },
-          `${kind} ${key} says what its record says`,
-          30_000,
-        );
+        await eventually(async () => {
+          report = await look(kind, key);
+          return report.record.stored !== undefined && report.record.differs.length === 0;
+        }, `${kind} ${key} says what its record says`);
         expect(report.transitions.at(-1)?.to, key).to.equal(report.state);
         expect(report.why, key).to.not.be.empty;
         expect(report.leader.replica, key).to.be.a('string');
@@ -161,16 +152,14 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
             ({ event, data }) => event === 'seen-by' && data['note'] === undefined,
           ),
         'its leader tells',
-        30_000,
       );
       await owner.ask().delete(`/sandboxes/${owned.idle}`);
 
       await eventually(
         () => reader.events.some(({ data }) => String(data['to']).startsWith('stopping')),
         'that it stops is told',
-        30_000,
       );
-      await eventually(() => reader.events.at(-1)?.event === 'end', 'its end is told', 60_000);
+      await eventually(() => reader.events.at(-1)?.event === 'end', 'its end is told');
       reader.close();
     });
 
@@ -184,14 +173,12 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
               `/debug/actors/${kind}/${encodeURIComponent(key)}/rebuild`,
             )).status === 200,
           `${kind} is rebuilt`,
-          30_000,
         );
         if (rebuilt)
           expect(read<Report>(rebuilt)).to.include({ key: before.key, name: before.name });
         await eventually(
           async () => (await look(kind, key)).state === before.state,
           `${kind} ${key} stands where it stood`,
-          30_000,
         );
       }
       expect((await owner.ask().get(`/sandboxes/${owned.running}`)).json.sandbox?.status).to.equal(

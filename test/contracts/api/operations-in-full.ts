@@ -142,7 +142,6 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export const operationsInFullSuite = (name: string, service: () => RunningService): void => {
   describe(`the operations of the API: ${name}`, function () {
-    this.timeout(120_000);
     const clients = new Clients(service);
     /** What was answered with a good status. */
     const carriedOut = new Set<string>();
@@ -217,20 +216,16 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         status: 'Stopping',
       });
       await does(ask(), `DELETE /sandboxes/${claimed.sandbox?.['sandboxId']}`);
-      await eventually(
-        async () => {
-          const finished = listOf(
-            await ask().get(`/sandboxes?phase=Completed&poolName=${pool}`),
-          ).find((record) => record['sandboxId'] === id);
-          if (finished)
-            expect(finished)
-              .to.have.all.keys([...SANDBOX_RECORD, 'terminatedAt', 'recycledAt', 'endReason'])
-              .and.include({ status: 'Completed', endReason: 'deleted' });
-          return finished !== undefined;
-        },
-        'it is remembered',
-        30_000,
-      );
+      await eventually(async () => {
+        const finished = listOf(
+          await ask().get(`/sandboxes?phase=Completed&poolName=${pool}`),
+        ).find((record) => record['sandboxId'] === id);
+        if (finished)
+          expect(finished)
+            .to.have.all.keys([...SANDBOX_RECORD, 'terminatedAt', 'recycledAt', 'endReason'])
+            .and.include({ status: 'Completed', endReason: 'deleted' });
+        return finished !== undefined;
+      }, 'it is remembered');
     });
 
     it('what is done in a sandbox: commands, tokens, its idle timeout, logs and events', async () => {
@@ -287,7 +282,6 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
             (event) => event['reason'] === 'Claimed',
           ),
         'the claim is among them',
-        30_000,
       );
 
       await eventually(
@@ -296,7 +290,6 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
             ({ data }) => data['sandboxId'] === id && data['reason'] === 'Claimed',
           ),
         'the stream tells of the claim',
-        30_000,
       );
       carriedOut.add('followEvents');
       await does(ask(), `DELETE /sandboxes/${id}`);
@@ -373,13 +366,9 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       carriedOut.add('followProcess');
       const printed = (events: readonly ReadEvent[]): string =>
         events.map(({ event, data }) => (event === 'stdout' ? String(data['data']) : '')).join('');
-      await reader.read().until((events) => printed(events) === 'hello', 'it prints', 30_000);
+      await reader.read().until((events) => printed(events) === 'hello', 'it prints');
       await does(ask(), `POST ${one}/signal`, { signal: 'TERM' });
-      const events = await reader.until(
-        (seen) => seen.at(-1)?.event === 'end',
-        'it has ended',
-        30_000,
-      );
+      const events = await reader.until((seen) => seen.at(-1)?.event === 'end', 'it has ended');
       expect(events.at(-1)?.data['process'])
         .to.have.all.keys([...PROCESS, 'exitCode', 'signal', 'endedAt'])
         .and.include({ status: 'Exited', exitCode: 143, signal: 'TERM' });
@@ -449,22 +438,17 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
               (event) => event['reason'] === reason,
             ) === true,
           `${reason} is told`,
-          60_000,
         );
       await told('Filled'); // its leader may see later than others that it is
-      await eventually(
-        async () => {
-          // each replica is asked
-          const seen = await Promise.all(
-            service().ports.map(() => ask().get(`/sandboxpools/${made}`)),
-          );
-          return seen.every(
-            ({ text }) => text.includes('"phase":"Ready"') && text.includes('"idleReplicas":1'),
-          );
-        },
-        'each shows that it is',
-        30_000,
-      );
+      await eventually(async () => {
+        // each replica is asked
+        const seen = await Promise.all(
+          service().ports.map(() => ask().get(`/sandboxpools/${made}`)),
+        );
+        return seen.every(
+          ({ text }) => text.includes('"phase":"Ready"') && text.includes('"idleReplicas":1'),
+        );
+      }, 'each shows that it is');
 
       const shown = (await does(ask(), `GET /sandboxpools/${made}`)).json.template ?? {};
       expect(shown).to.have.all.keys(withVersion);
@@ -477,7 +461,6 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       await eventually(
         async () => listOf(await ask().get('/sandboxpools')).some((each) => each['name'] === made),
         'it is listed',
-        30_000,
       );
 
       const changed = (
@@ -510,17 +493,13 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         status: 'Deleting',
       });
       let reasons: readonly string[] = [];
-      await eventually(
-        async () => {
-          // 404 at a replica that knows the pool no more while what is kept of it is on its way
-          const kept = await ask().get(`/sandboxpools/${made}/events`);
-          if (kept.status !== 200) return false;
-          reasons = listOf(kept).map((event) => String(event['reason']));
-          return reasons.at(-1) === 'Deleted';
-        },
-        'what happened to it is known when it is gone',
-        60_000,
-      );
+      await eventually(async () => {
+        // 404 at a replica that knows the pool no more while what is kept of it is on its way
+        const kept = await ask().get(`/sandboxpools/${made}/events`);
+        if (kept.status !== 200) return false;
+        reasons = listOf(kept).map((event) => String(event['reason']));
+        return reasons.at(-1) === 'Deleted';
+      }, 'what happened to it is known when it is gone');
       expect(reasons.filter((reason) => !['Changed', 'RolledOut'].includes(reason))).to.deep.equal([
         'Created',
         'Filled',
@@ -586,17 +565,13 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       });
       await filled(ask, member, 1);
 
-      await eventually(
-        async () => {
-          // each replica is asked
-          const seen = await Promise.all(service().ports.map(() => ask().get(`/envs/${env}`)));
-          return seen.every(
-            ({ text }) => text.includes('"idleReplicas":1') && text.includes('"state":"Active"'),
-          );
-        },
-        'each shows it',
-        30_000,
-      );
+      await eventually(async () => {
+        // each replica is asked
+        const seen = await Promise.all(service().ports.map(() => ask().get(`/envs/${env}`)));
+        return seen.every(
+          ({ text }) => text.includes('"idleReplicas":1') && text.includes('"state":"Active"'),
+        );
+      }, 'each shows it');
       const shown = fieldsOf(await does(ask(), `GET /envs/${env}`))['env'] as {
         readonly spec: Fields;
         readonly status: Fields & { readonly clusters: readonly Fields[] };
@@ -662,7 +637,6 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         async () =>
           (await ask().get(`/envs/${env}/autoscaling/groups/${member}/decisions`)).json.total === 1,
         'it decides',
-        30_000,
       );
       const [decision = {}] = listOf(
         await does(ask(), `GET /envs/${env}/autoscaling/groups/${member}/decisions`),
@@ -721,11 +695,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         namespace,
         status: 'Deleting',
       });
-      await eventually(
-        async () => (await ask().get(`/envs/${env}`)).status === 404,
-        'it is gone',
-        30_000,
-      );
+      await eventually(async () => (await ask().get(`/envs/${env}`)).status === 404, 'it is gone');
       expect((await ask().get(`/sandboxpools/${member}`)).status).to.equal(404);
       await untilAnswered(200, () => admin().delete(`/admin/sandbox-templates/${template}`));
     });

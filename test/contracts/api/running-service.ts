@@ -100,14 +100,10 @@ const statusOf = async (
 
 /** Resolves once the pool has so many idle instances. */
 export const filled = (ask: () => HttpClient, pool: string, count: number): Promise<void> =>
-  eventually(
-    async () => {
-      const status = await statusOf(ask, pool);
-      return status['idleReplicas'] === count && status['startingReplicas'] === 0;
-    },
-    `${pool} has ${count} idle`,
-    FILLED_MS,
-  );
+  eventually(async () => {
+    const status = await statusOf(ask, pool);
+    return status['idleReplicas'] === count && status['startingReplicas'] === 0;
+  }, `${pool} has ${count} idle`);
 
 export const aPoolOf = async (ask: () => HttpClient, pool: string, more: object): Promise<void> => {
   const headers = createdOnce();
@@ -117,5 +113,5 @@ export const aPoolOf = async (ask: () => HttpClient, pool: string, more: object)
 export const claimedFrom = async (ask: () => HttpClient, pool: string): Promise<string> => {
   const headers = createdOnce();
   const claim = () => ask().post('/sandboxes', { poolName: pool }, { headers });
-  return (await untilAnswered(201, claim, FILLED_MS)).json.sandbox?.['sandboxId'] ?? '';
+  return (await untilAnswered(201, claim)).json.sandbox?.['sandboxId'] ?? '';
 };

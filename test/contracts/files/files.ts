@@ -13,7 +13,6 @@ export const filesSuite = (
   begin: () => Promise<FilesUnderTest & { readonly close: () => Promise<void> }>,
 ): void => {
   describe(`files of a sandbox: ${name}`, function () {
-    this.timeout(240_000);
     let opened: Awaited<ReturnType<typeof begin>>;
     before(async () => {
       opened = await begin();

@@ -123,13 +123,11 @@ export const onAServedSandbox = (): (() => ServedSandbox & { readonly driver: Wa
   let driver: WatchedDriver | undefined;
   let served: ServedSandbox | undefined;
   before(async function () {
-    this.timeout(60_000);
     driver = await aWatchedDriver();
     const { id } = await driver.launched();
     served = await aServedSandbox({ driver: driver.driver, clock: systemClock(), sandboxId: id });
   });
   after(async function () {
-    this.timeout(60_000);
     served?.stop();
     await driver?.close();
   });

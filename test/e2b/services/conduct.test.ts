@@ -6,7 +6,6 @@ import { eventually } from '../../support/harness/eventually.ts';
 import { call, RpcStream, sent, type Json, type RpcAnswer } from './rpc-client.ts';
 
 describe("calls of E2B's services, as the requests that they stand for", function () {
-  this.timeout(60_000);
   const served = onAServedSandbox();
   beforeEach(() => {
     served().audited.length = 0;

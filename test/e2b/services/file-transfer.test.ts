@@ -6,7 +6,6 @@ import { onAServedSandbox } from './a-served-sandbox.ts';
 import { sent, type Json } from './rpc-client.ts';
 
 describe("files that E2B's SDKs read and write", function () {
-  this.timeout(60_000);
   const served = onAServedSandbox();
 
   const exchange = async (path: string, part: Parameters<typeof sent>[2]) => {

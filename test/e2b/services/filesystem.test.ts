@@ -4,7 +4,6 @@ import { onAServedSandbox } from './a-served-sandbox.ts';
 import { call, RpcStream, type Json, type RpcAnswer } from './rpc-client.ts';
 
 describe("the filesystem for E2B's SDKs", function () {
-  this.timeout(60_000);
   const served = onAServedSandbox();
 
   const ask = (method: string, body: unknown, headers?: Record<string, string>) =>

@@ -9,7 +9,6 @@ const START = '/process.Process/Start';
 const LIST = '/process.Process/List';
 
 describe("hostile calls of E2B's services", function () {
-  this.timeout(60_000);
   const served = onAServedSandbox();
 
   const stream = async (body: Buffer, headers: Record<string, string> = {}): Promise<unknown> => {

@@ -10,7 +10,6 @@ const PROCESS = '/process.Process';
 /** Shows that the services of E2B's SDKs stand on Pods as they do on one machine. */
 export const servicesOnPods = (open: () => Promise<PodDriver>): void => {
   describe("E2B's services of Pods", function () {
-    this.timeout(60_000);
     let pods: PodDriver;
     let served: ServedSandbox;
     before(async () => {

@@ -18,8 +18,6 @@ const WRITTEN: WrittenFile = {
 };
 
 describe('a form of many small files', function () {
-  this.timeout(60_000);
-
   it('is read no faster than its files are written', async () => {
     let ahead = 0;
     let written = 0;

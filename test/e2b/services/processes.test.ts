@@ -12,7 +12,6 @@ interface Event {
 }
 
 describe("processes for E2B's SDKs", function () {
-  this.timeout(60_000);
   const served = onAServedSandbox();
 
   const ask = (method: string, body: unknown, headers?: Record<string, string>) =>

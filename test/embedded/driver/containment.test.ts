@@ -9,7 +9,6 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 const MIB = 2 ** 20;
 
 describe('what a sandbox is kept to', function () {
-  this.timeout(120_000);
   let spawned: WatchedDriver;
 
   before(async () => {

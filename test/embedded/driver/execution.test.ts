@@ -6,7 +6,6 @@ import { aDefinition, anOrder } from '../../support/builders/instance-orders.ts'
 import { rejection } from '../../support/harness/rejection.ts';
 
 describe('exec in a real sandbox', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
   let id: string;
 

@@ -10,7 +10,6 @@ import { eventually } from '../../support/harness/eventually.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 
 describe("the agent for a sandbox's files", function () {
-  this.timeout(60_000);
   let watched: WatchedDriver;
   let id: string;
   let place: Place;
@@ -169,7 +168,6 @@ describe("the agent for a sandbox's files", function () {
   });
 
   it('watches folders that are hundreds deep, and goes on', async function () {
-    this.timeout(180_000);
     const made = await place.under.sh(
       `cd; mkdir deep; cd deep; i=0; while [ $i -lt 900 ]; do mkdir -p ${'a/'.repeat(30)} && cd ${'a/'.repeat(30)} || break; i=$((i+30)); done; echo $i`,
     );

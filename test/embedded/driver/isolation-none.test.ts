@@ -28,7 +28,6 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 const NOT_ISOLATED = 'sandboxes are not isolated (isolation: none)';
 
 describe('isolation none', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(async () => {
@@ -141,7 +140,6 @@ describe('isolation none', function () {
   });
 
   it('ends with all that it started, and leaves no file in its folder', async function () {
-    this.timeout(300_000); // what it started keeps a busy machine busy
     const { id, revision } = await spawned.launched();
     const [note, running, home] = [spawned.noteOf(id), spawned.runningOf(id), homeOf(id)];
     await spawned.sh(

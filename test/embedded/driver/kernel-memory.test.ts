@@ -40,7 +40,6 @@ for (1..1900) { pipe(my $in, my $out) or last; push @kept, $in, $out; $out->bloc
 } as const;
 
 describe("memory of the kernel's that a sandbox holds", function () {
-  this.timeout(60_000);
   let spawned: WatchedDriver;
 
   before(async () => {
@@ -146,7 +145,6 @@ const MASKED = [
 const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'];
 
 describe('/proc in a sandbox', function () {
-  this.timeout(60_000);
   let spawned: WatchedDriver;
   let id: string;
 

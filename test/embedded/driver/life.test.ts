@@ -17,7 +17,6 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 const UNTIL_TOLD = ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.05; done; exit 3'];
 
 describe('the life of a real sandbox', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(async () => {

@@ -9,7 +9,6 @@ import { tarOf } from '../../support/builders/an-oci-layout.ts';
 const MILLION = 1_000_000;
 
 describe('an archive of a million entries', function () {
-  this.timeout(120_000);
   let watched: WatchedDriver;
   let id: string;
   before(async () => {

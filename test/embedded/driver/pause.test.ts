@@ -11,7 +11,6 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 const TICKS = 'i=0; while :; do i=$((i+1)); echo $i > /tmp/ticks; sleep 0.01; done';
 
 describe('a paused sandbox on this machine', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
   let record: InstanceRecord;
 

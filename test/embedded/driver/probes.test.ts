@@ -14,7 +14,6 @@ import { webServer } from '../../support/builders/web-server.ts';
 const often = { periodMs: 1_000, failureThreshold: 1, timeoutMs: 20_000 };
 
 describe('readiness probes of real sandboxes', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(async () => {

@@ -24,7 +24,6 @@ const UNHEARD: LinkEvents = {
 };
 
 describe('processes and crashes', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
   let id: string;
   /** An argument by which its processes are found on the machine. */

@@ -49,7 +49,6 @@ const UNHEARD: LinkEvents = {
 };
 
 describe('what outlives whom', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(() => buildLauncher());

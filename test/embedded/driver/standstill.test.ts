@@ -22,7 +22,6 @@ import { TestClock } from '../../support/fakes/test-clock.ts';
 const SILENT = 'the spawner does not answer; it is replaced within half a minute';
 
 describe('a spawner that stands still', function () {
-  this.timeout(90_000);
   let clock: TestClock;
   let spawned: WatchedDriver;
   let stopped: number;
@@ -185,7 +184,7 @@ describe('a spawner that stands still', function () {
     const stopping = other.driver.stop();
     await turn();
     clock.advance(5_000);
-    await eventually(dead, 'it is ended', 20_000); // it would have 30 s to begin
+    await eventually(dead, 'it is ended'); // it would have 30 s to begin
     await stopping;
     expect((await watching).message).to.include('ended by SIGKILL');
     await other.close();

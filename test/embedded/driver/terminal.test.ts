@@ -36,7 +36,6 @@ class Screen {
 }
 
 describe('a terminal in a real sandbox', function () {
-  this.timeout(90_000);
   let spawned: WatchedDriver;
   let id: string;
 

@@ -32,7 +32,6 @@ import { rejection } from '../../support/harness/rejection.ts';
 import { runs } from '../../support/harness/runs.ts';
 
 describe('layers of an image', function () {
-  this.timeout(90_000);
   let folder: string;
   let images: string;
   let count = 0;

@@ -24,7 +24,6 @@ import { rejection } from '../../support/harness/rejection.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
 
 describe('the images of a machine', function () {
-  this.timeout(90_000);
   let folders: ImageFolders;
   const open: Images[] = [];
 

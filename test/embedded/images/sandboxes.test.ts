@@ -31,7 +31,6 @@ import { anOrder, permitted } from '../../support/builders/instance-orders.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
 
 describe('sandboxes made from images', function () {
-  this.timeout(60_000);
   let folders: ImageFolders;
   let under: WatchedDriver;
   let programs: Buffer;

@@ -47,8 +47,6 @@ const shortOf = (spare: number, code: string): string => {
 const REFUSED = 'no process can be started: too many descriptors are open';
 
 describe('a spawner whose descriptors are all in use', function () {
-  this.timeout(60_000);
-
   it('refuses a terminal, lives on, and keeps no descriptor of it', () => {
     expect(shortOf(2, 'const make = pty;')).to.equal(JSON.stringify([REFUSED, 2]));
   });

@@ -13,7 +13,6 @@ import { Session, type SessionDeps } from '../../../src/embedded/spawner/session
 
 /** Whose end the spawner has not heard of yet. */
 describe('a command for a sandbox that is about to end', function () {
-  this.timeout(60_000);
   let folder: string;
   let launcher: string;
   beforeEach(() => {

@@ -11,7 +11,6 @@ const PARENTS = ['/sys/fs/cgroup/freezer', '/sys/fs/cgroup'];
 const FORKING = 'while :; do /bin/true; done';
 
 describe('the freezer of cgroups', function () {
-  this.timeout(60_000);
   let folder = '';
   let shells: readonly ChildProcess[] = [];
 

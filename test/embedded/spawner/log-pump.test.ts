@@ -21,7 +21,6 @@ const LIMITS = { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000
 const log = { info() {}, warn() {}, error() {} };
 
 describe('who keeps the logs of sandboxes', function () {
-  this.timeout(60_000);
   let folder: string;
   let former: string;
   let watcher: Watcher;

@@ -39,7 +39,6 @@ const launcherOf = (program: string): string =>
   `#!/bin/sh\ncat <&3 >/dev/null\necho 'pid 7' >&3\nexec 3>&-\n${program}\n`;
 
 describe('processes of the spawner', function () {
-  this.timeout(60_000);
   let folder: string;
   let launchers: Launchers;
   let shares: MemoryShares;

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 
 export interface Writer {
   /** What it said was acknowledged, in order: `id state`. */
@@ -25,7 +26,7 @@ export const aWriter = async (path: string): Promise<Writer> => {
   const acknowledged: string[] = [];
   const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   const lines = createInterface({ input: child.stdout });
-  const opened = once(lines, 'line', { signal: AbortSignal.timeout(30_000) });
+  const opened = once(lines, 'line', { signal: AbortSignal.timeout(NEVER_COMES_MS) });
   let complete = true;
   lines.on('line', (line) => {
     if (line === 'open') return;

@@ -18,7 +18,6 @@ describe('the lock of the data folder', () => {
   });
 
   it('is one process’s alone, until that is killed with -9', async function () {
-    this.timeout(60_000);
     const other = await aWriter(join(folder, 'sandpool.db'));
 
     expect(() => lockDataDir(folder))

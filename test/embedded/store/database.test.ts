@@ -337,7 +337,6 @@ describe('the database', () => {
   });
 
   it('loses nothing acknowledged to kill -9 in the middle of writes, round after round', async function () {
-    this.timeout(120_000);
     const order = ['asked', 'idle', 'claimed', 'ending'];
     const known = new Map<string, string>();
     for (const count of [10, 40, 400, 1_500]) {
@@ -363,7 +362,6 @@ describe('the database', () => {
   });
 
   it('refuses a file that another process holds, until that one is dead', async function () {
-    this.timeout(60_000);
     writer = await aWriter(path);
 
     const refused = await refusal();

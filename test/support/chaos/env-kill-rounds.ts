@@ -151,7 +151,7 @@ const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => 
     known.tried,
   );
   let seen = {};
-  await within(AT_LAST_MS, 'what the env counts is what there is', async () => {
+  await within('what the env counts is what there is', async () => {
     const running = (await runningOf(client)).length;
     const { runningReplicas, desiredReplicas } = (await envOf(client)).env.status;
     seen = { running, runningReplicas, desiredReplicas };
@@ -198,7 +198,6 @@ const servesAgain = async (client: HttpClient, known: Acknowledged): Promise<voi
     200,
   );
   await within(
-    AT_LAST_MS,
     'it is small again',
     async () => (await envOf(client)).env.status.desiredReplicas <= 2 || undefined,
   );

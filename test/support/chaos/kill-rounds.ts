@@ -38,8 +38,6 @@ export interface RoundCounts {
 
 const POOL = 12;
 const CLIENTS = 6;
-/** Whatever else the machine has to do. */
-const HEAL_MS = 60_000;
 
 /**
  * Claims and deletes without pause while daemon, spawner or both are killed with -9 at a random
@@ -195,7 +193,7 @@ const judge = async (
       continue;
     }
     if (!load.marked.has(id)) continue;
-    const mark = await within(HEAL_MS, `${id} answers`, async () => {
+    const mark = await within(`${id} answers`, async () => {
       const answer = await client.post(`/sandboxes/${id}/exec`, { command: 'cat /tmp/mark' });
       return answer.status === 503 ? undefined : answer;
     });
@@ -205,7 +203,6 @@ const judge = async (
   }
   for (const id of load.deleted) {
     const gone = await within(
-      HEAL_MS,
       `${id} is gone`,
       async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
     ).catch(() => false);
@@ -214,7 +211,7 @@ const judge = async (
     damage.details = [...damage.details, `not gone ${id}`];
   }
   let strays: readonly string[] = [];
-  await within(HEAL_MS, 'no orphan', async () => {
+  await within('no orphan', async () => {
     strays = await straysOf(daemon, client);
     return strays.length === 0 || undefined;
   }).catch(() => {
@@ -285,7 +282,7 @@ const targetOf = (link: string): string | undefined => {
 
 const strike = async (daemon: DaemonUnderTest, victim: Victim): Promise<void> => {
   if (victim !== 'daemon')
-    process.kill(await within(HEAL_MS, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
+    process.kill(await within('a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
   if (victim !== 'spawner') await daemon.kill();
 };
 

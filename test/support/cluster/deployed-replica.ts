@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { containedBy, type ContainerImage } from './container-image.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
-import { eventually } from '../harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../harness/eventually.ts';
 
 /** What of a Pod a kubelet would look at. */
 export interface PodObject {
@@ -53,8 +53,6 @@ interface Volume {
   readonly projected?: object;
 }
 
-const READY_MS = 90_000;
-const EXEC_MS = 90_000;
 const KEPT_OUTPUT = 1 << 20;
 
 /**
@@ -170,7 +168,10 @@ export class DeployedReplica {
         ...['--setuid', String(uid), '--setgid', String(gid)],
         ...[`--wdns=${workingDir}`, '--', ...entrypoint, ...args],
       ],
-      { timeout: EXEC_MS, env: { ...env, PATH: `${dirname(process.execPath)}:/usr/bin:/bin` } },
+      {
+        timeout: NEVER_COMES_MS,
+        env: { ...env, PATH: `${dirname(process.execPath)}:/usr/bin:/bin` },
+      },
     );
     return stdout;
   }
@@ -200,7 +201,7 @@ export class DeployedReplica {
 
   async #listening(): Promise<void> {
     try {
-      await eventually(() => this.port > 0 || !this.isRunning, 'the daemon listens', READY_MS);
+      await eventually(() => this.port > 0 || !this.isRunning, 'the daemon listens');
     } finally {
       if (this.port === 0) await this.remove();
     }

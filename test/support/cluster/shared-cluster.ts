@@ -4,7 +4,6 @@ import { outsideCluster } from './outside-cluster.ts';
 import { skipBecause } from '../harness/skip-because.ts';
 
 const NODES = 5;
-const START_MS = 400_000;
 /**
  * One for all suites of a mocha process: it starts with the first that asks, and stops after the
  * last.
@@ -19,7 +18,6 @@ let real: Promise<ControlPlane> | undefined;
 export const onTheCluster = (): (() => Cluster) => {
   let cluster: Cluster | undefined;
   before('a cluster', async function () {
-    this.timeout(START_MS);
     const outside = process.env['TEST_KUBECONFIG'];
     cluster = await (shared ??= outside
       ? outsideCluster(outside)
@@ -53,7 +51,6 @@ export const onTheControlPlane = (): (() => ControlPlane) => {
 export const onTheRealNode = (): (() => ControlPlane) => {
   let controlPlane: ControlPlane | undefined;
   before('a real node', async function () {
-    this.timeout(START_MS);
     const realNode =
       process.env['TEST_REAL_NODE'] ??
       skipBecause(this, 'needs what script/real-node makes: script/test kubernetes --real-node');
@@ -77,7 +74,6 @@ export const beforeTheClusterStops = (end: () => Promise<void>): void => {
 // Mocha's root suite is current while a test file is loaded, and files import this one at their
 // top.
 after('the shared cluster', async function () {
-  this.timeout(START_MS);
   for (const end of ends) await end();
   // or the hook that asked for it has failed
   for (const asked of [shared, real]) await (await asked?.catch(() => undefined))?.stop();

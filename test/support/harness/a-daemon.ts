@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../../src/process/pid-file.ts';
-import { eventually } from './eventually.ts';
+import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { compatibleClient, HttpClient } from './http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const READY_DEADLINE_MS = 60_000;
 /** The default pool keeps its size, unless a test says otherwise. */
 const FLAGS: readonly string[] = ['--default-pool-max-replicas', '0'];
 /** As a newcomer starts it: an env sizes the default pool. */
@@ -143,7 +142,7 @@ export class DaemonUnderTest {
     child.stderr.on('data', (chunk: Buffer) => {
       err = (err + chunk.toString()).slice(-1_048_576);
     });
-    const deadline = performance.now() + READY_DEADLINE_MS;
+    const deadline = performance.now() + NEVER_COMES_MS;
     while (!out.includes('Sandpool is ready')) {
       if (child.exitCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
@@ -151,7 +150,7 @@ export class DaemonUnderTest {
           `the daemon did not start (exit code ${child.exitCode}): ${out}${err.slice(-4_000)}`,
         );
       }
-      const signal = AbortSignal.timeout(READY_DEADLINE_MS);
+      const signal = AbortSignal.timeout(NEVER_COMES_MS);
       await Promise.race([
         once(child.stdout, 'data', { signal }),
         once(child, 'exit', { signal }),
@@ -222,21 +221,13 @@ export class DaemonUnderTest {
   }
 }
 
-/**
- * Waits for a fact, looked at every few ms; rejects with what it waited for when `withinMs` is
- * over.
- */
+/** Waits for a fact as `eventually` does, and returns it. */
 export const within = async <T>(
-  withinMs: number,
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
 ): Promise<T> => {
   let found: T | undefined;
-  await eventually(
-    async () => (found = await look()) !== undefined && found !== false,
-    what,
-    withinMs,
-  );
+  await eventually(async () => (found = await look()) !== undefined && found !== false, what);
   return found!; // it was found, else `eventually` rejects
 };
 

@@ -94,16 +94,12 @@ export class TerminalUnderTest {
     this.socket.send(JSON.stringify(frame));
   }
 
-  shows(what: RegExp | string, withinMs = 30_000): Promise<string> {
-    return within(
-      withinMs,
-      `the terminal shows ${String(what)}; it shows ${JSON.stringify(this.#output.slice(-500))}`,
-      () => {
-        const found =
-          typeof what === 'string' ? this.#output.includes(what) : what.test(this.#output);
-        return found ? this.#output : undefined;
-      },
-    );
+  shows(what: RegExp | string): Promise<string> {
+    return within(`the terminal shows ${String(what)}`, () => {
+      const found =
+        typeof what === 'string' ? this.#output.includes(what) : what.test(this.#output);
+      return found ? this.#output : undefined;
+    });
   }
 
   /** What a command prints, run in the terminal's shell. */

@@ -100,13 +100,12 @@ export class EventReader {
       });
   }
 
-  /** The first events that satisfy `look`; rejects where they have not come in some seconds. */
+  /** The first events that satisfy `look`. */
   async until(
     look: (events: readonly ReadEvent[]) => boolean,
     what: string,
-    withinMs = 30_000,
   ): Promise<readonly ReadEvent[]> {
-    await eventually(() => look(this.events), what, withinMs).catch((error: Error) => {
+    await eventually(() => look(this.events), what).catch((error: Error) => {
       throw new Error(`${error.message}; so far ${this.#text.slice(-500)}`);
     });
     return this.events;

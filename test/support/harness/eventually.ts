@@ -1,1 +1,1 @@
-export { eventually } from '../../../local-cluster/eventually.ts';
+export { eventually, NEVER_COMES_MS } from '../../../local-cluster/eventually.ts';

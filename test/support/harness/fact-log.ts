@@ -1,6 +1,5 @@
 import type { InstanceFact, Vitals } from '../../../src/model/sandbox.ts';
-
-const PATIENCE_MS = 30_000;
+import { NEVER_COMES_MS } from './eventually.ts';
 
 /** Keeps the facts that a driver reports, and lets a test wait for one. */
 export class FactLog {
@@ -25,7 +24,7 @@ export class FactLog {
   }
 
   /** The instance's first fact of that kind; rejects when it hasn't come within `patienceMs`. */
-  when(id: string, kind: Vitals['kind'], patienceMs = PATIENCE_MS): Promise<InstanceFact> {
+  when(id: string, kind: Vitals['kind'], patienceMs = NEVER_COMES_MS): Promise<InstanceFact> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
         const found = this.of(id).find((fact) => fact.vitals.kind === kind);

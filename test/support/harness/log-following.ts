@@ -19,7 +19,6 @@ export class Following {
     const came = eventually(
       () => this.lines.some((line) => String(line.text) === text),
       `"${text.slice(0, 40)}" came`,
-      40_000,
     );
     await Promise.race([
       came,

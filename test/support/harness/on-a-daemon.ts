@@ -52,7 +52,7 @@ export const poolStatus = async (
 
 /** Waits until the pool has exactly so many idle instances and none on its way in or out. */
 export const stocked = (client: HttpClient, count: number, name = 'default'): Promise<unknown> =>
-  within(60_000, `${count} idle in ${name}`, async () => {
+  within(`${count} idle in ${name}`, async () => {
     const status = await poolStatus(client, name);
     return (
       (status['idleReplicas'] === count &&
@@ -68,7 +68,7 @@ export const claim = (
   poolName = 'default',
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<string> =>
-  within(30_000, `a claim from ${poolName}`, async () => {
+  within(`a claim from ${poolName}`, async () => {
     const answer = await client.post('/sandboxes', { poolName, ...more });
     if (answer.status !== 201 && answer.json.errorCode !== 'POOL_EXHAUSTED')
       throw new Error(`a claim from ${poolName} answered ${answer.status}: ${answer.text}`);
@@ -100,7 +100,6 @@ export const run = async (
 export const giveBack = async (client: HttpClient, id: string): Promise<void> => {
   await client.delete(`/sandboxes/${id}`);
   await within(
-    30_000,
     `${id} is gone`,
     async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
   );
@@ -119,7 +118,7 @@ export const finished = (
   client: HttpClient,
   id: string,
 ): Promise<Readonly<Record<string, unknown>>> =>
-  within(30_000, `${id} is finished`, async () =>
+  within(`${id} is finished`, async () =>
     (await client.get('/sandboxes?phase=Completed&limit=1000')).json.items?.find(
       (item) => item['sandboxId'] === id,
     ),

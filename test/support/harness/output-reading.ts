@@ -1,6 +1,5 @@
 import type { ProcessFact, ProcessOutput } from '../../../src/model/process.ts';
-
-const DEADLINE_MS = 60_000;
+import { NEVER_COMES_MS } from './eventually.ts';
 
 /** Reads a process's output from its first moment on, and keeps all of it. */
 export class OutputReading {
@@ -107,7 +106,7 @@ export class OutputReading {
       const timer = setTimeout(() => {
         this.#changed.delete(look);
         reject(new Error(`not in time: ${what}; it printed ${this.text('stdout').slice(-200)}`));
-      }, DEADLINE_MS);
+      }, NEVER_COMES_MS);
       this.#changed.add(look);
       look();
     });

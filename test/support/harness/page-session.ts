@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { spawn as spawnPty } from 'node-pty';
 import type { PageLine } from '../../../script/page-lines.ts';
+import { NEVER_COMES_MS } from './eventually.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const LINE_DEADLINE_MS = 120_000;
 const END = '__end_of_line__';
 /** After what is typed in a terminal. */
 const END_MARK = '\x1d';
@@ -71,7 +71,7 @@ export class PageSession {
   async #plain(text: string): Promise<string> {
     this.#received = '';
     this.#bash.stdin?.write(`{ ${text}\n} </dev/null\nprintf '\\n%s\\n' ${END}\n`);
-    const deadline = performance.now() + LINE_DEADLINE_MS;
+    const deadline = performance.now() + NEVER_COMES_MS;
     while (!this.#received.includes(`\n${END}\n`)) {
       if (performance.now() > deadline || this.#bash.exitCode !== null)
         throw new Error(`does not end: ${text}\n${this.#received}`);
@@ -98,7 +98,7 @@ export class PageSession {
     });
     let output = '';
     let next = 0;
-    const timer = setTimeout(() => pty.kill('SIGKILL'), LINE_DEADLINE_MS);
+    const timer = setTimeout(() => pty.kill('SIGKILL'), NEVER_COMES_MS);
     pty.onData((chunk) => {
       output += chunk;
       if (output.endsWith(END_MARK)) pty.write('\r');

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { eventually } from './eventually.ts';
 import { HttpClient, type HttpAnswer } from './http-client.ts';
 
-const PATIENCE_MS = 30_000;
 const CREATIONS = ['/sandboxes', '/sandboxpools', '/admin/sandbox-templates'];
 const COMES_AGAIN = ['UNAVAILABLE', 'IDEMPOTENCY_IN_FLIGHT'];
 
@@ -24,14 +23,10 @@ export class PatientClient extends HttpClient {
     const headers = { ...(creates ? createdOnce() : {}), ...ask.headers };
     let answer = await super.send(method, path, { ...ask, headers });
     if (answer.json.errorCode === 'UNAVAILABLE')
-      await eventually(
-        async () => {
-          answer = await super.send(method, path, { ...ask, headers });
-          return !COMES_AGAIN.includes(answer.json.errorCode ?? '');
-        },
-        `an answer but ${answer.text}`,
-        PATIENCE_MS,
-      );
+      await eventually(async () => {
+        answer = await super.send(method, path, { ...ask, headers });
+        return !COMES_AGAIN.includes(answer.json.errorCode ?? '');
+      }, `an answer but ${answer.text}`);
     return answer;
   }
 }

@@ -12,15 +12,11 @@ const STILL_LOOKS = 10;
  * Waits until an amount is more than nothing and the same at so many looks in a row, between any
  * two of which sockets are read: time alone passes too where this process waits for its processor.
  */
-export const standsStill = async (
-  amount: () => number,
-  what: string,
-  patienceMs?: number,
-): Promise<void> => {
+export const standsStill = async (amount: () => number, what: string): Promise<void> => {
   let [seen, looks] = [-1, 0];
   const isStill = (): boolean => {
     looks = seen === (seen = amount()) ? looks + 1 : 0;
     return seen > 0 && looks >= STILL_LOOKS;
   };
-  await eventually(isStill, `${what} stands still`, patienceMs);
+  await eventually(isStill, `${what} stands still`);
 };

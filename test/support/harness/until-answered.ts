@@ -8,13 +8,11 @@ import type { HttpAnswer } from './http-client.ts';
 export const untilAnswered = async (
   status: number,
   ask: () => Promise<HttpAnswer>,
-  patienceMs = 30_000,
 ): Promise<HttpAnswer> => {
   let answer: HttpAnswer | undefined;
   await eventually(
     async () => (answer = await ask()).status === status,
     `an answer of ${status}`,
-    patienceMs,
   ).catch((error: unknown) => {
     throw new Error(`${String(error)}, but ${answer?.status}: ${answer?.text}`);
   });

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-
-const DEADLINE_MS = 30_000;
+import { NEVER_COMES_MS } from '../harness/eventually.ts';
 
 /** A running provider: see provider-process.ts. */
 export interface RunningProvider {
@@ -21,7 +20,7 @@ export const aProvider = async (): Promise<RunningProvider> => {
   );
   const lines = createInterface({ input: child.stdout });
   const nextLine = async (): Promise<string> => {
-    const [line] = (await once(lines, 'line', { signal: AbortSignal.timeout(DEADLINE_MS) })) as [
+    const [line] = (await once(lines, 'line', { signal: AbortSignal.timeout(NEVER_COMES_MS) })) as [
       string,
     ];
     return line;

@@ -12,7 +12,6 @@ import { anEmbeddedWorker, aWorkerOnACluster, type FleetWorker } from './workers
 const PREFIX = 'test-fleet-';
 const HOUR_S = 3_600;
 const MANAGERS = 3;
-const READY_MS = 120_000;
 export const WORK = 'work';
 export const ENV = 'dev';
 /** The member of the env on a cluster, and its pool. */
@@ -109,7 +108,7 @@ export class FleetArena {
       const arena = new FleetArena(replicas, clocks, {
         ...{ workers, undo, memberReplicas: terms.memberReplicas },
       });
-      await arena.untilLinked(READY_MS);
+      await arena.untilLinked();
       await arena.#makePools(terms);
       return arena;
     } catch (error) {
@@ -119,26 +118,22 @@ export class FleetArena {
   }
 
   /** Resolves once each replica of the manager is linked to each worker. */
-  async untilLinked(withinMs: number): Promise<void> {
-    await eventually(
-      async () => {
-        const lists = await Promise.all(
-          this.managers.map(({ client }) =>
-            client('')
-              .get('/clusters')
-              .catch(() => undefined),
-          ),
-        );
-        return lists.every(
-          (answer) =>
-            answer?.json.items?.filter(
-              (each) => each['isLocal'] !== true && each['status'] === 'Connected',
-            ).length === this.workers.length,
-        );
-      },
-      'each replica of the manager is linked to each worker',
-      withinMs,
-    );
+  async untilLinked(): Promise<void> {
+    await eventually(async () => {
+      const lists = await Promise.all(
+        this.managers.map(({ client }) =>
+          client('')
+            .get('/clusters')
+            .catch(() => undefined),
+        ),
+      );
+      return lists.every(
+        (answer) =>
+          answer?.json.items?.filter(
+            (each) => each['isLocal'] !== true && each['status'] === 'Connected',
+          ).length === this.workers.length,
+      );
+    }, 'each replica of the manager is linked to each worker');
   }
 
   async stop(): Promise<void> {
@@ -150,7 +145,7 @@ export class FleetArena {
   async #makePools({ poolReplicas, memberReplicas }: FleetArenaTerms): Promise<void> {
     const client = new HttpClient(this.#replicas.replica(0).port, this.#replicas.adminKey);
     const made = async (path: string, body: object, at = client): Promise<void> => {
-      await untilAnswered(201, () => at.post(path, body), READY_MS);
+      await untilAnswered(201, () => at.post(path, body));
     };
     await made('/envs', { name: ENV, templateRef: { name: POOL_TEMPLATE } });
     for (const { clusterId, client: clientOf } of this.workers) {
@@ -161,14 +156,10 @@ export class FleetArena {
         maxReplicas: memberReplicas,
       });
     }
-    await eventually(
-      async () => {
-        const answer = await client.get(`/envs/${ENV}`);
-        return answer.text.split('"state":"Active"').length - 1 >= this.workers.length;
-      },
-      'each member of the env is there',
-      READY_MS,
-    );
+    await eventually(async () => {
+      const answer = await client.get(`/envs/${ENV}`);
+      return answer.text.split('"state":"Active"').length - 1 >= this.workers.length;
+    }, 'each member of the env is there');
     client.close();
   }
 }

@@ -58,7 +58,6 @@ export interface FleetChaosReport {
 
 /** For the faults of one strike, and what restarts after them. */
 const STRIKE_MS = 120_000;
-const LINKED_MS = 120_000;
 /** Whatever is shown late is shown by then. */
 const SHOWN_MS = 60_000;
 const LOOK_MS = 250;
@@ -113,7 +112,7 @@ export const fleetChaosRun = async (
   };
   const [linkedMs, seen] = await Promise.all([
     // beyond its limit in any case, where they never are
-    settled(arena.untilLinked(LINKED_MS)).then(() => now() - calm),
+    settled(arena.untilLinked()).then(() => now() - calm),
     keysTried(),
     load.stop(),
   ]);
