@@ -381,7 +381,6 @@ function namespaceOf(pid: number): string {
 export async function within<T>(
   promise: Promise<T>,
   what: string,
-  milliseconds = 30_000,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
