@@ -378,10 +378,7 @@ function namespaceOf(pid: number): string {
     .replace(/[[\]]/g, '\\$&');
 }
 
-export async function within<T>(
-  promise: Promise<T>,
-  what: string,
-): Promise<T> {
+export async function within<T>(promise: Promise<T>, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`waited for: ${what}`)), NEVER_COMES_MS);
