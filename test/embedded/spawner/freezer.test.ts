@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { freeze, isFrozen, thaw } from '../../../src/embedded/spawner/sandbox/freezer.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
@@ -54,23 +52,5 @@ describe('the freezer of cgroups', function () {
       thaw([folder]);
       for (let turn = time % 7; turn > 0; turn -= 1) await new Promise(setImmediate);
     }
-  });
-});
-
-describe('a freezer whose process stands still', () => {
-  it('looks on for a while after that, for what it freezes stood still too', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sandpool-freezer-'));
-    const says = (frozen: number): void =>
-      writeFileSync(join(folder, 'cgroup.events'), `populated 1\nfrozen ${frozen}\n`);
-    writeFileSync(join(folder, 'cgroup.freeze'), '0');
-    says(0);
-
-    const freezing = freeze([folder]);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100);
-    setImmediate(() => says(1));
-
-    await freezing;
-    expect(isFrozen([folder])).to.equal(true);
-    rmSync(folder, { recursive: true });
   });
 });

@@ -10,8 +10,6 @@ const V1 = 'freezer.state';
 /** Milliseconds for all processes to stand still; one in the kernel may take so long. */
 const PATIENCE_MS = 2_000;
 const LOOK_MS = 1;
-/** Looks that there are in any case: where this process stood still, they may have done so too. */
-const LEAST_LOOKS = 100;
 
 /** Tells whether processes in these folders can be frozen. */
 export const canFreeze = (folders: readonly string[]): boolean =>
@@ -37,8 +35,8 @@ export const freeze = async (folders: readonly string[]): Promise<void> => {
   if (!canFreeze(folders)) throw new Error('it was started before sandboxes could be paused');
   const until = performance.now() + PATIENCE_MS;
   write(folders, { v2: '1', v1: 'FROZEN' });
-  for (let looks = 0; !folders.every(standsStill); looks += 1) {
-    if (performance.now() > until && looks >= LEAST_LOOKS) {
+  while (!folders.every(standsStill)) {
+    if (performance.now() > until) {
       thaw(folders);
       throw new Error('a process of it does not stand still');
     }
