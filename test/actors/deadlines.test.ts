@@ -85,19 +85,6 @@ describe('a thousand deadlines at once', () => {
     await eventually(() => due === 1_000, 'all handed out');
     deadlines.stop();
   });
-
-  it('are handed out at once on a clock that stands still, though the machine does, too', () => {
-    const clock = new TestClock();
-    let due = 0;
-    const deadlines = new Deadlines(clock, () => {
-      due += 1;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
-    });
-    for (const key of ['a', 'b']) deadlines.arm(key, clock.now() + 10);
-    clock.advance(10);
-    expect(due).to.equal(2);
-    deadlines.stop();
-  });
 });
 
 describe('the outbox', () => {
