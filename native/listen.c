@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* More than a forwarder takes: of a burst none is refused because the launcher's turn comes late. */
+/* More than a forwarder takes: none of a burst is refused while the kernel throttles it with a sandbox that uses up its cpu limit. */
 enum { WAITING = 1024 };
 
 /* By a name relative to its folder: a socket's path is short, a folder's may not be. */

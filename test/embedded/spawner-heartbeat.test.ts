@@ -57,7 +57,7 @@ describe("a spawner's heartbeat", () => {
     expect(clock.waiting).to.equal(0);
   });
 
-  it('blames nobody where its own process stood still for minutes', () => {
+  it('blames nobody after its own process was stopped for minutes', () => {
     const [told, due]: [string[], (() => void)[]] = [[], []];
     let now = 0;
     // Timers of a process that was stopped come once each, late, before anything is read.

@@ -213,7 +213,7 @@ describe('launcher forward', () => {
   it('takes 512 connections and tells the next one, and lives on when they all leave at once', async () => {
     const sandbox = await startSandbox(workshop, { command: ['sleep', 'infinity'] });
     const child = await forward(sandbox, 'many');
-    child.kill('SIGSTOP'); // as where a busy machine gives it its turn late
+    child.kill('SIGSTOP'); // as while the sandbox has used up its cpu limit
     const waiting = Array.from({ length: 512 }, () =>
       connect(join(folder, 'many')).on('error', () => {}),
     );

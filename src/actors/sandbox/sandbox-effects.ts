@@ -69,7 +69,10 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => {
   };
 };
 
-/** One that is late, or repeated, may have lost its seat meanwhile: then it is not written. */
+/**
+ * Writes the claim only while its reservation holds. A repeated claim, or the claim of a replica
+ * that was stopped (SIGSTOP, a paused VM), may have lost its reservation to another claim.
+ */
 const claim = async (
   { driver, coordination, clock }: SandboxEffectsDeps,
   id: InstanceId,

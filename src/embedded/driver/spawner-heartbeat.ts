@@ -19,8 +19,9 @@ const SILENT_AFTER = 4;
 const GIVEN_UP_AFTER = 40;
 
 /**
- * Notices that a peer stands still. It counts beats of this process, not time: one that stood still
- * itself has missed beats too, and must read what came meanwhile before it blames the other.
+ * Notices that a peer does not answer, such as a spawner that got SIGSTOP. It counts this process'
+ * own beats instead of time: a user can stop the daemon, or pause its VM or container, for minutes.
+ * Counted by time, the daemon would then end a healthy spawner.
  */
 export class Heartbeat {
   readonly #clock: Clock;

@@ -41,7 +41,7 @@ export class SpawnerSilent extends SpawnerUnusable {
 const TAKEN = 75;
 const READY = 'ready';
 const CONNECT_PATIENCE_MS = 10_000;
-/** On a machine that is out of processors a new process takes seconds to say that it is ready. */
+/** Node takes seconds to begin in a container that may use a tenth of a core, or on a cold disk. */
 const START_PATIENCE_MS = 30_000;
 const RETRY_MS = 20;
 const COMPLAINT_LIMIT = 4_096;

@@ -76,7 +76,6 @@ export class Execution {
     });
     const child = launchers.take({ withInput: order.stdin !== undefined });
     this.#child = child;
-    // Its end may have come while this process stood still, and is no timeout then.
     this.#callOffTimeout = afterReading(order.timeoutMs, () => {
       this.#timedOut = true;
       this.close();

@@ -211,7 +211,7 @@ export class Pty {
     this.#stopDraining?.();
     if (this.#exitCode !== undefined && this.#open && !this.#stream.isPaused())
       this.#stopDraining = afterReading(DRAIN_MS, () => {
-        this.#readRest(); // of a terminal 4 KiB are read at a time
+        this.#readRest(); // after SIGSTOP or a paused VM, the stream has read its first 4 KiB only
         this.#closed();
       });
   }

@@ -34,7 +34,7 @@ describe('the life of a real sandbox', function () {
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'available', 'gone']);
   });
 
-  it('is gone with it also where what passes it on had to wait for a processor', async () => {
+  it('is gone with it also while the cpu limit holds up bubblewrap, which passes it on', async () => {
     const { id } = await spawned.launched(anOrder(aDefinition({ argv: UNTIL_TOLD })));
     const standing = stoppedFor(2_500, spawned.noteOf(id).outer);
     await spawned.sh(id, 'touch /tmp/end');

@@ -134,7 +134,7 @@ describe('a spawner that stands still', function () {
     await other.close();
   });
 
-  it('may take longer than 10 s to begin, as on a machine that is out of processors', async () => {
+  it('may take longer than 10 s to begin, as in a container with a tenth of a core', async () => {
     const other = aSpawnedDriver({ clock });
     const late = ['/bin/sh', '-c', 'sleep 10.5; exec "$0" "$@"', ...SPAWNER_COMMAND];
     (await connectSpawner({ dataDir: other.dataDir, command: late })).destroy();

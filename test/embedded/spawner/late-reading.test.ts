@@ -30,8 +30,8 @@ class OneLauncher extends LauncherPool {
 }
 
 /**
- * Has this process stand still for so long once it knows of the command's end, and before it has
- * read anything of it: it learns of the ends of all that end at a time, and reads after that.
+ * Stops this process for so long, as SIGSTOP or a paused VM does, once it knows of the command's
+ * end and has read nothing: it learns of the ends of all that end at a time, and reads after that.
  */
 const endUnread = (child: ChildProcess, standStillMs: number): void => {
   untilEnded(child);
@@ -66,7 +66,7 @@ close($master);
 sysread($terminal, my $nothing, 1);
 `;
 
-describe('what a command printed before its end, in a spawner that stood still', () => {
+describe('what a command printed before its end, in a spawner that was stopped', () => {
   it('is in the answer of one that is run', async () => {
     const printed: string[] = [];
     const launchers = new OneLauncher('echo early; echo too >&2');
@@ -117,7 +117,7 @@ describe('what a command printed before its end, in a spawner that stood still',
   });
 });
 
-describe('a command that ended in time, in a spawner that stood still until after that', () => {
+describe('a command that ended in time, in a spawner that was stopped until after that', () => {
   it('has not timed out', async () => {
     const launchers = new OneLauncher('exit 3');
     const over = new Promise((exited, failed) => {

@@ -113,7 +113,7 @@ describe('processes of the spawner', function () {
       ]);
     });
 
-  it('have not timed out that ended in time, where their spawner stood still until after that', async () => {
+  it('have not timed out that ended in time, while their spawner was stopped', async () => {
     run('(while echo x; do sleep 0.005; done) &\nexit 3');
     const began = performance.now();
     const left = await start('box', { timeoutMs: 1_000 });

@@ -129,7 +129,7 @@ class PipedCommand implements Command {
     if (this.#isPaused) return;
     this.#isPaused = true;
     this.#stopDraining?.();
-    // For longer than that it was not read: this process stood still.
+    // A longer time passed while the spawner was stopped (SIGSTOP, a paused VM) and read nothing.
     if (this.#exitCode !== undefined)
       this.#lastMs -= Math.min(performance.now() - this.#readSince, DRAIN_MS);
     this.#child.stdout?.pause();

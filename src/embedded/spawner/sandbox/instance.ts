@@ -50,7 +50,7 @@ const START_DEADLINE_MS = 120_000;
  * wait for, and its own limit may be a hundredth of this.
  */
 const START_CORES = 1;
-/** From the namespace's end to the outer bubblewrap's, which has the exit code, nobody else. */
+/** Only the outer bubblewrap knows the exit code; the cpu limit of its sandbox can delay it. */
 const OUTER_PATIENCE_MS = 10_000;
 
 /**
