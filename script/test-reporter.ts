@@ -3,6 +3,17 @@ import type { Socket } from 'node:net';
 import type { ChildProcess } from 'node:child_process';
 import { config } from 'chai';
 import mocha from 'mocha';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { processorSeconds } from './test-usage.ts';
+
+/** What one test file took, in seconds. */
+export interface FileTime {
+  readonly file: string;
+  readonly clock: number;
+  /** Of this process and of the children that it waited for. */
+  readonly processor: number;
+}
 
 /**
  * What one mocha process found; written at its orderly end, and once more with `open` where it
@@ -12,6 +23,7 @@ export interface SuiteResult {
   readonly passed: number;
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
+  readonly files: readonly FileTime[];
   /** What still keeps the process alive a while after its last test. */
   readonly open?: readonly string[];
 }
@@ -19,40 +31,46 @@ export interface SuiteResult {
 /** Less than the run waits for the end of a process. */
 const LOOK_AFTER_MS = 6_000;
 
-const { EVENT_RUN_END, EVENT_TEST_FAIL, EVENT_TEST_PENDING } = mocha.Runner.constants;
+const { EVENT_RUN_END, EVENT_SUITE_END, EVENT_TEST_FAIL, EVENT_TEST_PENDING } =
+  mocha.Runner.constants;
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** A list that should be empty is shown with what it holds. */
 config.truncateThreshold = 1_000;
 
 /**
- * Mocha's `spec` listing with the cause below each skip and failure. Writes a SuiteResult to the file of the
- * option `result`.
+ * Prints mocha's `spec` listing with the cause below each skip and failure; with the option
+ * `listing=failures` only the failures, and how to run each again. Writes a SuiteResult to the file
+ * of the option `result`.
  */
-export default class TestReporter extends mocha.reporters.Spec {
+export default class TestReporter extends mocha.reporters.Base {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
+    const terms = options.reporterOptions ?? {};
+    if (terms.listing !== 'failures') new mocha.reporters.Spec(runner, options);
     const skipped: string[] = [];
     const causeless: string[] = [];
     runner.on(EVENT_TEST_PENDING, (test) => {
       const cause = causeOf(test);
-      mocha.reporters.Base.consoleLog(
-        `      skipped: ${cause ?? 'no cause given (use skipBecause)'}`,
-      );
+      say(`      skipped: ${cause ?? 'no cause given (use skipBecause)'}`);
       if (cause === undefined) causeless.push(`${test.fullTitle()} (skipped without a cause)`);
       else skipped.push(`${test.fullTitle()}: ${cause}`);
     });
     // Where the run is cut before its end, this is all that is known.
-    runner.on(EVENT_TEST_FAIL, (_test, error: Error) =>
-      mocha.reporters.Base.consoleLog(`      ${firstLinesOf(error)}`),
-    );
+    runner.on(EVENT_TEST_FAIL, (test, error: Error) => {
+      say(`      ${test.fullTitle()}\n      ${firstLinesOf(error)}\n      ${runAgain(test)}`);
+    });
+    const files = timesOf(runner);
     runner.on(EVENT_RUN_END, () => {
-      const file: unknown = options.reporterOptions?.result;
+      if (terms.listing === 'failures' && this.failures.length > 0) this.epilogue();
+      const file: unknown = terms.result;
       if (typeof file !== 'string') return;
       const failed = this.failures.map((test) => `${test.fullTitle()}: ${firstLinesOf(test.err)}`);
       const result: SuiteResult = {
         passed: this.stats.passes,
         failed: [...failed, ...causeless],
         skipped,
+        files: files(),
       };
       writeFileSync(file, JSON.stringify(result));
       setTimeout(() => {
@@ -61,6 +79,34 @@ export default class TestReporter extends mocha.reporters.Spec {
     });
   }
 }
+
+const say = (text: string): void => mocha.reporters.Base.consoleLog(text);
+
+/** A command that runs this test again on its own. */
+const runAgain = (test: Mocha.Runnable): string => {
+  const file = relative(ROOT, test.file ?? '');
+  const title = test.fullTitle().replaceAll("'", String.raw`'\''`);
+  return `again: script/test ${file} --grep '${title}'`;
+};
+
+/** Measures each file from the end of the file before it, its hooks among it. */
+const timesOf = (runner: Mocha.Runner): (() => readonly FileTime[]) => {
+  const times = new Map<string, FileTime>();
+  let [clock, processor] = [performance.now(), processorSeconds()];
+  runner.on(EVENT_SUITE_END, (suite) => {
+    if (suite.parent?.root !== true) return;
+    const [now, used] = [performance.now(), processorSeconds()];
+    const file = relative(ROOT, suite.file ?? '');
+    const before = times.get(file);
+    times.set(file, {
+      file,
+      clock: (before?.clock ?? 0) + (now - clock) / 1_000,
+      processor: (before?.processor ?? 0) + used - processor,
+    });
+    [clock, processor] = [now, used];
+  });
+  return () => [...times.values()];
+};
 
 /**
  * Enough to know the cause, or to repeat it, where the last lines of a run are all that there is:

@@ -1,0 +1,181 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ON_OTHER_NODES, OTHER_NODES } from './other-nodes.ts';
+
+/** Test files that one mocha process runs, and what is special about that process. */
+export interface Unit {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The major version of Node that runs them, if not the Node at hand. */
+  readonly node?: number;
+  /** Nothing else runs beside it. */
+  readonly alone?: boolean;
+}
+
+/**
+ * One part of the long suites. Each takes at most 8 minutes on two idle cores. Files are named by
+ * the beginnings of their paths below test/.
+ */
+export interface Slice {
+  readonly name: string;
+  /** Files that no other command runs. */
+  readonly only?: readonly string[];
+  /** Files that `script/test` and `script/test kubernetes` run too, here in full: `env` says how. */
+  readonly again?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly node?: number;
+  readonly needs?: 'kubernetes' | 'real-node';
+}
+
+/** Contract suites run whole on every implementation: test/support/harness/sampled.ts. */
+const WHOLE = { TEST_LONG: '1' };
+
+/** CI runs one slice a day, by the day of the year, and so all of them within a week. */
+export const SLICES: readonly Slice[] = [
+  ...[0, 1].map((n): Slice => ({
+    name: `other-node-${n + 1}`,
+    again: ON_OTHER_NODES,
+    // Chance finds faults of ours, which are the same on every Node.
+    env: { TEST_RUNS: '0.25' },
+    node: OTHER_NODES[n] ?? 0,
+  })),
+  {
+    name: 'real-node',
+    only: ['real-node/'],
+    env: WHOLE,
+    needs: 'real-node',
+  },
+  {
+    name: 'drills',
+    only: ['real-node/drills.', 'real-node/replica', 'real-node/a-clean-machine.'],
+    needs: 'real-node',
+  },
+  {
+    name: 'faults',
+    only: [
+      'e2e/approval-kill-rounds.',
+      'e2e/env-kill-rounds.',
+      'e2e/kill-rounds.',
+      'kubernetes/chaos.',
+      'kubernetes/chaos-faults.',
+      'kubernetes/fleet.',
+    ],
+    needs: 'kubernetes',
+  },
+  {
+    name: 'generated',
+    again: ['http/hostile-requests.', 'e2e/api.', 'properties/'],
+    env: { TEST_RUNS: '4' },
+  },
+  {
+    name: 'clients',
+    only: [
+      'e2e/contract-code-interpreter.',
+      'e2e/contract-e2b-python.',
+      'e2e/documentation.',
+      'e2e/newcomer.',
+      'http/console-browser.',
+      'http/docs-page.',
+    ],
+  },
+];
+
+/** Files that need a control plane: `script/test kubernetes`. */
+const ON_KUBERNETES = ['kubernetes/', 'replicas/'];
+/** Compares the whole machine before and after. */
+const ALONE = ['real-node/a-clean-machine.'];
+/**
+ * Files of one process. More make a lane end long after the other; fewer start mocha, tsx and what
+ * the files share more often.
+ */
+const FILES_OF_A_UNIT: Readonly<Record<string, number>> = {
+  e2e: 9,
+  embedded: 16,
+  http: 24,
+  kubernetes: 7,
+  replicas: 9,
+  'real-node': 99,
+};
+const MOST_FILES = 30;
+
+const TESTS = fileURLToPath(new URL('../test/', import.meta.url));
+
+/** Every test file, by its path below test/. */
+export const testFiles = (): readonly string[] =>
+  readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .toSorted();
+
+const startsWithOne = (file: string, beginnings: readonly string[]): boolean =>
+  beginnings.some((beginning) => file.startsWith(beginning));
+
+const onlyIn = (slice: Slice, file: string): boolean => {
+  const longest = (each: Slice): number =>
+    Math.max(0, ...(each.only ?? []).filter((b) => file.startsWith(b)).map((b) => b.length));
+  return longest(slice) > 0 && SLICES.every((other) => longest(other) <= longest(slice));
+};
+
+/** What `script/test` runs: all files but those below. */
+export const usualFiles = (files = testFiles()): readonly string[] =>
+  files.filter((file) => !isLong(file) && !startsWithOne(file, ON_KUBERNETES));
+
+/** What `script/test kubernetes` runs. */
+export const kubernetesFiles = (files = testFiles()): readonly string[] =>
+  files.filter((file) => !isLong(file) && startsWithOne(file, ON_KUBERNETES));
+
+const isLong = (file: string): boolean => SLICES.some((slice) => onlyIn(slice, file));
+
+/** What a slice runs. */
+export const filesOf = (slice: Slice, files = testFiles()): readonly string[] =>
+  files.filter((file) => onlyIn(slice, file) || startsWithOne(file, slice.again ?? []));
+
+/** The slice of a day, which is the same everywhere on earth at that moment. */
+export const sliceOf = (day: Date): Slice => {
+  const newYear = Date.UTC(day.getUTCFullYear(), 0, 1);
+  const dayOfYear = Math.floor((day.getTime() - newYear) / 86_400_000);
+  return SLICES[dayOfYear % SLICES.length]!; // the remainder is an index of it
+};
+
+/** Puts files into units, the suites that take longest first, so that both lanes end together. */
+export const unitsOf = (
+  files: readonly string[],
+  more: Pick<Unit, 'env' | 'node'> = {},
+): readonly Unit[] => {
+  const suites = new Map<string, string[]>();
+  for (const file of files.filter((each) => !startsWithOne(each, ALONE))) {
+    const suite = file.split('/')[0] ?? '';
+    suites.set(suite, [...(suites.get(suite) ?? []), file]);
+  }
+  const longest = Object.keys(FILES_OF_A_UNIT).toReversed();
+  const beside = [...suites]
+    .toSorted(
+      ([a, as], [b, bs]) => longest.indexOf(b) - longest.indexOf(a) || bs.length - as.length,
+    )
+    .flatMap(([suite, own]) => inUnits(suite, own, more));
+  const alone = files.filter((file) => startsWithOne(file, ALONE));
+  return [
+    ...beside,
+    ...(alone.length > 0
+      ? [{ name: 'the machine', files: paths(alone), ...more, alone: true }]
+      : []),
+  ];
+};
+
+/** Every n-th file goes to the same unit: neighbours by name often cost alike. */
+const inUnits = (
+  suite: string,
+  files: readonly string[],
+  more: Pick<Unit, 'env' | 'node'>,
+): readonly Unit[] => {
+  const count = Math.ceil(files.length / (FILES_OF_A_UNIT[suite] ?? MOST_FILES));
+  return Array.from({ length: count }, (_, n) => ({
+    name: count === 1 ? suite : `${suite} ${n + 1}/${count}`,
+    files: paths(files.filter((_file, at) => at % count === n)),
+    ...more,
+  }));
+};
+
+const paths = (files: readonly string[]): readonly string[] =>
+  files.map((file) => join(TESTS, file));
