@@ -1,17 +1,16 @@
 import type { Http2Session } from 'node:http2';
 import type { Clock } from '../contracts/clock.ts';
 import type { LinkChannel } from './link-channel.ts';
-import { afterRunning } from './running-time.ts';
 
-export const HEARTBEAT_MS = 5_000;
-/** A link of which nothing was heard for so long is dead. */
-export const DEAD_MS = 15_000;
-/** How often it is looked whether anything came, and whether the connection is there. */
+const HEARTBEAT_MS = 5_000;
+/** Interval between two looks whether anything came, and whether the connection is there. */
 const LOOK_MS = 1_000;
+/** A link is dead once more looks in a row than this have found nothing: after 15 s to 16 s. */
+const MOST_QUIET_LOOKS = 15;
 /** For anything to be heard, after a look out of turn. */
-export const PROBE_MS = 1_500;
+const PROBE_MS = 1_500;
 /** In place of that, where a PING waits behind so many bytes. */
-export const BUSY_PROBE_MS = 5_000;
+const BUSY_PROBE_MS = 5_000;
 const PROBE_STEP_MS = 250;
 const BUSY_BYTES = 64 * 1024;
 
@@ -37,14 +36,16 @@ export interface HeartbeatTerms {
  * while it writes. So where 64 KiB and more were given to be sent since a PING that was answered, a
  * link is silent after 5 s, and whatever the kernel sees of the other end counts as heard.
  *
- * These are times in which this process ran, and what came is read at their end: one that stood
- * still blames no other for it.
+ * An operator can pause this process: by SIGSTOP, or by a snapshot or live migration of its VM. It
+ * then reads and sends nothing, and its timers fire before it reads what came. So the heartbeat
+ * counts looks, of which a pause is one, and a probe that was paused starts again.
  */
 export class Heartbeat {
   readonly #session: Http2Session;
   readonly #terms: HeartbeatTerms;
   readonly #waiting = new Set<() => void>();
-  #lastHeard: number;
+  /** Looks in a row that found nothing. */
+  #quietLooks = 0;
   #received = 0;
   /** Holds what the kernel told last since something was read. */
   #moved: number | undefined;
@@ -53,7 +54,6 @@ export class Heartbeat {
   #latencyMs = 0;
   #isSilent = false;
   #callOff: () => void = () => {};
-  #callOffEnd: () => void = () => {};
   #callOffLook: () => void = () => {};
   #callOffProbe: (() => void) | undefined;
   #stopped = false;
@@ -61,7 +61,6 @@ export class Heartbeat {
   constructor(session: Http2Session, terms: HeartbeatTerms) {
     this.#session = session;
     this.#terms = terms;
-    this.#lastHeard = terms.clock.now();
   }
 
   /** How long the last one took there and back. */
@@ -72,14 +71,12 @@ export class Heartbeat {
   start(): void {
     this.#terms.heard();
     this.#pingAndAgain();
-    this.#endUnlessHeard();
     this.#lookAndAgain();
   }
 
   stop(): void {
     this.#stopped = true;
     this.#callOff();
-    this.#callOffEnd();
     this.#callOffLook();
     this.#callOffProbe?.();
     this.#waiting.clear();
@@ -111,7 +108,7 @@ export class Heartbeat {
   }
 
   #hear(): void {
-    this.#lastHeard = this.#terms.clock.now();
+    this.#quietLooks = 0;
     this.#isSilent = false;
     this.#callOffProbe?.();
     this.#callOffProbe = undefined;
@@ -128,14 +125,21 @@ export class Heartbeat {
     this.#look();
     this.#waiting.add(silent);
     if (!this.#callOffProbe) {
-      const { clock } = this.#terms;
-      const forMs = (): number => (this.#isBusy ? BUSY_PROBE_MS : PROBE_MS);
-      this.#callOffProbe = afterRunning({ clock, forMs, stepMs: PROBE_STEP_MS }, () =>
-        this.#foundSilent(),
-      );
+      this.#awaitAnyWord(0);
       this.#ping();
     }
     return () => this.#waiting.delete(silent);
+  }
+
+  #awaitAnyWord(waitedMs: number): void {
+    const { clock } = this.#terms;
+    const due = clock.now() + PROBE_STEP_MS;
+    this.#callOffProbe = clock.at(due, () => {
+      const wasPaused = clock.now() - due >= PROBE_STEP_MS;
+      const waited = wasPaused ? 0 : waitedMs + PROBE_STEP_MS;
+      if (waited >= (this.#isBusy ? BUSY_PROBE_MS : PROBE_MS)) this.#foundSilent();
+      else this.#awaitAnyWord(waited);
+    });
   }
 
   #foundSilent(): void {
@@ -156,20 +160,13 @@ export class Heartbeat {
   #lookAndAgain(): void {
     const { clock, channel, dead } = this.#terms;
     this.#callOffLook = clock.at(clock.now() + LOOK_MS, () => {
-      if (!this.#look() && this.#isBusy) void this.#lookClosely();
+      if (!this.#look()) {
+        this.#quietLooks += 1;
+        if (this.#isBusy) void this.#lookClosely();
+      }
       if (channel.isGone()) return dead('the connection ended');
+      if (this.#quietLooks > MOST_QUIET_LOOKS) return dead('nothing was heard of it for 15 s');
       this.#lookAndAgain();
-    });
-  }
-
-  /** Looks at the very moment, however much later than a PING its answer came. */
-  #endUnlessHeard(): void {
-    const { clock, dead } = this.#terms;
-    const left = this.#lastHeard + DEAD_MS - clock.now();
-    this.#callOffEnd = afterRunning({ clock, forMs: () => left, stepMs: LOOK_MS }, () => {
-      this.#look();
-      if (clock.now() - this.#lastHeard < DEAD_MS) return this.#endUnlessHeard();
-      dead('nothing was heard of it for 15 s');
     });
   }
 

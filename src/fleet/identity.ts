@@ -11,7 +11,7 @@ import type { LinkSecret } from './link-secret.ts';
 const LIFETIME_MS = 10_000;
 /** Further than the two ends of a link can disagree about when it began. */
 const EARLY_MS = 10_000;
-/** So many late ones in a row, over so long, late by the same: no queue on the way makes such. */
+/** An end's clock stood still if this many in a row, over this long, are late by the same. */
 const OFF_IN_A_ROW = 3;
 const OFF_FOR_MS = 2_000;
 const OFF_ALIKE_MS = 1_000;
@@ -94,9 +94,11 @@ export const identitySigner = (
 /**
  * Checks identities at the worker: signature, cluster, link, request, age, and that it comes for
  * the first time. Undefined where anything is wrong; UNAVAILABLE where it is right but for its age.
- * `isOff` is told where the clock of one end stood still, as of a machine that was paused, so that
- * none over this link would be good any more: one that comes before it was signed shows it, and
- * several in a row that are late by the same, since a single one may have waited on the way.
+ *
+ * The clock of a VM stands still during a snapshot or a live migration, and that of a laptop while
+ * it is suspended. Then no identity over this link would be good any more, and `isOff` is called.
+ * One that comes before it was signed proves it. Late ones prove it if several in a row are late by
+ * the same, since a single one may have waited on the way.
  */
 export const identityCheck = (
   isSigned: LinkSecret['isSigned'],

@@ -278,7 +278,7 @@ export class WorkerLink {
     credentials.joined(manager.managerKey);
     this.#check = identityCheck(isSigned, {
       ...{ clusterId, linkId, clock: this.#terms.clock },
-      isOff: () => this.end('the clock of one end stood still', 'cut'), // it is opened anew
+      isOff: () => this.end('the clock of one end stood still', 'cut'), // the worker dials again
     });
     return {};
   }

@@ -137,7 +137,7 @@ for (const scheme of ['ws', 'wss'] as const)
       clock.advance(5_000);
       await turns();
       expect([told, heartbeat.isSilent]).to.deep.equal([['silent'], true]);
-      clock.advance(10_000);
+      clock.advance(11_000);
       await turns();
       expect(told).to.deep.equal(['silent', 'nothing was heard of it for 15 s']);
       heartbeat.stop();

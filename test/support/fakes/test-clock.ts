@@ -40,4 +40,13 @@ export class TestClock implements Clock {
     }
     this.#now = until;
   }
+
+  /**
+   * Moves on as a paused machine or a stopped process sees it: what falls due in the pause is
+   * called once the pause is over, and sees the time of its end.
+   */
+  pause(milliseconds: number): void {
+    this.#now += milliseconds;
+    this.advance(0);
+  }
 }
