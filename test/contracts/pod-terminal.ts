@@ -139,7 +139,7 @@ export const podTerminalSuite = (
       const direct = await PodStreamsUnderTest.start(controlPlane(), {
         ...ofProgram,
         direct: true,
-        pingEveryMs: 1_900, // two of them are less than it rests
+        pingEveryMs: 1_300, // three of them are less than it rests
       });
       try {
         // It stays until it is told that all was read: of an end right behind megabytes in flight kwok may
@@ -188,7 +188,7 @@ export const podTerminalSuite = (
       const direct = await PodStreamsUnderTest.start(controlPlane(), {
         ...ofProgram,
         direct: true,
-        pingEveryMs: 1_900, // two of them are less than it rests
+        pingEveryMs: 1_300, // three of them are less than it rests
       });
       const terminal = await direct.streams.attach(await direct.pod('main'), {
         argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 4; head -c 6000000 | wc -c'],

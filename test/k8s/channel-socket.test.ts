@@ -2,39 +2,21 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import { createServer as createPlainServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { mock } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { Worker } from 'node:worker_threads';
 import { WebSocketServer } from 'ws';
 import { ChannelSocket } from '../../src/k8s/streams/channel-socket.ts';
 import type { ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
-import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { plainAccess } from './a-fake-api-server.ts';
 
 const PROTOCOL = 'v5.channel.k8s.io';
-const PING_EVERY_MS = 200;
-
-/** The other end: it answers a ping a moment later, whatever this thread does, and tells of both. */
-const OTHER_END = `
-  const { parentPort, workerData } = require('node:worker_threads');
-  const { WebSocketServer } = require(workerData.ws);
-  const noted = (what) => {
-    Atomics.add(workerData.pings, what, 1);
-    Atomics.notify(workerData.pings, what);
-  };
-  const server = new WebSocketServer({
-    ...{ host: '127.0.0.1', port: 0, autoPong: false, handleProtocols: () => '${PROTOCOL}' },
-  });
-  server.on('listening', () => parentPort.postMessage(server.address().port));
-  server.on('connection', (socket) => socket.on('ping', (data) => {
-    noted(0);
-    setTimeout(() => socket.pong(data, false, () => noted(1)), 100);
-  }));
-`;
+const PING_EVERY_MS = 10_000;
 
 describe('a link to the API server', () => {
   let certificate: Certificate;
@@ -110,28 +92,47 @@ describe('a link to the API server', () => {
     expect(resumed).to.deep.equal([false, false, true]);
   });
 
-  it('is not taken for dead by a process that stood still while the answer to its ping came', async () => {
-    const pings = new Int32Array(new SharedArrayBuffer(8));
-    const ws = createRequire(import.meta.url).resolve('ws');
-    const other = new Worker(OTHER_END, { eval: true, workerData: { pings, ws } });
-    try {
-      const [at] = (await once(other, 'message')) as [number];
-      const link = await ChannelSocket.open({
+  describe('that pings', () => {
+    let other: WebSocketServer;
+    let link: ChannelSocket;
+    let ended: string | undefined;
+
+    beforeEach(async () => {
+      mock.timers.enable({ apis: ['setInterval'] });
+      ended = undefined;
+      const plain = createPlainServer();
+      other = new WebSocketServer({ server: plain, handleProtocols: () => PROTOCOL });
+      await once(plain.listen(0, '127.0.0.1'), 'listening');
+      const { port: at } = plain.address() as AddressInfo;
+      link = await ChannelSocket.open({
         ...{ access: plainAccess(at), path: '/exec', subprotocols: [PROTOCOL], agent: 'test' },
         pingEveryMs: PING_EVERY_MS,
       });
-      let ended: string | undefined;
       link.listen({ data: () => undefined, closed: (why) => (ended = why) });
-      await eventually(() => Atomics.load(pings, 0) > 0, 'a ping came');
-      await new Promise(setImmediate); // from there timers come before what is to be read
-      Atomics.wait(pings, 1, 0, NEVER_COMES_MS); // until it is answered, and the next one is due
-      Atomics.wait(pings, 1, Atomics.load(pings, 1), PING_EVERY_MS);
+      other.once('close', () => plain.close());
+    });
+    afterEach(async () => {
+      mock.timers.reset();
+      for (const socket of other.clients) socket.terminate();
+      await new Promise<void>((resolve) => other.close(() => resolve()));
+    });
+
+    it('is kept by a process that was paused for longer than a period', async () => {
+      mock.timers.tick(PING_EVERY_MS);
+      mock.timers.tick(PING_EVERY_MS); // late: the answer to the ping is not read yet
       await link.roundTrip();
+      for (let periods = 0; periods < 10; periods += 1) {
+        mock.timers.tick(PING_EVERY_MS);
+        await link.roundTrip();
+      }
       expect(ended).to.equal(undefined);
-      link.close();
+    });
+
+    it('is cut once a ping is unanswered for two periods', async () => {
+      for (const socket of other.clients) socket.pause();
+      mock.timers.tick(3 * PING_EVERY_MS);
       await link.closed;
-    } finally {
-      await other.terminate();
-    }
+      expect(ended).to.equal('the link is dead: a ping was not answered');
+    });
   });
 });

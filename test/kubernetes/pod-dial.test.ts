@@ -98,7 +98,7 @@ describe('a port of a Pod', function () {
   it('waits for a port that does not read, and for a reader that does not', async () => {
     const direct = await PodStreamsUnderTest.start(controlPlane(), {
       direct: true,
-      pingEveryMs: 1_900, // two of them are less than it rests
+      pingEveryMs: 1_300, // three of them are less than it rests
     });
     const stream = await direct.streams.dial(
       await direct.pod('main'),

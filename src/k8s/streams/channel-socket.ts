@@ -25,7 +25,7 @@ export interface ChannelSocketTerms {
   /** The first of these that the other side knows is spoken. */
   readonly subprotocols: readonly Subprotocol[];
   readonly agent: string;
-  /** Unanswered pings end the link: one is sent so often. */
+  /** Interval of pings, and of looks whether the last one is unanswered; 10 s where unset. */
   readonly pingEveryMs?: number;
   /** Longest that it takes to open; 10 s where unset. */
   readonly openWithinMs?: number;
@@ -53,7 +53,8 @@ export interface FrameEvents extends Closing {
 /** The most bytes of one frame; the API server and kubelets send at most 32 KiB. */
 const MAX_PAYLOAD = 1 << 20;
 const OPEN_WITHIN_MS = 10_000;
-const PING_EVERY_MS = 15_000;
+const PING_EVERY_MS = 10_000;
+const MOST_UNANSWERED_LOOKS = 2;
 const KEEP_ALIVE_MS = 30_000;
 /** From closing the link to cutting it. */
 const CLOSE_GRACE_MS = 2_000;
@@ -68,8 +69,11 @@ const NORMAL = 1_000;
 
 /**
  * A WebSocket to the API server that carries numbered channels, as exec and port-forward have them.
- * A peer that is gone without a word is found by pings, within two of their periods; while the
+ * A peer that is gone without a word is found by pings, within three of their periods; while the
  * reader pauses, or where much input waits to be taken, only the kernel's own timeouts find it.
+ *
+ * An operator can pause this process: by SIGSTOP, or by a snapshot or live migration of its VM. Its
+ * timers then fire before it reads what came. So a ping is unanswered only at a second look.
  */
 export class ChannelSocket {
   readonly #ws: WebSocket;
@@ -79,8 +83,8 @@ export class ChannelSocket {
   #over = false;
   #why = '';
   #clean = false;
-  /** A ping went out, and nothing was heard since. */
-  #unanswered = false;
+  /** Counts the look that sent a ping, and those that found it unanswered; 0: it is answered. */
+  #unansweredLooks = 0;
   #owed = 0;
   #pongs: (() => void)[] = [];
   #settle: () => void = () => {};
@@ -241,7 +245,7 @@ export class ChannelSocket {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#unanswered = false;
+    this.#unansweredLooks = 0;
     this.#ws.resume();
   }
 
@@ -263,33 +267,23 @@ export class ChannelSocket {
   }
 
   #heard(frame: Buffer): void {
-    this.#unanswered = false;
+    this.#unansweredLooks = 0;
     this.#events?.frame(frame);
   }
 
   #answered(): void {
-    this.#unanswered = false;
+    this.#unansweredLooks = 0;
     this.#owed = 0;
     for (const resolve of this.#pongs.splice(0)) resolve();
   }
 
   #look(): void {
     if (this.#paused || this.#ws.readyState !== WebSocket.OPEN) return;
-    if (this.#unanswered) {
-      // Where this process stood still, the answer is there, and is read first.
-      if (this.#isSilent) setImmediate(() => this.#cutIfSilent());
-      return;
-    }
-    this.#unanswered = true;
-    this.#ws.ping();
-  }
-
-  get #isSilent(): boolean {
-    return this.#unanswered && this.#owed <= OWED_BYTES;
-  }
-
-  #cutIfSilent(): void {
-    if (!this.#paused && this.#isSilent) this.cut('the link is dead: a ping was not answered');
+    if (this.#unansweredLooks === 0) this.#ws.ping();
+    else if (this.#owed > OWED_BYTES) return;
+    else if (this.#unansweredLooks === MOST_UNANSWERED_LOOKS)
+      return this.cut('the link is dead: a ping was not answered');
+    this.#unansweredLooks += 1;
   }
 
   #closed(why: string, clean: boolean): void {
