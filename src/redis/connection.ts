@@ -1,7 +1,7 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisSettings } from './settings.ts';
 
-/** A command ends in so many ms, answered or not, unless settings say otherwise. */
+/** A command ends in so many ms, answered or not. */
 export const COMMAND_MS = 1_000;
 /** Without a byte for so long a connection counts as dead; pings come more often. */
 const SILENCE_MS = 6_000;
@@ -35,7 +35,7 @@ export const redisClient = (settings: RedisSettings, name: string): Redis | Clus
     enableOfflineQueue: false,
     clusterRetryStrategy: retryAfter,
     redisOptions: optionsOf(settings, name),
-    slotsRefreshTimeout: settings.commandMs ?? COMMAND_MS,
+    slotsRefreshTimeout: COMMAND_MS,
     slotsRefreshInterval: 0, // the link's: one under way at the end would go on for ever
     retryDelayOnFailover: 100,
     retryDelayOnClusterDown: 100,
@@ -74,18 +74,17 @@ const isSecure = ({ urls }: RedisSettings): boolean =>
  * connection, whose failure it handles: a command that it repeats has nobody who waits for it, and
  * where that fails the process would end.
  */
-const optionsOf = (settings: RedisSettings, name: string) => {
-  const { commandMs = COMMAND_MS } = settings;
-  return {
+const optionsOf = (settings: RedisSettings, name: string) =>
+  ({
     connectionName: `sandpool-${name}`,
     disableClientInfo: true,
     protocol: 2,
-    commandTimeout: commandMs,
-    connectTimeout: commandMs,
+    commandTimeout: COMMAND_MS,
+    connectTimeout: COMMAND_MS,
     disconnectTimeout: COMMAND_MS, // runs out also where the connection closed long before
     socketTimeout: SILENCE_MS,
     maxRetriesPerRequest: 1,
-    maxLoadingRetryTime: commandMs,
+    maxLoadingRetryTime: COMMAND_MS,
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
     // Loses what a failover made a copy.
@@ -93,5 +92,4 @@ const optionsOf = (settings: RedisSettings, name: string) => {
     ...(settings.username === undefined ? {} : { username: settings.username }),
     ...(settings.password === undefined ? {} : { password: settings.password }),
     ...(isSecure(settings) ? { tls: settings.ca === undefined ? {} : { ca: settings.ca } } : {}),
-  } as const satisfies RedisOptions;
-};
+  }) as const satisfies RedisOptions;

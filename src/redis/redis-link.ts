@@ -60,14 +60,12 @@ export class RedisLink {
   readonly client: Redis | Cluster;
   readonly #options: RedisLinkOptions;
   readonly #monotonic: () => number;
-  readonly #commandMs: number;
   #ping: NodeJS.Timeout | undefined;
   #answering = false;
   #beats = 0;
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
-    this.#commandMs = options.settings.commandMs ?? COMMAND_MS;
     this.#monotonic = options.monotonic ?? (() => performance.now());
     this.time = new RedisTime(this.#monotonic);
     this.client = redisClient(options.settings, options.name);
@@ -118,7 +116,7 @@ export class RedisLink {
     const sentAt = this.#monotonic();
     let answer = await this.#send(operation, keys, args);
     // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
-    if (answer[0] === 'late' && this.#monotonic() - sentAt < this.#commandMs) {
+    if (answer[0] === 'late' && this.#monotonic() - sentAt < COMMAND_MS) {
       this.time.seen(Number(answer[1]), this.#monotonic());
       answer = await this.#send(operation, keys, args);
     }
@@ -163,7 +161,7 @@ export class RedisLink {
       const answer = await commandOf(this.client, operation)(
         keys.length,
         ...keys,
-        now + (SCRIPT_MS / COMMAND_MS) * this.#commandMs,
+        now + SCRIPT_MS,
         ...(typeof args === 'function' ? args() : args),
       );
       this.#note(true);

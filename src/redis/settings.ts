@@ -12,6 +12,4 @@ export interface RedisSettings {
   readonly cluster: boolean;
   /** With which every key begins, so that several can share one Redis. */
   readonly prefix: string;
-  /** A command ends in so many ms, answered or not; COMMAND_MS unless told. */
-  readonly commandMs?: number;
 }

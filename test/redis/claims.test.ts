@@ -6,7 +6,7 @@ import { RedisClaims } from '../../src/redis/claims.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
 import { RedisRequests } from '../../src/redis/requests.ts';
-import { aRedisCoordination, known, patient } from '../support/harness/a-redis-coordination.ts';
+import { aRedisCoordination, known } from '../support/harness/a-redis-coordination.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { FEW_BYTES } from '../support/fakes/a-coordination.ts';
@@ -31,7 +31,7 @@ describe('claims that wait on several replicas', function () {
   const dead = new Set<number>();
 
   beforeEach(async () => {
-    const settings = patient(redis().settings);
+    const { settings } = redis();
     keys = keysOf(settings.prefix);
     link = new RedisLink({ metrics: silentMetrics, settings, log: quietLog, name: 'order' });
     await link.start();

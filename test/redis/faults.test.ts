@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { RedisCoordination } from '../../src/redis/coordination.ts';
-import { COMMAND_MS } from '../../src/redis/connection.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
-import { aRedisCoordination, known, patient } from '../support/harness/a-redis-coordination.ts';
+import { aRedisCoordination, known } from '../support/harness/a-redis-coordination.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -30,7 +29,7 @@ describe('a Redis that fails', function () {
   });
   beforeEach(async () => {
     redis = await startRedis();
-    replica = await aRedisCoordination(settings(), { rebuildWaitMs: 0 });
+    replica = await aRedisCoordination(redis.settings, { rebuildWaitMs: 0 });
     coordination = replica.coordination;
     await isKnown();
   });
@@ -39,7 +38,6 @@ describe('a Redis that fails', function () {
     await redis?.stop();
   });
 
-  const settings = () => ({ ...redis.settings, commandMs: COMMAND_MS });
   const reserve = (name: string, limit = 3) =>
     coordination.reserve(ALICE, 'sandboxes', { name, amount: 1, limit });
   const isKnown = () =>
@@ -98,26 +96,6 @@ describe('a Redis that fails', function () {
     expect(await coordination.stillReserved(ALICE, 'sandboxes', 'late')).to.equal(false);
     expect(await coordination.openRequest(MARK, OWNER)).to.include({ kind: 'new' });
     expect(await reserve('x', 2)).to.equal(true);
-  });
-
-  it('stopped: is waited for by a link that is told to wait for longer', async () => {
-    const link = new RedisLink({
-      metrics: silentMetrics,
-      settings: patient(redis.settings),
-      name: 'test',
-      log: quietLog,
-    });
-    try {
-      await link.start();
-      redis.signal('SIGSTOP');
-      const called = link.run('begin_marks', ['marks'], []);
-      await rejection(coordination.openRequest(MARK, OWNER));
-      redis.signal('SIGCONT');
-
-      expect(await called).to.deep.equal(['ok']);
-    } finally {
-      link.stop();
-    }
   });
 
   it('stopped: says so, and takes claims after', async () => {
@@ -229,7 +207,7 @@ describe('a Redis that fails', function () {
 
   it('away at the start: says so, and goes on once it is there', async () => {
     await redis.kill();
-    const late = await aRedisCoordination(settings(), { replica: 'late', rebuildWaitMs: 0 });
+    const late = await aRedisCoordination(redis.settings, { replica: 'late', rebuildWaitMs: 0 });
     expect(late.coordination.describe().problems).to.deep.equal(['Redis does not answer']);
     expect(late.time()).to.equal(undefined);
     expect(await rejection(late.coordination.issueToken('x', 1_000, HOLDER))).to.have.property(

@@ -8,7 +8,6 @@ import { ALICE } from '../support/builders/instance-orders.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
-import { patient } from '../support/harness/a-redis-coordination.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -47,7 +46,7 @@ for (const [name, start] of [
       await running.flush();
       const history = new RedisHistory({
         metrics: silentMetrics,
-        settings: patient(running.settings),
+        settings: running.settings,
         clock: systemClock(),
         log: quietLog,
         retentionMs: KEPT_MS,
@@ -69,7 +68,7 @@ describe('history in Redis', () => {
     const clock = new TestClock();
     const history = new RedisHistory({
       metrics: silentMetrics,
-      settings: patient(settings),
+      settings,
       clock,
       log: quietLog,
       retentionMs: 86_400_000,
@@ -123,7 +122,7 @@ describe('history in Redis', () => {
     const { settings, client, stop } = await startRedis();
     const history = new RedisHistory({
       metrics: silentMetrics,
-      settings: patient(settings),
+      settings,
       clock: new TestClock(),
       log: quietLog,
       retentionMs: 86_400_000,
@@ -150,7 +149,7 @@ describe('history in Redis', () => {
     const now = clock.now();
     const metrics = new MemoryMetrics();
     const history = new RedisHistory({
-      settings: patient(settings),
+      settings,
       clock,
       metrics,
       log: quietLog,
@@ -223,7 +222,7 @@ describe('history in Redis', () => {
     const log: string[] = [];
     const metrics = new MemoryMetrics();
     const history = new RedisHistory({
-      settings: patient(settings),
+      settings,
       clock,
       log: {
         ...quietLog,
@@ -279,7 +278,7 @@ describe('history in Redis', () => {
     const { settings, client, stop } = await startRedis();
     const history = new RedisHistory({
       metrics: silentMetrics,
-      settings: patient(settings),
+      settings,
       clock: new TestClock(),
       log: quietLog,
       retentionMs: KEPT_MS,

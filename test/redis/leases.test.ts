@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { rendezvous } from '../../src/lib/rendezvous.ts';
 import { SHARDS } from '../../src/model/shards.ts';
-import { COMMAND_MS } from '../../src/redis/connection.ts';
 import type { RedisCoordination } from '../../src/redis/coordination.ts';
 import { aRedisCoordination } from '../support/harness/a-redis-coordination.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -23,16 +22,15 @@ describe('leases in Redis', function () {
     for (const child of processes.splice(0)) child.kill('SIGKILL');
   });
 
-  const settings = () => ({ ...redis().settings, commandMs: COMMAND_MS });
   const join = async (name: string): Promise<Replica> => {
-    const replica = new Replica(await aRedisCoordination(settings(), { replica: name }));
+    const replica = new Replica(await aRedisCoordination(redis().settings, { replica: name }));
     parts.push(replica);
     return replica;
   };
   const joinAsProcess = async (name: string): Promise<ChildProcess> => {
     const child = fork(
       fileURLToPath(new URL('replica-process.ts', import.meta.url)),
-      [name, JSON.stringify(settings())],
+      [name, JSON.stringify(redis().settings)],
       { execArgv: ['--import', import.meta.resolve('tsx')] },
     );
     processes.push(child);

@@ -47,23 +47,14 @@ export class WrittenUsage implements UsageRecords {
   }
 }
 
-/**
- * For a Redis that is there. It may stand still for a second on a busy machine, as this process
- * may: what is no test of that waits for it.
- */
-export const patient = (settings: RedisSettings): RedisSettings => ({
-  commandMs: 30_000,
-  ...settings,
-});
-
-/** One replica over a Redis, started; it is patient where `settings` do not say otherwise. */
+/** One replica over a Redis, started. */
 export const aRedisCoordination = async (
   settings: RedisSettings,
   part: Partial<RedisCoordinationOptions> = {},
 ) => {
   const redis = redisCoordination({
     metrics: silentMetrics,
-    settings: patient(settings),
+    settings,
     replica: 'replica-1',
     usage: new WrittenUsage(),
     keptAnswers: FEW_BYTES,
