@@ -26,8 +26,8 @@ const ECHO_MS = 1_000;
 /**
  * Catches the signals that would end this process, so that what was borrowed is given back. One
  * more, later than an echo of the first, calls `insist` with the exit code: whoever sent it does
- * not want to wait. A hang-up does not: the shell's and the kernel's lie seconds apart where a
- * machine is busy, and nobody is left who waits.
+ * not want to wait. A hang-up does not: a terminal that the user closes sends it twice, by its
+ * shell and by the kernel, and nobody is left who waits.
  */
 export const catchInterrupts = (insist: (exitCode: number) => void): Interrupts => {
   const abort = new AbortController();

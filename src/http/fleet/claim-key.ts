@@ -157,7 +157,8 @@ export const taken = async (
     await step.giveUp().catch(() => undefined);
     throw error;
   }
-  // This replica stood still for longer than its lease, and another one took the step.
+  // An operator stopped this replica, or paused its VM, for longer than the lease of the step.
+  // Another replica took the step in the pause.
   const stands = noteOfPeeked(await step.peek());
   if (stands === undefined) throw idempotencyInFlight();
   return stands;

@@ -32,10 +32,10 @@ const MOST_REST_MS = 100;
 /**
  * Shares out the event loop's time. What requests keep it busy with is measured, by tenant and
  * operation, once one took long: by processor time from then on, so that nobody's requests are
- * costly because the machine is busy with something else. Those that turn out costly have it one at
- * a time, tenants in turn, before their body is parsed. Between two of them everybody else is
- * answered; while another tenant is about, costly requests have half of the time. Cheap ones never
- * wait.
+ * costly because sandboxes of this machine have the processors, or because the cpu limit of the
+ * daemon's Pod throttles it. Those that turn out costly have it one at a time, tenants in turn,
+ * before their body is parsed. Between two of them everybody else is answered; while another tenant
+ * is about, costly requests have half of the time. Cheap ones never wait.
  */
 export class CostlyTurns {
   readonly #now: () => number;

@@ -26,7 +26,7 @@ const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
 /**
  * How many requests one turn of the loop takes in any case, and for how long it takes more, in ms.
- * (Another process may have the processor meanwhile.)
+ * (In that time sandboxes of this machine may have the processors, or the Pod is throttled.)
  */
 export interface TurnLimits {
   readonly leastPerTurn: number;

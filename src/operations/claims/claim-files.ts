@@ -73,8 +73,11 @@ export class ClaimFiles {
 
   /**
    * Writes the files of a claim that was just made. Where one can't be written the claim is given
-   * back: its sandbox ends, and the Refusal says why and names the field. It is left as it is where
-   * the request may be another replica's by now, which may have answered with it.
+   * back: its sandbox ends, and the Refusal says why and names the field.
+   *
+   * An operator may have stopped this replica or paused its VM, or it may have lost Redis, for
+   * longer than the request's lease. Then another replica may have answered with the claim: it
+   * stays.
    */
   async write(
     id: InstanceId,

@@ -24,8 +24,8 @@ const HAND_OVER_MS = 5_000;
 const KEEP_MS = 30_000;
 
 /**
- * Monotonic time in ms, which goes on while the process is stopped; and timers, which return how to
- * cancel them.
+ * Monotonic time in ms, and timers, which return how to cancel them. Time goes on while an operator
+ * stops the process (SIGSTOP), so that no lease is held after the stop which ended in it.
  */
 export interface LeaseTime {
   now(): number;
