@@ -3,20 +3,25 @@ import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 import { type Rendering, renderChart } from './chart.ts';
 
+const FOLDER = 'test/kubernetes/chart-cases';
 const fileOf = (name: string): string =>
-  fileURLToPath(new URL(`../test/kubernetes/chart-cases/${name}`, import.meta.url));
+  fileURLToPath(new URL(`../${FOLDER}/${name}`, import.meta.url));
 
-/** The value files whose renderings are kept, by name. */
-export const CHART_CASES: readonly string[] = readdirSync(fileOf(''))
-  .filter((file) => file.endsWith('.values.yaml'))
-  .map((file) => file.replace('.values.yaml', ''))
-  .sort();
-
-/** Where the rendering is kept. */
-export const keptResult = (name: string): string => fileOf(`${name}.rendered.yaml`);
+/**
+ * What the chart makes of each value file, by the path where that is kept (script/generate
+ * chart-results).
+ */
+export const chartResults = (): ReadonlyMap<string, string> =>
+  new Map(
+    readdirSync(fileOf(''))
+      .filter((file) => file.endsWith('.values.yaml'))
+      .sort()
+      .map((file) => file.replace('.values.yaml', ''))
+      .map((name) => [`${FOLDER}/${name}.rendered.yaml`, chartResult(name)]),
+  );
 
 /** What the chart makes of the value file, as YAML; what is drawn by lot for Secrets left out. */
-export const chartResult = (name: string): string => {
+const chartResult = (name: string): string => {
   const values = parse(readFileSync(fileOf(`${name}.values.yaml`), 'utf8')) as NonNullable<
     Rendering['values']
   >;

@@ -1,10 +1,7 @@
 /**
- * Writes docs/api.md from the route rows, their schemas and the error notes. With `--check` it
- * writes nothing and ends with 1 where the page is stale. An operation without a note, or a note of
- * nothing, is a fault.
+ * Makes docs/api.md from the route rows, their schemas and the error notes (script/generate
+ * api-docs). An operation without a note, or a note of nothing, is a fault.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { routesOf } from '../src/http/server/app.ts';
 import { type ErrorCode, statusOf } from '../src/http/router/error-table.ts';
@@ -22,7 +19,6 @@ interface Field {
 }
 type Fields = ReadonlyMap<string, Field>;
 
-const PAGE = fileURLToPath(new URL('../docs/api.md', import.meta.url));
 // a row calls its operation when it handles a request, not before
 const NO_OPERATIONS = {} as Operations;
 
@@ -56,8 +52,6 @@ export const apiPage = (): string => {
     ].join('\n\n') + '\n'
   );
 };
-
-export const apiPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === apiPage();
 
 const linkTo = (operation: string): string => `[\`${operation}\`](#${anchorOf(operation)})`;
 
@@ -249,16 +243,3 @@ const anchorOf = (heading: string): string =>
 
 const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
-
-const main = (args: readonly string[]): number => {
-  if (!args.includes('--check')) {
-    writeFileSync(PAGE, apiPage());
-    return 0;
-  }
-  if (apiPageIsFresh()) return 0;
-  process.stderr.write('docs/api.md is stale: run npx tsx script/api-docs.ts\n');
-  return 1;
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = main(process.argv.slice(2));

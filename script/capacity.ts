@@ -1,8 +1,8 @@
 /**
- * Prints what a fleet needs for so many sandboxes. The page docs/capacity.md has its tables by
- * `--docs`; with `--check` it ends with 1 where they are stale.
+ * Prints what a fleet needs for so many sandboxes, and makes the table of docs/capacity.md
+ * (script/generate capacity).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { planOf, type Demand, type Plan } from './capacity-plan.ts';
@@ -46,7 +46,7 @@ const SHOWN: readonly Partial<Demand>[] = [
   { sandboxes: 1_000_000, life: 300, pods: 15_000 },
 ];
 
-export const tableOf = (demands: readonly Demand[]): string => {
+const tableOf = (demands: readonly Demand[]): string => {
   const rows = demands.map((demand) => rowOf(demand, planOf(demand)));
   return [HEAD, HEAD.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.join(' | ')} |`)
@@ -91,9 +91,9 @@ const pageWith = (table: string): string => {
   return `${page.slice(0, from + MARKS[0].length)}\n${table}\n${page.slice(to)}`;
 };
 
-const freshPage = (): string => pageWith(tableOf(SHOWN.map((part) => ({ ...DEFAULTS, ...part }))));
-
-export const capacityPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === freshPage();
+/** The page with its table as the costs are now. */
+export const capacityPage = (): string =>
+  pageWith(tableOf(SHOWN.map((part) => ({ ...DEFAULTS, ...part }))));
 
 /** The most of each, and what the number that is typed is divided by. */
 const OPTIONS = {
@@ -132,14 +132,10 @@ const main = (args: readonly string[]): number => {
       retention: text,
       use: text,
       writes: text,
-      docs: { type: 'boolean' },
-      check: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
   });
-  if (values.check) return capacityPageIsFresh() ? 0 : 1;
-  if (values.docs) writeFileSync(PAGE, freshPage());
-  else process.stdout.write(values.help ? HELP : `${tableOf([demandOf(values)])}\n`);
+  process.stdout.write(values.help ? HELP : `${tableOf([demandOf(values)])}\n`);
   return 0;
 };
 

@@ -1,10 +1,4 @@
-/**
- * Writes docs/machines/*.md: each machine's state chart, read off its definition. With `--check` it
- * writes nothing, names what is stale, and ends with 1 if anything is.
- */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/** Makes docs/machines/*.md, the state charts, from the machines (script/generate charts). */
 import type { AnyStateMachine } from 'xstate';
 import { autoscalingGroupMachine } from '../src/machines/autoscaling/group-machine.ts';
 import { approvalMachine } from '../src/machines/approval/machine.ts';
@@ -28,24 +22,15 @@ import {
   sandboxProse,
 } from './charts-prose.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const FOLDER = join(ROOT, 'docs/machines');
-
-/** Every page by its file name. */
-export const pages = (): ReadonlyMap<string, string> =>
+/** Every page by its path. */
+export const chartPages = (): ReadonlyMap<string, string> =>
   new Map([
-    ['sandbox.md', pageOf(sandboxMachine, sandboxProse)],
-    ['pool.md', pageOf(poolMachine, poolProse)],
-    ['autoscaling-group.md', pageOf(autoscalingGroupMachine, autoscalingGroupProse)],
-    ['env-member.md', pageOf(envMemberMachine, memberProse)],
-    ['approval.md', pageOf(approvalMachine, approvalProse)],
+    ['docs/machines/sandbox.md', pageOf(sandboxMachine, sandboxProse)],
+    ['docs/machines/pool.md', pageOf(poolMachine, poolProse)],
+    ['docs/machines/autoscaling-group.md', pageOf(autoscalingGroupMachine, autoscalingGroupProse)],
+    ['docs/machines/env-member.md', pageOf(envMemberMachine, memberProse)],
+    ['docs/machines/approval.md', pageOf(approvalMachine, approvalProse)],
   ]);
-
-/** The pages that are not as they should be. */
-export const stalePages = (folder: string = FOLDER): readonly string[] =>
-  [...pages()]
-    .filter(([name, text]) => contentOf(join(folder, name)) !== text)
-    .map(([name]) => name);
 
 const pageOf = (machine: AnyStateMachine, prose: string): string =>
   [
@@ -80,26 +65,3 @@ const tableOf = (root: ChartNode): string => {
   });
   return ['| state | on entry | ways: actions |', '|---|---|---|', ...rows].join('\n');
 };
-
-const contentOf = (file: string): string | undefined => {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
-  }
-};
-
-const main = (args: readonly string[]): number => {
-  if (args.includes('--check')) {
-    const stale = stalePages().map((name) => join(FOLDER, name));
-    for (const file of stale)
-      process.stderr.write(`${relative(ROOT, file)} is stale: run npx tsx script/charts.ts\n`);
-    return stale.length > 0 ? 1 : 0;
-  }
-  mkdirSync(FOLDER, { recursive: true });
-  for (const [name, text] of pages()) writeFileSync(join(FOLDER, name), text);
-  return 0;
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = main(process.argv.slice(2));

@@ -1,16 +1,10 @@
-/**
- * Writes docs/command-line.md from the help of every command. With `--check` it writes nothing and
- * ends with 1 where the page is stale.
- */
+/** Makes docs/command-line.md from the help of every command (script/generate cli-docs). */
 import type { Command } from 'commander';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { COMMANDS } from '../src/cli/command-table.ts';
 import { program } from '../src/cli/program.ts';
 import { configFlags } from '../src/config/config.ts';
 
-const PAGE = fileURLToPath(new URL('../docs/command-line.md', import.meta.url));
 const WIDTH = 100;
 const SETTINGS = new Set(
   configFlags()
@@ -73,9 +67,6 @@ const memberSections = (member: Command, above: string): readonly string[] => {
     : membersOf(member).flatMap((below) => memberSections(below, name));
 };
 
-export const cliPageIsFresh = async (): Promise<boolean> =>
-  readFileSync(PAGE, 'utf8') === (await cliPage());
-
 /** Without the flags of settings, which have a page of their own and change more often. */
 const helpOf = (command: Command): string => {
   let text = '';
@@ -90,16 +81,3 @@ const helpOf = (command: Command): string => {
   command.outputHelp();
   return `\`\`\`text\n${text.trim()}\n\`\`\``;
 };
-
-const main = async (args: readonly string[]): Promise<number> => {
-  if (!args.includes('--check')) {
-    writeFileSync(PAGE, await cliPage());
-    return 0;
-  }
-  if (await cliPageIsFresh()) return 0;
-  process.stderr.write('docs/command-line.md is stale: run npx tsx script/cli-docs.ts\n');
-  return 1;
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = await main(process.argv.slice(2));

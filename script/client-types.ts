@@ -3,21 +3,20 @@
  * document. It is made at each build and not kept in git; what is fresh is left as it is.
  */
 import { compile } from 'json-schema-to-typescript';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../src/http/server/app.ts';
 import { openApiDocument, type OpenApiDocument } from '../src/http/openapi/document.ts';
 import type { Operations } from '../src/operations/operations.ts';
+import { type GeneratedFiles, writeFiles } from './generated-files.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const FILE = fileURLToPath(new URL('../src/client/generated/api.ts', import.meta.url));
+const FILE = 'src/client/generated/api.ts';
 // a row calls its operation when it handles a request, not before
 const NO_OPERATIONS = {} as Operations;
 
 /** The file as it should be. */
-export const clientTypes = async (): Promise<string> => {
+export const clientTypes = async (): Promise<GeneratedFiles> => {
   const document = openApiDocument(routesOf(NO_OPERATIONS));
   const operations = operationsOf(document);
   const types = await compile(typesSchema(document, operations), 'Operations', {
@@ -30,7 +29,7 @@ export const clientTypes = async (): Promise<string> => {
   const table = operations.map(
     ({ id, method, path }) => `  ${id}: { method: '${method}', path: '${path}' },`,
   );
-  return [
+  const text = [
     '/** Written by script/client-types.ts from the OpenAPI document. What each operation takes and answers, and where it is. */',
     types.trim(),
     '',
@@ -39,17 +38,7 @@ export const clientTypes = async (): Promise<string> => {
     '} as const;',
     '',
   ].join('\n');
-};
-
-export const clientTypesAreFresh = async (): Promise<boolean> =>
-  writtenTypes() === (await clientTypes());
-
-const writtenTypes = (): string | undefined => {
-  try {
-    return readFileSync(FILE, 'utf8');
-  } catch {
-    return undefined;
-  }
+  return new Map([[FILE, text]]);
 };
 
 interface Operation {
@@ -151,11 +140,4 @@ const withoutDefault = ({ default: _default, ...schema }: Json): Json => schema;
 const isJson = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const main = async (): Promise<void> => {
-  const types = await clientTypes();
-  if (writtenTypes() === types) return;
-  mkdirSync(dirname(FILE), { recursive: true });
-  writeFileSync(FILE, types);
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main();
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFiles(await clientTypes());

@@ -1,16 +1,16 @@
 /**
  * Packs the server of src/e2b/interpreter into the template `code-interpreter-v1` of
- * config/templates, and for the chart's. With `--check` it writes nothing and ends with 1 where either
- * is stale.
+ * config/templates, and for the chart's (script/generate code-interpreter).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { deflateSync, inflateSync } from 'node:zlib';
+import type { GeneratedFiles } from './generated-files.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = `${ROOT}src/e2b/interpreter/`;
-const OF_CHART = `${ROOT}deploy/helm/sandpool/files/code-interpreter.json`;
-const TEMPLATE = `${ROOT}config/templates/code-interpreter-v1.json`;
+const OF_CHART = 'deploy/helm/sandpool/files/code-interpreter.json';
+const TEMPLATE = 'config/templates/code-interpreter-v1.json';
 
 const MODULES = [
   'events',
@@ -72,28 +72,16 @@ const templateOf = (command: readonly string[]) => ({
   },
 });
 
-interface Written {
-  readonly spec: { readonly containers: readonly [{ readonly command: readonly string[] }] };
-}
-
 /** The command as the chart has it. */
 export const interpreterOfChart = (): readonly string[] =>
-  JSON.parse(readFileSync(OF_CHART, 'utf8')) as readonly string[];
+  JSON.parse(readFileSync(ROOT + OF_CHART, 'utf8')) as readonly string[];
 
-/** Whether both have the sources as they are; how they are compressed depends on the Node. */
-export const interpreterIsFresh = (): boolean => {
-  const template = JSON.parse(readFileSync(TEMPLATE, 'utf8')) as Written;
-  const [{ command }] = template.spec.containers;
-  return (
-    JSON.stringify(template) === JSON.stringify(templateOf(command)) &&
-    [command, interpreterOfChart()].every((one) => unpacked(one) === program())
-  );
+/** A command that has these sources stays: how they are compressed depends on the version of Node. */
+export const interpreterFiles = (): GeneratedFiles => {
+  const kept = interpreterOfChart();
+  const command = unpacked(kept) === program() ? kept : packed();
+  return new Map([
+    [TEMPLATE, `${JSON.stringify(templateOf(command), null, 2)}\n`],
+    [OF_CHART, `${JSON.stringify(command, null, 2)}\n`],
+  ]);
 };
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (process.argv.includes('--check')) process.exitCode = interpreterIsFresh() ? 0 : 1;
-  else {
-    writeFileSync(TEMPLATE, `${JSON.stringify(templateOf(packed()), null, 2)}\n`);
-    writeFileSync(OF_CHART, `${JSON.stringify(packed(), null, 2)}\n`);
-  }
-}

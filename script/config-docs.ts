@@ -1,13 +1,12 @@
 /**
- * Writes docs/configuration.md from the settings and config/default.yaml. With `--check` it writes
- * nothing and ends with 1 where the page is stale.
+ * Makes docs/configuration.md from the settings and config/default.yaml (script/generate
+ * config-docs).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { listSettings } from '../src/config/settings.ts';
 
-const PAGE = fileURLToPath(new URL('../docs/configuration.md', import.meta.url));
 const DEFAULTS = fileURLToPath(new URL('../config/default.yaml', import.meta.url));
 
 const PROSE = `
@@ -58,8 +57,6 @@ export const configPage = (): string => {
   return `${PROSE.trim()}\n\n${table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 };
 
-export const configPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === configPage();
-
 const valueAt = (tree: unknown, path: string): unknown =>
   path
     .split('.')
@@ -76,16 +73,3 @@ const shown = (path: string, value: unknown): string => {
   if (Array.isArray(value)) return value.length === 0 ? 'none' : `\`${value.join(',')}\``;
   return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 };
-
-const main = (args: readonly string[]): number => {
-  if (!args.includes('--check')) {
-    writeFileSync(PAGE, configPage());
-    return 0;
-  }
-  if (configPageIsFresh()) return 0;
-  process.stderr.write('docs/configuration.md is stale: run npx tsx script/config-docs.ts\n');
-  return 1;
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = main(process.argv.slice(2));

@@ -1,9 +1,7 @@
 /**
- * Writes deploy/helm/sandpool/crds from the schemas of the HTTP API and of the records: one source
- * of every bound. With `--check` it writes nothing and ends with 1 where a file is stale.
+ * Makes deploy/helm/sandpool/crds from the schemas of the HTTP API and of the records, which are the
+ * only source of every bound (script/generate crds).
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AdminCreateApiKeyBody } from '../src/http/resources/keys/schema.ts';
@@ -28,7 +26,7 @@ import { DEFAULT_UPDATE_STRATEGY } from '../src/model/pools/pool.ts';
 import { SandboxTemplateSchema } from '../src/model/templates/template.ts';
 import { structuralOf, type Structural } from './structural-schema.ts';
 
-const FOLDER = fileURLToPath(new URL('../deploy/helm/sandpool/crds/', import.meta.url));
+const FOLDER = 'deploy/helm/sandpool/crds/';
 const HEADER = '# Written by script/crds.ts from the schemas of the HTTP API and of the records.\n';
 
 interface Rule {
@@ -494,11 +492,11 @@ const manifestOf = ({
   },
 });
 
-/** The files, by name. */
+/** The files, by path. */
 export const crdFiles = (): ReadonlyMap<string, string> =>
   new Map(
     kinds().map((kind) => [
-      `${kind.plural}.yaml`,
+      `${FOLDER}${kind.plural}.yaml`,
       HEADER +
         stringify(manifestOf(kind), {
           version: '1.1',
@@ -507,22 +505,3 @@ export const crdFiles = (): ReadonlyMap<string, string> =>
         }),
     ]),
   );
-
-export const crdFilesAreFresh = (): boolean =>
-  [...crdFiles()].every(([name, text]) => read(name) === text);
-
-const read = (name: string): string | undefined => {
-  try {
-    return readFileSync(FOLDER + name, 'utf8');
-  } catch {
-    return undefined;
-  }
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (process.argv.includes('--check')) process.exitCode = crdFilesAreFresh() ? 0 : 1;
-  else {
-    mkdirSync(FOLDER, { recursive: true });
-    for (const [name, text] of crdFiles()) writeFileSync(FOLDER + name, text);
-  }
-}

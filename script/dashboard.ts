@@ -1,11 +1,4 @@
-/**
- * Writes deploy/grafana/sandpool.json, the dashboard. With `--check` it writes nothing and ends
- * with 1 where the file is stale.
- */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-
-const FILE = fileURLToPath(new URL('../deploy/grafana/sandpool.json', import.meta.url));
+/** Makes deploy/grafana/sandpool.json, the dashboard (script/generate dashboard). */
 
 /**
  * A time series of one or several expressions, each with its legend. `all` in them stands for what
@@ -548,8 +541,6 @@ export const dashboard = (): string => {
   )}\n`;
 };
 
-export const dashboardIsFresh = (): boolean => readFileSync(FILE, 'utf8') === dashboard();
-
 const panelOf = ({ title, about, unit, lines }: Panel, id: number, gridPos: object) => ({
   id,
   type: 'timeseries',
@@ -572,16 +563,3 @@ const panelOf = ({ title, about, unit, lines }: Panel, id: number, gridPos: obje
     legendFormat: legend,
   })),
 });
-
-const main = (args: readonly string[]): number => {
-  if (!args.includes('--check')) {
-    writeFileSync(FILE, dashboard());
-    return 0;
-  }
-  if (dashboardIsFresh()) return 0;
-  process.stderr.write('deploy/grafana/sandpool.json is stale: run npx tsx script/dashboard.ts\n');
-  return 1;
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = main(process.argv.slice(2));

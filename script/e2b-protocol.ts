@@ -1,31 +1,34 @@
 /**
- * Writes src/e2b/services/generated/ from the .proto files beside it. `buf` and its plugin are
- * fetched for this alone. Each file names the .proto it was made of by its hash, which a test holds
- * against it.
+ * Makes src/e2b/services/generated/ from the .proto files beside it (script/generate e2b-protocol).
+ * `buf` and its plugin are fetched for this only. Each file has the hash of its .proto, so that a
+ * check needs no `buf`.
  */
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { GeneratedFiles } from './generated-files.ts';
 
-const SERVICES = fileURLToPath(new URL('../src/e2b/services/', import.meta.url));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SERVICES = 'src/e2b/services/';
+const fileOf = (name: string): string => `${SERVICES}generated/${name}.ts`;
 const NAMES = ['process', 'filesystem'] as const;
 const TOOLS = ['@bufbuild/buf@1.75.0', '@bufbuild/protoc-gen-es@2.13.0'];
 
 /** The first line of a generated file. */
-export const firstLine = (name: string): string =>
+const firstLine = (name: string): string =>
   `// Written by script/e2b-protocol.ts from ../protocol/${name}.proto:\n// ` +
-  hash('sha256', readFileSync(join(SERVICES, 'protocol', `${name}.proto`)));
+  hash('sha256', readFileSync(join(ROOT, SERVICES, 'protocol', `${name}.proto`)));
 
-export const generatedFiles = (): readonly { readonly name: string; readonly text: string }[] =>
-  NAMES.map((name) => ({
-    name,
-    text: readFileSync(join(SERVICES, 'generated', `${name}.ts`), 'utf8'),
-  }));
+/** Returns the paths of the files that were made from another .proto. */
+export const staleProtocolFiles = (): readonly string[] =>
+  NAMES.filter(
+    (name) => !readFileSync(ROOT + fileOf(name), 'utf8').startsWith(firstLine(name)),
+  ).map(fileOf);
 
-const generate = (): void => {
+export const protocolFiles = (): GeneratedFiles => {
   const folder = mkdtempSync(join(tmpdir(), 'e2b-protocol-'));
   try {
     const template = {
@@ -33,14 +36,15 @@ const generate = (): void => {
       plugins: [{ local: 'protoc-gen-es', out: folder, opt: ['target=ts'] }],
     };
     const packages = TOOLS.map((tool) => `--package=${tool}`);
-    const input = join(SERVICES, 'protocol');
+    const input = join(ROOT, SERVICES, 'protocol');
     const buf = ['buf', 'generate', input, '--template', JSON.stringify(template)];
     execFileSync('npx', ['--yes', ...packages, ...buf], { stdio: 'inherit', cwd: folder });
-    for (const name of NAMES) {
-      const made = readFileSync(join(folder, `${name}_pb.ts`), 'utf8');
-      const text = `${firstLine(name)}\n${withoutEnums(withoutComments(made))}`;
-      writeFileSync(join(SERVICES, 'generated', `${name}.ts`), text);
-    }
+    return new Map(
+      NAMES.map((name) => {
+        const made = readFileSync(join(folder, `${name}_pb.ts`), 'utf8');
+        return [fileOf(name), `${firstLine(name)}\n${withoutEnums(withoutComments(made))}`];
+      }),
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -62,5 +66,3 @@ const withoutEnums = (text: string): string =>
       `export const ${name} = {\n${members.replaceAll(' = ', ': ')}} as const;\n` +
       `export type ${name} = (typeof ${name})[keyof typeof ${name}];`,
   );
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) generate();

@@ -1,12 +1,5 @@
-/**
- * Writes docs/metrics.md from the catalogue of metrics. With `--check` it writes nothing and ends
- * with 1 where the page is stale.
- */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+/** Makes docs/metrics.md from the catalogue of metrics (script/generate metrics-docs). */
 import { METRICS, type MetricSpec } from '../src/contracts/metric-catalogue.ts';
-
-const PAGE = fileURLToPath(new URL('../docs/metrics.md', import.meta.url));
 
 const PROSE = `
 <!-- Written by script/metrics-docs.ts from src/contracts/metric-catalogue.ts. -->
@@ -35,18 +28,3 @@ export const metricsPage = (): string => {
   ];
   return `${PROSE.trim()}\n\n${table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 };
-
-export const metricsPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === metricsPage();
-
-const main = (args: readonly string[]): number => {
-  if (!args.includes('--check')) {
-    writeFileSync(PAGE, metricsPage());
-    return 0;
-  }
-  if (metricsPageIsFresh()) return 0;
-  process.stderr.write('docs/metrics.md is stale: run npx tsx script/metrics-docs.ts\n');
-  return 1;
-};
-
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = main(process.argv.slice(2));

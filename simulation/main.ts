@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { SCALE_UP_MODES, type ScaleUpMode } from '../src/model/envs/autoscaling-group.ts';
 import { momentsOf, recorded } from './demand.ts';
 import { plotOf } from './plot.ts';
-import { PLOTTED, plotOfDay } from './plots.ts';
+import { PLOTTED } from './plots.ts';
 import {
   HOUR_MS,
   PRINCIPALS,
@@ -38,7 +38,6 @@ ${SCENARIOS.map(({ name, title }) => `  ${name.padEnd(12)} ${title}`).join('\n')
   --cooldown, --idle-timeout, --stabilization, --protection SECONDS
                         of the group's policies, instead of their defaults
   --plot FOLDER         also writes a plot of each, of the first seed: FOLDER/SCENARIO.svg
-  --docs                writes the plots of docs/autoscaling.md, and nothing else
   --help
 `;
 
@@ -63,7 +62,6 @@ const main = (args: readonly string[]): number => {
       demand: { type: 'string' },
       mode: { type: 'string' },
       plot: { type: 'string' },
-      docs: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
       principals: { type: 'string' },
       wait: { type: 'string' },
@@ -78,7 +76,6 @@ const main = (args: readonly string[]): number => {
     },
   });
   if (values.help) return said(HELP);
-  if (values.docs) return writePlots(new URL('../docs/autoscaling/', import.meta.url).pathname);
   const number = (name: keyof typeof NUMBERS): number | undefined => numberOf(name, values[name]);
   const modes = SCALE_UP_MODES.filter(
     (mode) => values.mode === undefined || mode.toLowerCase() === values.mode.toLowerCase(),
@@ -168,11 +165,6 @@ const numberOf = (name: keyof typeof NUMBERS, text: string | undefined): number 
   if (!(value <= NUMBERS[name]) || (value === 0 && ['seeds', 'hours', 'principals'].includes(name)))
     throw new RangeError(`--${name}: a whole number up to ${NUMBERS[name]}`);
   return value;
-};
-
-const writePlots = (folder: string): number => {
-  for (const scenario of PLOTTED) save(folder, scenario.name, plotOfDay(scenario));
-  return 0;
 };
 
 const save = (folder: string, name: string, text: string): void => {

@@ -6,8 +6,14 @@ import { simulate } from './world.ts';
 /** The scenarios that docs/autoscaling.md shows. */
 export const PLOTTED: readonly Scenario[] = SCENARIOS.filter(({ name }) => name !== 'busy');
 
+/** The plots of docs/autoscaling.md, by path (script/generate autoscaling-plots). */
+export const autoscalingPlots = (): ReadonlyMap<string, string> =>
+  new Map(
+    PLOTTED.map((scenario) => [`docs/autoscaling/${scenario.name}.svg`, plotOfDay(scenario)]),
+  );
+
 /** A day of a scenario in each of the three modes, with the first seed, as the page shows it. */
-export const plotOfDay = (scenario: Scenario): string =>
+const plotOfDay = (scenario: Scenario): string =>
   plotOf(
     scenario.title,
     SCALE_UP_MODES.map((mode) => {

@@ -1,16 +1,11 @@
 import { expect } from 'chai';
 import { existsSync } from 'node:fs';
-import { interpreterIsFresh } from '../../script/code-interpreter.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { pythonWithPackages, resultChecksOf, startChecksOf } from './python/packages.ts';
 
 const PYTHON = '/usr/bin/python3';
 
 describe('the code interpreter', () => {
-  it('is in its template as its sources are (npx tsx script/code-interpreter.ts)', () => {
-    expect(interpreterIsFresh()).to.equal(true);
-  });
-
   it('shows what matplotlib, IPython and values themselves make', async function () {
     const python = pythonWithPackages();
     if ('why' in python) return skipBecause(this, python.why);

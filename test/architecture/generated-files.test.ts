@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { staleFiles, writeFiles } from '../../script/generated-files.ts';
+import { GENERATORS, staleLines } from '../../script/generators.ts';
+
+describe('the generated files', function () {
+  this.timeout(180_000);
+
+  // test/simulation and test/kubernetes compare what is apart
+  it('are what their sources say', async () => {
+    expect(await staleLines(GENERATORS.filter(({ apart }) => apart === undefined))).to.deep.equal(
+      [],
+    );
+  });
+
+  it('are stale if one is missing or differs, until they are written', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'generated-files-'));
+    const files = new Map([
+      ['docs/a.md', 'a'],
+      ['docs/b.md', 'b'],
+      ['c.md', 'c'],
+    ]);
+    try {
+      writeFiles(files, root);
+      expect(staleFiles(files, root)).to.deep.equal([]);
+      writeFileSync(join(root, 'docs/a.md'), 'old');
+      rmSync(join(root, 'docs/b.md'));
+      expect(await staleLines([{ name: 'letters', files: () => files }], root)).to.deep.equal([
+        'docs/a.md is stale: script/generate letters writes it',
+        'docs/b.md is stale: script/generate letters writes it',
+      ]);
+      expect(writeFiles(files, root)).to.deep.equal(['docs/a.md', 'docs/b.md']);
+      expect(staleFiles(files, root)).to.deep.equal([]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+});
