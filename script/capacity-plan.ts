@@ -7,7 +7,7 @@
  * Measured costs, the slowest machine's; processor time in ms, memory in KiB, of Kubernetes unless
  * they say otherwise.
  */
-export const COSTS = {
+const COSTS = {
   /**
    * Of the replica that answers: a sustained claim. Its release is taken for as much, which is not
    * measured.

@@ -6,10 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { staleFiles } from '../../script/generated-files.ts';
 import { momentsOf } from '../../simulation/demand.ts';
-import { MomentHeap } from '../../simulation/moment-heap.ts';
-import { MomentQueue } from '../../simulation/moment-queue.ts';
 import { autoscalingPlots } from '../../simulation/plots.ts';
-import { randomOf } from '../../simulation/random.ts';
 import {
   PRINCIPALS,
   SCENARIOS,
@@ -124,49 +121,6 @@ describe('recorded demand', () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
-  });
-
-  it('says what is wrong with a word that it does not know', function () {
-    expect(run('nowhere')).to.include({
-      status: 2,
-      stderr:
-        'no scenario nowhere: there are steady, daily-wave, bursts, giant-burst, to-zero, refusing, edits, busy\n',
-    });
-    expect(run('--hours', '0')).to.include({
-      status: 2,
-      stderr: '--hours: a whole number up to 744\n',
-    });
-  });
-});
-
-describe('moments in order', () => {
-  it('come out of a heap from the earliest on', () => {
-    const random = randomOf(1);
-    const heap = new MomentHeap();
-    const moments = Array.from({ length: 3_000 }, () => Math.floor(random() * 1_000));
-    for (const moment of moments) heap.add(moment);
-
-    expect(Array.from({ length: 3_000 }, () => heap.takeFirst())).to.deep.equal(
-      moments.toSorted((a, b) => a - b),
-    );
-    expect(heap.first).to.equal(Number.POSITIVE_INFINITY);
-  });
-
-  it('come out of a queue as they went in, from either end', () => {
-    const queue = new MomentQueue();
-    for (let moment = 0; moment < 1_000; moment++) {
-      queue.add(moment);
-      if (moment % 3 === 0) queue.takeFirst();
-    }
-
-    expect([
-      queue.first,
-      queue.size,
-      queue.at(1),
-      queue.takeLast(),
-      queue.takeFirst(),
-      queue.first,
-    ]).to.deep.equal([334, 666, 335, 999, 334, 335]);
   });
 });
 
