@@ -49,50 +49,6 @@ describe('a strike', () => {
     expect(done.map(({ kind }) => kind)).to.deep.equal(['a', 'b']);
   });
 
-  it('has a fault begin while the first one is being mended', async () => {
-    const told: string[] = [];
-    const met = meeting(2);
-    const first = aFault({
-      end: async () => {
-        await met();
-      },
-    });
-    const second = aFault({
-      begin: async () => {
-        told.push('begins');
-        await met();
-      },
-    });
-
-    await strike(
-      [
-        { fault: first, afterMs: 0 },
-        { fault: second, afterMs: 1, since: 'mending' },
-      ],
-      terms,
-    );
-
-    expect(told).to.deep.equal(['begins']);
-  });
-
-  it('does not wait for the mending of a fault that could not be carried out', async () => {
-    const failing = aFault({
-      begin: async () => {
-        throw new Error('no');
-      },
-    });
-    const error = await rejection(
-      strike(
-        [
-          { fault: failing, afterMs: 0 },
-          { fault: aFault(), afterMs: 0, since: 'mending' },
-        ],
-        terms,
-      ),
-    );
-    expect(String(error)).to.contain('could not be carried out');
-  });
-
   it('lets others lead while one replica can not', async () => {
     const [one] = await strike([{ fault: aFault({ hinders: 0, lastsMs: 5 }), afterMs: 0 }], terms);
     expect(one?.led).to.equal((one?.from ?? 0) + TAKEOVER_MS);
@@ -113,34 +69,6 @@ describe('a strike', () => {
       terms,
     );
     for (const { to, led } of done) expect(led).to.equal(to + TAKEOVER_MS);
-  });
-
-  it('does not take two faults of one replica for two replicas', async () => {
-    const met = meeting(3);
-    const done = await strike(
-      [0, 1, 1].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })),
-      terms,
-    );
-    for (const { from, led } of done) expect(led).to.equal(from + TAKEOVER_MS);
-  });
-
-  it('knows what was removed once it has been', async () => {
-    const removes: string[] = [];
-    const [one] = await strike(
-      [
-        {
-          fault: aFault({
-            removes,
-            begin: async () => {
-              removes.push('a');
-            },
-          }),
-          afterMs: 0,
-        },
-      ],
-      terms,
-    );
-    expect(one?.removed).to.deep.equal(['a']);
   });
 
   it('fails once all are over, where one could not be carried out', async () => {
