@@ -142,78 +142,6 @@ describe('the contract: pools', () => {
     ]);
   });
 
-  it('POST without replicas makes a pool of one', async () => {
-    expect((await create('one')).json.template?.['spec']).to.deep.equal({ replicas: 1 });
-  });
-
-  it('POST with an unknown template is 404 and names those there are', async () => {
-    const answer = await create('mine', { templateName: 'nothing' });
-    expect(answer.status).to.equal(404);
-    const { error, errorCode, detail } = answer.json;
-    expect({ error, errorCode }).to.deep.equal({
-      error: 'sandbox template not found',
-      errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND',
-    });
-    expect(Object.keys(detail ?? {}).sort()).to.deep.equal(['availableTemplates', 'hint']);
-    expect(detail?.['availableTemplates']).to.deep.equal([
-      {
-        name: 'code-interpreter-v1',
-        description:
-          'Runs code of E2B’s code interpreter, with this machine’s python3 of /usr. One cpu, 512 MiB, no network.',
-        syncSource: 'global',
-      },
-      {
-        name: 'default',
-        description: "This machine's /usr with its python3, one cpu, 256 MiB, no network.",
-        syncSource: 'global',
-      },
-      {
-        name: 'web',
-        description:
-          "A web server over /home/sandbox, as the endpoint web: python3's where this machine has one in /usr/bin, else one line of perl. This machine's own programs, one cpu, 256 MiB, no network.",
-        syncSource: 'global',
-      },
-    ]);
-    expect(detail?.['hint']).to.be.a('string').that.is.not.empty;
-  });
-
-  it('POST without a template, or with a field out of bounds, is 400 and names the field', async () => {
-    for (const [body, field] of [
-      [{ name: 'a' }, 'templateName'],
-      [{ templateName: 'default' }, 'name'],
-      [{}, 'name'],
-      ...[
-        '',
-        'A',
-        'a_b',
-        '-a',
-        'a-',
-        'a.b',
-        'x'.repeat(64),
-        'local::a',
-        'a//b',
-        'a b',
-        7,
-        null,
-      ].map((name) => [{ name, templateName: 'default' }, 'name'] as const),
-      ...[-1, 1.5, '2', 10_001, null].map(
-        (replicas) => [{ name: 'a', templateName: 'default', replicas }, 'replicas'] as const,
-      ),
-    ] as const) {
-      const answer = await client.post('/sandboxpools', body);
-      expect(answer.status, JSON.stringify(body)).to.equal(400);
-      expect(answer.json.errorCode).to.equal('INVALID_ARGUMENT');
-      expect(answer.json.detail?.['field'], JSON.stringify(body)).to.equal(field);
-    }
-  });
-
-  it('a name of 63 characters, digits first, is a name', async () => {
-    for (const name of ['0'.repeat(63), 'a', '7-x']) {
-      expect((await create(name, { replicas: 0 })).status, name).to.equal(201);
-      expect((await client.get(`/sandboxpools/${name}`)).json.template).to.include({ name });
-    }
-  });
-
   it("POST with a name in use in the namespace is 409, another's too; in another namespace it is free", async () => {
     await create('mine', { replicas: 0 });
     for (const as of [client, await aTenant(daemon, 'default', 'gina')]) {
@@ -235,43 +163,6 @@ describe('the contract: pools', () => {
     );
     expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
     expect(answers.filter(({ status }) => status === 409)).to.have.length(15);
-  });
-
-  it('GET, PUT and DELETE say the same of an unknown, a foreign and a malformed name', async () => {
-    const other = await aTenant(daemon, 'default', 'hugo');
-    for (const [as, name] of [
-      [client, 'none'],
-      [other, 'default'],
-      [client, 'NONE'],
-      [client, '%2e%2e'],
-      [client, 'x'.repeat(300)],
-    ] as const) {
-      for (const [method, body] of [
-        ['GET', undefined],
-        ['PUT', { replicas: 1 }],
-        ['DELETE', undefined],
-      ] as const) {
-        const answer = await as.send(method, `/sandboxpools/${name}`, body ? { body } : {});
-        expect(answer.status, `${method} ${name}`).to.equal(404);
-        expect(bodyOf(answer)).to.deep.equal({
-          error: 'pool not found',
-          errorCode: 'POOL_NOT_FOUND',
-        });
-      }
-    }
-  });
-
-  it('a name with an image after // is 400, whatever the method', async () => {
-    for (const [method, body] of [
-      ['GET', undefined],
-      ['PUT', { replicas: 1 }],
-      ['DELETE', undefined],
-    ] as const) {
-      expect(
-        (await client.send(method, '/sandboxpools/a%2f%2fb', body ? { body } : {})).status,
-        method,
-      ).to.equal(400);
-    }
   });
 
   it("the list is paged, newest first, of the caller's own; all is an admin's", async () => {
@@ -309,18 +200,6 @@ describe('the contract: pools', () => {
       'p3',
       'default',
     ]);
-  });
-
-  it('PUT with an empty body, or none, changes nothing', async () => {
-    await create('mine', { replicas: 2, labels: { a: 'b' } });
-    await stocked(client, 2, 'mine');
-    const before = (await client.get('/sandboxpools/mine')).text;
-    for (const body of [{}, undefined]) {
-      const answer = await client.put('/sandboxpools/mine', body);
-      expect(answer.status).to.equal(200);
-      expect(answer.text).to.equal(before);
-    }
-    expect((await client.get('/sandboxpools/mine')).text).to.equal(before);
   });
 
   it('PUT replicas answers the new wish, grows and shrinks the stock, and never touches a running sandbox', async () => {

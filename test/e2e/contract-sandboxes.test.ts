@@ -12,9 +12,7 @@ import {
   stocked,
 } from '../support/harness/on-a-daemon.ts';
 
-const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
-const UNKNOWN = '01890000-0000-7000-8000-000000000000';
 const NOT_FOUND = {
   error: 'sandbox not found or already terminated',
   errorCode: 'SANDBOX_NOT_FOUND',
@@ -64,78 +62,6 @@ describe('the contract: sandboxes', () => {
   const all = async (query: string, as = client): Promise<readonly string[]> =>
     (await list(query, as)).items.map((item) => String(item['sandboxId']));
 
-  it('POST answers 201 with an envelope of the claimed sandbox', async () => {
-    const answer = await client.post('/sandboxes', { poolName: 'default' });
-    expect(answer.status).to.equal(201);
-    const { sandbox, ...rest } = bodyOf(answer) as { sandbox: Item };
-    expect(rest).to.deep.equal({});
-    const { sandboxId, claimedAt, ...others } = sandbox;
-    expect(sandboxId).to.match(UUID_V7);
-    expect(claimedAt).to.match(TIMESTAMP);
-    expect(others).to.deep.equal({
-      namespace: 'default',
-      poolName: 'default',
-      podName: `sb-${String(sandboxId)}`,
-      status: 'Running',
-      team: 'default',
-      user: 'default',
-    });
-    await giveBack(client, String(sandboxId));
-  });
-
-  it("POST without poolName is refused in the contract's words, with no detail", async () => {
-    for (const body of [{}, undefined]) {
-      const answer = await client.post('/sandboxes', body);
-      expect(answer.status).to.equal(400);
-      expect(bodyOf(answer)).to.deep.equal({
-        error: 'poolName is required',
-        errorCode: 'INVALID_ARGUMENT',
-      });
-    }
-  });
-
-  it('POST with a poolName of the wrong type names the field', async () => {
-    const answer = await client.post('/sandboxes', { poolName: 7 });
-    expect(answer.status).to.equal(400);
-    expect(answer.json).to.include({ errorCode: 'INVALID_ARGUMENT' });
-    expect(answer.json.detail).to.include({ field: 'poolName' });
-  });
-
-  it("POST for an unknown pool is 404 and lists the caller's own pools alone", async () => {
-    const carol = await aTenant(daemon, 'default', 'carol');
-    const none = await carol.post('/sandboxes', { poolName: 'nowhere' });
-    expect(none.status).to.equal(404);
-    expect(none.json).to.include({ error: 'pool not found', errorCode: 'POOL_NOT_FOUND' });
-    expect(none.json.detail?.['availablePools']).to.deep.equal([]);
-    expect(none.json.detail?.['hint']).to.be.a('string').that.is.not.empty;
-
-    const some = await client.post('/sandboxes', { poolName: 'nowhere' });
-    expect(some.status).to.equal(404);
-    expect(Object.keys(some.json.detail ?? {}).sort()).to.deep.equal(['availablePools', 'hint']);
-    expect(some.json.detail?.['availablePools']).to.deep.equal([
-      { name: 'default', namespace: 'default', idle: 6, running: 0, starting: 0 },
-    ]);
-  });
-
-  it('POST for a pool of another user, in the same namespace or in another, is 403', async () => {
-    for (const [team, user] of [
-      ['default', 'dave'],
-      ['elsewhere', 'erin'],
-    ] as const) {
-      const other = await aTenant(daemon, team, user);
-      const answer = await other.post('/sandboxes', { poolName: 'default' });
-      expect(answer.status).to.equal(403);
-      expect(bodyOf(answer)).to.deep.equal({
-        error: 'pool belongs to another team/user; create in a pool of your own',
-        errorCode: 'POOL_NOT_OWNED',
-      });
-    }
-    expect(
-      (await admin.post('/sandboxes', { poolName: 'default' })).status,
-      'an admin claims only from its own',
-    ).to.equal(403);
-  });
-
   it('POST without an idle instance is 429 with the counts, a hint and Retry-After', async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, () => claim(client)));
     expect(new Set(ids).size).to.equal(6);
@@ -150,47 +76,6 @@ describe('the contract: sandboxes', () => {
     const { hint, ...counts } = detail ?? {};
     expect(counts).to.deep.equal({ idle: 0, running: 6, starting: 0, stopping: 0, failed: 0 });
     expect(hint).to.be.a('string').that.is.not.empty;
-  });
-
-  it('GET answers the sandbox with its endpoints', async () => {
-    const id = await claim(client);
-    const answer = await client.get(`/sandboxes/${id}`);
-    expect(answer.status).to.equal(200);
-    const { sandbox } = bodyOf(answer) as { sandbox: Item };
-    const { claimedAt, ...others } = sandbox;
-    expect(claimedAt).to.match(TIMESTAMP);
-    expect(others).to.deep.include({
-      sandboxId: id,
-      namespace: 'default',
-      poolName: 'default',
-      podName: `sb-${id}`,
-      status: 'Running',
-      team: 'default',
-      user: 'default',
-    });
-    expect(sandbox['endpoints']).to.be.an('object');
-  });
-
-  it('GET, DELETE and the rest say the same of an unknown, a malformed and a finished sandbox', async () => {
-    const id = await claim(client);
-    await giveBack(client, id);
-    for (const missing of [UNKNOWN, id, 'nonsense', '%2e%2e', 'a'.repeat(400)]) {
-      for (const [method, path, body] of [
-        ['GET', '', undefined],
-        ['DELETE', '', undefined],
-        ['POST', '/exec', { command: 'true' }],
-        ['POST', '/exec-token', undefined],
-        ['PUT', '/idle-timeout', { idleTimeout: '5m' }],
-      ] as const) {
-        const answer = await client.send(
-          method,
-          `/sandboxes/${missing}${path}`,
-          body ? { body } : {},
-        );
-        expect(answer.status, `${method} ${missing}${path}`).to.equal(404);
-        expect(bodyOf(answer)).to.deep.equal(NOT_FOUND);
-      }
-    }
   });
 
   it('DELETE answers the bare record as Stopping, may be repeated, and ends in a finished record', async () => {
@@ -309,36 +194,6 @@ describe('the contract: sandboxes', () => {
     });
   });
 
-  it('limit, offset and phase out of bounds are 400 and name the field', async () => {
-    for (const [query, field] of [
-      ['limit=0', 'limit'],
-      ['limit=1001', 'limit'],
-      ['limit=-1', 'limit'],
-      ['limit=1.5', 'limit'],
-      ['limit=x', 'limit'],
-      ['limit=', 'limit'],
-      ['limit=1e2', 'limit'],
-      ['offset=-1', 'offset'],
-      ['offset=1234567890', 'offset'],
-      ['limit=1&limit=2', 'limit'],
-      ['phase=idle', 'phase'],
-      ['phase=', 'phase'],
-    ] as const) {
-      const answer = await client.get(`/sandboxes?${query}`);
-      expect(answer.status, query).to.equal(400);
-      expect(answer.json.errorCode).to.equal('INVALID_ARGUMENT');
-      expect(answer.json.detail?.['field'], query).to.equal(field);
-    }
-    const { json } = await client.get('/sandboxes?phase=nonsense');
-    expect(json.detail?.['allowed']).to.include.members([
-      'Idle',
-      'Starting',
-      'Running',
-      'Stopping',
-      'Failed',
-    ]);
-  });
-
   it('phase and poolName filter, alone and together', async () => {
     await client.post('/sandboxpools', { name: 'second', templateName: 'default', replicas: 2 });
     await stocked(client, 2, 'second');
@@ -380,19 +235,6 @@ describe('the contract: sandboxes', () => {
     await stocked(client, 6);
     expect(await all('?phase=Idle')).to.not.include(id);
     expect(await all('?limit=1000'), 'what nobody claimed leaves no history').to.not.include(id);
-  });
-
-  it('exec, exec-token and idle-timeout on an idle instance are 409', async () => {
-    const [id] = await all('?phase=Idle');
-    for (const [method, path, body] of [
-      ['POST', 'exec', { command: 'true' }],
-      ['POST', 'exec-token', undefined],
-      ['PUT', 'idle-timeout', { idleTimeout: '5m' }],
-    ] as const) {
-      const answer = await client.send(method, `/sandboxes/${id}/${path}`, body ? { body } : {});
-      expect(answer.status, path).to.equal(409);
-      expect(answer.json.errorCode, path).to.equal('SANDBOX_NOT_RUNNING');
-    }
   });
 
   it('instances that are starting are listed, and may be deleted; the pool fills all the same', async function () {
@@ -448,12 +290,6 @@ describe('the contract: sandboxes', () => {
     ).to.equal(404);
     expect((await admin.delete(`/sandboxes/${hers}`)).json.status).to.equal('Stopping');
     await erin.delete('/sandboxpools/erins');
-  });
-
-  it('an unknown body field is accepted and named in a Warning', async () => {
-    const answer = await client.post('/sandboxes', { poolName: 'default', flavour: 'large' });
-    expect(answer.status).to.equal(201);
-    expect(answer.headers['warning']).to.match(/^299 /).and.to.include('flavour');
   });
 
   it('whatever comes at once to one sandbox is carried out, or told that it ends or ended', async () => {
