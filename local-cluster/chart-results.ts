@@ -7,34 +7,53 @@ const FOLDER = 'test/kubernetes/chart-cases';
 const fileOf = (name: string): string =>
   fileURLToPath(new URL(`../${FOLDER}/${name}`, import.meta.url));
 
+/** Whose manifests are kept whole. */
+const USUAL = 'usual';
+
 /**
  * What the chart makes of each value file, by the path where that is kept (script/generate
- * chart-results).
+ * chart-results): all of the usual values' manifests, and of the others those that differ.
  */
-export const chartResults = (): ReadonlyMap<string, string> =>
-  new Map(
+export const chartResults = (): ReadonlyMap<string, string> => {
+  const usual = manifestsOf(USUAL);
+  return new Map(
     readdirSync(fileOf(''))
       .filter((file) => file.endsWith('.values.yaml'))
       .sort()
       .map((file) => file.replace('.values.yaml', ''))
-      .map((name) => [`${FOLDER}/${name}.rendered.yaml`, chartResult(name)]),
+      .map((name) => [
+        `${FOLDER}/${name}.rendered.yaml`,
+        name === USUAL ? [...usual.values()].join('---\n') : differing(manifestsOf(name), usual),
+      ]),
   );
+};
 
-/** What the chart makes of the value file, as YAML; what is drawn by lot for Secrets left out. */
-const chartResult = (name: string): string => {
+type Manifests = ReadonlyMap<string, string>;
+
+/** The manifests that are not as the usual ones, after the names of those that are not there. */
+const differing = (manifests: Manifests, usual: Manifests): string =>
+  [
+    [...usual.keys()].filter((name) => !manifests.has(name)).map((name) => `# no ${name}\n`),
+    [...manifests].filter(([name, text]) => usual.get(name) !== text).map(([, text]) => text),
+  ]
+    .map((part, n) => part.join(n === 0 ? '' : '---\n'))
+    .join('');
+
+/** By kind and name, as YAML; what is drawn by lot for Secrets left out. */
+const manifestsOf = (name: string): Manifests => {
   const values = parse(readFileSync(fileOf(`${name}.values.yaml`), 'utf8')) as NonNullable<
     Rendering['values']
   >;
-  return renderChart({ values })
-    .map(({ data, ...manifest }) =>
+  return new Map(
+    renderChart({ values }).map(({ data, ...manifest }) => [
+      [manifest.kind, manifest.metadata.namespace ?? '', manifest.metadata.name].join(' '),
       stringify(
         manifest.kind === 'Secret'
           ? { ...manifest, data: Object.keys(data as object) }
           : { ...manifest, ...(data === undefined ? {} : { data }) },
-      ),
-    )
-    .join('---\n')
-    .replaceAll(PACKED, 'a program that is packed');
+      ).replaceAll(PACKED, 'a program that is packed'),
+    ]),
+  );
 };
 
 /** What is compressed says nothing to a reader, and is tested elsewhere. */
