@@ -154,5 +154,3 @@ const SCRIPTED: StandIns = {
       }
     }`,
 };
-
-export const STAND_INS: readonly StandIns[] = [LEAN, UNSHARED, SCRIPTED];

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { findLeftovers, type Leftover } from '../../local-cluster/leftovers.ts';
 import { belongingTo } from '../../local-cluster/watched-folder.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
 describe('the cluster of the tests', function () {
@@ -63,7 +64,10 @@ describe('the cluster of the tests', function () {
 });
 
 describe('the control plane of the tests', function () {
-  it('leaves no process and no file, of Redis and replicas neither, when the process that started them is killed', async () => {
+
+  it('leaves no process and no file, of Redis and replicas neither, when the process that started them is killed', async function () {
+    if (process.env['TEST_KUBECONFIG'])
+      skipBecause(this, 'starts a control plane, and TEST_KUBECONFIG names another cluster');
     const starter = spawn(
       process.execPath,
       [
