@@ -59,7 +59,6 @@ export const SLICES: readonly Slice[] = [
       'e2e/env-kill-rounds.',
       'e2e/kill-rounds.',
       'kubernetes/chaos.',
-      'kubernetes/chaos-faults.',
       'kubernetes/fleet.',
     ],
     needs: 'kubernetes',

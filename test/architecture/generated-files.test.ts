@@ -6,8 +6,6 @@ import { staleFiles, writeFiles } from '../../script/generated-files.ts';
 import { GENERATORS, staleLines } from '../../script/generators.ts';
 
 describe('the generated files', function () {
-  this.timeout(180_000);
-
   // test/simulation and test/kubernetes compare what is apart
   it('are what their sources say', async () => {
     expect(await staleLines(GENERATORS.filter(({ apart }) => apart === undefined))).to.deep.equal(

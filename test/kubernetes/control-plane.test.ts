@@ -64,7 +64,6 @@ describe('the cluster of the tests', function () {
 });
 
 describe('the control plane of the tests', function () {
-
   it('leaves no process and no file, of Redis and replicas neither, when the process that started them is killed', async function () {
     if (process.env['TEST_KUBECONFIG'])
       skipBecause(this, 'starts a control plane, and TEST_KUBECONFIG names another cluster');

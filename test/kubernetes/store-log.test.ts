@@ -10,7 +10,6 @@ import { Timeline } from '../support/chaos/timeline.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('the log of a store', function () {
-  this.timeout(360_000);
   let controlPlane: ControlPlane;
   let namespace: string;
 
@@ -84,7 +83,6 @@ describe('the log of a store', function () {
           () => false,
         ),
       'pods are made again',
-      120_000,
     );
     const names = new Set(
       (await log.read()).filter(({ kind }) => kind === 'pod').map(({ name }) => name),
@@ -106,7 +104,6 @@ describe('the log of a store', function () {
           () => false,
         ),
       'pods are made again',
-      120_000,
     );
     const changes = (await log.read()).filter(({ kind }) => kind === 'pod');
     const [rewind] = log.rewinds;

@@ -66,7 +66,7 @@ describe('.ci/run', () => {
     ]);
   });
 
-  it('does not let a part of one lane that fails end the other', () => {
+  it('ends with slowest files, skips, failures and the name of the slice', () => {
     const { lines } = outputOf({
       test: `echo 'slowest files, in'; echo '  12.0  a.test.ts'; echo 'test: 1 min of processor time; others took 0'; echo 'FAILED: a: no'; ${sum(1, 1)}`,
       kubernetes: `echo 'skipped: b: no node'; ${sum(1, 0, 1)}`,

@@ -34,7 +34,6 @@ const aChoice = (parts: Partial<Choice> = {}): Choice => ({
 });
 
 describe('the simulation of autoscaling', function () {
-
   it('draws the plots as docs/autoscaling.md shows them', function () {
     expect(
       staleFiles(autoscalingPlots()),
