@@ -53,7 +53,7 @@ const cgroups = (): readonly string[] => {
 describe('a machine that had a real node', function () {
   before(function () {
     if (process.env['TEST_REAL_NODE'] === undefined)
-      skipBecause(this, 'needs what script/real-node makes: script/test kubernetes --real-node');
+      skipBecause(this, 'needs what script/real-node makes: script/test long real-node');
   });
 
   const started = async (): Promise<ChildProcess> => {

@@ -46,14 +46,14 @@ export const onTheControlPlane = (): (() => ControlPlane) => {
 };
 
 /**
- * One with a real node, and no simulated one; skipped without `script/test kubernetes --real-node`.
+ * One with a real node, and no simulated one; skipped without `script/test long real-node`.
  */
 export const onTheRealNode = (): (() => ControlPlane) => {
   let controlPlane: ControlPlane | undefined;
   before('a real node', async function () {
     const realNode =
       process.env['TEST_REAL_NODE'] ??
-      skipBecause(this, 'needs what script/real-node makes: script/test kubernetes --real-node');
+      skipBecause(this, 'needs what script/real-node makes: script/test long real-node');
     controlPlane = await (real ??= ControlPlane.start({ realNode }));
   });
   return () => known(controlPlane);
