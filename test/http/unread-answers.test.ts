@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Socket } from 'node:net';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { outcome } from '../support/fakes/fake-operations.ts';
 import { connectRaw, parseRaw } from '../support/harness/http-client.ts';
 import type { HttpLimits } from '../../src/http/server/http-server.ts';
@@ -89,7 +89,7 @@ describe('an answer that is not read', () => {
       mostBytes: 3 * LARGE,
       tenantPercent: 50,
     });
-    const { server, deaf, cuts, ask } = await talkative({ answerStallMs: 60_000 }, answers);
+    const { server, deaf, cuts, ask } = await talkative({ answerStallMs: NEVER_COMES_MS }, answers);
     const connection = await deaf();
     await eventually(
       () =>

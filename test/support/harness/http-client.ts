@@ -3,6 +3,7 @@ import { request as httpRequest, Agent } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { checkDocumented } from './documented-answers.ts';
+import { NEVER_COMES_MS } from './eventually.ts';
 
 export interface HttpAnswer {
   readonly status: number;
@@ -175,7 +176,7 @@ export const connectRaw = async (
   return {
     socket,
     received,
-    closed: async (deadlineMs = 30_000) => {
+    closed: async (deadlineMs = NEVER_COMES_MS) => {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(
