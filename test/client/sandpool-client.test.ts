@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
 import { SandpoolClient } from '../../src/client/sandpool-client.ts';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aStubServer, type StubServer } from './client-support.ts';
 
@@ -176,14 +177,23 @@ describe('the client', () => {
   });
 
   it('gives a command its own time beside the deadline', async () => {
-    server.answer = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+    let answer = (): void => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    server.answer = async ({ url }) => {
+      if (!url.endsWith('/exec')) return undefined;
+      await answered;
       return { body: { exitCode: 0 } };
     };
     const hasty = new SandpoolClient({ server: server.url, apiKey: 'k', deadlineMs: 50 });
-    expect(await hasty.exec('s', { command: 'true', timeoutSeconds: 5 })).to.deep.equal({
-      exitCode: 0,
+    const command = hasty.exec('s', {
+      command: 'true',
+      timeoutSeconds: NEVER_COMES_MS / 1_000,
     });
+    await rejection(hasty.getSandbox('s')); // its deadline is over, and the command's was to be before
+    answer();
+    expect(await command).to.deep.equal({ exitCode: 0 });
     hasty.close();
   });
 
