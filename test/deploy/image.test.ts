@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { loadScripts } from '../../src/redis/script.ts';
 import { validate, ValidationSeverity } from 'dockerfile-utils';
 import {
@@ -90,7 +91,7 @@ describe('the image', function () {
       }),
       ...command,
     ];
-    return (await promisify(execFile)(program, args, { timeout: 60_000 })).stdout;
+    return (await promisify(execFile)(program, args, { timeout: NEVER_COMES_MS })).stdout;
   };
 
   it('starts without rights, on a file system that can not be written to', async () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { staleFiles } from '../../script/generated-files.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { momentsOf } from '../../simulation/demand.ts';
 import { autoscalingPlots } from '../../simulation/plots.ts';
 import {
@@ -129,7 +129,7 @@ const run = (
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     ['--import', 'tsx', 'simulation/main.ts', ...args],
-    { cwd: ROOT, encoding: 'utf8', timeout: 50_000 },
+    { cwd: ROOT, encoding: 'utf8', timeout: NEVER_COMES_MS },
   );
   return { status, stdout, stderr };
 };
