@@ -69,7 +69,7 @@ export function openWorkshop(): Workshop {
 }
 
 function run(command: string, args: readonly string[]): void {
-  const done = spawnSync(command, args, { encoding: 'utf8', timeout: 60_000 });
+  const done = spawnSync(command, args, { encoding: 'utf8', timeout: NEVER_COMES_MS });
   if (done.status !== 0)
     throw new Error(`${command} failed: ${done.stdout}${done.stderr}${done.error ?? ''}`);
 }
