@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
-import { eventually } from '../../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 import { aDefinition, anOrder } from '../../support/builders/instance-orders.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 
@@ -82,9 +82,12 @@ describe('exec in a real sandbox', function () {
   });
 
   it('kills the command and what it started at the timeout, and answers 124', async () => {
-    const outcome = await spawned.exec(id, ['sh', '-c', 'sleep 987 & echo begun; wait'], {
-      timeoutMs: 3_000, // to have begun by then on a busy machine
-    });
+    const endedAfter = (timeoutMs: number) =>
+      spawned.exec(id, ['sh', '-c', 'sleep 987 & echo begun; wait'], { timeoutMs });
+    let outcome = await endedAfter(500);
+    // It need not have begun by then.
+    for (const timeoutMs of [4_000, 30_000])
+      if (String(outcome.stdout) !== 'begun\n') outcome = await endedAfter(timeoutMs);
     expect(outcome).to.deep.include({ exitCode: 124, timedOut: true });
     expect(String(outcome.stdout)).to.equal('begun\n');
     await eventually(
@@ -97,14 +100,16 @@ describe('exec in a real sandbox', function () {
   it('does not wait for background processes that hold the output open', async () => {
     const outcome = await spawned.exec(id, ['sh', '-c', 'sleep 986 & echo done']);
     expect(String(outcome.stdout)).to.equal('done\n');
-    expect(outcome.durationMs).to.be.lessThan(60_000);
+    expect(await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).to.include(
+      'sleep 986 ',
+    );
   });
 
   it('kills the command when the request is called off', async () => {
     const controller = new AbortController();
     const running = spawned.driver.exec(
       id,
-      { argv: ['sleep', '985'], timeoutMs: 20_000, outputLimit: 10 },
+      { argv: ['sleep', '985'], timeoutMs: NEVER_COMES_MS, outputLimit: 10 },
       controller.signal,
     );
     const sleeps = async (): Promise<boolean> =>

@@ -75,9 +75,7 @@ describe('what outlives whom', function () {
     const { id } = await spawned.launched();
     const before = spawned.runningOf(id);
     await killSpawner();
-    const killedAt = performance.now();
     await backUp();
-    expect(performance.now() - killedAt).to.be.lessThan(30_000);
     expect(await spawned.sh(id, 'echo still here')).to.equal('still here\n');
     expect(spawned.runningOf(id)).to.deep.equal(before);
     expect(isAlive(before.init)).to.equal(true);

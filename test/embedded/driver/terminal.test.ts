@@ -164,10 +164,8 @@ describe('a terminal in a real sandbox', function () {
     await once(flood.stream, 'readable');
     // The window fills, and the flood stands still: nobody reads it.
     for (let round = 0; round < 20; round += 1) {
-      const asked = performance.now();
       other.type(`echo ${round}\r`);
       await other.shows(`echo ${round}`);
-      expect(performance.now() - asked).to.be.lessThan(30_000);
     }
     expect(await processes()).to.include(`seq 1 ${lines}`);
     expect(flood.stream.readableLength).to.be.lessThan(256 << 10);
@@ -195,23 +193,17 @@ describe('a terminal in a real sandbox', function () {
     const screen = new Screen(terminal);
     await screen.shows('raw');
     let taken = 0;
-    let waiting = false;
-    for (let i = 0; i < 64 && !waiting; i += 1) {
-      waiting = !(await Promise.race([
-        new Promise<boolean>((resolve) => {
-          terminal.stream.write(Buffer.alloc(16 << 10, 'x'), () => {
-            taken += 16 << 10;
-            resolve(true);
-          });
-        }),
-        new Promise<boolean>((resolve) => {
-          setTimeout(() => resolve(false), 300);
-        }),
-      ]));
+    for (let i = 0; i < 64; i += 1)
+      terminal.stream.write(Buffer.alloc(16 << 10, 'x'), () => {
+        taken += 16 << 10;
+      });
+    // Nothing more is taken while several commands behind it have run.
+    for (let seen = -1; seen !== taken;) {
+      seen = taken;
+      for (let n = 0; n < 5; n += 1)
+        expect(await spawned.sh(id, 'echo still quick')).to.equal('still quick\n');
     }
-    expect(waiting).to.equal(true);
     expect(taken).to.be.lessThan(512 << 10);
-    expect(await spawned.sh(id, 'echo still quick')).to.equal('still quick\n');
     terminal.close();
     await terminal.exit;
   });

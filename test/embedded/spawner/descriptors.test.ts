@@ -24,9 +24,9 @@ const shortOf = (spare: number, code: string): string => {
       const warn = () => { complaints += 1; for (const fd of held.splice(0, 20)) closeSync(fd); };
       const watcher = new Watcher('/bin/true', { info() {}, error() {}, warn });
       watcher.start();
-      for (const until = performance.now() + 20_000; complaints < 2 && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
+      while (complaints < 2) await new Promise((resolve) => setTimeout(resolve, 10));
       watcher.stop();
-      return complaints < 2 ? 'never tried again' : 'tried again';
+      return 'tried again';
     };
     await new Promise((exited) => pty(exited)); // what is loaded late is loaded
     const held = [];
@@ -38,7 +38,7 @@ const shortOf = (spare: number, code: string): string => {
     const answer = await tried(make);
     const before = held.length;
     const back = () => { fill(); return held.length - before; };
-    for (const until = performance.now() + 20_000; back() < ${spare} && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (back() < ${spare}) await new Promise((resolve) => setTimeout(resolve, 10));
     console.log(JSON.stringify([answer, back()]));
   `;
   return printedWithFewDescriptors(200, program);

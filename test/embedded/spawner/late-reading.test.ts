@@ -5,6 +5,7 @@ import { Execution } from '../../../src/embedded/spawner/execution.ts';
 import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
 import { beginCommand, type Command } from '../../../src/embedded/spawner/processes/command.ts';
 import { Pty } from '../../../src/embedded/spawner/pty.ts';
+import { NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 
 const PLACE = {
   init: { pid: 1, startTime: '1' },
@@ -41,7 +42,7 @@ const endUnread = (child: ChildProcess, standStillMs: number): void => {
 
 /** Returns once it has ended, of which this process has not heard yet. */
 const untilEnded = ({ pid }: ChildProcess): void => {
-  const until = performance.now() + 30_000;
+  const until = performance.now() + NEVER_COMES_MS;
   while (!/^\d+ \(.*\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1')))
     if (performance.now() > until) throw new Error('the command does not end');
 };

@@ -2,6 +2,7 @@ import type { ExecOutcome, ExecRequest } from '../../../src/contracts/sandbox-dr
 import type { EmbeddedDriverOptions } from '../../../src/embedded/driver/sandbox-driver.ts';
 import type { LaunchOrder, InstanceRecord } from '../../../src/model/sandbox.ts';
 import { aSpawnedDriver, type SpawnedDriver } from './a-spawned-driver.ts';
+import { NEVER_COMES_MS } from './eventually.ts';
 import { FactLog } from './fact-log.ts';
 import { anOrder, permitted } from '../builders/instance-orders.ts';
 
@@ -29,7 +30,7 @@ export const aWatchedDriver = async (
   ): Promise<ExecOutcome> =>
     driver.exec(
       id,
-      { argv, timeoutMs: 60_000, outputLimit: 1 << 20, ...request },
+      { argv, timeoutMs: NEVER_COMES_MS, outputLimit: 1 << 20, ...request },
       new AbortController().signal,
     );
   return {
