@@ -121,7 +121,7 @@ export const podExecSuite = (
     it('does not wait for background processes that hold the output open', async () => {
       const outcome = await under.outcome(pod, ['sh', '-c', `${left} & echo done`]);
       expect(String(outcome.stdout)).to.equal('done\n');
-      expect(outcome.durationMs).to.be.lessThan(60_000);
+      expect(await under.runs(pod, left)).to.equal(true);
       await under.sh(
         pod,
         `kill $(cd /proc; for p in [0-9]*; do tr "\\0" " " 2>/dev/null <$p/cmdline | grep -q "^${left}" && echo $p; done)`,

@@ -13,7 +13,7 @@ import {
   type Terminal,
 } from '../../src/contracts/sandbox-driver.ts';
 import { dialled } from '../support/harness/dialled.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { FactLog } from '../support/harness/fact-log.ts';
 import type { LaunchOrder, Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/templates/template.ts';
@@ -82,7 +82,7 @@ export const ordersOnThisMachine = (echoServer: (port: number) => readonly strin
 
 const command = (argv: readonly string[], part: Partial<ExecRequest> = {}): ExecRequest => ({
   argv,
-  timeoutMs: 30_000,
+  timeoutMs: NEVER_COMES_MS,
   outputLimit: 1 << 20,
   ...part,
 });

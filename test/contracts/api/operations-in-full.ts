@@ -4,7 +4,7 @@ import { documentedOperations, operationAt } from '../../support/harness/documen
 import { filesInFull } from './files-in-full.ts';
 import { ProcessSocket } from '../../support/harness/process-socket.ts';
 import { EventReader, type ReadEvent } from '../../support/harness/event-reader.ts';
-import { eventually } from '../../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 import type { HttpAnswer, HttpAsk, HttpClient } from '../../support/harness/http-client.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
@@ -311,7 +311,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       const broken = `/tmp/${aName('broken')}`;
       const readinessProbe = {
         exec: { command: ['/usr/bin/test', '!', '-e', broken] },
-        timeoutSeconds: 20, // of a second a busy machine may need more
+        timeoutSeconds: NEVER_COMES_MS / 1_000,
       };
       await aPoolOf(ask, probed, {
         replicas: 1,

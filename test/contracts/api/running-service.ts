@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { eventually } from '../../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 import { HttpClient } from '../../support/harness/http-client.ts';
 import { clientOf, createdOnce } from '../../support/harness/patient-client.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
@@ -26,7 +26,7 @@ export interface RunningService {
 }
 
 /** The longest that an instance may take to start here. */
-export const FILLED_MS = 60_000;
+export const FILLED_MS = NEVER_COMES_MS;
 
 /**
  * Clients of a service, each request by the next daemon's, all closed together; patient with
