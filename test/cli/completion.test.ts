@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { spawn as spawnPty } from 'node-pty';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -124,18 +124,22 @@ describe('completion', () => {
         SANDPOOL_API_KEY: 'k',
       }),
     ).to.deep.equal(none);
-    const stuck = createServer().listen(0, '127.0.0.1');
+    const links = new Set<Socket>();
+    const stuck = createServer((link) => links.add(link)).listen(0, '127.0.0.1');
     await eventually(() => stuck.listening, 'it listens');
     const address = stuck.address();
-    const began = performance.now();
-    const server = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
-    expect(
-      await cliHere(['__complete', '--', 'pools', 'get', ''], {
-        SANDPOOL_SERVER: server,
-        SANDPOOL_API_KEY: 'k',
-      }),
-    ).to.deep.equal(none);
-    expect(performance.now() - began).to.be.below(30_000);
+    const of = {
+      SANDPOOL_SERVER: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+      SANDPOOL_API_KEY: 'k',
+    };
+    let hasEnded = false;
+    const command = cliHere(['pools', 'list'], of).finally(() => {
+      hasEnded = true;
+    });
+    expect(await cliHere(['__complete', '--', 'pools', 'get', ''], of)).to.deep.equal(none);
+    expect(hasEnded, 'a command waits longer').to.equal(false);
+    for (const link of links) link.destroy();
+    expect((await command).code).to.not.equal(0);
     stuck.close();
   });
 
@@ -143,12 +147,12 @@ describe('completion', () => {
     let folder: string;
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-shell-'));
-      // Whoever is offered nothing where the daemon has no time presses TAB again, as this does.
+      // Asks again until something is offered: a slow daemon offers nothing.
       const run = `"${process.execPath}" --import tsx "${join(ROOT, 'src/cli/main.ts')}" "$@"`;
       writeFileSync(
         join(folder, 'sandpool'),
         `#!/bin/sh\n[ "$1" = __complete ] || exec ${run}\n` +
-          `for _ in 1 2 3 4 5 6 7 8 9; do offered=$(${run}); [ -z "$offered" ] || break; done\n` +
+          `until offered=$(${run}); [ -n "$offered" ]; do :; done\n` +
           `printf '%s\\n' "$offered"\n`,
       );
       chmodSync(join(folder, 'sandpool'), 0o755);
