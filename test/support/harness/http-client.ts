@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, Agent } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import { rememberRequest } from '../../../local-cluster/last-answers.ts';
 import { checkDocumented } from './documented-answers.ts';
 import { NEVER_COMES_MS } from './eventually.ts';
 
@@ -97,6 +98,8 @@ export class HttpClient {
         : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }),
       ...ask.headers,
     };
+    const asked = { port: this.#port, method, path };
+    rememberRequest(this, asked);
     return new Promise((resolve, reject) => {
       const request = (ca === undefined ? httpRequest : tlsRequest)(
         {
@@ -127,6 +130,7 @@ export class HttpClient {
               text,
               json: parsedBody(text),
             };
+            rememberRequest(this, { ...asked, answer });
             try {
               if (isDocumented) checkDocumented(method, path, answer);
             } catch (error) {
@@ -137,7 +141,10 @@ export class HttpClient {
           });
         },
       );
-      request.on('error', reject);
+      request.on('error', (error) => {
+        rememberRequest(this, { ...asked, error });
+        reject(error);
+      });
       request.end(payload);
     });
   }
