@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { NEVER_COMES_MS } from './eventually.ts';
+import { endOfFile, lastLinesOf } from './kept-output.ts';
+import { rememberChild } from './started-processes.ts';
 
 /** The parts of the node that can be ended and begun. */
 export type NodePart = 'kubelet' | 'containerd';
@@ -42,6 +44,7 @@ export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string =>
   `sandpool.test/${name}:1`;
 
 const HOLD = fileURLToPath(new URL('real-node/hold', import.meta.url));
+const LOGS: readonly string[] = ['hold', 'containerd', 'kubelet'];
 const LOG_LINES = 8;
 
 /**
@@ -82,6 +85,8 @@ export class RealNode {
     hold.on('error', () => undefined); // `answer` tells
     hold.stdin?.on('error', () => undefined);
     this.#hold = hold;
+    for (const name of LOGS)
+      rememberChild(`${name} of the real node`, hold, () => endOfFile(join(folder, `${name}.log`)));
     if (hold.stdout) this.#answers = createInterface({ input: hold.stdout });
     try {
       await this.#answer('ready');
@@ -157,12 +162,10 @@ export class RealNode {
 
   /** For an error: how its logs end. */
   lastWords(): string {
-    return ['hold', 'containerd', 'kubelet']
-      .flatMap((name) => {
-        const file = join(this.#place.folder, `${name}.log`);
-        return [`${file} ends so:`, ...lastLines(file)];
-      })
-      .join('\n');
+    return LOGS.flatMap((name) => {
+      const file = join(this.#place.folder, `${name}.log`);
+      return [`${file} ends so:`, ...lastLines(file)];
+    }).join('\n');
   }
 
   get #cgroup(): string {
@@ -209,11 +212,7 @@ const hasEnded = ({ pid, exitCode, signalCode }: ChildProcess): boolean =>
 
 const lastLines = (file: string): readonly string[] => {
   try {
-    return readFileSync(file, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .slice(-LOG_LINES)
-      .map((line) => `  ${line.slice(0, 400)}`);
+    return lastLinesOf(endOfFile(file), LOG_LINES).map((line) => `  ${line}`);
   } catch {
     return ['  it is not there'];
   }

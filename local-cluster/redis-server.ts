@@ -6,6 +6,8 @@ import type { RedisSettings } from '../src/redis/settings.ts';
 import { aCertificate, type Certificate } from './a-certificate.ts';
 import { freePorts } from './control-plane/free-ports.ts';
 import { eventually, NEVER_COMES_MS } from './eventually.ts';
+import { KeptOutput } from './kept-output.ts';
+import { rememberChild } from './started-processes.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
 
 /**
@@ -18,6 +20,7 @@ const PROGRAM = [
   '/usr/bin/redis-check-rdb',
 ].find((path) => existsSync(path));
 const PASSWORD = 'only-for-tests';
+const KEPT_OUTPUT = 2 ** 16;
 
 export const noRedis =
   PROGRAM === undefined ? 'needs Redis: script/bootstrap --tests installs it' : undefined;
@@ -149,10 +152,15 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
     await node.call('CLUSTER', 'ADDSLOTSRANGE', String(first), String(last));
   }
   for (const node of nodes) {
-    await eventually(async () => {
-      const info = String(await node.call('CLUSTER', 'INFO'));
-      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
-    }, 'the nodes of the Redis cluster find each other');
+    let info = '';
+    await eventually(
+      async () => {
+        info = String(await node.call('CLUSTER', 'INFO'));
+        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
+      },
+      'the nodes of the Redis cluster find each other',
+      () => info,
+    );
   }
   return {
     nodes,
@@ -212,24 +220,24 @@ const run = async (configFile: string, port: number): Promise<ChildProcess> => {
     stdio: ['ignore', 'pipe', 'ignore'],
     env: markOf(dirname(configFile)),
   });
-  let printed = '';
+  const printed = KeptOutput.of(KEPT_OUTPUT, server.stdout);
+  rememberChild(`Redis on port ${port}`, server, () => printed.text);
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error(`Redis did not start on port ${port}: ${printed}`)),
+      () => reject(new Error(`Redis did not start on port ${port}: ${printed.text}`)),
       NEVER_COMES_MS,
     );
     const settle = (done: () => void) => (): void => {
       clearTimeout(timer);
       done();
     };
-    server.stdout.setEncoding('utf8').on('data', (text: string) => {
-      printed = (printed + text).slice(-4_000);
-      if (printed.includes('Ready to accept connections')) settle(resolve)();
+    server.stdout.on('data', () => {
+      if (printed.text.includes('Ready to accept connections')) settle(resolve)();
     });
     server
       .once(
         'exit',
-        settle(() => reject(new Error(`Redis ended: ${printed}`))),
+        settle(() => reject(new Error(`Redis ended: ${printed.text}`))),
       )
       .once(
         'error',

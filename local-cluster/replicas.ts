@@ -14,12 +14,14 @@ import type { Cluster } from './control-plane/cluster.ts';
 import { freePorts } from './control-plane/free-ports.ts';
 import { installCustomResources } from './custom-resources.ts';
 import { KeptOutput } from './kept-output.ts';
+import { rememberChild } from './started-processes.ts';
 import { knownAsUnused } from './unused-quotas.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
 import { NEVER_COMES_MS } from './eventually.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const KEPT_OUTPUT = 32 * 2 ** 20;
+const KEPT_STDOUT = 2 ** 16;
 
 export interface ReplicasOptions {
   readonly cluster: Cluster;
@@ -49,7 +51,7 @@ export class Replica {
   readonly #env: Readonly<Record<string, string>>;
   readonly #folder: string;
   #process: ChildProcess | undefined;
-  #out = '';
+  #out = new KeptOutput(KEPT_STDOUT);
   readonly #err = new KeptOutput(KEPT_OUTPUT);
   #port = 0;
 
@@ -114,19 +116,17 @@ export class Replica {
       },
     );
     this.#process = child;
-    this.#out = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      this.#out += chunk.toString();
-    });
+    this.#out = KeptOutput.of(KEPT_STDOUT, child.stdout);
     child.stderr.on('data', (chunk: Buffer) => {
       this.#err.add(chunk.toString());
     });
+    rememberChild(this.name, child);
     const deadline = performance.now() + NEVER_COMES_MS;
-    while (!this.#out.includes('Sandpool is ready')) {
+    while (!this.#out.text.includes('Sandpool is ready')) {
       if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
         throw new Error(
-          `${this.name} did not start (exit code ${child.exitCode}): ${this.#out}${this.log.slice(-4_000)}`,
+          `${this.name} did not start (exit code ${child.exitCode}): ${this.#out.text}${this.log.slice(-4_000)}`,
         );
       }
       const signal = AbortSignal.timeout(1_000);

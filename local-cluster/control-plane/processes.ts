@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { endOfFile, lastLinesOf } from '../kept-output.ts';
+import { rememberChild } from '../started-processes.ts';
 import { clearFolder, markOf } from '../watched-folder.ts';
 
 const STOP_MS = 5_000;
@@ -36,6 +38,7 @@ export class Processes {
     closeSync(log);
     child.on('error', () => undefined); // `isAlive` tells
     this.#children.set(name, child);
+    rememberChild(name, child, () => endOfFile(this.logOf(name)));
   }
 
   isAlive(name: string): boolean {
@@ -69,10 +72,8 @@ export class Processes {
 
   /** For an error: where the log is, and how it ends. */
   lastWordsOf(name: string): string {
-    const lines = readFileSync(this.logOf(name), 'utf8').trimEnd().split('\n').slice(-LOG_LINES);
-    return [`${this.logOf(name)} ends so:`, ...lines.map((line) => `  ${line.slice(0, 400)}`)].join(
-      '\n',
-    );
+    const lines = lastLinesOf(endOfFile(this.logOf(name)), LOG_LINES);
+    return [`${this.logOf(name)} ends so:`, ...lines.map((line) => `  ${line}`)].join('\n');
   }
 
   /** Ends what is left, also what `exec` started, and removes the folder. */

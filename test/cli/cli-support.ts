@@ -20,6 +20,7 @@ import type {
   OpenTerminal,
   OpenTerminalRequest,
 } from '../../src/operations/sandboxes/sandbox-operations.ts';
+import { rememberChild, rememberProcess } from '../../local-cluster/started-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -190,6 +191,7 @@ export const startCli = (
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
     text.stderr += part;
   });
+  rememberChild(`sandpool ${args.join(' ')}`, child, () => text.stdout + text.stderr);
   child.stdin.on('error', () => {});
   if (input !== undefined) child.stdin.end(input);
   return {
@@ -269,8 +271,15 @@ export const startCliInTerminal = (
     isRead = true;
     pty.write('\n');
   });
+  let code: number | undefined;
   const ended = new Promise<number>((resolve) => {
-    pty.onExit(({ exitCode }) => resolve(exitCode));
+    pty.onExit(({ exitCode }) => resolve((code = exitCode)));
+  });
+  rememberProcess({
+    name: `terminal: sandpool ${args.join(' ')}`,
+    pid: pty.pid,
+    output: () => output,
+    end: () => (code === undefined ? undefined : `exit code ${code}`),
   });
   return {
     pty,
@@ -278,7 +287,8 @@ export const startCliInTerminal = (
     shows: async (what) =>
       await eventually(
         () => (typeof what === 'string' ? output.includes(what) : what.test(output)),
-        `the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`,
+        `the terminal shows ${String(what)}`,
+        () => output.slice(-600),
       ),
     ended,
   };

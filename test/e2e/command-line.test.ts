@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
+import { rememberChild } from '../../local-cluster/started-processes.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { aTemplateFolder, claim, giveBack } from '../support/harness/on-a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
@@ -69,6 +70,7 @@ describe('the command line on a real daemon', function () {
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
       text += part;
     });
+    rememberChild(`sandpool ${args.join(' ')}`, child, () => text);
     return { child, text: () => text, ended: once(child, 'close').then(([code]) => Number(code)) };
   };
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { SDKS } from '../e2b/a-sdk.ts';
 import { SERVICE_STEPS } from '../e2b/service-steps.ts';
+import { rememberChild } from '../../local-cluster/started-processes.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
@@ -145,6 +146,7 @@ describe('a fleet of real daemons', function () {
       child[name].setEncoding('utf8').on('data', (part: string) => {
         said[name] += part;
       });
+    rememberChild(`sandpool ${args.join(' ')}`, child, () => said.stdout + said.stderr);
     return { said, ended: once(child, 'close').then(([code]) => Number(code)) };
   };
 

@@ -13,6 +13,7 @@ import {
   showsAs,
   withoutSecrets,
 } from '../../script/page-lines.ts';
+import { rememberChild } from '../../local-cluster/started-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { PageSession } from '../support/harness/page-session.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
@@ -102,9 +103,11 @@ describe('the README’s quick start, on a fresh clone', function () {
     server.stderr?.setEncoding('utf8').on('data', (text: string) => {
       failed += text;
     });
+    rememberChild(start, server, () => said + failed);
     await eventually(
       () => said.includes('./bin/sandpool shell') || server?.exitCode !== null,
       'it is ready',
+      () => (said + failed).slice(-1_000),
     );
 
     expect(start).to.equal('script/server');

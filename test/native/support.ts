@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Readable, Writable } from 'node:stream';
+import { rememberChild } from '../../local-cluster/started-processes.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const native = fileURLToPath(new URL('../../native/', import.meta.url));
@@ -307,6 +308,7 @@ export function collect(child: ChildProcess): Collected {
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+  rememberChild(child.spawnargs.join(' ').slice(0, 200), child, () => stdout + stderr);
   const end = once(child, 'close').then((): Ended => ({
     stdout,
     stderr,

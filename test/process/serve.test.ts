@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
+import { rememberChild } from '../../local-cluster/started-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
@@ -70,6 +71,7 @@ describe('sandpool serve', function () {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       said.err += text;
     });
+    rememberChild(`sandpool ${args.join(' ')}`, child, () => said.out + said.err);
     const end = once(child, 'close').then(([code]: unknown[]) => code);
     /** Resolves once it has said so; fails where it ends before. */
     const says = async (text: string): Promise<void> => {

@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { rememberChild } from '../../../local-cluster/started-processes.ts';
 
 const PINNED = fileURLToPath(new URL('requirements.txt', import.meta.url));
 const SUITE = fileURLToPath(new URL('sdk_suite.py', import.meta.url));
@@ -80,6 +81,7 @@ export const printedBy = async (
       ...env,
     },
   });
+  rememberChild(`python ${args.join(' ').slice(0, 200)}`, running.child);
   const { stdout } = await running.catch((cause: unknown) => {
     throw new Error(toldOf(cause as Failed, args), { cause });
   });

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { containedBy, type ContainerImage } from './container-image.ts';
+import { KeptOutput } from '../../../local-cluster/kept-output.ts';
+import { rememberChild } from '../../../local-cluster/started-processes.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { eventually, NEVER_COMES_MS } from '../harness/eventually.ts';
 
@@ -65,8 +67,8 @@ export class DeployedReplica {
   readonly #image: ContainerImage;
   readonly #folder: string;
   readonly #process: ChildProcess;
+  readonly #output: KeptOutput;
   #pid = 0;
-  #output = '';
 
   private constructor(
     pod: PodObject,
@@ -77,10 +79,8 @@ export class DeployedReplica {
     this.#image = image;
     this.#folder = folder;
     this.#process = child;
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (chunk: Buffer) => {
-        this.#output = (this.#output + chunk.toString()).slice(-KEPT_OUTPUT);
-      });
+    this.#output = KeptOutput.of(KEPT_OUTPUT, child.stdout, child.stderr);
+    rememberChild(`Pod ${pod.metadata.name}`, child, () => this.output);
     child.stdio[3]?.on('data', (chunk: Buffer) => {
       this.#pid ||= Number(/"child-pid": (\d+)/.exec(chunk.toString())?.[1] ?? 0);
     });
@@ -143,10 +143,10 @@ export class DeployedReplica {
   }
 
   get output(): string {
-    return this.#output;
+    return this.#output.text;
   }
   get port(): number {
-    return Number(/Sandpool is ready at https?:\/\/[\d.]+:(\d+)/.exec(this.#output)?.[1] ?? 0);
+    return Number(/Sandpool is ready at https?:\/\/[\d.]+:(\d+)/.exec(this.output)?.[1] ?? 0);
   }
   get isRunning(): boolean {
     return this.#process.exitCode === null && this.#process.signalCode === null;
@@ -201,11 +201,15 @@ export class DeployedReplica {
 
   async #listening(): Promise<void> {
     try {
-      await eventually(() => this.port > 0 || !this.isRunning, 'the daemon listens');
+      await eventually(
+        () => this.port > 0 || !this.isRunning,
+        'the daemon listens',
+        () => this.output.slice(-4_000),
+      );
     } finally {
       if (this.port === 0) await this.remove();
     }
-    if (!this.isRunning) throw new Error(`the daemon did not start: ${this.#output.slice(-4_000)}`);
+    if (!this.isRunning) throw new Error(`the daemon did not start: ${this.output.slice(-4_000)}`);
   }
 }
 

@@ -4,6 +4,8 @@ import { existsSync, readdirSync, mkdtempSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { KeptOutput } from '../../../local-cluster/kept-output.ts';
+import { rememberChild } from '../../../local-cluster/started-processes.ts';
 import { readPidFile } from '../../../src/process/pid-file.ts';
 import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { compatibleClient, HttpClient } from './http-client.ts';
@@ -134,20 +136,17 @@ export class DaemonUnderTest {
         env: { ...process.env, ...this.#env },
       },
     );
-    let out = '';
-    let err = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      out = (out + chunk.toString()).slice(-65_536);
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      err = (err + chunk.toString()).slice(-1_048_576);
-    });
+    const [out, err] = [
+      KeptOutput.of(65_536, child.stdout),
+      KeptOutput.of(1_048_576, child.stderr),
+    ];
+    rememberChild('daemon', child, () => out.text + err.text);
     const deadline = performance.now() + NEVER_COMES_MS;
-    while (!out.includes('Sandpool is ready')) {
+    while (!out.text.includes('Sandpool is ready')) {
       if (child.exitCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
         throw new Error(
-          `the daemon did not start (exit code ${child.exitCode}): ${out}${err.slice(-4_000)}`,
+          `the daemon did not start (exit code ${child.exitCode}): ${out.text}${err.text.slice(-4_000)}`,
         );
       }
       const signal = AbortSignal.timeout(NEVER_COMES_MS);
@@ -161,8 +160,8 @@ export class DaemonUnderTest {
       address,
       port: Number(new URL(address).port),
       process: child,
-      stdout: () => out,
-      stderr: () => err,
+      stdout: () => out.text,
+      stderr: () => err.text,
     };
     return this.#run;
   }
@@ -198,6 +197,7 @@ export class DaemonUnderTest {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, SANDPOOL_DATA_DIR: this.dataDir },
     });
+    rememberChild(`sandpool ${args.join(' ')}`, child);
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => {
@@ -221,13 +221,14 @@ export class DaemonUnderTest {
   }
 }
 
-/** Waits for a fact as `eventually` does, and returns it. */
+/** Waits for a fact as `eventually` does, and returns it. `seen`: what an error shows of the last look. */
 export const within = async <T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
+  seen?: () => unknown,
 ): Promise<T> => {
   let found: T | undefined;
-  await eventually(async () => (found = await look()) !== undefined && found !== false, what);
+  await eventually(async () => (found = await look()) !== undefined && found !== false, what, seen);
   return found!; // it was found, else `eventually` rejects
 };
 

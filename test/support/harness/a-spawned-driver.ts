@@ -3,6 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { KeptOutput, endOfFile } from '../../../local-cluster/kept-output.ts';
+import { rememberProcess } from '../../../local-cluster/started-processes.ts';
 import {
   EmbeddedSandboxDriver,
   type EmbeddedDriverOptions,
@@ -18,7 +20,7 @@ import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { eventually } from './eventually.ts';
 import { killIfAlive } from './kill-if-alive.ts';
 import { MemoryInstanceRecords } from '../fakes/memory-instance-records.ts';
-import { quietLog } from '../fakes/quiet-log.ts';
+import { keptLog } from '../fakes/kept-log.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
 export const LAUNCHER = join(REPOSITORY, 'native/build-output/launcher');
@@ -33,6 +35,8 @@ export const SPAWNER_COMMAND: readonly string[] = [
 export const buildLauncher = (): void => {
   execFileSync(join(REPOSITORY, 'native/build'), { stdio: 'ignore' });
 };
+
+const KEPT_LOG = 2 ** 16;
 
 export interface SpawnedDriver {
   readonly driver: EmbeddedSandboxDriver;
@@ -53,6 +57,9 @@ export interface SpawnedDriver {
 export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): SpawnedDriver => {
   const dataDir = part.dataDir ?? mkdtempSync(join(tmpdir(), 'sandpool-test-'));
   const records = new MemoryInstanceRecords();
+  const log = new KeptOutput(KEPT_LOG);
+  let isClosed = false;
+  rememberSpawner({ dataDir, log, isClosed: () => isClosed });
   const options: EmbeddedDriverOptions = {
     dataDir,
     launcherPath: LAUNCHER,
@@ -63,7 +70,7 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 },
     records,
     clock: systemClock(),
-    log: quietLog,
+    log: keptLog(log),
     spawnerEntry: { command: SPAWNER_COMMAND },
     ...part,
   };
@@ -92,9 +99,28 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     close: async () => {
       await endAll(join(dataDir, 'run'));
       for (const driver of drivers) await driver.stop();
+      isClosed = true;
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+};
+
+/** What its driver logged, and what it complained of itself. */
+const rememberSpawner = ({
+  dataDir,
+  log,
+  isClosed,
+}: {
+  readonly dataDir: string;
+  readonly log: KeptOutput;
+  readonly isClosed: () => boolean;
+}): void => {
+  const complaints = join(dataDir, 'spawner.err');
+  rememberProcess({
+    name: `spawner and driver on ${dataDir}`,
+    output: () => log.text + (existsSync(complaints) ? endOfFile(complaints) : ''),
+    end: () => (isClosed() ? 'closed' : undefined),
+  });
 };
 
 /** The process that keeps the lock file open, 0 without one. */

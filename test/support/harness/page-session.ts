@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { spawn as spawnPty } from 'node-pty';
+import { rememberChild, rememberProcess } from '../../../local-cluster/started-processes.ts';
 import type { PageLine } from '../../../script/page-lines.ts';
 import { NEVER_COMES_MS } from './eventually.ts';
 
@@ -36,6 +37,7 @@ export class PageSession {
       env: this.#env(),
       stdio: ['pipe', 'pipe', 'pipe'],
     });
+    rememberChild('bash of a page', this.#bash);
     this.#bash.stdout?.on('data', (chunk: Buffer) => {
       this.#received += chunk.toString();
       this.#heard?.();
@@ -97,6 +99,13 @@ export class PageSession {
       rows: 50,
     });
     let output = '';
+    let end: string | undefined;
+    rememberProcess({
+      name: `terminal: ${text}`,
+      pid: pty.pid,
+      output: () => output,
+      end: () => end,
+    });
     let next = 0;
     const timer = setTimeout(() => pty.kill('SIGKILL'), NEVER_COMES_MS);
     pty.onData((chunk) => {
@@ -108,7 +117,10 @@ export class PageSession {
       if (line !== undefined) pty.write(`${line}\r`);
     });
     await new Promise<void>((resolve) => {
-      pty.onExit(() => resolve());
+      pty.onExit(({ exitCode, signal }) => {
+        end = signal ? `killed by signal ${signal}` : `exit code ${exitCode}`;
+        resolve();
+      });
     });
     clearTimeout(timer);
     const [shown = ''] = output.split(END_MARK);

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { rememberChild } from '../../../local-cluster/started-processes.ts';
 import { NEVER_COMES_MS } from '../harness/eventually.ts';
 
 /** A running provider: see provider-process.ts. */
@@ -16,8 +17,9 @@ export const aProvider = async (): Promise<RunningProvider> => {
   const child = spawn(
     process.execPath,
     ['--import', 'tsx', fileURLToPath(new URL('provider-process.ts', import.meta.url))],
-    { stdio: ['pipe', 'pipe', 'ignore'] },
+    { stdio: ['pipe', 'pipe', 'pipe'] },
   );
+  rememberChild('OpenID provider', child);
   const lines = createInterface({ input: child.stdout });
   const nextLine = async (): Promise<string> => {
     const [line] = (await once(lines, 'line', { signal: AbortSignal.timeout(NEVER_COMES_MS) })) as [
