@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Cluster } from './control-plane/cluster.ts';
+import type { Cluster, KubectlAnswer } from './control-plane/cluster.ts';
 import { eventually } from './eventually.ts';
 
 const FOLDER = fileURLToPath(new URL('../deploy/helm/sandpool/crds/', import.meta.url));
@@ -17,8 +17,13 @@ export const installCustomResources = async (cluster: Cluster): Promise<void> =>
     ...kinds.map((kind) => `crd/${kind}`),
   );
   // Established, a kind's storage is made ready with its first use.
+  let answer: KubectlAnswer | undefined;
   await eventually(
-    async () => (await cluster.kubectlAs('admin', ['get', kinds.join(), '-A'])).exitCode === 0,
+    async () => {
+      answer = await cluster.kubectlAs('admin', ['get', kinds.join(), '-A']);
+      return answer.exitCode === 0;
+    },
     'the custom resources are served',
+    () => answer?.stderr,
   );
 };

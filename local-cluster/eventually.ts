@@ -34,8 +34,12 @@ export const eventually = async (
 };
 
 const neverCame = (what: string, looks: number, seen?: () => unknown): string =>
-  `waited for: ${what}; saw: ${seen === undefined ? 'not so' : shown(seen())}` +
+  (seen === undefined ? `waited for: ${what}; saw: not so` : waitedFor(what, seen())) +
   ` (${looks + 1} looks in ${NEVER_COMES_MS / 1_000} s)`;
+
+/** The message of an error: what never came, and what was seen instead. */
+export const waitedFor = (what: string, seen: unknown): string =>
+  `waited for: ${what}; saw: ${shown(seen)}`;
 
 const shown = (value: unknown): string =>
   inspect(value, { depth: 6, breakLength: Infinity, maxArrayLength: 20, maxStringLength: 1_000 });

@@ -75,10 +75,16 @@ export abstract class Cluster {
     this.#namespaces.push(name);
     await this.apply(tenantNamespace(name, this.#access.subject));
     await this.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', name, MADE_WITHIN);
-    await eventually(async () => {
-      const asked = ['auth', 'can-i', 'create', 'pods', '-n', name];
-      return (await this.kubectlAs('sandpool', asked)).exitCode === 0;
-    }, `the API server knows the rights in ${name}`);
+    let answer: KubectlAnswer | undefined;
+    await eventually(
+      async () => {
+        const asked = ['auth', 'can-i', 'create', 'pods', '-n', name];
+        answer = await this.kubectlAs('sandpool', asked);
+        return answer.exitCode === 0;
+      },
+      `the API server knows the rights in ${name}`,
+      () => answer,
+    );
     return name;
   }
 

@@ -89,17 +89,20 @@ describe('drills on a real node', function () {
     (await client.get(`/sandboxpools/${name}`)).json.template?.['status'] as Status;
   const isDegraded = async (name: string, reason: string, words: string): Promise<void> => {
     let last: Status | undefined;
-    await eventually(async () => {
-      last = await statusOf(name);
-      return (
-        last.phase === 'Degraded' &&
-        last.conditions.some(
-          (one) => one.type === 'Degraded' && one.reason === reason && one.message.includes(words),
-        )
-      );
-    }, `${name} is Degraded: ${reason}: ${words}`).catch((error: unknown) => {
-      throw new Error(`${String(error)}, but ${JSON.stringify(last)}`);
-    });
+    await eventually(
+      async () => {
+        last = await statusOf(name);
+        return (
+          last.phase === 'Degraded' &&
+          last.conditions.some(
+            (one) =>
+              one.type === 'Degraded' && one.reason === reason && one.message.includes(words),
+          )
+        );
+      },
+      `${name} is Degraded: ${reason}: ${words}`,
+      () => last,
+    );
   };
   const isFull = (name: string, idle: number): Promise<void> =>
     eventually(

@@ -69,7 +69,8 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
     if (answer.status === 503)
       await eventually(
         async () => (answer = await client.send(method, path, more)).status !== 503,
-        `an answer but ${answer.text}`,
+        `${method} ${path} is answered by a daemon that has the time`,
+        () => answer.text,
       );
     return answer;
   };

@@ -3,6 +3,9 @@ import { WebSocket, type ClientOptions } from 'ws';
 import { within } from './a-daemon.ts';
 import type { HttpClient } from './http-client.ts';
 
+/** Of its output, what an error shows. */
+const SEEN_LENGTH = 600;
+
 export interface TerminalRequest {
   readonly cols?: number;
   readonly rows?: number;
@@ -95,11 +98,15 @@ export class TerminalUnderTest {
   }
 
   shows(what: RegExp | string): Promise<string> {
-    return within(`the terminal shows ${String(what)}`, () => {
-      const found =
-        typeof what === 'string' ? this.#output.includes(what) : what.test(this.#output);
-      return found ? this.#output : undefined;
-    });
+    return within(
+      `the terminal shows ${String(what)}`,
+      () => {
+        const found =
+          typeof what === 'string' ? this.#output.includes(what) : what.test(this.#output);
+        return found ? this.#output : undefined;
+      },
+      () => this.#output.slice(-SEEN_LENGTH),
+    );
   }
 
   /** What a command prints, run in the terminal's shell. */

@@ -105,9 +105,11 @@ export class EventReader {
     look: (events: readonly ReadEvent[]) => boolean,
     what: string,
   ): Promise<readonly ReadEvent[]> {
-    await eventually(() => look(this.events), what).catch((error: Error) => {
-      throw new Error(`${error.message}; so far ${this.#text.slice(-500)}`);
-    });
+    await eventually(
+      () => look(this.events),
+      what,
+      () => this.#text.slice(-500),
+    );
     return this.events;
   }
 

@@ -1,1 +1,1 @@
-export { eventually, NEVER_COMES_MS } from '../../../local-cluster/eventually.ts';
+export { eventually, NEVER_COMES_MS, waitedFor } from '../../../local-cluster/eventually.ts';

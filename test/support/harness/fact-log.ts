@@ -1,5 +1,5 @@
 import type { InstanceFact, Vitals } from '../../../src/model/sandbox.ts';
-import { NEVER_COMES_MS } from './eventually.ts';
+import { NEVER_COMES_MS, waitedFor } from './eventually.ts';
 
 /** Keeps the facts that a driver reports, and lets a test wait for one. */
 export class FactLog {
@@ -37,7 +37,10 @@ export class FactLog {
         this.#waiting.delete(look);
         reject(
           new Error(
-            `${id}: no ${kind} in ${patienceMs} ms, but ${JSON.stringify(this.of(id).map((fact) => fact.vitals))}`,
+            waitedFor(
+              `${kind} of ${id} in ${patienceMs} ms`,
+              this.of(id).map((fact) => fact.vitals),
+            ),
           ),
         );
       }, patienceMs);

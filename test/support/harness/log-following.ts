@@ -19,6 +19,7 @@ export class Following {
     const came = eventually(
       () => this.lines.some((line) => String(line.text) === text),
       `"${text.slice(0, 40)}" came`,
+      () => this.lines.slice(-10).map((line) => String(line.text)),
     );
     await Promise.race([
       came,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DaemonUnderTest, within } from './a-daemon.ts';
 import type { HttpAnswer, HttpClient } from './http-client.ts';
+import { untilAnswered } from './until-answered.ts';
 
 const SHIPPED_TEMPLATES = fileURLToPath(new URL('../../../config/templates', import.meta.url));
 
@@ -51,29 +52,41 @@ export const poolStatus = async (
   >;
 
 /** Waits until the pool has exactly so many idle instances and none on its way in or out. */
-export const stocked = (client: HttpClient, count: number, name = 'default'): Promise<unknown> =>
-  within(`${count} idle in ${name}`, async () => {
-    const status = await poolStatus(client, name);
-    return (
-      (status['idleReplicas'] === count &&
-        status['startingReplicas'] === 0 &&
-        status['stoppingReplicas'] === 0) ||
-      undefined
-    );
-  });
+export const stocked = (client: HttpClient, count: number, name = 'default'): Promise<unknown> => {
+  let status: Readonly<Record<string, unknown>> = {};
+  return within(
+    `${count} idle in ${name}`,
+    async () => {
+      status = await poolStatus(client, name);
+      return (
+        (status['idleReplicas'] === count &&
+          status['startingReplicas'] === 0 &&
+          status['stoppingReplicas'] === 0) ||
+        undefined
+      );
+    },
+    () => status,
+  );
+};
 
 /** Claims as soon as there is one to claim. */
 export const claim = (
   client: HttpClient,
   poolName = 'default',
   more: Readonly<Record<string, unknown>> = {},
-): Promise<string> =>
-  within(`a claim from ${poolName}`, async () => {
-    const answer = await client.post('/sandboxes', { poolName, ...more });
-    if (answer.status !== 201 && answer.json.errorCode !== 'POOL_EXHAUSTED')
-      throw new Error(`a claim from ${poolName} answered ${answer.status}: ${answer.text}`);
-    return answer.json.sandbox?.['sandboxId'];
-  });
+): Promise<string> => {
+  let answer: HttpAnswer | undefined;
+  return within(
+    `a claim from ${poolName}`,
+    async () => {
+      answer = await client.post('/sandboxes', { poolName, ...more });
+      if (answer.status !== 201 && answer.json.errorCode !== 'POOL_EXHAUSTED')
+        throw new Error(`a claim from ${poolName} answered ${answer.status}: ${answer.text}`);
+      return answer.json.sandbox?.['sandboxId'];
+    },
+    () => answer?.text,
+  );
+};
 
 export interface Ran {
   readonly stdout: string;
@@ -99,10 +112,7 @@ export const run = async (
 /** Deletes it and waits until it is no more. */
 export const giveBack = async (client: HttpClient, id: string): Promise<void> => {
   await client.delete(`/sandboxes/${id}`);
-  await within(
-    `${id} is gone`,
-    async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
-  );
+  await untilAnswered(404, () => client.get(`/sandboxes/${id}`));
 };
 
 /** Ends all that the client holds. */
@@ -117,9 +127,14 @@ export const clear = async (client: HttpClient): Promise<void> => {
 export const finished = (
   client: HttpClient,
   id: string,
-): Promise<Readonly<Record<string, unknown>>> =>
-  within(`${id} is finished`, async () =>
-    (await client.get('/sandboxes?phase=Completed&limit=1000')).json.items?.find(
-      (item) => item['sandboxId'] === id,
-    ),
+): Promise<Readonly<Record<string, unknown>>> => {
+  let items: HttpAnswer['json']['items'];
+  return within(
+    `${id} is finished`,
+    async () => {
+      items = (await client.get('/sandboxes?phase=Completed&limit=1000')).json.items;
+      return items?.find((item) => item['sandboxId'] === id);
+    },
+    () => items?.map((item) => item['sandboxId']),
   );
+};

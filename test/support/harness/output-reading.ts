@@ -1,5 +1,8 @@
 import type { ProcessFact, ProcessOutput } from '../../../src/model/process.ts';
-import { NEVER_COMES_MS } from './eventually.ts';
+import { NEVER_COMES_MS, waitedFor } from './eventually.ts';
+
+/** Of the output, what an error shows. */
+const SEEN_LENGTH = 200;
 
 /** Reads a process's output from its first moment on, and keeps all of it. */
 export class OutputReading {
@@ -101,11 +104,12 @@ export class OutputReading {
         clearTimeout(timer);
         this.#changed.delete(look);
         if (is()) resolve();
-        else reject(new Error(`it ended before ${what}: ${this.text('stdout').slice(-200)}`));
+        else
+          reject(new Error(`ended; ${waitedFor(what, this.text('stdout').slice(-SEEN_LENGTH))}`));
       };
       const timer = setTimeout(() => {
         this.#changed.delete(look);
-        reject(new Error(`not in time: ${what}; it printed ${this.text('stdout').slice(-200)}`));
+        reject(new Error(waitedFor(what, this.text('stdout').slice(-SEEN_LENGTH))));
       }, NEVER_COMES_MS);
       this.#changed.add(look);
       look();

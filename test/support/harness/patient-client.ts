@@ -23,10 +23,14 @@ export class PatientClient extends HttpClient {
     const headers = { ...(creates ? createdOnce() : {}), ...ask.headers };
     let answer = await super.send(method, path, { ...ask, headers });
     if (answer.json.errorCode === 'UNAVAILABLE')
-      await eventually(async () => {
-        answer = await super.send(method, path, { ...ask, headers });
-        return !COMES_AGAIN.includes(answer.json.errorCode ?? '');
-      }, `an answer but ${answer.text}`);
+      await eventually(
+        async () => {
+          answer = await super.send(method, path, { ...ask, headers });
+          return !COMES_AGAIN.includes(answer.json.errorCode ?? '');
+        },
+        `${method} ${path} is answered by a service that has the time`,
+        () => answer.text,
+      );
     return answer;
   }
 }

@@ -52,13 +52,15 @@ export class RollingPool {
     see: (status: RollingStatus) => unknown = () => undefined,
   ): Promise<RollingStatus> {
     let status = await this.status();
-    await eventually(async () => {
-      status = await this.status();
-      await see(status);
-      return look(status);
-    }, what).catch((error: unknown) => {
-      throw new Error(`${String(error)}: ${JSON.stringify(status)}`);
-    });
+    await eventually(
+      async () => {
+        status = await this.status();
+        await see(status);
+        return look(status);
+      },
+      what,
+      () => status,
+    );
     return status;
   }
 

@@ -18,5 +18,5 @@ export const standsStill = async (amount: () => number, what: string): Promise<v
     looks = seen === (seen = amount()) ? looks + 1 : 0;
     return seen > 0 && looks >= STILL_LOOKS;
   };
-  await eventually(isStill, `${what} stands still`);
+  await eventually(isStill, `${what} stands still`, () => seen);
 };

@@ -13,9 +13,8 @@ export const untilAnswered = async (
   await eventually(
     async () => (answer = await ask()).status === status,
     `an answer of ${status}`,
-  ).catch((error: unknown) => {
-    throw new Error(`${String(error)}, but ${answer?.status}: ${answer?.text}`);
-  });
+    () => `${answer?.status} ${answer?.text}`,
+  );
   if (!answer) throw new Error('nothing was asked');
   return answer;
 };
