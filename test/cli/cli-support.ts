@@ -29,7 +29,8 @@ import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const CLI = ['--import', 'tsx', join(ROOT, 'src/cli/main.ts')];
+/** The built one: it starts in a quarter of the processor time that src/ takes. */
+export const BUILT_CLI = join(ROOT, 'dist/cli/main.js');
 
 /** A terminal that the service opened: a real shell of this machine behind it. */
 export interface ServedTerminal {
@@ -180,7 +181,7 @@ export const startCli = (
   env: Readonly<Record<string, string>> = {},
   input?: string,
 ): RunningCli => {
-  const child = spawn(process.execPath, [...CLI, ...args], {
+  const child = spawn(process.execPath, [BUILT_CLI, ...args], {
     env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), ...env },
     stdio: 'pipe',
   });
@@ -249,7 +250,7 @@ export const startCliInTerminal = (
   env: Readonly<Record<string, string>>,
   size = { cols: 90, rows: 30 },
 ): CliInTerminal => {
-  const words = [process.execPath, ...CLI, ...args]
+  const words = [process.execPath, BUILT_CLI, ...args]
     .map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`)
     .join(' ');
   const pty = spawnPty(

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
-import { aCliDaemon, cliHere, type CliDaemon } from './cli-support.ts';
+import { aCliDaemon, BUILT_CLI, cliHere, type CliDaemon } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -147,8 +147,8 @@ describe('completion', () => {
     let folder: string;
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-shell-'));
-      // Asks again until something is offered: a slow daemon offers nothing.
-      const run = `"${process.execPath}" --import tsx "${join(ROOT, 'src/cli/main.ts')}" "$@"`;
+      // Whoever is offered nothing where the daemon has no time presses TAB again, as this does.
+      const run = `"${process.execPath}" "${BUILT_CLI}" "$@"`;
       writeFileSync(
         join(folder, 'sandpool'),
         `#!/bin/sh\n[ "$1" = __complete ] || exec ${run}\n` +

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { SandpoolClient } from '../../src/client/sandpool-client.ts';
 import { FakeProcesses } from '../support/fakes/fake-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { aCliDaemon, cli, startCli, type CliDaemon } from './cli-support.ts';
+import { aCliDaemon, cli, cliHere, startCli, type CliDaemon } from './cli-support.ts';
 
 describe('processes on the command line', function () {
   let daemon: CliDaemon;
@@ -14,7 +14,7 @@ describe('processes on the command line', function () {
   before(async () => {
     daemon = await aCliDaemon({ processes: new FakeProcesses() });
     env = { SANDPOOL_DATA_DIR: daemon.dataDir };
-    sandbox = (await cli(['sandboxes', 'create'], env)).stdout.trim();
+    sandbox = (await cliHere(['sandboxes', 'create'], env)).stdout.trim();
   });
   after(() => daemon.close());
   const daemonApi = (): SandpoolClient =>
@@ -35,7 +35,7 @@ describe('processes on the command line', function () {
 
   it('exec passes Ctrl-C on, and ends as the process did', async () => {
     const running = startCli(['exec', sandbox, '--', 'sleep', '61'], env);
-    const listed = async (): Promise<string> => (await cli(['ps', sandbox], env)).stdout;
+    const listed = async (): Promise<string> => (await cliHere(['ps', sandbox], env)).stdout;
     await eventually(async () => (await listed()).includes('sleep 61'), 'it runs');
     running.child.kill('SIGINT');
 
@@ -44,14 +44,16 @@ describe('processes on the command line', function () {
   });
 
   it('exec --detach prints the id; ps, kill and attach take it', async () => {
-    const id = (await cli(['exec', '--detach', sandbox, '--', 'sleep', '62'], env)).stdout.trim();
-    expect((await cli(['ps', sandbox, '-o', 'json'], env)).stdout).to.include(id);
-    const killed = await cli(['kill', sandbox, id], env);
-    const attached = await cli(['attach', sandbox, id], env);
+    const id = (
+      await cliHere(['exec', '--detach', sandbox, '--', 'sleep', '62'], env)
+    ).stdout.trim();
+    expect((await cliHere(['ps', sandbox, '-o', 'json'], env)).stdout).to.include(id);
+    const killed = await cliHere(['kill', sandbox, id], env);
+    const attached = await cliHere(['attach', sandbox, id], env);
 
     expect(killed).to.deep.equal({ code: 0, stdout: `${id} signalled\n`, stderr: '' });
     expect(attached.code).to.equal(143);
-    const again = await cli(['kill', sandbox, id], env);
+    const again = await cliHere(['kill', sandbox, id], env);
     expect([again.code, again.stderr]).to.deep.equal([
       1,
       'sandpool: the process has ended; its output can still be read (PROCESS_ENDED)\n',
@@ -60,25 +62,27 @@ describe('processes on the command line', function () {
 
   it('logs prints what a process printed, and with -f what it prints to its end', async () => {
     const started = (...words: readonly string[]): Promise<string> =>
-      cli(['exec', '--detach', sandbox, '--', ...words], env).then(({ stdout }) => stdout.trim());
+      cliHere(['exec', '--detach', sandbox, '--', ...words], env).then(({ stdout }) =>
+        stdout.trim(),
+      );
     const echo = await started('echo', 'hi');
     const sleep = await started('sleep', '63');
 
-    expect(await cli(['logs', sandbox, '--process', echo], env)).to.deep.equal({
+    expect(await cliHere(['logs', sandbox, '--process', echo], env)).to.deep.equal({
       code: 0,
       stdout: 'hi\n',
       stderr: '',
     });
-    const unfinished = await cli(['logs', sandbox, '--process', sleep], env);
+    const unfinished = await cliHere(['logs', sandbox, '--process', sleep], env);
     expect([unfinished.code, unfinished.stderr]).to.deep.equal([
       1,
       'sandpool: the process runs: there is more to come\n' +
         `  follow it: sandpool logs -f ${sandbox} --process ${sleep}\n`,
     ]);
     const following = startCli(['logs', '-f', sandbox, '--process', sleep], env);
-    await cli(['kill', sandbox, sleep], env);
+    await cliHere(['kill', sandbox, sleep], env);
     expect((await following.ended).code).to.equal(0);
-    const tail = await cli(['logs', sandbox, '--process', echo, '--tail', '3'], env);
+    const tail = await cliHere(['logs', sandbox, '--process', echo, '--tail', '3'], env);
     expect(tail.stderr).to.equal('sandpool: --tail is not for the output of a process\n');
   });
 
@@ -99,7 +103,9 @@ describe('processes on the command line', function () {
   });
 
   it('completes processes of the sandbox that the line names', async () => {
-    const id = (await cli(['exec', '--detach', sandbox, '--', 'sleep', '64'], env)).stdout.trim();
+    const id = (
+      await cliHere(['exec', '--detach', sandbox, '--', 'sleep', '64'], env)
+    ).stdout.trim();
     for (const words of [
       ['kill', sandbox, ''],
       ['logs', '-f', sandbox, '--process', ''],
@@ -107,7 +113,7 @@ describe('processes on the command line', function () {
     ]) {
       await eventually(
         async () => {
-          const { stdout } = await cli(['__complete', '--', ...words], env);
+          const { stdout } = await cliHere(['__complete', '--', ...words], env);
           return stdout.includes(`${id}\tRunning: sleep 64\n`);
         },
         `${words.join(' ')} offers it: a TAB waits but a moment for the daemon`,

@@ -6,6 +6,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import {
   aCliDaemon,
   cli,
+  cliHere,
   startCli,
   startCliInTerminal,
   terminalWasRestored,
@@ -29,18 +30,18 @@ describe('sandpool run', function () {
   });
 
   it('hands the command’s own options on, with and without --', async () => {
-    expect((await cli(['run', 'echo', '-n', '--pool', 'x'], env)).stdout).to.equal('--pool x');
-    expect((await cli(['run', '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal('-- x');
+    expect((await cliHere(['run', 'echo', '-n', '--pool', 'x'], env)).stdout).to.equal('--pool x');
+    expect((await cliHere(['run', '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal('-- x');
   });
 
   it('takes the options of exec before the sandbox and after it, up to the command', async () => {
-    const sandbox = (await cli(['sandboxes', 'create'], env)).stdout.trim();
+    const sandbox = (await cliHere(['sandboxes', 'create'], env)).stdout.trim();
     for (const words of [
       ['--timeout', '1', sandbox, '--'],
       [sandbox, '--timeout', '1', '--'],
       [sandbox, '--timeout=1'],
     ]) {
-      const end = await cli(['exec', ...words, 'sleep', '60'], env);
+      const end = await cliHere(['exec', ...words, 'sleep', '60'], env);
       expect([end.code, end.stderr], words.join(' ')).to.deep.equal([
         124,
         'sandpool: the command was ended after 1 s\n  with -t it may run for longer\n',
@@ -50,32 +51,36 @@ describe('sandpool run', function () {
       (await cli(['exec', sandbox, '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout,
     ).to.equal('HELLO');
     expect(
-      (await cli(['exec', sandbox, 'echo', '-n', '--timeout', '5'], env)).stdout,
+      (await cliHere(['exec', sandbox, 'echo', '-n', '--timeout', '5'], env)).stdout,
       'the command’s own',
     ).to.equal('--timeout 5');
-    expect((await cli(['exec', sandbox, '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal(
+    expect((await cliHere(['exec', sandbox, '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal(
       '-- x',
     );
-    expect((await cli(['exec', sandbox, '--tmeout', '5', '--', 'true'], env)).stderr).to.include(
-      "unknown option '--tmeout'",
+    expect(
+      (await cliHere(['exec', sandbox, '--tmeout', '5', '--', 'true'], env)).stderr,
+    ).to.include("unknown option '--tmeout'");
+    expect((await cliHere(['exec', sandbox, '--help'], env)).stdout).to.include(
+      '--timeout <seconds>',
     );
-    expect((await cli(['exec', sandbox, '--help'], env)).stdout).to.include('--timeout <seconds>');
   });
 
   it('claims from the pool and with the idle timeout that it is told', async () => {
-    const refused = await cli(['run', '--pool', 'other', '--', 'true'], env);
+    const refused = await cliHere(['run', '--pool', 'other', '--', 'true'], env);
     expect(refused.code).to.equal(125);
     expect(refused.stderr).to.include('pool not found').and.to.include('there are: default');
-    await cli(['run', '--idle-timeout', '90s', '--', 'true'], env);
+    await cliHere(['run', '--idle-timeout', '90s', '--', 'true'], env);
     expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
   });
 
   it('waits for an instance as long as it is told, 10 s where it is not', async () => {
-    await cli(['run', '--wait', '90s', '--', 'true'], env);
-    await cli(['run', '--', 'true'], env);
-    await cli(['run', '--wait', '0', '--', 'true'], env);
+    await cliHere(['run', '--wait', '90s', '--', 'true'], env);
+    await cliHere(['run', '--', 'true'], env);
+    await cliHere(['run', '--wait', '0', '--', 'true'], env);
     expect(daemon.operations.waits).to.deep.equal([90_000, 10_000, 0]);
-    expect((await cli(['run', '--wait', '6m', '--', 'true'], env)).stderr).to.include('5m at most');
+    expect((await cliHere(['run', '--wait', '6m', '--', 'true'], env)).stderr).to.include(
+      '5m at most',
+    );
   });
 
   it('hands its input on when told to', async () => {
@@ -85,7 +90,7 @@ describe('sandpool run', function () {
   });
 
   it('ends with 124 and says so when the command takes too long', async () => {
-    const end = await cli(['run', '--timeout', '1', '--', 'sleep', '60'], env);
+    const end = await cliHere(['run', '--timeout', '1', '--', 'sleep', '60'], env);
     expect(end.code).to.equal(124);
     expect(end.stderr).to.include('the command was ended after 1 s');
     expect(daemon.left()).to.deep.equal([]);
@@ -96,7 +101,7 @@ describe('sandpool run', function () {
       { name: 'default' },
       { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 },
     );
-    const end = await cli(['run', '--', 'true'], env);
+    const end = await cliHere(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stdout).to.equal('');
     expect(end.stderr)
@@ -110,11 +115,11 @@ describe('sandpool run', function () {
   it('ends with 125 and says what to do for the pool of an env, and for one of another user', async () => {
     const counts = { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 };
     daemon.operations.failWith = noIdleInstance({ name: 'small', env: 'web' }, counts);
-    expect((await cli(['run', '--', 'true'], env)).stderr)
+    expect((await cliHere(['run', '--', 'true'], env)).stderr)
       .to.include('sandpool envs members update web small --max-replicas N')
       .and.not.include('pools update');
     daemon.operations.failWith = noIdleInstance({ name: 'shared', of: 'school/teacher' }, counts);
-    expect((await cli(['run', '--', 'true'], env)).stderr).to.include(
+    expect((await cliHere(['run', '--', 'true'], env)).stderr).to.include(
       'or have school/teacher, whose pool it is, enlarge it',
     );
   });
@@ -125,7 +130,7 @@ describe('sandpool run', function () {
       reason: 'ImageUnavailable',
       message: 'ErrImagePull: there is no such image',
     });
-    const end = await cli(['run', '--', 'true'], env);
+    const end = await cliHere(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stderr)
       .to.include('its instances do not start: ErrImagePull: there is no such image')
@@ -140,7 +145,7 @@ describe('sandpool run', function () {
       ['run', '--nonsense', '--', 'true'],
       ['run', '--idle-timeout', 'soon', '--', 'true'],
     ]) {
-      const end = await cli(args, env);
+      const end = await cliHere(args, env);
       expect(end.code, args.join(' ')).to.equal(125);
       expect(end.stderr).to.not.equal('');
     }
@@ -151,7 +156,7 @@ describe('sandpool run', function () {
     daemon.operations.runExec = async () => {
       throw new Error('broken');
     };
-    const end = await cli(['run', '--', 'true'], env);
+    const end = await cliHere(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stderr).to.match(/internal error \(INTERNAL\), request [\w.-]+/);
     expect(daemon.left()).to.deep.equal([]);
@@ -258,7 +263,7 @@ describe('sandpool run', function () {
         throw new Error('no');
       },
     });
-    const end = await cli(['run', '--', 'true'], env);
+    const end = await cliHere(['run', '--', 'true'], env);
     const [left] = daemon.left();
     expect(end.code).to.equal(0);
     expect(end.stderr).to.include(`sandpool sandboxes delete ${left}`);
@@ -276,7 +281,7 @@ describe('sandpool run', function () {
         durationMs: 1,
       };
     };
-    const end = await cli(['run', '--', 'true'], env);
+    const end = await cliHere(['run', '--', 'true'], env);
     expect(end).to.deep.equal({
       code: 0,
       stdout: 'x',
@@ -352,7 +357,7 @@ describe('sandpool run', function () {
     });
 
     it('refuses a command that is too long to be typed before it claims', async () => {
-      const end = await cli(['run', '-t', '--', 'echo', 'x'.repeat(5_000)], env);
+      const end = await cliHere(['run', '-t', '--', 'echo', 'x'.repeat(5_000)], env);
       expect(end.code).to.equal(125);
       expect(end.stderr).to.include('too long');
       expect(daemon.operations.sandboxes.size).to.equal(0);

@@ -4,6 +4,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import {
   aCliDaemon,
   cli,
+  cliHere,
   startCli,
   startCliInTerminal,
   terminalWasRestored,
@@ -34,7 +35,7 @@ describe('sandpool shell', function () {
   });
 
   it('opens a shell in the sandbox that is named, which stays', async () => {
-    const { stdout } = await cli(['sandboxes', 'create'], env);
+    const { stdout } = await cliHere(['sandboxes', 'create'], env);
     const sandboxId = stdout.trim();
     const shell = startCliInTerminal(['shell', sandboxId], env);
     await shell.shows('INSIDE$');
