@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { instancesWithProcesses, spawnerPid } from '../support/chaos/kill-rounds.ts';
+import { clear, finished } from '../support/harness/on-a-daemon.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 const claim = async (client: HttpClient): Promise<string> =>
@@ -21,13 +22,11 @@ const run = async (client: HttpClient, id: string, command: string): Promise<str
 describe('the daemon from start to end', () => {
   let daemon: DaemonUnderTest;
 
-  beforeEach(async function () {
+  before(async () => {
     daemon = await DaemonUnderTest.start();
   });
-
-  afterEach(async function () {
-    await daemon.dispose();
-  });
+  after(() => daemon.dispose());
+  beforeEach(() => clear(daemon.client()));
 
   it('keeps keys, data folder and pepper to itself', () => {
     for (const [path, mode] of [
@@ -42,7 +41,7 @@ describe('the daemon from start to end', () => {
     }
   });
 
-  it('ends with its helpers on SIGTERM, leaves sandboxes running, and finds them again', async () => {
+  it('ends with its helpers on SIGTERM, leaves sandboxes running, and finds them again, as lost once they end', async () => {
     const client = daemon.client();
     const id = await claim(client);
     await run(client, id, 'echo here > /tmp/mark');
@@ -58,10 +57,14 @@ describe('the daemon from start to end', () => {
     expect(instancesWithProcesses(daemon.dataDir)).to.include(id);
     await daemon.start();
     expect(await run(daemon.client(), id, 'cat /tmp/mark')).to.equal('here\n');
+
+    // Its exit code is not known of an instance that was found again.
+    await run(daemon.client(), id, 'kill -9 2');
+    expect((await finished(daemon.client(), id))['endReason']).to.equal('lost');
   });
 
   it("refuses a second start on the same folder, and names the first one's address", async () => {
-    const { code, stderr } = await daemon.cli([
+    const { code, stderr } = await daemon.cliProcess([
       'serve',
       '--data-dir',
       daemon.dataDir,
@@ -75,7 +78,7 @@ describe('the daemon from start to end', () => {
   it('ends everything with stop --all, and starts afresh afterwards with the same keys and pools', async function () {
     const id = await claim(daemon.client());
     const key = daemon.tenantKey;
-    const { code } = await daemon.cli(['stop', '--all']);
+    const { code } = await daemon.cliProcess(['stop', '--all']);
     expect(code).to.equal(0);
     expect(instancesWithProcesses(daemon.dataDir).size).to.equal(0);
     await daemon.start();
@@ -90,30 +93,11 @@ describe('the daemon from start to end', () => {
     await claim(client);
   });
 
-  it('says null, not 0, for the exit of an instance that it found again', async () => {
-    const client = daemon.client();
-    const id = await claim(client);
-    await daemon.stop();
-    await daemon.start();
-    await run(daemon.client(), id, 'kill -9 2');
-    const ended = await within('it ended', async () =>
-      (await daemon.client().get('/sandboxes?phase=Completed')).json.items?.find(
-        (item) => item['sandboxId'] === id,
-      ),
-    );
-    expect(ended['endReason']).to.equal('lost');
-  });
-
   it('tells why a sandbox ended whose main process exited, and replaces it', async () => {
     const client = daemon.client();
     const id = await claim(client);
     await run(client, id, 'kill -9 2');
-    const ended = await within('it ended', async () =>
-      (await client.get('/sandboxes?phase=Completed')).json.items?.find(
-        (item) => item['sandboxId'] === id,
-      ),
-    );
-    expect(ended['endReason']).to.equal('exited');
+    expect((await finished(client, id))['endReason']).to.equal('exited');
     await within(
       'a full pool',
       async () =>
@@ -170,7 +154,7 @@ describe('a full disk', () => {
   });
 
   it('stops the daemon with a clear message, and loses nothing that was acknowledged', async function () {
-    const daemon = await DaemonUnderTest.start([], folder);
+    const daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2'], folder);
     try {
       const client = daemon.client();
       const held = [await claim(client), await claim(client)];
