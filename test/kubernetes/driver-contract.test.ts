@@ -5,6 +5,7 @@ import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { execProbe } from '../support/builders/a-probe.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 const ECHO_PORT = 7_000;
 
@@ -60,5 +61,5 @@ describe('the contract of drivers, on the real control plane', function () {
     };
   };
 
-  sandboxDriverSuite('Pods', aDriver);
+  sampled(() => sandboxDriverSuite('Pods', aDriver));
 });

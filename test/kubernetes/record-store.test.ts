@@ -24,6 +24,7 @@ import { rejection } from '../support/harness/rejection.ts';
 import { othersSeals, testSeals } from '../support/builders/test-seals.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 import { anApiOf, aRecordStore, prepareForRecords, removeAllRecords } from './a-record-store.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 describe('records as custom resources', function () {
   const cluster = onTheCluster();
@@ -39,7 +40,7 @@ describe('records as custom resources', function () {
     await admin.close();
   });
 
-  recordStoreSuite('the API server', () => aRecordStore(cluster()));
+  sampled(() => recordStoreSuite('the API server', () => aRecordStore(cluster())));
 
   describe('beside kubectl', () => {
     const closes: (() => Promise<void>)[] = [];

@@ -4,6 +4,7 @@ import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { execProbe } from '../support/builders/a-probe.ts';
 import { echoOrder, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 describe('the contract of drivers, on a real node', function () {
   const cluster = onTheRealNode();
@@ -50,5 +51,5 @@ describe('the contract of drivers, on a real node', function () {
     };
   };
 
-  sandboxDriverSuite('Pods of a real node', aDriver);
+  sampled(() => sandboxDriverSuite('Pods of a real node', aDriver));
 });

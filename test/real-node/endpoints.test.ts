@@ -3,6 +3,7 @@ import { endpointSocketSuite, hostileEndpointSuite } from '../contracts/hostile-
 import type { EndpointWay } from '../http/gateway-support.ts';
 import { onRealPods, RELAY_PORT, relayOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 const CONNECTION = 'a port of a container';
 const LISTENS = `until (exec 3<>/dev/tcp/127.0.0.1/${RELAY_PORT}) 2>/dev/null; do sleep 0.1; done`;
@@ -31,7 +32,9 @@ describe('endpoints on a real node', function () {
     mostHeld: 128 << 20,
   });
 
-  gatewaySuite(CONNECTION, way);
-  hostileEndpointSuite(CONNECTION, way);
-  endpointSocketSuite(CONNECTION, way);
+  sampled(() => {
+    gatewaySuite(CONNECTION, way);
+    hostileEndpointSuite(CONNECTION, way);
+    endpointSocketSuite(CONNECTION, way);
+  });
 });

@@ -6,6 +6,7 @@ import { processesSuite } from '../contracts/processes.ts';
 import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 /** 64 processes, with a shell and two movers each. */
 const ROOMY = { cpuCores: 2, memoryBytes: 512 * 2 ** 20 };
@@ -15,15 +16,17 @@ describe('on a real node', () => {
   const pods = onRealPods(cluster);
 
   for (const image of ['busybox', 'tools'] as const)
-    processesSuite(`Pods of ${image}`, () =>
-      Promise.resolve({
-        processes: pods().driver.processes,
-        instance: async () =>
-          (await pods().claimed(realOrder(pods(), { image: realNodeImage(image), ...ROOMY }))).id,
-        ...(image === 'busybox' ? { withoutTerminal: 'its image has no program "script"' } : {}),
-        close: () => Promise.resolve(),
-      }),
-    );
+    sampled(() => {
+      processesSuite(`Pods of ${image}`, () =>
+        Promise.resolve({
+          processes: pods().driver.processes,
+          instance: async () =>
+            (await pods().claimed(realOrder(pods(), { image: realNodeImage(image), ...ROOMY }))).id,
+          ...(image === 'busybox' ? { withoutTerminal: 'its image has no program "script"' } : {}),
+          close: () => Promise.resolve(),
+        }),
+      );
+    });
 
   it('says which program an image lacks for a terminal, and that one has no shell', async function () {
     const order = { processId: v7(), tenant: 't', argv: ['true'], stdin: false };

@@ -6,6 +6,7 @@ import { advanceRedis } from '../support/harness/redis-clock.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 interface Running {
   readonly settings: RedisSettings;
@@ -31,14 +32,16 @@ for (const [name, start] of [
     });
     after(() => running?.stop());
 
-    coordinationSuite(name, async () => {
-      for (const node of running.nodes) await node.flushall();
-      const { coordination, stop } = await aRedisCoordination(running.settings, {
-        rebuildWaitMs: 0,
+    sampled(() => {
+      coordinationSuite(name, async () => {
+        for (const node of running.nodes) await node.flushall();
+        const { coordination, stop } = await aRedisCoordination(running.settings, {
+          rebuildWaitMs: 0,
+        });
+        for (const tenant of [ALICE, { ...ALICE, user: 'bob' }])
+          await known(() => coordination.used(tenant));
+        return { coordination, advance: (ms) => advanceRedis(running.nodes, ms), close: stop };
       });
-      for (const tenant of [ALICE, { ...ALICE, user: 'bob' }])
-        await known(() => coordination.used(tenant));
-      return { coordination, advance: (ms) => advanceRedis(running.nodes, ms), close: stop };
     });
   });
 }

@@ -11,6 +11,7 @@ import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redi
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 interface Running {
   readonly settings: RedisSettings;
@@ -42,18 +43,20 @@ for (const [name, start] of [
     });
     after(() => running?.stop());
 
-    historySuite(name, async () => {
-      await running.flush();
-      const history = new RedisHistory({
-        metrics: silentMetrics,
-        settings: running.settings,
-        clock: systemClock(),
-        log: quietLog,
-        retentionMs: KEPT_MS,
-        bounds: MANY_BYTES,
+    sampled(() => {
+      historySuite(name, async () => {
+        await running.flush();
+        const history = new RedisHistory({
+          metrics: silentMetrics,
+          settings: patient(running.settings),
+          clock: systemClock(),
+          log: quietLog,
+          retentionMs: KEPT_MS,
+          bounds: MANY_BYTES,
+        });
+        await history.start();
+        return { history, close: () => history.stop() };
       });
-      await history.start();
-      return { history, close: () => history.stop() };
     });
   });
 }

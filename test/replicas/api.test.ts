@@ -14,6 +14,7 @@ import type { RunningService } from '../contracts/api/running-service.ts';
 import { aBoundClaim } from '../support/cluster/a-bound-claim.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 describe('the whole API of three replicas', function () {
   const controlPlane = onTheControlPlane();
@@ -39,16 +40,18 @@ describe('the whole API of three replicas', function () {
     },
   });
 
-  foreignIdsSuite('three replicas', service);
-  imageNamesSuite('three replicas', service);
-  errorTableSuite('three replicas', service);
-  consoleSuite('three replicas', service);
-  operationsInFullSuite('three replicas', service);
-  autoscalingSuite('three replicas', service);
-  entityTagsSuite('three replicas', service);
-  lookingInsideSuite('three replicas', service);
-  hostileServiceSuite('three replicas', service);
-  commandLineSuite('three replicas', service);
-  claimTermsSuite('three replicas', service);
-  claimFilesSuite('three replicas', service);
+  sampled(() => {
+    foreignIdsSuite('three replicas', service);
+    imageNamesSuite('three replicas', service);
+    errorTableSuite('three replicas', service);
+    consoleSuite('three replicas', service);
+    operationsInFullSuite('three replicas', service);
+    autoscalingSuite('three replicas', service);
+    entityTagsSuite('three replicas', service);
+    lookingInsideSuite('three replicas', service);
+    hostileServiceSuite('three replicas', service);
+    commandLineSuite('three replicas', service);
+    claimTermsSuite('three replicas', service);
+    claimFilesSuite('three replicas', service);
+  });
 });

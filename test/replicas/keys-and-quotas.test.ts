@@ -6,21 +6,24 @@ import { HttpClient } from '../support/harness/http-client.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 describe('keys and quotas of three replicas', function () {
   const controlPlane = onTheControlPlane();
   const replicas = onSharedReplicas(controlPlane);
   before(() => controlPlane().apply(aPodTemplate('keys-pod')));
 
-  keysAndQuotasSuite('three replicas', () => ({
-    ports: replicas().list.map(({ port }) => port),
-    adminKey: replicas().adminKey,
-    templateName: 'keys-pod',
-    namespaceOf: async (team, user = 'first') => {
-      await replicas().tenant(team, user);
-      return replicas().namespaceOf(team);
-    },
-  }));
+  sampled(() => {
+    keysAndQuotasSuite('three replicas', () => ({
+      ports: replicas().list.map(({ port }) => port),
+      adminKey: replicas().adminKey,
+      templateName: 'keys-pod',
+      namespaceOf: async (team, user = 'first') => {
+        await replicas().tenant(team, user);
+        return replicas().namespaceOf(team);
+      },
+    }));
+  });
 
   describe('beside kubectl', () => {
     const opened: HttpClient[] = [];

@@ -7,6 +7,7 @@ import { PatientClient } from '../support/harness/patient-client.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 const IMAGE = 'registry.invalid/sandbox:1';
 const TEMPLATE = {
@@ -67,7 +68,9 @@ describe('what pools are made of, on three replicas', function () {
     await controlPlane().kubectl('delete', 'pv', `${namespace}-data`, '--wait=false');
   });
 
-  poolsSuite('three replicas', () => ({ tenants, image: IMAGE, claimName: 'data' }));
+  sampled(() => {
+    poolsSuite('three replicas', () => ({ tenants, image: IMAGE, claimName: 'data' }));
+  });
 
   const read = async (...what: readonly string[]): Promise<unknown> =>
     JSON.parse(await controlPlane().kubectl('get', ...what, '-n', namespace, '-o', 'json'));

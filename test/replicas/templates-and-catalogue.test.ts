@@ -7,6 +7,7 @@ import type { HttpClient } from '../support/harness/http-client.ts';
 import { PatientClient } from '../support/harness/patient-client.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 describe('templates and the catalogue on three replicas', function () {
   const controlPlane = onTheControlPlane();
@@ -45,5 +46,7 @@ describe('templates and the catalogue on three replicas', function () {
       await aBoundClaim(controlPlane(), { name, namespace, phase });
   });
 
-  templatesAndCatalogueSuite('three replicas', () => deployment);
+  sampled(() => {
+    templatesAndCatalogueSuite('three replicas', () => deployment);
+  });
 });
