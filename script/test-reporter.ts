@@ -3,8 +3,19 @@ import type { Socket } from 'node:net';
 import type { ChildProcess } from 'node:child_process';
 import { config } from 'chai';
 import mocha from 'mocha';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { forgetAnswers, lastAnswers } from '../local-cluster/last-answers.ts';
 import { beginFile, beginTest, lastLines } from '../local-cluster/started-processes.ts';
+import { processorSeconds } from './test-usage.ts';
+
+/** What one test file took, in seconds. */
+export interface FileTime {
+  readonly file: string;
+  readonly clock: number;
+  /** Of this process and of the children that it waited for. */
+  readonly processor: number;
+}
 
 /**
  * What one mocha process found; written at its orderly end, and once more with `open` where it
@@ -22,11 +33,18 @@ export interface SuiteResult {
 /** Less than the run waits for the end of a process. */
 const LOOK_AFTER_MS = 6_000;
 
-const { EVENT_RUN_END, EVENT_SUITE_BEGIN, EVENT_TEST_BEGIN, EVENT_TEST_FAIL, EVENT_TEST_PENDING } =
-  mocha.Runner.constants;
+const {
+  EVENT_RUN_END,
+  EVENT_SUITE_BEGIN,
+  EVENT_SUITE_END,
+  EVENT_TEST_BEGIN,
+  EVENT_TEST_FAIL,
+  EVENT_TEST_PENDING,
+} = mocha.Runner.constants;
 
 /** Lines of each process that a failed test shows. */
 const LAST_LINES = 20;
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** A list that should be empty is shown with what it holds. */
 config.truncateThreshold = 1_000;
@@ -50,16 +68,16 @@ export default class TestReporter extends mocha.reporters.Base {
       else skipped.push(`${test.fullTitle()}: ${cause}`);
     });
     // Where the run is cut before its end, this is all that is known.
-    runner.on(EVENT_TEST_FAIL, (_test, error: Error) => {
-      mocha.reporters.Base.consoleLog(`      ${firstLinesOf(error)}`);
-      for (const line of [...lastAnswers(), ...lastLines(LAST_LINES)])
-        mocha.reporters.Base.consoleLog(`        ${line}`);
+    runner.on(EVENT_TEST_FAIL, (test, error: Error) => {
+      say(`      ${test.fullTitle()}\n      ${firstLinesOf(error)}\n      ${runAgain(test)}`);
+      for (const line of [...lastAnswers(), ...lastLines(LAST_LINES)]) say(`        ${line}`);
     });
     runner.on(EVENT_SUITE_BEGIN, ({ file }) => beginFile(file));
     runner.on(EVENT_TEST_BEGIN, () => {
       beginTest();
       forgetAnswers();
     });
+    const files = timesOf(runner);
     runner.on(EVENT_RUN_END, () => {
       if (terms.listing === 'failures' && this.failures.length > 0) this.epilogue();
       const file: unknown = terms.result;

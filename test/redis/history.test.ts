@@ -48,7 +48,7 @@ for (const [name, start] of [
         await running.flush();
         const history = new RedisHistory({
           metrics: silentMetrics,
-          settings: patient(running.settings),
+          settings: running.settings,
           clock: systemClock(),
           log: quietLog,
           retentionMs: KEPT_MS,

@@ -36,7 +36,6 @@ describe('.ci/run', () => {
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
       timeout: NEVER_COMES_MS,
-      env: { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
     });
     return { code: status, lines: stdout.trimEnd().split('\n') };
   };

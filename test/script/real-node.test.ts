@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { watchedFolder } from '../../local-cluster/watched-folder.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
-import { rejection } from '../support/harness/rejection.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../script/real-node', import.meta.url));
@@ -63,58 +62,5 @@ describe('script/real-node', function () {
     expect(ended('unshare', '--mount', 'bash', '-c', inside)).to.equal(
       '3: no real node here: cgroup v2 has no controller for memory pids, or does not let it be enabled',
     );
-  });
-});
-
-describe('the orders to a real node', function () {
-  let folder: string;
-  beforeEach(() => {
-    folder = watchedFolder('real-node-orders');
-  });
-  afterEach(() => {
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  const aNode = async (script: string, patienceMs = NEVER_COMES_MS): Promise<RealNode> => {
-    const hold = join(folder, 'hold');
-    writeFileSync(hold, `#!/bin/bash\n${script}\n`, { mode: 0o755 });
-    writeFileSync(join(folder, 'kubeconfig-given'), '');
-    const node = new RealNode({
-      folder,
-      programs: folder,
-      kubelet: 'none',
-      kubeconfig: join(folder, 'kubeconfig-given'),
-      port: 1,
-      tls: { certFile: '', keyFile: '', clientCaFile: '' },
-      hold,
-      patienceMs,
-    });
-    await node.start();
-    return node;
-  };
-
-  it('leave nothing that listens, however many there are', async () => {
-    const warnings: string[] = [];
-    const warn = ({ name }: Error): void => {
-      warnings.push(name);
-    };
-    process.on('warning', warn);
-    const node = await aNode('echo ready; while read -r line; do echo done; done');
-    for (let n = 0; n < 15; n += 1) await node.halt('kubelet');
-    await node.stop();
-    process.off('warning', warn);
-    expect(warnings).to.not.include('MaxListenersExceededWarning');
-  });
-
-  it('are refused at once by one that has ended', async () => {
-    const node = await aNode('echo ready; read -r line; exit 1');
-    expect(String(await rejection(node.halt('kubelet')))).to.contain('it ended');
-    expect(String(await rejection(node.goOn('kubelet')))).to.contain('it ended');
-    expect(String(await rejection(node.stop()))).to.contain('did not end in order');
-  });
-
-  it('have one killed that does not end in time, and tell it', async () => {
-    const node = await aNode('trap "" TERM; echo ready; while :; do sleep 1; done', 5_000);
-    expect(String(await rejection(node.stop()))).to.contain('did not end in order');
   });
 });

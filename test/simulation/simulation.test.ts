@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { staleFiles } from '../../script/generated-files.ts';
 import { momentsOf } from '../../simulation/demand.ts';
 import { autoscalingPlots } from '../../simulation/plots.ts';
 import {

@@ -269,7 +269,7 @@ export const within = async <T>(
   await eventually(async () => {
     if (performance.now() - began > OFTEN_FOR_MS) await pause(SELDOM_MS);
     return (found = await look()) !== undefined && found !== false;
-  }, what);
+  }, what, seen);
   return found!; // it was found, else `eventually` rejects
 };
 
