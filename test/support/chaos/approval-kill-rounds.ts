@@ -4,6 +4,7 @@ import { Dice } from '../builders/hostile-values.ts';
 import { HttpClient, type HttpAnswer } from '../harness/http-client.ts';
 import { stocked } from '../harness/on-a-daemon.ts';
 import { atConsole } from '../harness/a-console-session.ts';
+import { NEVER_COMES_MS } from '../harness/eventually.ts';
 
 export interface ApprovalRounds {
   readonly rounds: number;
@@ -13,7 +14,7 @@ export interface ApprovalRounds {
 }
 
 const CLAIMS = 8;
-const CALL_MS = 30_000;
+const CALL_MS = NEVER_COMES_MS;
 /** After the requests were sent; some are answered by then. */
 const KILL_WITHIN_MS = 120;
 

@@ -3,6 +3,7 @@ import type { Env } from '../../../src/client/wire.ts';
 import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
 import { Dice } from '../builders/hostile-values.ts';
 import type { HttpAnswer, HttpClient } from '../harness/http-client.ts';
+import { NEVER_COMES_MS } from '../harness/eventually.ts';
 
 export interface EnvRounds {
   readonly rounds: number;
@@ -15,8 +16,7 @@ const CLIENTS = 4;
 const MOST = 6;
 const MEMBERS = ['a', 'b'] as const;
 /** Whatever else the machine has to do. */
-export const AT_LAST_MS = 60_000;
-const CALL_MS = 10_000;
+const CALL_MS = NEVER_COMES_MS;
 
 /** What was acknowledged, by clients that go on until they are told to end or are cut off. */
 class Acknowledged {

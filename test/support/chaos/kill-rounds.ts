@@ -6,6 +6,7 @@ import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
 import { Dice } from '../builders/hostile-values.ts';
 import type { HttpClient } from '../harness/http-client.ts';
 import { clear, stocked } from '../harness/on-a-daemon.ts';
+import { NEVER_COMES_MS } from '../harness/eventually.ts';
 
 /** What a kill may never cause, counted over all rounds. All zero is the promise. */
 export interface Damage {
@@ -130,7 +131,7 @@ class Load {
     const { json: ran } = await client.post(
       `/sandboxes/${id}/exec`,
       { command: `echo ${id} > /tmp/mark && echo done` },
-      { signal: AbortSignal.timeout(5_000) },
+      { signal: AbortSignal.timeout(ANSWER_MS) },
     );
     if (ran.stdout === 'done\n') this.marked.add(id);
     if (random() < 0.5) return;
@@ -150,7 +151,7 @@ interface Hands {
   readonly by: Way;
 }
 
-const ANSWER_MS = 5_000;
+const ANSWER_MS = NEVER_COMES_MS;
 
 const overRest = (client: HttpClient): Way => ({
   claim: async () => {
