@@ -3,7 +3,7 @@ import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
@@ -60,7 +60,7 @@ describe('what a node can suffer', function () {
       `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`,
       '--timeout=90s',
     );
-    for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone', 60_000);
+    for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone');
     await kubectl('uncordon', ...nodes);
     expect(pods.log.of(claimed.id).findLast(({ record }) => record)?.record?.end).to.deep.equal({
       reason: 'killed',
@@ -92,7 +92,7 @@ describe('what a node can suffer', function () {
         () =>
           pods.driver.exec(
             claimed.id,
-            { argv: ['true'], timeoutMs: 20_000, outputLimit: 10 },
+            { argv: ['true'], timeoutMs: NEVER_COMES_MS, outputLimit: 10 },
             new AbortController().signal,
           ),
         () => pods.driver.attach(claimed.id, { argv: ['sh'], cols: 80, rows: 24 }),

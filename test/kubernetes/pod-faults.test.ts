@@ -4,7 +4,7 @@ import { InstanceGone, NoPlace, RecordConflict } from '../../src/contracts/sandb
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { PodDriver } from '../support/cluster/a-pod-driver.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { aClaim, permitted } from '../support/builders/instance-orders.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
@@ -290,7 +290,7 @@ describe('what a Pod can suffer', function () {
         await rejection(
           pods.driver.exec(
             id,
-            { argv: ['true'], timeoutMs: 30_000, outputLimit: 1 },
+            { argv: ['true'], timeoutMs: NEVER_COMES_MS, outputLimit: 1 },
             new AbortController().signal,
           ),
         ),

@@ -9,10 +9,10 @@ import { PodDriver, type PodOrderPart } from '../support/cluster/a-pod-driver.ts
 import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const PORT = 7_000;
-/** Waits for a machine that is busy. */
-const PATIENT = { timeoutMs: 20_000 };
+const PATIENT = { timeoutMs: NEVER_COMES_MS };
 
 describe('readiness probes of Pods', function () {
   const controlPlane = onTheControlPlane();

@@ -11,7 +11,7 @@ import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { LaunchOrder } from '../../src/model/sandbox.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { FactLog } from '../support/harness/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../support/builders/instance-orders.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -358,7 +358,7 @@ describe('sandboxes as Pods of a real API server', function () {
     expect(
       await late.driver.exec(
         record.id,
-        { argv: ['true'], timeoutMs: 30_000, outputLimit: 1 },
+        { argv: ['true'], timeoutMs: NEVER_COMES_MS, outputLimit: 1 },
         new AbortController().signal,
       ),
     ).to.equal(outcome);

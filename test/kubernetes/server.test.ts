@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { REPOSITORY } from '../support/cluster/container-image.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { noRedis } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
@@ -45,7 +45,7 @@ describe('script/server --kubernetes', function () {
     const { stdout } = await promisify(execFile)(
       'bin/sandpool',
       ['run', '--', 'echo', 'from a Pod'],
-      { cwd: REPOSITORY, env: { PATH: process.env['PATH'], ...env }, timeout: 60_000 },
+      { cwd: REPOSITORY, env: { PATH: process.env['PATH'], ...env }, timeout: NEVER_COMES_MS },
     );
 
     expect(stdout).to.equal('from a Pod\n');
@@ -59,7 +59,7 @@ describe('script/server --kubernetes', function () {
       ),
     };
     const run = (program: string, ...args: readonly string[]) =>
-      promisify(execFile)(program, args, { cwd: REPOSITORY, env, timeout: 60_000 });
+      promisify(execFile)(program, args, { cwd: REPOSITORY, env, timeout: NEVER_COMES_MS });
     const sandbox = (await run('bin/sandpool', 'sandboxes', 'create')).stdout.trim();
 
     const { code, stdout } = await run(

@@ -7,7 +7,7 @@ import {
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { LaunchOrder, InstanceFact } from '../../src/model/sandbox.ts';
 import { PodDriver } from '../support/cluster/a-pod-driver.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { aContainer } from '../support/builders/instance-orders.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
@@ -83,7 +83,7 @@ describe('a sandbox of several containers', function () {
       id,
       {
         argv: ['true'],
-        timeoutMs: 30_000,
+        timeoutMs: NEVER_COMES_MS,
         outputLimit: 100,
         ...(container === undefined ? {} : { container }),
       },

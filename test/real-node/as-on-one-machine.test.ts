@@ -20,7 +20,7 @@ const patient = (definition: InstanceDefinition): InstanceDefinition => ({
       name,
       {
         ...endpoint,
-        ...(readinessProbe && { readinessProbe: { ...readinessProbe, timeoutMs: 20_000 } }),
+        ...(readinessProbe && { readinessProbe: { ...readinessProbe, timeoutMs: NEVER_COMES_MS } }),
       },
     ]),
   ),
@@ -38,7 +38,7 @@ describe('a sandbox of a real node, as on one machine', function () {
       (
         await pods.driver.exec(
           id,
-          { argv: ['sh', '-c', script], timeoutMs: 20_000, outputLimit: 4_000 },
+          { argv: ['sh', '-c', script], timeoutMs: NEVER_COMES_MS, outputLimit: 4_000 },
           new AbortController().signal,
         )
       ).stdout,

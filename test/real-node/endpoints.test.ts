@@ -3,7 +3,7 @@ import { endpointSocketSuite, hostileEndpointSuite } from '../contracts/hostile-
 import type { EndpointWay } from '../http/gateway-support.ts';
 import { onRealPods, RELAY_PORT, relayOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
-import { sampled } from '../support/harness/sampled.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const CONNECTION = 'a port of a container';
 const LISTENS = `until (exec 3<>/dev/tcp/127.0.0.1/${RELAY_PORT}) 2>/dev/null; do sleep 0.1; done`;
@@ -16,7 +16,11 @@ describe('endpoints on a real node', function () {
   before('a sandbox that leads to servers of the test', async () => {
     const pods = onPods();
     ({ id } = await pods.claimed(relayOrder(pods)));
-    const listens = { argv: ['bash', '-c', LISTENS], timeoutMs: 30_000, outputLimit: 1_000 };
+    const listens = {
+      argv: ['bash', '-c', LISTENS],
+      timeoutMs: NEVER_COMES_MS,
+      outputLimit: 1_000,
+    };
     await pods.driver.exec(id, listens, new AbortController().signal);
   });
 

@@ -9,7 +9,7 @@ import {
 import type { LaunchOrder, InstanceFact } from '../../src/model/sandbox.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import type { PodDriver } from '../support/cluster/a-pod-driver.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { aContainer } from '../support/builders/instance-orders.ts';
 import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
@@ -30,7 +30,7 @@ describe('how sandboxes of a real node end, and do not', function () {
       id,
       {
         argv: ['sh', '-c', script],
-        timeoutMs: 60_000,
+        timeoutMs: NEVER_COMES_MS,
         outputLimit: 1_000,
         ...(container === undefined ? {} : { container }),
       },

@@ -109,7 +109,7 @@ describe('a rollout on a cluster', function () {
     }
     await untilAnswered(201, () => at(1).post('/sandboxes', { poolName: 'stopped' }));
     await pool.edit({
-      overrides: { image: 'registry.invalid/sandbox:2', defaultStartupTimeout: '30s' },
+      overrides: { image: 'registry.invalid/sandbox:2', defaultStartupTimeout: '10m' },
     });
     await pool.rolledOut();
   });

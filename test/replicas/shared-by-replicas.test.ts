@@ -7,7 +7,7 @@ import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { approvalIdOf } from '../http/an-approving-server.ts';
 import { aReceiver, isSigned, SECRET, status, type Receiver } from '../webhooks/webhook-support.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';
@@ -133,7 +133,10 @@ describe('what three replicas share', function () {
     );
     const waiting = [0, 1, 2, 0, 1, 2].map((replica) =>
       untilAnswered(201, () =>
-        at(replica).post('/sandboxes', { poolName: name, waitTimeoutSeconds: 60 }),
+        at(replica).post('/sandboxes', {
+          poolName: name,
+          waitTimeoutSeconds: NEVER_COMES_MS / 1_000,
+        }),
       ),
     );
     await untilAnswered(200, () => at(1).put(`/sandboxpools/${name}`, { replicas: 6 }));

@@ -13,6 +13,7 @@ import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { FaultProxy } from '../harness/fault-proxy.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
+import { NEVER_COMES_MS } from '../harness/eventually.ts';
 
 const MOST_TRIES = 5;
 
@@ -116,7 +117,7 @@ export class PodStreamsUnderTest {
   ): Promise<ExecOutcome> {
     return this.streams.exec(
       pod,
-      { argv, timeoutMs: 30_000, outputLimit: 1 << 20, ...part },
+      { argv, timeoutMs: NEVER_COMES_MS, outputLimit: 1 << 20, ...part },
       signal,
     );
   }
