@@ -5,6 +5,7 @@ import { controlRoutes, type ControlDeps } from '../../src/e2b/control/routes.ts
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { runs } from '../support/harness/runs.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 interface Asked {
   readonly method: string;
@@ -42,7 +43,7 @@ describe('any request to the compatible API', function () {
       const { hostname, port } = new URL(api.url);
       const asked = request(
         {
-          ...{ hostname, port, path: path || '/', method, agent: false, timeout: 30_000 },
+          ...{ hostname, port, path: path || '/', method, agent: false, timeout: NEVER_COMES_MS },
           headers: { ...headers, ...lengthOf(body) },
         },
         (answer) => {

@@ -8,6 +8,7 @@ import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 import { SDKS } from './a-sdk.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const PROGRAM = fileURLToPath(new URL('sdk-by-domain.mts', import.meta.url));
 
@@ -33,7 +34,7 @@ describe('the compatible API by E2B_DOMAIN, over TLS', () => {
         process.execPath,
         ['--import', 'tsx', PROGRAM, name],
         {
-          timeout: 60_000,
+          timeout: NEVER_COMES_MS,
           env: {
             PATH: process.env['PATH'],
             E2B_DOMAIN: domain,

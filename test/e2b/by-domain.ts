@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { anAuthority } from './an-authority.ts';
 import { tlsWay } from './ways.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 export interface TriedStep {
   readonly of: string;
@@ -30,7 +31,7 @@ export const stepsByDomain = async (
       process.execPath,
       ['--import', 'tsx', PROGRAM, suite],
       {
-        timeout: 170_000,
+        timeout: 2 * NEVER_COMES_MS, // they are many
         env: {
           PATH: process.env['PATH'],
           NODE_OPTIONS: process.env['NODE_OPTIONS'], // by which script/newer-sdks has other packages

@@ -29,7 +29,7 @@ sys.modules["sandpool_interpreter"] = package
 from sandpool_interpreter import runner
 runner.main(*map(int, os.environ.pop({processes.CONTEXT_VARIABLE!r}).split(",")))
 """
-DEADLINE_S = 30
+DEADLINE_S = 120
 
 # What does not start: "process", "pipe 1" and so on of one process, or the function that a thread is for.
 refused = set()

@@ -20,7 +20,7 @@ import e2b_code_interpreter as interpreter
 
 # A crash below Python says where.
 faulthandler.enable()
-DEADLINE_S = 40
+DEADLINE_S = 120
 MODE = sys.argv[1]
 # Longer than the silence after which what stands between cuts a connection, where something does.
 SILENCE_S = float(sys.argv[2])
