@@ -132,9 +132,10 @@ describe("the contract: templates of one's own", () => {
   it('a sandbox ends at its longest life, however busy, and says so', async () => {
     await pool('brief');
     const id = await claim(client, 'brief', { idleTimeout: '10m' });
-    const startedAt = performance.now();
-    while ((await client.post(`/sandboxes/${id}/exec`, { command: 'sleep 0.2' })).status === 200)
-      expect(performance.now() - startedAt).to.be.below(30_000);
+    await within('it is over', async () => {
+      const { status } = await client.post(`/sandboxes/${id}/exec`, { command: 'sleep 0.2' });
+      return status !== 200 || undefined;
+    });
     const end = await finished(client, id);
     const lived = Date.parse(String(end['terminatedAt'])) - Date.parse(String(end['claimedAt']));
     expect(lived).to.be.at.least(2_000);

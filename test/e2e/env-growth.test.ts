@@ -3,6 +3,7 @@ import type { Env } from '../../src/client/wire.ts';
 import { AS_SHIPPED, DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { poolStatus } from '../support/harness/on-a-daemon.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const LEAST = 1;
 const MOST = 5;
@@ -69,7 +70,9 @@ describe('an env under load', function () {
   it('grows for claims that wait and for claims that are refused, up to its most, and comes back', async () => {
     const ids: string[] = [];
     const waiting = await Promise.all(
-      [1, 2, 3].map(() => client.post('/sandboxes', { poolName: 'web', waitTimeoutSeconds: 100 })),
+      [1, 2, 3].map(() =>
+        client.post('/sandboxes', { poolName: 'web', waitTimeoutSeconds: NEVER_COMES_MS / 1_000 }),
+      ),
     );
     for (const { status, text, json } of waiting) {
       expect(status, text).to.equal(201);
@@ -141,7 +144,7 @@ describe('a group of two members that has its most', function () {
     );
 
     for (const answer of [1, 2, 3].map(() =>
-      client.post('/sandboxes', { poolName: 'front', waitTimeoutSeconds: 40 }),
+      client.post('/sandboxes', { poolName: 'front', waitTimeoutSeconds: NEVER_COMES_MS / 1_000 }),
     ))
       await made(answer);
   });
@@ -159,7 +162,10 @@ describe('the env that the first start makes', function () {
     const [answers, ends] = await Promise.all([
       Promise.all(
         Array.from({ length: 27 }, () =>
-          client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 100 }),
+          client.post('/sandboxes', {
+            poolName: 'default',
+            waitTimeoutSeconds: NEVER_COMES_MS / 1_000,
+          }),
         ),
       ),
       Promise.all(Array.from({ length: 3 }, () => daemon.cli(['sandboxes', 'create']))),

@@ -119,10 +119,9 @@ describe('a sandbox that floods the machine', function () {
       );
 
       for (let round = 0; round < 20; round++) {
-        const startedAt = performance.now();
-        const ran = await run(client, neighbour, `echo ${round}`, { timeoutSeconds: 30 });
+        const timeoutSeconds = NEVER_COMES_MS / 1_000;
+        const ran = await run(client, neighbour, `echo ${round}`, { timeoutSeconds });
         expect(ran).to.include({ stdout: `${round}\n`, exitCode: 0 });
-        expect(performance.now() - startedAt, "the echo's time").to.be.below(NEVER_COMES_MS);
         expect((await client.get('/readyz')).status).to.equal(200);
       }
       expect(processesBeside(init).length).to.be.at.most(PIDS_MAX);

@@ -6,6 +6,7 @@ import { EventReader } from '../support/harness/event-reader.ts';
 import { type HttpClient, parsedBody, type WireBody } from '../support/harness/http-client.ts';
 import { aTemplateFolder, claim, clear, giveBack, run } from '../support/harness/on-a-daemon.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 const TERMINALS_OF_TENANT = 17;
 
@@ -164,7 +165,7 @@ describe('what refusals at a limit advise', function () {
   it('works for claims that wait: later one is served', async () => {
     const pool = { name: 'awaited', templateName: 'default', replicas: 0 };
     expect((await client.post('/sandboxpools', pool)).status).to.equal(201);
-    const wanted = { poolName: 'awaited', waitTimeoutSeconds: 60 };
+    const wanted = { poolName: 'awaited', waitTimeoutSeconds: NEVER_COMES_MS / 1_000 };
     const { held, refusal } = await beyond(256, 'POST', '/sandboxes', wanted);
     expect(refusal.json.error).to.equal(
       '256 claims wait for this pool, which is the most; try again later',

@@ -13,8 +13,7 @@ import {
   showsAs,
   withoutSecrets,
 } from '../../script/page-lines.ts';
-import { rememberChild } from '../../local-cluster/started-processes.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { PageSession } from '../support/harness/page-session.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
@@ -80,7 +79,7 @@ describe('the README’s quick start, on a fresh clone', function () {
     LC_ALL: 'C.UTF-8',
   });
   const cli = async (...args: readonly string[]): Promise<string> =>
-    (await run('bin/sandpool', args, { cwd: clone, env: env(), timeout: 60_000 })).stdout;
+    (await run('bin/sandpool', args, { cwd: clone, env: env(), timeout: NEVER_COMES_MS })).stdout;
   const quickStart = (): string =>
     sectionOf(readFileSync(join(clone, 'README.md'), 'utf8'), 'Quick start');
   const address = (): string => /ready at http:\/\/(\S+)/.exec(said)?.[1] ?? '';
@@ -136,7 +135,8 @@ describe('the README’s quick start, on a fresh clone', function () {
     const answers = await Promise.all(
       tried.map(
         async (line) =>
-          (await run('bash', ['-c', line], { cwd: clone, env: env(), timeout: 60_000 })).stdout,
+          (await run('bash', ['-c', line], { cwd: clone, env: env(), timeout: NEVER_COMES_MS }))
+            .stdout,
       ),
     );
 
@@ -148,7 +148,11 @@ describe('the README’s quick start, on a fresh clone', function () {
   it('ends with a line that ends the daemon and its sandboxes', async () => {
     const stop = codeOf(quickStart()).at(-1) ?? '';
     const ended = server ? once(server, 'exit') : undefined;
-    const { stdout } = await run('bash', ['-c', stop], { cwd: clone, env: env(), timeout: 60_000 });
+    const { stdout } = await run('bash', ['-c', stop], {
+      cwd: clone,
+      env: env(),
+      timeout: NEVER_COMES_MS,
+    });
 
     expect(stop).to.equal('./bin/sandpool stop --all');
     expect(stdout).to.include('has stopped').and.include('sandboxes have ended');

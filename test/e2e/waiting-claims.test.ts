@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 
 describe('claims that wait', () => {
   let daemon: DaemonUnderTest;
@@ -28,7 +29,7 @@ describe('claims that wait', () => {
     const headers = { 'Idempotency-Key': name };
     const answer = client.post(
       '/sandboxes',
-      { poolName, waitTimeoutSeconds: 60 },
+      { poolName, waitTimeoutSeconds: NEVER_COMES_MS / 1_000 },
       { headers, ...(more.signal ? { signal: more.signal } : {}) },
     );
     answer.catch(() => undefined);
@@ -58,7 +59,7 @@ describe('claims that wait', () => {
       (
         await client.post(
           '/sandboxes',
-          { poolName: 'default', waitTimeoutSeconds: 60 },
+          { poolName: 'default', waitTimeoutSeconds: NEVER_COMES_MS / 1_000 },
           { headers: { 'Idempotency-Key': 'second' } },
         )
       ).status,
@@ -69,7 +70,7 @@ describe('claims that wait', () => {
     expect(new Set([held, one, idOf(two)]).size).to.equal(3);
     const again = await client.post(
       '/sandboxes',
-      { poolName: 'default', waitTimeoutSeconds: 60 },
+      { poolName: 'default', waitTimeoutSeconds: NEVER_COMES_MS / 1_000 },
       { headers: { 'Idempotency-Key': 'second' } },
     );
     expect([again.status, again.text, again.headers['idempotency-replayed']]).to.deep.equal([

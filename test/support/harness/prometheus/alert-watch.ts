@@ -1,6 +1,7 @@
 import { seriesOf } from '../exposition.ts';
 import { alertRules, RuleBook } from './alert-rules.ts';
 import { RecordedSeries } from './recorded-series.ts';
+import { NEVER_COMES_MS } from '../eventually.ts';
 
 /**
  * By the name that Prometheus would have for it, as `instance`: what its GET /metrics says now.
@@ -8,7 +9,7 @@ import { RecordedSeries } from './recorded-series.ts';
  */
 export type Scraped = Readonly<Record<string, () => Promise<string>>>;
 
-const ANSWER_MS = 10_000;
+const ANSWER_MS = NEVER_COMES_MS;
 const INTERVAL_MS = 200;
 /** Longer than any range of a rule. */
 const QUIET_SECONDS = 3_600;
@@ -39,12 +40,12 @@ export class AlertWatch {
   }
 
   /** Waits until it holds. */
-  async fires(alert: string, withinMs = 60_000): Promise<void> {
+  async fires(alert: string, withinMs = NEVER_COMES_MS): Promise<void> {
     await this.#until(() => this.look(alert), { what: `${alert} fires`, withinMs });
   }
 
   /** Waits until it does not. */
-  async clears(alert: string, withinMs = 60_000): Promise<void> {
+  async clears(alert: string, withinMs = NEVER_COMES_MS): Promise<void> {
     await this.#until(async () => !(await this.look(alert)), { what: `${alert} clears`, withinMs });
   }
 
