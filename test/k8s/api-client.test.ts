@@ -6,7 +6,7 @@ import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-errors.ts';
 import type { OngoingTrace } from '../../src/contracts/tracing.ts';
 import { AsyncScope } from '../../src/lib/async-scope.ts';
-import { eventually } from '../support/harness/eventually.ts';
+import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { FaultProxy } from '../support/harness/fault-proxy.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import {
@@ -28,7 +28,7 @@ describe('the API client', () => {
   const claims = () => server.lane('claims');
   const soon = { deadlineMs: 400 };
   /** Of what is to be answered. */
-  const patient = { deadlineMs: 20_000 };
+  const patient = { deadlineMs: NEVER_COMES_MS };
 
   beforeEach(async () => {
     answer = (_request, response) => {
@@ -442,6 +442,6 @@ describe('the API client', () => {
 
     await rejection(claims().get('/a', { deadlineMs: 150 }));
 
-    expect(performance.now() - began).to.be.within(140, 10_000);
+    expect(performance.now() - began).to.be.at.least(140);
   });
 });

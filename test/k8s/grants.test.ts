@@ -13,6 +13,7 @@ import type { Tenant } from '../../src/model/tenant.ts';
 import { grantPools } from '../../src/operations/pools/grant-pools.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { standsStill } from '../support/harness/turns.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
@@ -316,15 +317,10 @@ describe('a pool that is made or resized with kubectl', () => {
               spec: { ...before.spec, replicas: edit.replicas },
             });
           else make(edit.replicas, edit.name);
-          if (i % 3 === 2)
-            await new Promise((resolve) => {
-              setTimeout(resolve, 60);
-            });
+          if (i % 3 === 2) await standsStill(() => 1 + writes, 'what is written');
           for (const { records } of replicas) records.pools.lookAgain();
         }
-        await new Promise((resolve) => {
-          setTimeout(resolve, 300);
-        });
+        await standsStill(() => 1 + writes, 'what is written');
         expect(most.pools).to.be.at.most(quota.pools);
         expect(most.replicas).to.be.at.most(quota.replicas);
         const granted = names.reduce((sum, name) => sum + (read(name)?.resolved?.replicas ?? 0), 0);
