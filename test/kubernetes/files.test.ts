@@ -4,41 +4,44 @@ import { v7 } from 'uuid';
 import { filesSuite } from '../contracts/files/files.ts';
 import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
-import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 describe('on simulated nodes', () => {
   const cluster = onTheControlPlane();
 
-  filesSuite('Pods', async () => {
-    const pods = await PodDriver.alone(cluster());
-    const { id } = await pods.claimed();
-    const folder = `/tmp/sandpool-files-${v7()}`;
-    mkdirSync(folder);
-    chmodSync(folder, 0o777);
-    const sh = async (script: string): Promise<string> => {
-      const request = {
-        argv: ['/bin/sh', '-c', script],
-        timeoutMs: NEVER_COMES_MS,
-        outputLimit: 1 << 20,
+  sampled(() => {
+    filesSuite('Pods', async () => {
+      const pods = await PodDriver.alone(cluster());
+      const { id } = await pods.claimed();
+      const folder = `/tmp/sandpool-files-${v7()}`;
+      mkdirSync(folder);
+      chmodSync(folder, 0o777);
+      const sh = async (script: string): Promise<string> => {
+        const request = {
+          argv: ['/bin/sh', '-c', script],
+          timeoutMs: NEVER_COMES_MS,
+          outputLimit: 1 << 20,
+        };
+        const { stdout } = await pods.driver.exec(id, request, new AbortController().signal);
+        return String(stdout);
       };
-      const { stdout } = await pods.driver.exec(id, request, new AbortController().signal);
-      return String(stdout);
-    };
-    await sh(`mkdir ${folder}/of`);
-    const smallFolder = mountedSmall(`${folder}/small`);
-    return {
-      files: pods.driver.files,
-      id,
-      folder: `${folder}/of`,
-      ...(smallFolder === undefined ? {} : { smallFolder }),
-      sh,
-      unknownId: v7(),
-      close: async () => {
-        await pods.close();
-        if (smallFolder !== undefined) spawnSync('umount', ['-l', smallFolder]);
-        rmSync(folder, { recursive: true, force: true });
-      },
-    };
+      await sh(`mkdir ${folder}/of`);
+      const smallFolder = mountedSmall(`${folder}/small`);
+      return {
+        files: pods.driver.files,
+        id,
+        folder: `${folder}/of`,
+        ...(smallFolder === undefined ? {} : { smallFolder }),
+        sh,
+        unknownId: v7(),
+        close: async () => {
+          await pods.close();
+          if (smallFolder !== undefined) spawnSync('umount', ['-l', smallFolder]);
+          rmSync(folder, { recursive: true, force: true });
+        },
+      };
+    });
   });
 });
 

@@ -3,12 +3,13 @@ import { endpointSocketSuite, hostileEndpointSuite } from '../contracts/hostile-
 import type { EndpointWay } from '../http/gateway-support.ts';
 import { onRealPods, RELAY_PORT, relayOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
-import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { sampled } from '../support/harness/sampled.ts';
 
 const CONNECTION = 'a port of a container';
 const LISTENS = `until (exec 3<>/dev/tcp/127.0.0.1/${RELAY_PORT}) 2>/dev/null; do sleep 0.1; done`;
 
 /** The servers are the test's; each connection to them is one to a container's loopback. */
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 describe('endpoints on a real node', function () {
   const onPods = onRealPods(onTheRealNode());
   let id: string;

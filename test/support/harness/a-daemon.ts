@@ -266,10 +266,14 @@ export const within = async <T>(
 ): Promise<T> => {
   const began = performance.now();
   let found: T | undefined;
-  await eventually(async () => {
-    if (performance.now() - began > OFTEN_FOR_MS) await pause(SELDOM_MS);
-    return (found = await look()) !== undefined && found !== false;
-  }, what, seen);
+  await eventually(
+    async () => {
+      if (performance.now() - began > OFTEN_FOR_MS) await pause(SELDOM_MS);
+      return (found = await look()) !== undefined && found !== false;
+    },
+    what,
+    seen,
+  );
   return found!; // it was found, else `eventually` rejects
 };
 
