@@ -12,19 +12,13 @@ import { lookingInsideSuite } from '../contracts/api/looking-inside.ts';
 import { operationsInFullSuite } from '../contracts/api/operations-in-full.ts';
 import type { RunningService } from '../contracts/api/running-service.ts';
 import { aBoundClaim } from '../support/cluster/a-bound-claim.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onSharedCompatibleReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { sampled } from '../support/harness/sampled.ts';
 
 describe('the whole API of three replicas', function () {
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, {
-    env: {
-      SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
-      SANDPOOL_TRUSTED_PROXIES: '127.0.0.1',
-      SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none',
-    },
-  });
+  const replicas = onSharedCompatibleReplicas(controlPlane);
   const service = (): RunningService => ({
     ports: replicas().list.map(({ port }) => port),
     dataDirs: replicas().list.map(({ dataDir }) => dataDir),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Sandbox } from 'e2b-2-51-0';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { readPidFile } from '../../src/process/pid-file.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onSharedCompatibleReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
@@ -11,15 +11,8 @@ import { rejection } from '../support/harness/rejection.ts';
 const IMAGE = 'registry.invalid/sandbox:1';
 const OTHER = 'registry.invalid/team/tool:2';
 
-describe("the control API of E2B's SDKs, on two replicas", function () {
-  const replicas = onReplicas(onTheControlPlane(), {
-    count: 2,
-    env: {
-      SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
-      SANDPOOL_COMPATIBLE_API_IMAGES: 'registry.invalid/team',
-      SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none',
-    },
-  });
+describe("the control API of E2B's SDKs, on replicas", function () {
+  const replicas = onSharedCompatibleReplicas(onTheControlPlane());
   let key: string;
   let client: HttpClient;
   /** By the replica of that index. */

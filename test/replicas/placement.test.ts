@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
@@ -21,10 +21,7 @@ interface PodSpec {
 
 describe('where the Pods of an admin’s template run', function () {
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, {
-    count: 1,
-    env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' },
-  });
+  const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
   let namespace: string;
   let node: string;
@@ -34,8 +31,8 @@ describe('where the Pods of an admin’s template run', function () {
       readonly items: readonly { readonly metadata: { readonly name: string } }[];
     };
     node = items[0]!.metadata.name; // there are five
-    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('blue', 'bob'));
-    namespace = replicas().namespaceOf('blue');
+    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('teal', 'bob'));
+    namespace = replicas().namespaceOf('teal');
     await controlPlane().kubectl('label', 'node', node, `${LABEL}=yes`);
     await controlPlane().kubectl('taint', 'node', node, `${TAINT}=sandboxes:NoSchedule`);
     await controlPlane().apply({
@@ -53,6 +50,8 @@ describe('where the Pods of an admin’s template run', function () {
   });
 
   after(async () => {
+    await controlPlane().kubectl('delete', 'sandboxpools', '--all', '-n', namespace);
+    client.close();
     await controlPlane().kubectl('label', 'node', node, `${LABEL}-`);
     await controlPlane().kubectl('taint', 'node', node, `${TAINT}:NoSchedule-`);
     const none = JSON.stringify({

@@ -3,14 +3,14 @@ import { eventually } from '../support/harness/eventually.ts';
 import { PatientClient } from '../support/harness/patient-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import { leaderOf } from '../support/cluster/leader-of.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { RollingPool } from '../support/harness/rolling-pool.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('a rollout on a cluster', function () {
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, { env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' } });
+  const replicas = onSharedReplicas(controlPlane);
   let tenant: string;
   let namespace: string;
 
@@ -19,6 +19,8 @@ describe('a rollout on a cluster', function () {
     namespace = replicas().namespaceOf('cyan');
     await controlPlane().apply(aPodTemplate('rolling-pod'));
   });
+
+  after(() => controlPlane().kubectl('delete', 'sandboxpools', '--all', '-n', namespace));
 
   const at = (replica: number): PatientClient =>
     new PatientClient(replicas().replica(replica).port, tenant);

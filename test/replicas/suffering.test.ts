@@ -3,22 +3,19 @@ import { podNameOf } from '../../src/model/identifiers.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
-describe('a daemon on a cluster, when its Pods suffer', function () {
+describe('replicas on a cluster, when their Pods suffer', function () {
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, {
-    count: 1,
-    env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' },
-  });
+  const replicas = onSharedReplicas(controlPlane);
   let client: HttpClient;
   let namespace: string;
 
   before(async () => {
-    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('blue', 'bob'));
-    namespace = replicas().namespaceOf('blue');
+    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('navy', 'bob'));
+    namespace = replicas().namespaceOf('navy');
     await controlPlane().apply(aPodTemplate('idle-pod'));
     await controlPlane().apply(
       aPodTemplate('unpulled-pod', {
@@ -40,6 +37,11 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
         containers: [{ name: 'main', image: 'unpullable' }],
       }),
     );
+  });
+
+  after(async () => {
+    await controlPlane().kubectl('delete', 'sandboxpools', '--all', '-n', namespace);
+    client.close();
   });
 
   const claim = async (poolName: string): Promise<string> =>
@@ -198,13 +200,13 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
   });
 
   it('counts no start as failed where the namespace is being removed, and ends what ran in it', async () => {
-    const green = replicas().namespaceOf('green');
-    const gil = new HttpClient(replicas().replica(0).port, await replicas().tenant('green', 'gil'));
+    const lime = replicas().namespaceOf('lime');
+    const gil = new HttpClient(replicas().replica(0).port, await replicas().tenant('lime', 'gil'));
     await untilAnswered(201, () =>
       gil.post('/sandboxpools', { name: 'doomed', templateName: 'idle-pod', replicas: 2 }),
     );
     const { json } = await untilAnswered(201, () => gil.post('/sandboxes', { poolName: 'doomed' }));
-    await controlPlane().kubectl('delete', 'namespace', green, '--timeout=150s');
+    await controlPlane().kubectl('delete', 'namespace', lime, '--timeout=150s');
     const admin = new HttpClient(replicas().replica(0).port, replicas().adminKey);
     await eventually(async () => {
       const items = (await admin.get('/sandboxes?phase=Completed&all=true')).json.items ?? [];
@@ -218,8 +220,7 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
       return pools?.every(({ name }) => name !== 'doomed') === true;
     }, 'its pool is gone');
     const moves = replicas()
-      .replica(0)
-      .log.split('\n')
+      .list.flatMap(({ log }) => log.split('\n'))
       .filter((line) => line.includes('startFailure') && line.includes('doomed'));
     expect(moves.filter((line) => !line.includes('"startFailures":0'))).to.deep.equal([]);
   });

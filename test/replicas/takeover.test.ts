@@ -3,7 +3,7 @@ import { aPodTemplate, type Replica } from '../../local-cluster/replicas.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { leaderOf } from '../support/cluster/leader-of.ts';
-import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 
@@ -15,12 +15,12 @@ const STARTUP_TIMEOUT = '10m';
 
 describe('a replica that is killed while it fills a pool', function () {
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane);
+  const replicas = onSharedReplicas(controlPlane);
   let tenant: string;
-  const namespace = (): string => replicas().namespaceOf('red');
+  const namespace = (): string => replicas().namespaceOf('violet');
 
   before(async () => {
-    tenant = await replicas().tenant('red', 'rita');
+    tenant = await replicas().tenant('violet', 'rita');
     await controlPlane().apply(aPodTemplate('slow-to-fail', { startupTimeout: STARTUP_TIMEOUT }));
   });
 
@@ -54,23 +54,25 @@ describe('a replica that is killed while it fills a pool', function () {
     const [any] = replicas().list;
     await untilAnswered(201, () =>
       of(any ?? expect.fail()).post('/sandboxpools', {
-        name: 'p',
+        name: 'taken-over',
         templateName: 'slow-to-fail',
         replicas: 0,
       }),
     );
-    const victim = await leader('p');
+    const victim = await leader('taken-over');
     const survivor =
       replicas().list.find((replica) => replica !== victim) ?? expect.fail('there are three');
     const client = of(survivor);
     /** Nothing where the API server is too busy to say how the pool stands. */
     const status = async (): Promise<Readonly<Record<string, unknown>>> =>
-      Object((await client.get('/sandboxpools/p')).json.template?.['status']);
+      Object((await client.get('/sandboxpools/taken-over')).json.template?.['status']);
     let begun: number;
     // No Pod becomes ready, and of a pool 128 may be starting: it can't be full before the kill.
     await controlPlane().kill('kwok', 'SIGSTOP');
     try {
-      await untilAnswered(200, () => client.put('/sandboxpools/p', { replicas: REPLICAS }));
+      await untilAnswered(200, () =>
+        client.put('/sandboxpools/taken-over', { replicas: REPLICAS }),
+      );
       await eventually(
         async () => Number((await status())['startingReplicas']) > 0,
         'the pool begins to fill',
@@ -92,7 +94,11 @@ describe('a replica that is killed while it fills a pool', function () {
       const [records, pods] = await Promise.all([namesOf('sandboxes'), namesOf('pods')]);
       return records.length === REPLICAS && pods.length === REPLICAS;
     }, 'each record has its Pod, and each Pod its record');
-    expect(survivor.log).to.not.include('startFailure');
+    const failures = replicas()
+      .list.flatMap(({ log }) => log.split('\n'))
+      .filter((line) => line.includes('startFailure') && line.includes('taken-over'));
+    expect(failures).to.deep.equal([]);
+    await client.delete('/sandboxpools/taken-over?force=true');
     client.close();
     await victim.start();
   });

@@ -39,33 +39,50 @@ export const onReplicas = (
   return () => known(own);
 };
 
-/** Suites that have not ended yet. */
-let users = 0;
-let shared: Promise<Started> | undefined;
-const stopShared = async (): Promise<void> => {
-  const ending = shared;
-  shared = undefined;
-  await (await ending?.catch(() => undefined))?.stop();
+/** They start with the first of their suites, and stop after the last. */
+const sharedReplicas = (
+  env: Readonly<Record<string, string>>,
+): ((cluster: () => Cluster) => () => Replicas) => {
+  /** Suites that have not ended yet. */
+  let users = 0;
+  let shared: Promise<Started> | undefined;
+  const stopShared = async (): Promise<void> => {
+    const ending = shared;
+    shared = undefined;
+    await (await ending?.catch(() => undefined))?.stop();
+  };
+  beforeTheClusterStops(stopShared);
+  return (cluster) => {
+    let own: Started | undefined;
+    users += 1;
+    before('replicas', async () => {
+      own = await (shared ??= started(cluster(), { env }));
+    });
+    after('the replicas', async () => {
+      users -= 1;
+      if (users === 0) await stopShared();
+    });
+    return () => known(own);
+  };
 };
 
 /**
- * Three replicas with nothing set, for suites beside each other in the order of their files: they
- * start with the first of these, and stop after the last. A suite has tenants and templates of
- * its own, and starts again what it kills.
+ * Three replicas for suites beside each other in the order of their files. A suite has tenants and
+ * templates of its own, starts again what it kills, and deletes pools that go on failing. A pool
+ * whose starts fail is tried again after 2 s.
  */
-export const onSharedReplicas = (cluster: () => Cluster): (() => Replicas) => {
-  let own: Started | undefined;
-  users += 1;
-  before('replicas', async () => {
-    own = await (shared ??= started(cluster(), {}));
-  });
-  after('the replicas', async () => {
-    users -= 1;
-    if (users === 0) await stopShared();
-  });
-  return () => known(own);
-};
-beforeTheClusterStops(stopShared);
+export const onSharedReplicas = sharedReplicas({ SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' });
+
+/**
+ * The same, with the port of E2B's SDKs, no instance types, and heed of `X-Forwarded-For` of this
+ * machine.
+ */
+export const onSharedCompatibleReplicas = sharedReplicas({
+  SANDPOOL_COMPATIBLE_API_LISTEN: '127.0.0.1:0',
+  SANDPOOL_COMPATIBLE_API_IMAGES: 'registry.invalid/team',
+  SANDPOOL_TRUSTED_PROXIES: '127.0.0.1',
+  SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none',
+});
 
 const known = (found: Started | undefined): Replicas => {
   if (!found) throw new Error('there are replicas from the first before hook on, not earlier');
