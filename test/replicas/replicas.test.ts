@@ -153,14 +153,6 @@ describe('three replicas on a cluster', function () {
     await replicas().replica(0).start();
   });
 
-  it('stop in order, one by one, while the others answer', async () => {
-    for (const replica of replicas().list) {
-      expect(await replica.stop()).to.equal(0);
-      await replica.start();
-    }
-    await untilAnswered(201, () => clients()[1].post('/sandboxes', { poolName: 'p' }));
-  });
-
   it('take pools that kubectl makes, and let kubectl end a sandbox', async () => {
     const namespace = replicas().namespaceOf('crimson');
     const [one, two] = clients();
