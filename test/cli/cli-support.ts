@@ -6,7 +6,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex, Readable, Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { spawn as spawnPty, type IPty } from 'node-pty';
 import { runCommandLine } from '../../src/cli/program.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
@@ -20,7 +19,7 @@ import type {
   OpenTerminal,
   OpenTerminalRequest,
 } from '../../src/operations/sandboxes/sandbox-operations.ts';
-import { rememberChild, rememberProcess } from '../../local-cluster/started-processes.ts';
+import { programOf } from '../support/harness/built-program.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -28,9 +27,8 @@ import { watchAnswers } from '../support/harness/watched-answers.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** The built one: it starts in a quarter of the processor time that src/ takes. */
-export const BUILT_CLI = join(ROOT, 'dist/cli/main.js');
+/** Program and arguments that run the command line. */
+export const cliCommand = (): readonly string[] => programOf('cli/main');
 
 /** A terminal that the service opened: a real shell of this machine behind it. */
 export interface ServedTerminal {
@@ -181,7 +179,8 @@ export const startCli = (
   env: Readonly<Record<string, string>> = {},
   input?: string,
 ): RunningCli => {
-  const child = spawn(process.execPath, [BUILT_CLI, ...args], {
+  const [program = '', ...more] = cliCommand();
+  const child = spawn(program, [...more, ...args], {
     env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), ...env },
     stdio: 'pipe',
   });
@@ -250,7 +249,7 @@ export const startCliInTerminal = (
   env: Readonly<Record<string, string>>,
   size = { cols: 90, rows: 30 },
 ): CliInTerminal => {
-  const words = [process.execPath, BUILT_CLI, ...args]
+  const words = [...cliCommand(), ...args]
     .map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`)
     .join(' ');
   const pty = spawnPty(

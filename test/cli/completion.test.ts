@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '../support/harness/eventually.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
-import { aCliDaemon, BUILT_CLI, cliHere, type CliDaemon } from './cli-support.ts';
+import { aCliDaemon, cliCommand, cliHere, type CliDaemon } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -148,7 +148,9 @@ describe('completion', () => {
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-shell-'));
       // Whoever is offered nothing where the daemon has no time presses TAB again, as this does.
-      const run = `"${process.execPath}" "${BUILT_CLI}" "$@"`;
+      const run = `${cliCommand()
+        .map((word) => `"${word}"`)
+        .join(' ')} "$@"`;
       writeFileSync(
         join(folder, 'sandpool'),
         `#!/bin/sh\n[ "$1" = __complete ] || exec ${run}\n` +

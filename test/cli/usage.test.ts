@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { COMMANDS as ENTRIES } from '../../src/cli/command-table.ts';
-import { aCliDaemon, BUILT_CLI, cli, cliHere } from './cli-support.ts';
+import { aCliDaemon, cliCommand, cli, cliHere } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const COMMANDS = [
@@ -132,7 +132,9 @@ describe('the command line', function () {
       '/bin/sh',
       [
         '-c',
-        `"${process.execPath}" "${BUILT_CLI}" run -- sh -c 'head -c 500000 /dev/zero | tr "\\0" x' | head -c 1`,
+        `${cliCommand()
+          .map((word) => `"${word}"`)
+          .join(' ')} run -- sh -c 'head -c 500000 /dev/zero | tr "\\0" x' | head -c 1`,
       ],
       {
         cwd: ROOT,

@@ -8,7 +8,7 @@ import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts'
 import { readProcessStat } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import type { ProcessFact } from '../../../src/model/process.ts';
-import { buildLauncher, SPAWNER_COMMAND } from '../../support/harness/a-spawned-driver.ts';
+import { buildLauncher, spawnerCommand } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { OutputReading } from '../../support/harness/output-reading.ts';
@@ -61,7 +61,7 @@ describe('processes and crashes', function () {
 
   it('outlive a daemon that is gone, and are found again with what they printed', async () => {
     const link = new SpawnerLink(
-      await connectSpawner({ dataDir: spawned.dataDir, command: SPAWNER_COMMAND }),
+      await connectSpawner({ dataDir: spawned.dataDir, command: spawnerCommand() }),
       { clock: systemClock(), log: quietLog, events: UNHEARD },
     );
     const fact = await start('echo before; read go; echo after');

@@ -21,7 +21,7 @@ import {
   aSpawnedDriver,
   buildLauncher,
   LAUNCHER,
-  SPAWNER_COMMAND,
+  spawnerCommand,
 } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
@@ -195,7 +195,7 @@ describe('what outlives whom', function () {
     const order = anOrder();
     await other.records.launchOrder(order.record, order.definition);
     const link = new SpawnerLink(
-      await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }),
+      await connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() }),
       { clock: systemClock(), log: quietLog, events: UNHEARD },
     );
     await link.greet({

@@ -11,7 +11,7 @@ import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts'
 import {
   aSpawnedDriver,
   buildLauncher,
-  SPAWNER_COMMAND,
+  spawnerCommand,
 } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
@@ -110,7 +110,7 @@ describe('a spawner that stands still', function () {
 
   it('is replaced by the next daemon where the last one left it so', async () => {
     const other = aSpawnedDriver({ clock });
-    (await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND })).destroy();
+    (await connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() })).destroy();
     stopped = other.spawnerPid();
     process.kill(stopped, 'SIGSTOP');
     const watching = other.driver.watch(() => {});
@@ -127,7 +127,7 @@ describe('a spawner that stands still', function () {
     const other = aSpawnedDriver({ clock });
     const ending = createServer().listen(join(other.dataDir, 'spawner.sock'));
     await once(ending, 'listening');
-    const connecting = connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND });
+    const connecting = connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() });
     ending.close(); // before the kernel's word of the connection is read
     (await connecting).destroy();
     expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
@@ -136,7 +136,7 @@ describe('a spawner that stands still', function () {
 
   it('may take longer than 10 s to begin, as in a container with a tenth of a core', async () => {
     const other = aSpawnedDriver({ clock });
-    const late = ['/bin/sh', '-c', 'sleep 10.5; exec "$0" "$@"', ...SPAWNER_COMMAND];
+    const late = ['/bin/sh', '-c', 'sleep 10.5; exec "$0" "$@"', ...spawnerCommand()];
     (await connectSpawner({ dataDir: other.dataDir, command: late })).destroy();
     expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
     await other.close();
@@ -160,7 +160,7 @@ describe('a spawner that stands still', function () {
 
   it('ends with the daemon also where that stops before it has said anything', async () => {
     const other = aSpawnedDriver({ clock });
-    (await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND })).destroy();
+    (await connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() })).destroy();
     stopped = other.spawnerPid();
     process.kill(stopped, 'SIGSTOP');
     const waiting = clock.waiting;

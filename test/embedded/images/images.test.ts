@@ -14,7 +14,7 @@ import { Images, ImageUnusable, type ImagesOptions } from '../../../src/embedded
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import {
   imageFolders,
-  UNPACKER_COMMAND,
+  unpackerCommand,
   type ImageFolders,
 } from '../../support/harness/an-image-driver.ts';
 import { gzipLayer, tarOf, writeLayout } from '../../support/builders/an-oci-layout.ts';
@@ -42,7 +42,7 @@ describe('the images of a machine', function () {
       maxBytes: 2 ** 28,
       unusedAfterMs: 3_600_000,
       bwrapPath: '/usr/bin/bwrap',
-      unpackerCommand: UNPACKER_COMMAND,
+      unpackerCommand: unpackerCommand(),
       clock: systemClock(),
       log: quietLog,
       ...part,
@@ -132,14 +132,14 @@ describe('the images of a machine', function () {
     writeLayout(join(folders.sources, 'broken'), {
       layers: [{ bytes: Buffer.from('x'.repeat(512)) }],
     });
-    const unpackerCommand = [...UNPACKER_COMMAND];
-    const images = await imagesOf({ unpackerCommand });
+    const command = [...unpackerCommand()];
+    const images = await imagesOf({ unpackerCommand: command });
     const reason = await reasonOf(images.prepare('oci:broken'));
     expect(reason).to.match(/^image oci:broken: layer 1: it is no tar archive/);
-    unpackerCommand[0] = '/bin/false'; // an unpacker that is started now says something else
+    command[0] = '/bin/false'; // an unpacker that is started now says something else
     for (let i = 0; i < 50; i += 1)
       expect(await reasonOf(images.prepare('oci:broken'))).to.equal(reason);
-    unpackerCommand[0] = UNPACKER_COMMAND[0] ?? '';
+    command[0] = unpackerCommand()[0] ?? '';
     const key = await layout('broken');
     expect((await images.prepare('oci:broken')).key).to.equal(key);
     expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
@@ -163,8 +163,8 @@ describe('the images of a machine', function () {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
       };`;
     const halted = ['--import', `data:text/javascript,${encodeURIComponent(halt)}`];
-    const unpackerCommand = UNPACKER_COMMAND.toSpliced(-1, 0, ...halted);
-    const images = await imagesOf({ unpackerCommand });
+    const command = unpackerCommand().toSpliced(-1, 0, ...halted);
+    const images = await imagesOf({ unpackerCommand: command });
     const work = images.prepare('oci:any').then(
       () => undefined,
       (error: unknown) => error,
@@ -227,7 +227,7 @@ describe('the images of a machine', function () {
       maxBytes: 2 ** 28,
       unusedAfterMs: 3_600_000,
       bwrapPath: '/usr/bin/bwrap',
-      unpackerCommand: UNPACKER_COMMAND,
+      unpackerCommand: unpackerCommand(),
       clock: systemClock(),
       log: quietLog,
     });

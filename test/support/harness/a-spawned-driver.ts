@@ -19,17 +19,13 @@ import { pathsOf, type SpawnerConfig } from '../../../src/embedded/spawner/proto
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { eventually } from './eventually.ts';
 import { killIfAlive } from './kill-if-alive.ts';
+import { programOf } from './built-program.ts';
 import { MemoryInstanceRecords } from '../fakes/memory-instance-records.ts';
 import { keptLog } from '../fakes/kept-log.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
 export const LAUNCHER = join(REPOSITORY, 'native/build-output/launcher');
-export const SPAWNER_COMMAND: readonly string[] = [
-  process.execPath,
-  '--import',
-  fileURLToPath(import.meta.resolve('tsx')),
-  join(REPOSITORY, 'src/embedded/spawner/main.ts'),
-];
+export const spawnerCommand = (): readonly string[] => programOf('embedded/spawner/main');
 
 /** The launcher, built if it is not. */
 export const buildLauncher = (): void => {
@@ -70,8 +66,8 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 },
     records,
     clock: systemClock(),
-    log: keptLog(log),
-    spawnerEntry: { command: SPAWNER_COMMAND },
+    log: quietLog,
+    spawnerEntry: { command: spawnerCommand() },
     ...part,
   };
   const drivers: EmbeddedSandboxDriver[] = [];
@@ -127,9 +123,10 @@ const rememberSpawner = ({
 const lockHolder = (lock: string): number => {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
+      // The kernel keeps 15 characters of a name. To read each process's files takes much longer.
+      if (readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'sandpool-spawne') continue;
       const links = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
-      if (links.includes(lock) && readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'flock')
-        return Number(pid);
+      if (links.includes(lock)) return Number(pid);
     } catch {
       continue;
     }

@@ -1,25 +1,22 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { ImageSettings } from '../../../src/embedded/driver/image-settings.ts';
 import type {
   ContainerDefinition,
   InstanceDefinition,
 } from '../../../src/model/templates/template.ts';
+import { programOf } from './built-program.ts';
 import { aWatchedDriver, type WatchedDriver } from './a-watched-driver.ts';
 import { aDefinition } from '../builders/instance-orders.ts';
 
 /**
  * The loader looks for its cache in this process's temporary folder, and can't make one elsewhere.
  */
-export const UNPACKER_COMMAND: readonly string[] = [
+export const unpackerCommand = (): readonly string[] => [
   '/usr/bin/env',
   `TMPDIR=${tmpdir()}`,
-  process.execPath,
-  '--import',
-  fileURLToPath(import.meta.resolve('tsx')),
-  fileURLToPath(new URL('../../../src/embedded/images/unpacker/main.ts', import.meta.url)),
+  ...programOf('embedded/images/unpacker/main'),
 ];
 
 /**
@@ -55,7 +52,7 @@ export const imageSettings = (
   unpackedDir: folders.unpacked,
   maxBytes: 2 ** 30,
   unusedAfterMs: 86_400_000,
-  unpackerCommand: UNPACKER_COMMAND,
+  unpackerCommand: unpackerCommand(),
   ...part,
 });
 
