@@ -1,0 +1,16 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+)
+
+func init() {
+	programs["kubelet"] = func() { os.Exit(cli.Run(app.NewKubeletCommand(context.Background()))) }
+}
