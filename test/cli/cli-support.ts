@@ -20,6 +20,7 @@ import type {
   OpenTerminalRequest,
 } from '../../src/operations/sandboxes/sandbox-operations.ts';
 import { programOf } from '../support/harness/built-program.ts';
+import { rememberChild, rememberProcess } from '../../local-cluster/started-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

@@ -13,6 +13,7 @@ import {
   showsAs,
   withoutSecrets,
 } from '../../script/page-lines.ts';
+import { rememberChild } from '../../local-cluster/started-processes.ts';
 import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { PageSession } from '../support/harness/page-session.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';

@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { rememberChild } from '../../../local-cluster/started-processes.ts';
 import { NEVER_COMES_MS } from '../../support/harness/eventually.ts';
 
 const PINNED = fileURLToPath(new URL('requirements.txt', import.meta.url));

@@ -66,7 +66,7 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 },
     records,
     clock: systemClock(),
-    log: quietLog,
+    log: keptLog(log),
     spawnerEntry: { command: spawnerCommand() },
     ...part,
   };
