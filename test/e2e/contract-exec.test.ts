@@ -1,31 +1,22 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
-import { claim, finished, type Ran, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { bodyOf, claim, clear, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { aTenantWithPool, onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 describe('the contract: commands, tokens and idle timeouts', () => {
-  let daemon: DaemonUnderTest;
+  const daemon = onTheSharedDaemon();
   let client: HttpClient;
   let id: string;
 
   before(async function () {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '3']);
-    client = daemon.client();
+    client = await aTenantWithPool(daemon(), 'running', 3);
     await stocked(client, 3);
     id = await claim(client);
   });
 
-  after(async function () {
-    await daemon.dispose();
-  });
-
-  /** Runs a command without end, for longer and longer, until it has printed what it is to print. */
-  const runUntil = async (command: string, isPrinted: (ran: Ran) => boolean): Promise<Ran> => {
-    let ran = await run(client, id, command, { timeoutSeconds: 1 });
-    for (const timeoutSeconds of [5, 30])
-      if (!isPrinted(ran)) ran = await run(client, id, command, { timeoutSeconds });
-    return ran;
-  };
   const processes = async (of = id): Promise<readonly string[]> =>
     (
       await run(client, of, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline; echo; done')

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { type DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import {
   aTenant,
@@ -11,6 +11,7 @@ import {
   poolStatus,
   stocked,
 } from '../support/harness/on-a-daemon.ts';
+import { onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const NOT_FOUND = {
@@ -21,23 +22,21 @@ const NOT_FOUND = {
 type Item = Readonly<Record<string, unknown>>;
 
 describe('the contract: sandboxes', () => {
+  const shared = onTheSharedDaemon();
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let admin: HttpClient;
 
   before(async function () {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '6']);
+    daemon = shared();
     client = daemon.client();
+    await client.put('/sandboxpools/default', { replicas: 6 });
     const {
       json: { apiKey = '' },
     } = await daemon
       .client(daemon.adminKey)
       .post('/admin/api-keys', { team: 'ops', user: 'olga', role: 'admin' });
     admin = daemon.client(apiKey);
-  });
-
-  after(async function () {
-    await daemon.dispose();
   });
 
   beforeEach(async () => {

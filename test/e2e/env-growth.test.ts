@@ -2,18 +2,19 @@ import { expect } from 'chai';
 import type { Env } from '../../src/client/wire.ts';
 import { AS_SHIPPED, DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
-import { poolStatus } from '../support/harness/on-a-daemon.ts';
-import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { aTenant, poolStatus } from '../support/harness/on-a-daemon.ts';
+import { onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 const LEAST = 1;
 const MOST = 5;
 
 describe('an env under load', function () {
+  const shared = onTheSharedDaemon();
   let daemon: DaemonUnderTest;
   let client: HttpClient;
 
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
+    daemon = shared();
     client = daemon.client();
     const done = async (...args: readonly string[]): Promise<void> => {
       const { code, stderr } = await daemon.cli(['envs', ...args]);
@@ -59,7 +60,7 @@ describe('an env under load', function () {
     );
     await done('status', 'web', '--watch', '--timeout', '2m');
   });
-  after(() => daemon.dispose());
+  after(() => client.delete('/envs/web?force=true'));
 
   const sizeOf = async (): Promise<number> => {
     const { stdout, stderr } = await daemon.cli(['envs', 'get', 'web', '-o', 'json']);
@@ -111,14 +112,10 @@ describe('an env under load', function () {
 });
 
 describe('a group of two members that has its most', function () {
-  let daemon: DaemonUnderTest;
-  before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
-  });
-  after(() => daemon.dispose());
+  const daemon = onTheSharedDaemon();
 
   it('serves claims that wait on one member, though idle instances of the other take it all up', async () => {
-    const client = daemon.client();
+    const client = await aTenant(daemon(), 'growing', 'ann');
     const made = async (answer: ReturnType<typeof client.post>, wanted = 201): Promise<void> => {
       const { status, text } = await answer;
       expect(status, text).to.equal(wanted);

@@ -10,10 +10,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { documentedOperations } from '../support/harness/documented-answers.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { aTenantWithPool, onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 const CONTENT = 'of the host, readable to all';
 
@@ -58,15 +58,14 @@ const TRIES: Readonly<Record<string, Try>> = {
 describe('ways out of a sandbox by its files, processes and state', function () {
   /** A folder of the host that everyone may read and write, but no sandbox sees. */
   const open = mkdtempSync(join(tmpdir(), 'sandpool-open-'));
-  let daemon: DaemonUnderTest;
+  const daemon = onTheSharedDaemon();
   let client: HttpClient;
   let at: string;
 
   before(async () => {
     writeFileSync(join(open, 'file'), CONTENT);
     chmodSync(open, 0o777);
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
-    client = daemon.client();
+    client = await aTenantWithPool(daemon(), 'escaping', 1);
     await stocked(client, 1);
     const id = await claim(client);
     at = `/sandboxes/${id}`;
@@ -76,10 +75,7 @@ describe('ways out of a sandbox by its files, processes and state', function () 
       `ln -s ${open} /tmp/folder; ln -s ${open}/file /tmp/link; ln -s /proc/1/root /tmp/root`,
     );
   });
-  after(async () => {
-    await daemon.dispose();
-    rmSync(open, { recursive: true });
-  });
+  after(() => rmSync(open, { recursive: true }));
 
   it('are tried by each of their operations', () => {
     const operations = documentedOperations
@@ -91,7 +87,7 @@ describe('ways out of a sandbox by its files, processes and state', function () 
 
   for (const [operation, attempt] of Object.entries(TRIES))
     it(`are closed to ${operation}`, async () => {
-      const { dataDir } = daemon;
+      const { dataDir } = daemon();
       for (const path of [
         `${open}/file`,
         '/tmp/folder/file',

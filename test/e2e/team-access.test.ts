@@ -1,19 +1,20 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { aTenant, claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
+import { onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 type Names = { readonly items: readonly { readonly name: string }[]; readonly total: number };
 
 describe('a pool for a team', () => {
-  let daemon: DaemonUnderTest;
+  const onDaemon = onTheSharedDaemon();
   let admin: HttpClient;
   let teacher: HttpClient;
   let student: HttpClient;
   let stranger: HttpClient;
 
   before(async function () {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
+    const daemon = onDaemon();
     admin = daemon.client(daemon.adminKey);
     teacher = await aTenant(daemon, 'school', 'teacher');
     student = await aTenant(daemon, 'school', 'student');
@@ -23,10 +24,6 @@ describe('a pool for a team', () => {
     expect((await teacher.post('/sandboxpools', shared)).status).to.equal(201);
     await teacher.post('/sandboxpools', { name: 'own', templateName: 'default', replicas: 0 });
     await stocked(teacher, 3, 'class');
-  });
-
-  after(async function () {
-    await daemon.dispose();
   });
 
   afterEach(async () => {

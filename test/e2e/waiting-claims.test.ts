@@ -1,19 +1,15 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { within } from '../support/harness/a-daemon.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
-import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { aTenantWithPool, onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 describe('claims that wait', () => {
-  let daemon: DaemonUnderTest;
+  const daemon = onTheSharedDaemon();
   let client: HttpClient;
 
   before(async function () {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
-    client = daemon.client();
-  });
-  after(async function () {
-    await daemon.dispose();
+    client = await aTenantWithPool(daemon(), 'waiting', 1);
   });
   beforeEach(async () => {
     await clear(client);
