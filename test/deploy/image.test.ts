@@ -15,6 +15,7 @@ import {
   only,
   REPOSITORY,
 } from '../support/cluster/container-image.ts';
+import { freshBuild } from '../support/harness/built-program.ts';
 
 describe('the Dockerfile', () => {
   const [common = [], build = [], final = []] = dockerfileStages();
@@ -72,7 +73,8 @@ describe('the Dockerfile', () => {
 describe('the image', function () {
   let image: ContainerImage;
   before(async () => {
-    image = await buildImage();
+    const dist = freshBuild(); // test/kubernetes/deployed.test.ts has it compiled
+    image = await buildImage(dist === undefined ? {} : { dist });
   });
   after(() => {
     image?.remove();

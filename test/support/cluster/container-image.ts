@@ -54,9 +54,12 @@ export interface ContainerImage {
 
 /**
  * Carries out the Dockerfile's two stages, each command in a sandbox that sees the stage's files
- * and this machine's programs.
+ * and this machine's programs. `dist` is a fresh build, given so that none is compiled again: that
+ * takes half a minute of a processor.
  */
-export const buildImage = async (): Promise<ContainerImage> => {
+export const buildImage = async ({
+  dist,
+}: { readonly dist?: string } = {}): Promise<ContainerImage> => {
   const [, build = [], final = []] = dockerfileStages();
   const folder = mkdtempSync(join(tmpdir(), 'image-'));
   chmodSync(folder, 0o755);
@@ -72,6 +75,8 @@ export const buildImage = async (): Promise<ContainerImage> => {
     for (const { keyword, text } of build) {
       if (keyword === 'COPY') copy(text, source);
       else if (keyword === 'RUN' && !INSTALL.test(text)) {
+        // After the sources, and so newer than they are.
+        if (dist !== undefined) cpSync(dist, join(source, 'dist'), { recursive: true });
         const binds = [
           ['--bind', source, workingDir],
           ['--ro-bind', join(REPOSITORY, 'node_modules'), join(workingDir, 'node_modules')],

@@ -15,6 +15,9 @@ export const programOf = (module: string): readonly string[] =>
     ? [process.execPath, join(ROOT, 'dist', `${module}.js`)]
     : [process.execPath, '--import', TSX, join(ROOT, 'src', `${module}.ts`)];
 
+/** The folder of this tree's build; undefined if src/ is newer, or there is no build. */
+export const freshBuild = (): string | undefined => (isBuilt() ? join(ROOT, 'dist') : undefined);
+
 let built: boolean | undefined;
 const isBuilt = (): boolean => (built ??= buildIsFresh());
 
