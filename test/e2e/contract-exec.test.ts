@@ -1,10 +1,8 @@
 import { expect } from 'chai';
 import { within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
-import { bodyOf, claim, clear, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { claim, finished, type Ran, run, stocked } from '../support/harness/on-a-daemon.ts';
 import { aTenantWithPool, onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
-
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 describe('the contract: commands, tokens and idle timeouts', () => {
   const daemon = onTheSharedDaemon();
@@ -17,6 +15,13 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     id = await claim(client);
   });
 
+  /** Runs a command without end, for longer and longer, until it has printed what it is to print. */
+  const runUntil = async (command: string, isPrinted: (ran: Ran) => boolean): Promise<Ran> => {
+    let ran = await run(client, id, command, { timeoutSeconds: 1 });
+    for (const timeoutSeconds of [5, 30])
+      if (!isPrinted(ran)) ran = await run(client, id, command, { timeoutSeconds });
+    return ran;
+  };
   const processes = async (of = id): Promise<readonly string[]> =>
     (
       await run(client, of, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline; echo; done')

@@ -3,6 +3,7 @@ import type { Env } from '../../src/client/wire.ts';
 import { AS_SHIPPED, DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { aTenant, poolStatus } from '../support/harness/on-a-daemon.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 const LEAST = 1;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { within } from '../support/harness/a-daemon.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { aTenantWithPool, onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 describe('claims that wait', () => {
