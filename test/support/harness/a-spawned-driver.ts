@@ -101,37 +101,33 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
   };
 };
 
-/** What its driver logged, and what it complained of itself. */
-const rememberSpawner = ({
-  dataDir,
-  log,
-  isClosed,
-}: {
-  readonly dataDir: string;
-  readonly log: KeptOutput;
-  readonly isClosed: () => boolean;
-}): void => {
-  const complaints = join(dataDir, 'spawner.err');
-  rememberProcess({
-    name: `spawner and driver on ${dataDir}`,
-    output: () => log.text + (existsSync(complaints) ? endOfFile(complaints) : ''),
-    end: () => (isClosed() ? 'closed' : undefined),
-  });
+/**
+ * The process that keeps the lock file open, 0 without one. To read the links of every process
+ * takes long, so spawners come first.
+ */
+const lockHolder = (lock: string): number => {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const spawners = pids.filter((pid) => nameOf(pid) === 'sandpool-spawne'); // 15 characters at most
+  const holder = [...spawners, ...pids].find(
+    (pid) => linksOf(pid).includes(lock) && nameOf(pid) !== 'flock',
+  );
+  return Number(holder ?? 0);
 };
 
-/** The process that keeps the lock file open, 0 without one. */
-const lockHolder = (lock: string): number => {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      // The kernel keeps 15 characters of a name. To read each process's files takes much longer.
-      if (readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'sandpool-spawne') continue;
-      const links = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
-      if (links.includes(lock)) return Number(pid);
-    } catch {
-      continue;
-    }
+const nameOf = (pid: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return ''; // it has ended
   }
-  return 0;
+};
+
+const linksOf = (pid: string): readonly string[] => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  } catch {
+    return [];
+  }
 };
 
 const linkOf = (path: string): string => {
