@@ -10,8 +10,8 @@ export interface ServiceWorld {
   readonly options: SdkOptions;
   /** Created with the variable OF_CLAIM, which says `claim`. */
   readonly sandbox: SdkSandbox;
-  /** How long is waited for what nothing announces. */
-  readonly withinMs?: number;
+  /** Waits for what nothing announces; `eventually` unless given. */
+  readonly until?: (isSo: () => boolean, what: string) => Promise<void>;
 }
 
 export type ServiceStep = (world: ServiceWorld) => Promise<void>;
@@ -116,7 +116,12 @@ export const SERVICE_STEPS = {
     expect(seen).to.include.members(['create by-api', 'write by-api', 'create by-hand']);
   },
 
-  'says that a silent command is alive': async ({ Sandbox, options, sandbox }) => {
+  'says that a silent command is alive': async ({
+    Sandbox,
+    options,
+    sandbox,
+    until = eventually,
+  }) => {
     let heard = 0;
     const asked = new Set<unknown>();
     const between = new ProxyBetween(options.sandboxUrl, {
@@ -134,7 +139,7 @@ export const SERVICE_STEPS = {
       const { commands } = await Sandbox.connect(sandbox.sandboxId, through);
       const untilTold = 'until [ -e /tmp/enough ]; do sleep 0.1; done; echo over';
       const silent = await commands.run(untilTold, { background: true });
-      await eventually(() => heard > 1, 'it is said to be alive');
+      await until(() => heard > 1, 'it is said to be alive');
       await sandbox.files.write('/tmp/enough', '');
       const { stdout } = await silent.wait();
       expect(stdout).to.equal('over\n');

@@ -101,6 +101,24 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
   };
 };
 
+/** What its driver logged, and what it complained of itself. */
+const rememberSpawner = ({
+  dataDir,
+  log,
+  isClosed,
+}: {
+  readonly dataDir: string;
+  readonly log: KeptOutput;
+  readonly isClosed: () => boolean;
+}): void => {
+  const complaints = join(dataDir, 'spawner.err');
+  rememberProcess({
+    name: `spawner and driver on ${dataDir}`,
+    output: () => log.text + (existsSync(complaints) ? endOfFile(complaints) : ''),
+    end: () => (isClosed() ? 'closed' : undefined),
+  });
+};
+
 /**
  * The process that keeps the lock file open, 0 without one. To read the links of every process
  * takes long, so spawners come first.
