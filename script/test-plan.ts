@@ -50,6 +50,8 @@ export const SLICES: readonly Slice[] = [
   {
     name: 'drills',
     only: [
+      'e2e/alert-drills',
+      'e2e/runbooks.',
       'kubernetes/deployed.',
       'real-node/a-clean-machine.',
       'real-node/drills.',
@@ -62,6 +64,7 @@ export const SLICES: readonly Slice[] = [
     only: [
       'e2e/approval-kill-rounds.',
       'e2e/env-kill-rounds.',
+      'e2e/fleet',
       'e2e/kill-rounds.',
       'kubernetes/chaos.',
       'kubernetes/fleet.',
