@@ -97,7 +97,7 @@ export const SLICES: readonly Slice[] = [
       'e2e/contract-code-interpreter.',
       'e2e/contract-e2b-python.',
       'e2e/documentation.',
-      'e2e/newcomer.',
+      'e2e/newcomer',
       'http/console-browser.',
       'http/docs-page.',
     ],
