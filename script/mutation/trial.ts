@@ -1,0 +1,145 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { covering, type Covering, type FileCoverage } from './coverage.ts';
+import type { Mutant } from './mutant.ts';
+import { type Outcome, runTests } from './test-run.ts';
+import type { Failure, Order } from './tests-in-tree.ts';
+
+export type Status = 'caught' | 'survived' | 'timed out' | 'no coverage';
+export interface Verdict {
+  readonly status: Status;
+  /** The test that noticed it, or how many let it pass. */
+  readonly by: string;
+}
+
+/** Where mutants are tried: a checkout, a tree made of it, and what its tests meet. */
+export interface Ground {
+  readonly root: string;
+  readonly tree: string;
+  readonly coverage: readonly FileCoverage[];
+  /** By title: whether the test passes on its own with nothing changed. */
+  readonly soundAlone: Map<string, boolean>;
+}
+
+/** A test may take this much longer than it did with nothing changed, and at least so many ms. */
+const TIMES_LONGER = 8;
+const LEAST_LIMIT_MS = 10_000;
+/** Loading a file takes about so long on a machine with other work. */
+const LOADING_MS = 2_000;
+/** Tests are tried in stages: the quickest first, while they take so long together. */
+const STAGES_MS = [3_000, 20_000, Infinity];
+const MOST_DOUBTS = 3;
+
+/** Tries one mutant: by the tests that meet its code, until one fails. */
+export const tryMutant = async (mutant: Mutant, ground: Ground): Promise<Verdict> => {
+  const text = readFileSync(join(ground.root, mutant.file), 'utf8');
+  const found = covering(mutant, ground.coverage, text);
+  if (found.length === 0) return { status: 'no coverage', by: '' };
+  const isScript = mutant.file.endsWith('.lua');
+  const place = join(ground.tree, mutant.file);
+  const change = text.slice(0, mutant.start) + mutant.replacement + text.slice(mutant.end);
+  if (isScript) writeFileSync(place, change);
+  try {
+    const active = isScript ? {} : { mutant: mutant.id };
+    for (const stage of stagesOf(found)) {
+      const verdict = await tryStage(stage, ground, active, () => {
+        if (isScript) writeFileSync(place, text);
+        return () => {
+          if (isScript) writeFileSync(place, change);
+        };
+      });
+      if (verdict) return verdict;
+    }
+  } finally {
+    if (isScript) writeFileSync(place, text);
+  }
+  const tests = found.reduce((sum, { titles }) => sum + titles.length, 0);
+  return { status: 'survived', by: `${tests} tests of ${found.length} files` };
+};
+
+const stagesOf = (found: readonly Covering[]): readonly (readonly Covering[])[] => {
+  const stages: Covering[][] = STAGES_MS.map(() => []);
+  let sum = 0;
+  for (const each of found.toSorted((a, b) => a.ms - b.ms)) {
+    sum += each.ms + (sum === 0 ? 0 : LOADING_MS / 4);
+    stages[STAGES_MS.findIndex((most) => sum <= most)]?.push(each);
+  }
+  return stages.filter(({ length }) => length > 0);
+};
+
+type Active = { readonly mutant?: string };
+/** Takes the mutant away; what it returns puts it back. */
+type Pause = () => () => void;
+
+const tryStage = async (
+  stage: readonly Covering[],
+  ground: Ground,
+  active: Active,
+  pause: Pause,
+): Promise<Verdict | undefined> => {
+  const without: string[] = [];
+  for (let doubts = 0; doubts <= MOST_DOUBTS; doubts += 1) {
+    const outcome = await run(stage, ground, { ...active, without });
+    if (outcome.kind === 'late') return { status: 'timed out', by: namesOf(stage) };
+    const failure = outcome.kind === 'result' ? outcome.result.failed[0] : undefined;
+    if (outcome.kind === 'result' && !failure) return undefined;
+    if (!failure) {
+      const why = outcome.kind === 'crashed' ? outcome.why : '';
+      return { status: 'caught', by: `no end of its own: ${why.slice(-200)}` };
+    }
+    const alone = await holdsAlone(failure, stage, { ground, active, pause });
+    if (alone) return { status: failure.late ? 'timed out' : 'caught', by: failure.title };
+    without.push(failure.test ?? failure.title);
+  }
+  return undefined;
+};
+
+/**
+ * Whether the failure is the mutant's: the test passes on its own with nothing changed, and, where
+ * it was late, is late again.
+ */
+const holdsAlone = async (
+  { title, test = title, late }: Failure,
+  stage: readonly Covering[],
+  { ground, active, pause }: { ground: Ground; active: Active; pause: Pause },
+): Promise<boolean> => {
+  const named = stage.find(({ titles }) => titles.includes(test));
+  const own = named ? [{ ...named, titles: [test] }] : stage;
+  let sound = ground.soundAlone.get(test);
+  if (sound === undefined) {
+    const goOn = pause();
+    const outcome = await run(own, ground, { without: [] });
+    goOn();
+    sound = outcome.kind === 'result' && outcome.result.failed.length === 0;
+    ground.soundAlone.set(test, sound);
+    if (!sound) console.log(`counts for nothing, fails alone with no mutant: ${test}`);
+  }
+  if (!sound || !late) return sound;
+  const again = await run(own, ground, { ...active, without: [] });
+  return again.kind !== 'result' || again.result.failed.length > 0;
+};
+
+const run = (
+  stage: readonly Covering[],
+  { tree, coverage }: Ground,
+  { without, ...active }: Active & { readonly without: readonly string[] },
+): Promise<Outcome> => {
+  const expected = stage.reduce((sum, { ms }) => sum + ms + LOADING_MS, 0);
+  const order: Order = {
+    ...{ ...active, without, bail: true },
+    files: stage.map(({ file }) => file),
+    chosen: Object.fromEntries(stage.map(({ file, titles }) => [file, titles])),
+    limits: Object.fromEntries(
+      coverage
+        .filter(({ file }) => stage.some((each) => each.file === file))
+        .flatMap(({ tests }) => tests)
+        .map(({ title, ms }) => [title, Math.max(LEAST_LIMIT_MS, ms * TIMES_LONGER)]),
+    ),
+  };
+  return runTests(tree, order, {
+    processorS: 8 + expected / 1_000,
+    wallMs: 60_000 + 5 * expected,
+  });
+};
+
+const namesOf = (stage: readonly Covering[]): string => stage.map(({ file }) => file).join(', ');
