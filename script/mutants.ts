@@ -3,13 +3,27 @@
  * fails. What `script/mutants` runs; its --help says how.
  */
 import { createHash } from 'node:crypto';
-import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { coverageOf, type FileCoverage } from './mutation/coverage.ts';
 import { luaMutants } from './mutation/lua-mutants.ts';
-import { type Change, FOLDERS, keyOf, type Mutant, sampleOf } from './mutation/mutant.ts';
+import {
+  type Change,
+  FOLDERS,
+  keyOf,
+  type Mutant,
+  sampleInTurn,
+  sampleOf,
+} from './mutation/mutant.ts';
 import { type Tried, report, shownMutant } from './mutation/report.ts';
 import { endAll } from './mutation/test-run.ts';
 import { filesOf, makeTree, writeScripts } from './mutation/tree.ts';
@@ -37,6 +51,7 @@ const { values: options } = parseArgs({
     into: { type: 'string', default: 'coverage/mutants' },
     jobs: { type: 'string', default: '2' },
     list: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
   },
 });
 const root = resolve(options.of);
@@ -53,15 +68,20 @@ const main = async (): Promise<void> => {
   }
   mkdirSync(into, { recursive: true });
   isOfTheseSources(sample);
-  const tried = new Set(linesOf<Tried>('results.jsonl').map(keyOf));
-  const left = sample.filter((mutant) => !tried.has(keyOf(mutant)));
+  const tried = new Set(
+    results()
+      .filter(({ quick }) => options.quick || quick === undefined)
+      .map(keyOf),
+  );
+  // all folders go on side by side: what is interrupted still says something of each
+  const left = sampleInTurn(sample).filter((mutant) => !tried.has(keyOf(mutant)));
   if (left.length > 0) {
     const trees = treesOf(sources);
     const coverage = await measured(trees, all, sample);
     await tryAll(left, trees, coverage);
     for (const tree of trees) rmSync(tree, { recursive: true, force: true });
   }
-  console.log(report(all, linesOf<Tried>('results.jsonl'), gone));
+  console.log(report(all, results(), gone));
 };
 
 const isCode = (file: string): boolean => file.endsWith('.ts');
@@ -139,7 +159,7 @@ const tryAll = async (
   const soundAlone = new Map<string, boolean>();
   let done = 0;
   await shared(left, trees, async (mutant, tree) => {
-    const ground: Ground = { root, tree, coverage, soundAlone };
+    const ground: Ground = { root, tree, coverage, soundAlone, quick: options.quick };
     const began = performance.now();
     const verdict = await tryMutant(mutant, ground);
     const ms = Math.round(performance.now() - began);
@@ -167,6 +187,11 @@ const shared = async <T>(
 const append = (file: string, line: object): void => {
   appendFileSync(join(into, file), `${JSON.stringify(line)}\n`);
 };
+
+/** The last word on each mutant. */
+const results = (): readonly Tried[] => [
+  ...new Map(linesOf<Tried>('results.jsonl').map((line) => [keyOf(line), line])).values(),
+];
 
 const linesOf = <T>(file: string): readonly T[] =>
   existsSync(join(into, file)) ? parsed<T>(readFileSync(join(into, file), 'utf8')) : [];

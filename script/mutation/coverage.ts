@@ -10,7 +10,7 @@ export interface FileCoverage {
   readonly loaded: readonly string[];
   /** Mutants of the sample that were met before all tests of a suite. */
   readonly inHooks: readonly string[];
-  /** Blocks of Redis' scripts: `FILE:OFFSET`. */
+  /** Blocks of Redis' scripts, `FILE:OFFSET`, that ran in hooks. */
   readonly blocks: readonly string[];
   /** Titles of tests that fail, and so count for nothing; the whole file with `(all)`. */
   readonly failed: readonly string[];
@@ -22,6 +22,8 @@ interface TestCoverage {
   /** Mutants of the sample, and files of src/, whose code it ran. */
   readonly met: readonly string[];
   readonly sources: readonly string[];
+  /** Blocks of Redis' scripts. */
+  readonly blocks?: readonly string[];
 }
 
 /** Tests of one file that may notice a mutant. */
@@ -54,12 +56,13 @@ export const coverageOf = async (
   ];
   const sampled = (ids: readonly string[]): readonly string[] => ids.filter((id) => sample.has(id));
   return {
-    ...{ file, ms, blocks },
+    ...{ file, ms, blocks: blocks[''] ?? [] },
     tests: passed.map(({ title, ms: took }) => ({
       title,
       ms: took,
       met: sampled(byTest[title] ?? []),
       sources: sourcesOf(byTest[title] ?? []),
+      ...(blocks[title] ? { blocks: blocks[title] } : {}),
     })),
     loaded: sourcesOf([...atLoad, ...inHooks]),
     inHooks: sampled(inHooks),
@@ -84,8 +87,10 @@ const ofScript = (
 ): readonly Covering[] => {
   const block = `${file}:${blockAt(text, start)}`;
   return coverage
-    .filter(({ blocks }) => blocks.includes(block))
-    .map((each) => chosenOf(each, () => true));
+    .map((each) =>
+      chosenOf(each, ({ blocks = [] }) => each.blocks.includes(block) || blocks.includes(block)),
+    )
+    .filter(({ titles }) => titles.length > 0);
 };
 
 /** Met while its file was loaded, by no test on its own: what a test does with it nobody saw. */

@@ -136,7 +136,8 @@ const negations = (tokens: readonly Token[], at: number): readonly Found[] => {
 };
 
 const BEFORE_STATEMENT = new Set(['then', 'do', 'else', 'repeat', 'end', ';']);
-const WITHIN = /^(?:[#=(,{[+*/%<>:.]|\.\.|==|~=|<=|>=|-|return|and|or|not|in|if|elseif|while|until|function|local|for)$/;
+const WITHIN =
+  /^(?:[#=(,{[+*/%<>:.]|\.\.|==|~=|<=|>=|-|return|and|or|not|in|if|elseif|while|until|function|local|for)$/;
 
 const calls = (tokens: readonly Token[], at: number): readonly Found[] => {
   const [before, token] = [tokens[at - 1], tokens[at]];

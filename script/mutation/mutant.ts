@@ -81,6 +81,15 @@ export const sampleOf = (
   return parts.flatMap(({ own }, place) => shuffled(own, seed + place).slice(0, sizes[place]));
 };
 
+/** The mutants in an order in which each first part has of each folder what the whole has. */
+export const sampleInTurn = (sample: readonly Mutant[]): readonly Mutant[] =>
+  FOLDERS.flatMap((folder) => {
+    const own = sample.filter((mutant) => folderOf(mutant) === folder);
+    return own.map((mutant, place) => ({ mutant, at: (place + 0.5) / own.length }));
+  })
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ mutant }) => mutant);
+
 const shuffled = <T>(items: readonly T[], seed: number): readonly T[] => {
   const next = numbersOf(seed);
   return items

@@ -30,7 +30,8 @@ export const report = (
       const own = tried.filter(isOf);
       const counts = COLUMNS.map((status) => own.filter((each) => each.status === status).length);
       const [caught = 0, late = 0] = counts;
-      const share = own.length === 0 ? '' : `${((100 * (caught + late)) / own.length).toFixed(1)} %`;
+      const share =
+        own.length === 0 ? '' : `${((100 * (caught + late)) / own.length).toFixed(1)} %`;
       const numbers = [all.filter(isOf).length, own.length, ...counts].map(String);
       return row(folder ?? 'all', ...numbers, share);
     }),
@@ -47,5 +48,7 @@ const listed = (tried: readonly Tried[], status: Verdict['status']): readonly st
   const own = tried
     .filter((each) => each.status === status)
     .toSorted((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
-  return own.length === 0 ? [] : ['', `${status}:`, ...own.map(shownMutant)];
+  const shown = (each: Tried): string =>
+    shownMutant(each) + (each.quick ? ' (quick tests alone)' : '');
+  return own.length === 0 ? [] : ['', `${status}:`, ...own.map(shown)];
 };

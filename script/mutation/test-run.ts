@@ -67,7 +67,9 @@ export const runTests = async (
 };
 
 const environment = (folder: string): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^SANDPOOL_/.test(name))),
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_')),
+  ),
   TMPDIR: folder,
 });
 

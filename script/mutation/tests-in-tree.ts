@@ -32,8 +32,8 @@ export interface Result {
   readonly inHooks: readonly string[];
   /** Mutants that were met, by the test's title. */
   readonly byTest: Readonly<Record<string, readonly string[]>>;
-  /** Blocks of Redis' scripts that were met: `FILE:OFFSET`. */
-  readonly blocks: readonly string[];
+  /** Blocks of Redis' scripts that were met, `FILE:OFFSET`, by the test's title; '' in hooks. */
+  readonly blocks: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface Failure {
@@ -55,7 +55,8 @@ interface Stryker {
 }
 
 const stryker: Stryker = {};
-const blocks = new Set<string>();
+let redises = 0;
+const blocks = new Map<string, Set<string>>();
 
 const main = async (orderFile: string, resultFile: string): Promise<void> => {
   const order = JSON.parse(readFileSync(orderFile, 'utf8')) as Order;
@@ -80,7 +81,8 @@ const main = async (orderFile: string, resultFile: string): Promise<void> => {
       ([title, met]): [string, string[]] => [title, Object.keys(met)],
     );
     const result: Result = {
-      ...{ passed, failed, skipped, atLoad, blocks: [...blocks] },
+      ...{ passed, failed, skipped, atLoad },
+      blocks: Object.fromEntries([...blocks].map(([title, met]) => [title, [...met]])),
       inHooks: covered().filter((id) => !atLoad.includes(id)),
       byTest: Object.fromEntries(byTest),
     };
@@ -106,13 +108,20 @@ const rootHooks: Mocha.RootHookObject = {
   beforeEach(this: Mocha.Context) {
     stryker.currentTestId = this.currentTest?.fullTitle();
   },
-  afterEach() {
+  async afterEach() {
+    if (redises > 0) await logged();
     stryker.currentTestId = undefined;
   },
 };
 
 /** Tests that count how many cases were of some kind: in vain where few are tried. */
 const COUNTS = /\bin earnest\b/;
+
+/** Redis logs a block before it answers: what it logged can be read by now. */
+const logged = async (): Promise<void> => {
+  for (let turns = 0; turns < 3; turns += 1)
+    await new Promise<void>((resolve) => void setTimeout(resolve, 1));
+};
 
 const choose = (suite: Mocha.Suite, order: Order): void => {
   const { chosen, without, limits } = order;
@@ -144,18 +153,25 @@ const watchRedis = (): void => {
   const watched = (...args: Parameters<typeof spawn>): ChildProcess => {
     const child = spawn(...args);
     if (args[2]?.argv0 !== 'redis-server') return child;
+    redises += 1;
     let rest = '';
     child.stdout?.on('data', (part: Buffer | string) => {
       const lines = (rest + String(part)).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
         const [, block] = / cover:(\S+)/.exec(line) ?? [];
-        if (block !== undefined) blocks.add(block);
+        if (block !== undefined) meet(block);
       }
     });
     return child;
   };
   Object.assign(childProcess, { spawn: watched });
+};
+
+const meet = (block: string): void => {
+  const title = stryker.currentTestId ?? '';
+  const met = blocks.get(title) ?? new Set();
+  blocks.set(title, met.add(block));
 };
 
 const [orderFile = '', resultFile = ''] = process.argv.slice(2);

@@ -10,6 +10,8 @@ export interface Verdict {
   readonly status: Status;
   /** The test that noticed it, or how many let it pass. */
   readonly by: string;
+  /** It survived the quick tests; others were not tried. */
+  readonly quick?: true;
 }
 
 /** Where mutants are tried: a checkout, a tree made of it, and what its tests meet. */
@@ -19,15 +21,20 @@ export interface Ground {
   readonly coverage: readonly FileCoverage[];
   /** By title: whether the test passes on its own with nothing changed. */
   readonly soundAlone: Map<string, boolean>;
+  /** Whether to leave out what tests take beyond the first two stages. */
+  readonly quick: boolean;
 }
 
 /** A test may take this much longer than it did with nothing changed, and at least so many ms. */
 const TIMES_LONGER = 8;
-const LEAST_LIMIT_MS = 10_000;
+const LEAST_LIMIT_MS = 5_000;
 /** Loading a file takes about so long on a machine with other work. */
 const LOADING_MS = 2_000;
+/** Machines have tests of their own, quick ones; these come first. */
+const OWN_TESTS = 'test/machines/';
 /** Tests are tried in stages: the quickest first, while they take so long together. */
-const STAGES_MS = [3_000, 20_000, Infinity];
+const STAGES_MS = [3_000, 15_000, 60_000, Infinity];
+const QUICK_STAGES = 2;
 const MOST_DOUBTS = 3;
 
 /** Tries one mutant: by the tests that meet its code, until one fails. */
@@ -41,7 +48,10 @@ export const tryMutant = async (mutant: Mutant, ground: Ground): Promise<Verdict
   if (isScript) writeFileSync(place, change);
   try {
     const active = isScript ? {} : { mutant: mutant.id };
-    for (const stage of stagesOf(found)) {
+    for (const [nth, stage] of stagesOf(found).entries()) {
+      if (stage.length === 0) continue;
+      if (nth >= QUICK_STAGES && ground.quick)
+        return { status: 'survived', by: 'the quick tests', quick: true };
       const verdict = await tryStage(stage, ground, active, () => {
         if (isScript) writeFileSync(place, text);
         return () => {
@@ -60,11 +70,12 @@ export const tryMutant = async (mutant: Mutant, ground: Ground): Promise<Verdict
 const stagesOf = (found: readonly Covering[]): readonly (readonly Covering[])[] => {
   const stages: Covering[][] = STAGES_MS.map(() => []);
   let sum = 0;
-  for (const each of found.toSorted((a, b) => a.ms - b.ms)) {
+  const foreign = ({ file }: Covering): number => (file.startsWith(OWN_TESTS) ? 0 : 1);
+  for (const each of found.toSorted((a, b) => foreign(a) - foreign(b) || a.ms - b.ms)) {
     sum += each.ms + (sum === 0 ? 0 : LOADING_MS / 4);
     stages[STAGES_MS.findIndex((most) => sum <= most)]?.push(each);
   }
-  return stages.filter(({ length }) => length > 0);
+  return stages;
 };
 
 type Active = { readonly mutant?: string };
