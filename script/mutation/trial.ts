@@ -90,7 +90,9 @@ const tryStage = async (
 ): Promise<Verdict | undefined> => {
   const without: string[] = [];
   for (let doubts = 0; doubts <= MOST_DOUBTS; doubts += 1) {
-    const outcome = await run(stage, ground, { ...active, without });
+    let outcome = await run(stage, ground, { ...active, without });
+    // all of this may have been stopped for a while
+    if (outcome.kind === 'late') outcome = await run(stage, ground, { ...active, without });
     if (outcome.kind === 'late') return { status: 'timed out', by: namesOf(stage) };
     const failure = outcome.kind === 'result' ? outcome.result.failed[0] : undefined;
     if (outcome.kind === 'result' && !failure) return undefined;
