@@ -505,9 +505,12 @@ describe('how a group shrinks', () => {
       group: aGroup({ down: { idleTimeoutSeconds: 10, stabilizationSeconds: 10 } }),
     });
 
-    expect(sizesOf(subject.watch(20, aMember({ running: 1, idle: 10, settled: 3 })))).to.deep.equal(
-      { a: 8 },
-    );
+    const end = subject.watch(20, aMember({ running: 1, idle: 10, settled: 3 }));
+
+    expect(sizesOf(end)).to.deep.equal({ a: 8 });
+    expect(end.decision?.limitedBy).to.deep.equal([
+      "6 more are younger than 120 s, or their member's least",
+    ]);
   });
 
   it('keeps what waiting claims ask for, though the member on which they wait is full', () => {
