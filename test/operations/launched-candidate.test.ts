@@ -71,6 +71,17 @@ describe('a claim of an image that its pool does not have', () => {
     expect((await coordination.used(alice)).sandboxes).to.equal(0);
   });
 
+  it('is refused where its image can not be had, and nothing is launched', async () => {
+    const { supervisor, claim } = await aFilledPool({ images: ['registry.test/other:1'] });
+    const before = supervisor.ids();
+
+    const refused = await rejection(claim(alice, CLAIM));
+
+    expect(refused).to.include({ code: 'INVALID_ARGUMENT' });
+    expect(refused.message).to.match(/^templateID: its image /);
+    expect(supervisor.ids()).to.deep.equal(before);
+  });
+
   it('is refused where no instance starts, which says nothing of the pool', async () => {
     const { supervisor, pool, driver, claim, launched, counts } = await aFilledPool();
     const claiming = rejection(claim(alice, CLAIM));
