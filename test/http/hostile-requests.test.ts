@@ -18,7 +18,7 @@ import { connectRaw } from '../support/harness/http-client.ts';
 import { runs } from '../support/harness/runs.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-/** Faults of one route that were put in were found within 107 requests; the long suites try more. */
+/** What 500 requests found of the faults put in on one route came within 107; the long suites try more. */
 const REQUESTS_PER_ROUTE = runs(process.env['TEST_LONG'] === '1' ? 500 : 150);
 const MOST_ROUNDS = 5;
 const AT_ONCE = 8;
