@@ -12,6 +12,7 @@ import {
   aSpawnedDriver,
   buildLauncher,
   spawnerCommand,
+  type SpawnedDriver,
 } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
@@ -45,6 +46,11 @@ describe('a spawner that stands still', function () {
     new Promise((resolve) => {
       setImmediate(resolve);
     });
+  /** Only a driver that is connected has its spawner leave at once. */
+  const ended = async (other: SpawnedDriver): Promise<void> => {
+    await other.driver.watch(() => {});
+    await other.close();
+  };
   const replaced = (): Promise<void> =>
     eventually(() => {
       clock.advance(500);
@@ -131,7 +137,7 @@ describe('a spawner that stands still', function () {
     ending.close(); // before the kernel's word of the connection is read
     (await connecting).destroy();
     expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
-    await other.close();
+    await ended(other);
   });
 
   it('may take longer than 10 s to begin, as in a container with a tenth of a core', async () => {
@@ -139,7 +145,7 @@ describe('a spawner that stands still', function () {
     const late = ['/bin/sh', '-c', 'sleep 10.5; exec "$0" "$@"', ...spawnerCommand()];
     (await connectSpawner({ dataDir: other.dataDir, command: late })).destroy();
     expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
-    await other.close();
+    await ended(other);
   });
 
   it('ends with the daemon all the same', async () => {
