@@ -21,7 +21,7 @@ export interface SuiteOrder {
   readonly node: string;
   /** Runs only tests whose full title contains this. */
   readonly grep?: string;
-  /** Is the process's TMPDIR; what is left there afterwards counts as left behind. */
+  /** Is the tests' TMPDIR; what is left there afterwards counts as left behind. */
   readonly folder: string;
   /** Shows every test as it ends; otherwise failures alone are shown, at the end. */
   readonly isLive: boolean;
@@ -87,6 +87,7 @@ export class SuiteProcess {
     const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_'));
     const options = [
       ...['--config', join(ROOT, '.mocharc.json')],
+      ...['--require', join(ROOT, 'script/tests-own-tmpdir.ts')],
       ...['--reporter', join(ROOT, 'script/test-reporter.ts')],
       ...['--reporter-option', `result=${this.#resultFile}`],
       ...['--reporter-option', `listing=${isLive ? 'all' : 'failures'}`],
@@ -100,7 +101,7 @@ export class SuiteProcess {
         detached: true,
         env: {
           ...Object.fromEntries(clean),
-          TMPDIR: folder,
+          TEST_TMPDIR: folder,
           ...env,
           PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}`,
         },

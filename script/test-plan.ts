@@ -108,19 +108,25 @@ export const SLICES: readonly Slice[] = [
 const ON_KUBERNETES = ['kubernetes/', 'replicas/'];
 /** Compares the whole machine before and after. */
 const ALONE = ['real-node/a-clean-machine.'];
-/**
- * Files of one process. More make a lane end long after the other; fewer start mocha, tsx and what
- * the files share more often.
- */
-const FILES_OF_A_UNIT: Readonly<Record<string, number>> = {
-  e2e: 9,
-  embedded: 16,
-  http: 24,
-  kubernetes: 7,
-  replicas: 9,
-  'real-node': 99,
+/** Suites that take long, the longest first, and how many processes each is dealt to. */
+const PROCESSES: Readonly<Record<string, number>> = {
+  e2e: 5,
+  http: 3,
+  embedded: 3,
+  'real-node': 1,
+  kubernetes: 4,
+  replicas: 2,
+  redis: 1,
+  fleet: 1,
+  k8s: 1,
+  properties: 1,
+  process: 1,
+  script: 1,
+  cli: 1,
+  e2b: 1,
 };
-const MOST_FILES = 30;
+/** Of the other suites, which then share what a process loads: some 4 s of processor time. */
+const MOST_FILES = 60;
 
 const TESTS = fileURLToPath(new URL('../test/', import.meta.url));
 
@@ -165,37 +171,29 @@ export const unitsOf = (
   files: readonly string[],
   more: Pick<Unit, 'env' | 'node'> = {},
 ): readonly Unit[] => {
-  const suites = new Map<string, string[]>();
-  for (const file of files.filter((each) => !startsWithOne(each, ALONE))) {
-    const suite = file.split('/')[0] ?? '';
-    suites.set(suite, [...(suites.get(suite) ?? []), file]);
-  }
-  const longest = Object.keys(FILES_OF_A_UNIT).toReversed();
-  const beside = [...suites]
-    .toSorted(
-      ([a, as], [b, bs]) => longest.indexOf(b) - longest.indexOf(a) || bs.length - as.length,
-    )
-    .flatMap(([suite, own]) => inUnits(suite, own, more));
+  const suiteOf = (file: string): string => file.split('/')[0] ?? '';
+  const beside = files.filter((file) => !startsWithOne(file, ALONE));
+  const short = beside.filter((file) => PROCESSES[suiteOf(file)] === undefined);
   const alone = files.filter((file) => startsWithOne(file, ALONE));
   return [
-    ...beside,
-    ...(alone.length > 0
-      ? [{ name: 'the machine', files: paths(alone), ...more, alone: true }]
-      : []),
-  ];
+    ...Object.entries(PROCESSES).flatMap(([suite, count]) =>
+      inUnits(
+        suite,
+        beside.filter((file) => suiteOf(file) === suite),
+        count,
+      ),
+    ),
+    ...inUnits('short suites', short, Math.ceil(short.length / MOST_FILES)),
+    ...(alone.length > 0 ? [{ name: 'the machine', files: paths(alone), alone: true }] : []),
+  ].map((unit) => ({ ...unit, ...more }));
 };
 
 /** Every n-th file goes to the same unit: neighbours by name often cost alike. */
-const inUnits = (
-  suite: string,
-  files: readonly string[],
-  more: Pick<Unit, 'env' | 'node'>,
-): readonly Unit[] => {
-  const count = Math.ceil(files.length / (FILES_OF_A_UNIT[suite] ?? MOST_FILES));
+const inUnits = (suite: string, files: readonly string[], most: number): readonly Unit[] => {
+  const count = Math.min(most, files.length);
   return Array.from({ length: count }, (_, n) => ({
     name: count === 1 ? suite : `${suite} ${n + 1}/${count}`,
     files: paths(files.filter((_file, at) => at % count === n)),
-    ...more,
   }));
 };
 
