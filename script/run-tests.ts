@@ -86,7 +86,9 @@ const main = async (args: readonly string[]): Promise<number> => {
   });
   const slices = positionals[0] === 'long' ? slicesOf(positionals.slice(1), values.today) : [];
   if (values.needs) return printNeeds(slices);
-  const plans = positionals[0] === 'long' ? slices.map(planOfSlice) : [planOf(positionals, values)];
+  if (values.list && slices.length > 0)
+    return list(slices.map((slice) => ({ title: slice.name, units: unitsOf(filesOf(slice)) })));
+  const plans = slices.length > 0 ? slices.map(planOfSlice) : [planOf(positionals, values)];
   if (values.list) return list(plans);
   const results: SuiteResult[] = [];
   for (const plan of plans) results.push(...(await new Run(plan, values['in-turn'] ? 1 : 2).all()));
@@ -158,7 +160,7 @@ const printNeeds = (slices: readonly Slice[]): number => {
   return 0;
 };
 
-const list = (plans: readonly Plan[]): number => {
+const list = (plans: readonly Pick<Plan, 'title' | 'units'>[]): number => {
   for (const { title, units } of plans)
     for (const { name, files } of units)
       console.log(`${title}: ${name}: ${files.map((file) => relative(TESTS, file)).join(' ')}`);

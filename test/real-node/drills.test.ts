@@ -18,12 +18,12 @@ const HOUR_S = 3_600;
  * What takes too long for every run, or room on the disk: the kubelet stands still for 90 s, a disk
  * is full, and 110 Pods, which is what a node takes by default.
  */
-const LONG = process.env['TEST_REAL_NODE_LONG'] !== undefined;
+const LONG = process.env['TEST_LONG'] !== undefined;
 /** What a disk that fills loses, twice what lacked to its limit. */
 const FILLING = 2 * 2 ** 30;
 const PODS = LONG ? 110 : 20;
 const or = (whole: string, part: string): string =>
-  LONG ? whole : `${part} (with TEST_REAL_NODE_LONG=1: ${whole})`;
+  LONG ? whole : `${part} (with TEST_LONG=1: ${whole})`;
 
 describe('drills on a real node', function () {
   const cluster = onTheRealNode();
