@@ -7,12 +7,12 @@ const FOLDER = 'test/kubernetes/chart-cases';
 const fileOf = (name: string): string =>
   fileURLToPath(new URL(`../${FOLDER}/${name}`, import.meta.url));
 
-/** Whose manifests are kept whole. */
+/** The values whose manifests are kept whole. */
 const USUAL = 'usual';
 
 /**
  * What the chart makes of each value file, by the path where that is kept (script/generate
- * chart-results): all of the usual values' manifests, and of the others those that differ.
+ * chart-results): the usual values' manifests, and how those of the others differ from them.
  */
 export const chartResults = (): ReadonlyMap<string, string> => {
   const usual = manifestsOf(USUAL);
@@ -21,23 +21,51 @@ export const chartResults = (): ReadonlyMap<string, string> => {
       .filter((file) => file.endsWith('.values.yaml'))
       .sort()
       .map((file) => file.replace('.values.yaml', ''))
-      .map((name) => [
-        `${FOLDER}/${name}.rendered.yaml`,
-        name === USUAL ? [...usual.values()].join('---\n') : differing(manifestsOf(name), usual),
-      ]),
+      .map((name) =>
+        name === USUAL
+          ? [`${FOLDER}/${name}.rendered.yaml`, [...usual.values()].join('---\n')]
+          : [`${FOLDER}/${name}.difference.txt`, difference(usual, manifestsOf(name))],
+      ),
   );
 };
 
 type Manifests = ReadonlyMap<string, string>;
 
-/** The manifests that are not as the usual ones, after the names of those that are not there. */
-const differing = (manifests: Manifests, usual: Manifests): string =>
-  [
-    [...usual.keys()].filter((name) => !manifests.has(name)).map((name) => `# no ${name}\n`),
-    [...manifests].filter(([name, text]) => usual.get(name) !== text).map(([, text]) => text),
-  ]
-    .map((part, n) => part.join(n === 0 ? '' : '---\n'))
-    .join('');
+/** The manifests that are gone, the fields that changed, and the manifests that were added. */
+const difference = (usual: Manifests, manifests: Manifests): string => {
+  const gone = [...usual.keys()].filter((name) => !manifests.has(name));
+  const changed = [...manifests].flatMap(([name, text]) => {
+    const before = usual.get(name);
+    return before === undefined || before === text ? [] : [changes(name, before, text)];
+  });
+  const added = [...manifests].filter(([name]) => !usual.has(name)).map(([, text]) => text);
+  return [...gone.map((name) => `no ${name}\n`), ...changed, added.join('---\n')].join('');
+};
+
+const changes = (name: string, before: string, after: string): string => {
+  const [old, now] = [fieldsOf(parse(before)), fieldsOf(parse(after))];
+  const lines = [
+    ...old.filter((field) => !now.includes(field)).map((field) => `- ${field}`),
+    ...now.filter((field) => !old.includes(field)).map((field) => `+ ${field}`),
+  ];
+  if (lines.length === 0) throw new Error(`the order of ${name} changed, which this can't show`);
+  return [name, ...lines, ''].join('\n');
+};
+
+/** A line for each field: its path, in which an item of a list stands by its name, and its value. */
+const fieldsOf = (value: unknown, path = ''): readonly string[] => {
+  if (typeof value === 'string' && path.endsWith('.yaml')) return fieldsOf(parse(value), path);
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0)
+    return [`${path}: ${JSON.stringify(value)}`];
+  return Object.entries(value).flatMap(([key, item]: [string, unknown]) =>
+    fieldsOf(item, Array.isArray(value) ? `${path}[${nameOf(item) ?? key}]` : `${path}.${key}`),
+  );
+};
+
+const nameOf = (item: unknown): string | undefined =>
+  typeof item === 'object' && item !== null && 'name' in item && typeof item.name === 'string'
+    ? item.name
+    : undefined;
 
 /** By kind and name, as YAML; what is drawn by lot for Secrets left out. */
 const manifestsOf = (name: string): Manifests => {
