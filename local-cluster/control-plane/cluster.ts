@@ -57,6 +57,11 @@ export abstract class Cluster {
     return this.#printed(args, await this.kubectlAs('admin', args));
   }
 
+  /** Changes fields of one object, as `admin`; null takes a field away. */
+  async patch(object: readonly string[], change: object): Promise<void> {
+    await this.kubectl('patch', ...object, ...asMergePatch(change));
+  }
+
   async kubectlAs(user: ClusterUser, args: readonly string[], input = ''): Promise<KubectlAnswer> {
     return runKubectl(this.#access.kubectl, this.kubeconfig(user), args, input);
   }
@@ -130,6 +135,13 @@ export const runKubectl = (
     child.stdin?.on('error', () => undefined); // it ended without reading
     child.stdin?.end(input);
   });
+
+/** The arguments of `kubectl patch` that make a change. */
+export const asMergePatch = (change: object): readonly string[] => [
+  '--type=merge',
+  '-p',
+  JSON.stringify(change),
+];
 
 /** As `kubectl -f -` reads them. */
 export const manifestText = (manifests: string | object | readonly object[]): string =>

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
+import { asMergePatch } from '../../local-cluster/control-plane/cluster.ts';
 
 describe('the custom resources', function () {
   const cluster = onTheCluster();
@@ -313,9 +314,7 @@ describe('the custom resources', function () {
         made.metadata.name,
         '-n',
         namespace,
-        '--type=merge',
-        '-p',
-        JSON.stringify(merge),
+        ...asMergePatch(merge),
       ]);
 
     expect((await patch({ spec: { replicas: 4 } })).exitCode).to.equal(0);

@@ -79,15 +79,9 @@ describe('what a node can suffer', function () {
     try {
       const [idle, claimed] = [await pods.launched(), await pods.claimed()];
       // Where nobody listens.
-      await kubectl(
-        'patch',
-        'node',
-        name,
-        '--subresource=status',
-        '--type=merge',
-        '-p',
-        '{"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":1}}}}',
-      );
+      await controlPlane().patch(['node', name, '--subresource=status'], {
+        status: { daemonEndpoints: { kubeletEndpoint: { Port: 1 } } },
+      });
       const ways: readonly (() => Promise<unknown>)[] = [
         () =>
           pods.driver.exec(

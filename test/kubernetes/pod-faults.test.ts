@@ -8,6 +8,10 @@ import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { aClaim, permitted } from '../support/builders/instance-orders.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { asMergePatch } from '../../local-cluster/control-plane/cluster.ts';
+
+const KEPT = { metadata: { finalizers: ['test.sandpool.dev/keeps'] } };
+const LET_GO = { metadata: { finalizers: null } };
 
 describe('what a Pod can suffer', function () {
   const controlPlane = onTheControlPlane();
@@ -20,6 +24,8 @@ describe('what a Pod can suffer', function () {
 
   const kubectl = (...args: readonly string[]): Promise<string> =>
     controlPlane().kubectl(...args, '-n', pods.namespace);
+  const patch = (kind: string, id: string, change: object): Promise<void> =>
+    controlPlane().patch([kind, podNameOf(id), '-n', pods.namespace], change);
   const last = (id: string, log = pods.log): InstanceFact | undefined => log.of(id).at(-1);
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
     eventually(() => {
@@ -159,16 +165,7 @@ describe('what a Pod can suffer', function () {
         );
         return refusal instanceof NoPlace && refusal.message.includes('is being removed');
       }, 'the namespace ends');
-      await controlPlane().kubectl(
-        'patch',
-        'configmap',
-        'holds',
-        '-n',
-        namespace,
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":null}}',
-      );
+      await controlPlane().patch(['configmap', 'holds', '-n', namespace], LET_GO);
       await own.close();
     });
 
@@ -252,15 +249,7 @@ describe('what a Pod can suffer', function () {
           message: 'The node was low on resource: memory.',
         },
       };
-      await kubectl(
-        'patch',
-        'pod',
-        podNameOf(id),
-        '--subresource=status',
-        '--type=merge',
-        '-p',
-        JSON.stringify(status),
-      );
+      await kubectl('patch', 'pod', podNameOf(id), '--subresource=status', ...asMergePatch(status));
       await ends(id, { reason: 'killed', exitCode: null });
       expect(last(id)?.vitals).to.have.property(
         'reason',
@@ -323,40 +312,19 @@ describe('what a Pod can suffer', function () {
   describe('when it ends', () => {
     it("is gone though somebody's finalizer keeps the object", async () => {
       const { id } = await pods.claimed();
-      await kubectl(
-        'patch',
-        'pod',
-        podNameOf(id),
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}',
-      );
+      await patch('pod', id, KEPT);
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
       await pods.log.when(id, 'gone');
       await pods.driver.forget(id);
       await shows(id, ({ record }) => record === undefined, 'it is forgotten');
-      await kubectl(
-        'patch',
-        'pod',
-        podNameOf(id),
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":null}}',
-      );
+      await patch('pod', id, LET_GO);
     });
 
     it("is dead, never free, though somebody's finalizer keeps the record", async () => {
       const other = await PodDriver.watching(controlPlane(), pods.namespace);
       const { id } = await pods.launched();
       await other.log.when(id, 'available');
-      await kubectl(
-        'patch',
-        'sandbox',
-        podNameOf(id),
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}',
-      );
+      await patch('sandbox', id, KEPT);
       const { record } = await pods.driver.read(id);
       if (!record) throw new Error('it has a record');
       await pods.driver.retire(id, record.revision, record.poolOwner.namespace);
@@ -368,14 +336,7 @@ describe('what a Pod can suffer', function () {
       expect(
         (await other.driver.idle(record.poolUid, pods.namespace, 1)).map((fact) => fact.id),
       ).to.not.include(id);
-      await kubectl(
-        'patch',
-        'sandbox',
-        podNameOf(id),
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":null}}',
-      );
+      await patch('sandbox', id, LET_GO);
       await other.close();
     });
 
@@ -383,14 +344,7 @@ describe('what a Pod can suffer', function () {
       const { id } = await pods.launched();
       await kubectl('annotate', 'sandbox', podNameOf(id), 'test.sandpool.dev/note=theirs');
       await kubectl('label', 'sandbox', podNameOf(id), 'theirs=too');
-      await kubectl(
-        'patch',
-        'sandbox',
-        podNameOf(id),
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}',
-      );
+      await patch('sandbox', id, KEPT);
       const { record } = await pods.driver.read(id);
       if (!record) throw new Error('it has a record');
       await pods.driver.claim(record, aClaim({ owner: record.poolOwner }));
@@ -406,14 +360,7 @@ describe('what a Pod can suffer', function () {
       expect(metadata.labels).to.include({ theirs: 'too', 'sandpool.dev/state': 'claimed' });
       expect(metadata.annotations).to.include({ 'test.sandpool.dev/note': 'theirs' });
       expect(metadata.finalizers).to.deep.equal(['test.sandpool.dev/keeps']);
-      await kubectl(
-        'patch',
-        'sandbox',
-        podNameOf(id),
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":null}}',
-      );
+      await patch('sandbox', id, LET_GO);
     });
 
     it('is ended without grace where it outlives its end', async () => {

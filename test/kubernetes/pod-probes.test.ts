@@ -101,16 +101,9 @@ describe('readiness probes of Pods', function () {
     const { port } = elsewhere.address() as AddressInfo;
     const { id, seen } = await outcomes({ container: { readinessProbe: httpProbe(port, '/') } });
     expect(seen[0]?.failure).to.be.a('string');
-    await controlPlane().kubectl(
-      'patch',
-      'pod',
-      podNameOf(id),
-      '-n',
-      pods.namespace,
-      '--subresource=status',
-      '--type=merge',
-      '-p',
-      '{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}}',
+    await controlPlane().patch(
+      ['pod', podNameOf(id), '-n', pods.namespace, '--subresource=status'],
+      { status: { podIP: '127.0.0.1', podIPs: [{ ip: '127.0.0.1' }] } },
     );
     expect((await pods.driver.probe(id))[0]?.failure).to.be.a('string');
     expect(wasAsked).to.equal(false);

@@ -16,7 +16,6 @@ import { renderDefinition } from '../../src/model/pools/render-definition.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';
 import { specOfVersion } from '../../src/model/templates/template-versions.ts';
 import { updateRevisionOf } from '../../src/model/pools/update-revision.ts';
-import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { recordStoreSuite } from '../contracts/record-store.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aStoredPool } from '../support/builders/a-pool.ts';
@@ -25,6 +24,7 @@ import { othersSeals, testSeals } from '../support/builders/test-seals.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 import { anApiOf, aRecordStore, prepareForRecords, removeAllRecords } from './a-record-store.ts';
 import { sampled } from '../support/harness/sampled.ts';
+import { withLaterDefinitions } from '../support/cluster/later-definitions.ts';
 
 describe('records as custom resources', function () {
   const cluster = onTheCluster();
@@ -93,6 +93,10 @@ describe('records as custom resources', function () {
       metadata: { name, namespace: 'alpha', ...metadata },
       spec: { templateName: 'small', ...spec },
     });
+    const object = async (kind: string, name: string) =>
+      JSON.parse(
+        await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json'),
+      ) as ResourceObject;
     const ready = (kind: string, name: string): Promise<string> =>
       cluster().kubectl(
         'get',
@@ -169,16 +173,7 @@ describe('records as custom resources', function () {
       await apply(template('small'), pool('p'));
       await eventually(() => pools.size === 1, 'the pool is taken in');
 
-      await cluster().kubectl(
-        'patch',
-        'sbp',
-        'p',
-        '-n',
-        'alpha',
-        '--type=merge',
-        '-p',
-        '{"spec":{"replicas":7}}',
-      );
+      await cluster().patch(['sbp', 'p', '-n', 'alpha'], { spec: { replicas: 7 } });
       await eventually(() => pools.get('p')?.replicas === 7, 'scaled');
       await cluster().kubectl('label', 'sbp', 'p', '-n', 'alpha', 'mine=kept');
       await eventually(async () => {
@@ -290,9 +285,7 @@ describe('records as custom resources', function () {
       const { store, pools } = await aReplica();
       await apply(template('small'));
       await store.pools.create({ ...aPoolRecord(), name: 'first' });
-      const copy = JSON.parse(
-        await cluster().kubectl('get', 'sbp', 'first', '-n', 'alpha', '-o', 'json'),
-      ) as { metadata: object };
+      const copy = await object('sbp', 'first');
 
       await apply({ ...copy, metadata: { name: 'second', namespace: 'alpha' } });
 
@@ -304,30 +297,14 @@ describe('records as custom resources', function () {
     it('ends a pool whose deletion somebody holds up', async () => {
       const { store, pools } = await aReplica();
       await store.pools.create(aPoolRecord());
-      await cluster().kubectl(
-        'patch',
-        'sbp',
-        'p',
-        '-n',
-        'alpha',
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":["example.com/hold"]}}',
-      );
+      await cluster().patch(['sbp', 'p', '-n', 'alpha'], {
+        metadata: { finalizers: ['example.com/hold'] },
+      });
       await cluster().kubectl('delete', 'sbp', 'p', '-n', 'alpha', '--wait=false');
 
       await eventually(() => pools.get('p')?.deleting === 'keep-running', 'deleting');
 
-      await cluster().kubectl(
-        'patch',
-        'sbp',
-        'p',
-        '-n',
-        'alpha',
-        '--type=merge',
-        '-p',
-        '{"metadata":{"finalizers":null}}',
-      );
+      await cluster().patch(['sbp', 'p', '-n', 'alpha'], { metadata: { finalizers: null } });
       await eventually(() => pools.size === 0, 'gone');
     });
 
@@ -376,73 +353,39 @@ describe('records as custom resources', function () {
       const { store } = await aReplica();
       await store.pools.create(aPoolRecord());
 
-      const { stderr } = await cluster().kubectlAs('admin', [
-        'patch',
-        'sbp',
-        'p',
-        '-n',
-        'alpha',
-        '--type=merge',
-        '-p',
-        '{"resolved":{"format":3}}',
-      ]);
+      const refused = await rejection(
+        cluster().patch(['sbp', 'p', '-n', 'alpha'], { resolved: { format: 3 } }),
+      );
 
-      expect(stderr).to.include('resolved.format in body should be less than or equal to 2');
+      expect(refused.message).to.include(
+        'resolved.format in body should be less than or equal to 2',
+      );
     });
 
-    /** With the custom resource definition of a later version. */
-    const asALaterVersion = async (write: () => Promise<void>): Promise<void> => {
-      const format =
-        '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
-      await cluster().kubectl(
-        'patch',
-        'crd',
-        'sandboxpools.sandpool.dev',
-        '--type=json',
-        '-p',
-        JSON.stringify([{ op: 'replace', path: format, value: 3 }]),
-      );
-      try {
-        await eventually(
+    const asALaterVersion = (write: () => Promise<void>): Promise<void> =>
+      withLaterDefinitions(cluster(), () =>
+        eventually(
           () =>
             write().then(
               () => true,
               () => false,
             ),
           'the later definition is served',
-        );
-      } finally {
-        await installCustomResources(cluster());
-      }
-    };
-    const laterPool = async (seals: Seals): Promise<void> => {
-      const object = JSON.parse(
-        await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'json'),
-      ) as ResourceObject;
-      const resolved = seals.sealed('SandboxPool', object.metadata, {
-        uid: object.metadata.uid,
-        content: { ...(object.resolved as object), format: 3, seal: undefined },
-      });
-      await cluster().kubectl(
-        'patch',
-        'sbp',
-        'p',
-        '-n',
-        'alpha',
-        '--type=merge',
-        '-p',
-        JSON.stringify({ resolved }),
+        ),
       );
+    const laterPool = async (seals: Seals): Promise<void> => {
+      const { metadata, resolved: found } = await object('sbp', 'p');
+      const resolved = seals.sealed('SandboxPool', metadata, {
+        uid: metadata.uid,
+        content: { ...(found as object), format: 3, seal: undefined },
+      });
+      await cluster().patch(['sbp', 'p', '-n', 'alpha'], { resolved });
     };
 
     it('seals what it makes for the very object, in the same call', async () => {
       const { store } = await aReplica();
       const created = await store.pools.create(aPoolRecord());
       const key = await store.apiKeys.create(aKey());
-      const object = async (kind: string, name: string) =>
-        JSON.parse(
-          await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json'),
-        ) as ResourceObject;
 
       const stored = await object('sbp', 'p');
       expect(testSeals.judge(stored, stored.resolved as SealedContent)).to.equal('bound');
@@ -459,10 +402,6 @@ describe('records as custom resources', function () {
       ).store;
       await earlier.pools.create(aPoolRecord());
       await earlier.apiKeys.create(aKey());
-      const object = async (kind: string, name: string) =>
-        JSON.parse(
-          await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json'),
-        ) as ResourceObject;
       expect((await object('sbp', 'p')).resolved).to.not.have.property('seal');
 
       const { store, pools } = await aReplica({
@@ -474,22 +413,14 @@ describe('records as custom resources', function () {
         else keys.delete(record.shortName);
       });
       expect([pools.get('p')?.uid, ...keys]).to.deep.equal([aPoolRecord().uid, 'k']);
-      await eventually(
-        async () =>
-          testSeals.judge(
-            await object('sbp', 'p'),
-            (await object('sbp', 'p')).resolved as SealedContent,
-          ) === 'bound',
-        'the pool is sealed',
-      );
-      await eventually(
-        async () =>
-          testSeals.judge(
-            await object('sbk', 'k'),
-            (await object('sbk', 'k')).spec as SealedContent,
-          ) === 'bound',
-        'the key is sealed',
-      );
+      await eventually(async () => {
+        const [pool, key] = [await object('sbp', 'p'), await object('sbk', 'k')];
+        const seals = [
+          testSeals.judge(pool, pool.resolved as SealedContent),
+          testSeals.judge(key, key.spec as SealedContent),
+        ];
+        return seals.every((seal) => seal === 'bound');
+      }, 'the pool and the key are sealed');
 
       await earlier.apiKeys.create({
         ...aKey(),

@@ -61,17 +61,9 @@ describe('a sandbox of several containers', function () {
         lastTransitionTime: startedAt,
       },
     ];
-    const status = JSON.stringify({ status: { phase: 'Running', conditions, containerStatuses } });
-    await controlPlane().kubectl(
-      'patch',
-      'pod',
-      podNameOf(id),
-      '-n',
-      pods.namespace,
-      '--subresource=status',
-      '--type=merge',
-      '-p',
-      status,
+    await controlPlane().patch(
+      ['pod', podNameOf(id), '-n', pods.namespace, '--subresource=status'],
+      { status: { phase: 'Running', conditions, containerStatuses } },
     );
   };
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { admissionPolicy } from '../../local-cluster/control-plane/sandpool-rights.ts';
-import { installCustomResources } from '../../local-cluster/custom-resources.ts';
+import { withLaterDefinitions } from '../support/cluster/later-definitions.ts';
 import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { Replicas, aPodTemplate } from '../../local-cluster/replicas.ts';
 import type { ResourceObject } from '../../src/k8s/records/resource.ts';
@@ -12,6 +12,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
+import { asMergePatch } from '../../local-cluster/control-plane/cluster.ts';
 
 const IMAGE = 'registry.invalid/sandbox:1';
 const NOW = (): string => new Date().toISOString();
@@ -58,6 +59,9 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
 
   const asMallory = (...args: readonly string[]) =>
     controlPlane().kubectlAs('admin', ['--as=mallory', '-n', namespace, ...args]);
+  /** Says why it was refused; empty if it was not. */
+  const patched = async (kind: string, name: string, change: object): Promise<string> =>
+    (await asMallory('patch', kind, name, ...asMergePatch(change))).stderr;
   const written = async (object: object): Promise<string> =>
     (
       await controlPlane().kubectlAs(
@@ -206,10 +210,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
       await untilAnswered(200, () => admin.put('/admin/quotas/black/carl', limits));
     };
     const scaled = async (count: number) => {
-      const patch = JSON.stringify({ spec: { replicas: count } });
-      expect(
-        (await asMallory('patch', 'sbp', 'carls', '--type=merge', '-p', patch)).stderr,
-      ).to.equal('');
+      expect(await patched('sbp', 'carls', { spec: { replicas: count } })).to.equal('');
     };
     const running = async () => (await podsOf((await read('sbp', 'carls')).metadata.uid)).length;
     const granted = async () =>
@@ -279,7 +280,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
   });
 
   it('stops no replica by an object of a later format', async () => {
-    await withLaterDefinitions(async () => {
+    await withLaterDefinitions(controlPlane(), async () => {
       await eventually(
         async () =>
           (await written({
@@ -320,22 +321,17 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
         text.includes('"leading":true'),
       ).length;
 
-    await withLaterDefinitions(async () => {
+    await withLaterDefinitions(controlPlane(), async () => {
       await eventually(async () => {
         const { metadata, resolved } = await read('sbp', 'later-still');
         const content = { ...(resolved as object), format: 3, seal: undefined };
         const sealed = seals.sealed('SandboxPool', metadata, { uid: metadata.uid, content });
-        const { exitCode } = await controlPlane().kubectlAs('admin', [
-          'patch',
-          'sbp',
-          'later-still',
-          '-n',
-          namespace,
-          '--type=merge',
-          '-p',
-          JSON.stringify({ resolved: sealed }),
-        ]);
-        return exitCode === 0;
+        return controlPlane()
+          .patch(['sbp', 'later-still', '-n', namespace], { resolved: sealed })
+          .then(
+            () => true,
+            () => false,
+          );
       }, 'a later version writes');
       for (const client of clients) {
         await eventually(
@@ -359,8 +355,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
   });
 
   it('is told at once by the admission policy, which lets the daemon alone write its fields', async () => {
-    await controlPlane().apply(admissionPolicy('sandpool'));
-    try {
+    await underAdmissionPolicy(async () => {
       await eventually(
         async () =>
           (await written({ ...aPoolManifest('refused'), resolved: forgery('refused') })).includes(
@@ -380,30 +375,10 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
         async () => (await read<{ resolved?: object }>('sbp', 'by-hand')).resolved !== undefined,
         'the daemon fills it in',
       );
-      expect(
-        (
-          await asMallory(
-            'patch',
-            'sbp',
-            'by-hand',
-            '--type=merge',
-            '-p',
-            '{"spec":{"replicas":2}}',
-          )
-        ).exitCode,
-      ).to.equal(0);
-      expect(
-        (
-          await asMallory(
-            'patch',
-            'sbp',
-            'by-hand',
-            '--type=merge',
-            '-p',
-            '{"resolved":{"user":"bea"}}',
-          )
-        ).stderr,
-      ).to.include('resolved is for Sandpool alone to write');
+      expect(await patched('sbp', 'by-hand', { spec: { replicas: 2 } })).to.equal('');
+      expect(await patched('sbp', 'by-hand', { resolved: { user: 'bea' } })).to.include(
+        'resolved is for Sandpool alone to write',
+      );
       expect((await asMallory('label', 'sbp', 'by-hand', 'mine=kept')).exitCode).to.equal(0);
       await untilAnswered(201, () =>
         tenant.post('/sandboxpools', { name: 'over-rest', templateName: 'trusted', replicas: 1 }),
@@ -412,27 +387,12 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
         tenant.post('/sandboxes', { poolName: 'over-rest' }),
       );
       const sandbox = `sb-${(claimed.json as { sandbox: { sandboxId: string } }).sandbox.sandboxId}`;
-      expect(
-        (
-          await asMallory(
-            'patch',
-            'sbx',
-            sandbox,
-            '--type=merge',
-            '-p',
-            '{"spec":{"claim":{"idleTimeoutMs":1}}}',
-          )
-        ).stderr,
-      ).to.include('spec is for Sandpool alone to write');
+      expect(await patched('sbx', sandbox, { spec: { claim: { idleTimeoutMs: 1 } } })).to.include(
+        'spec is for Sandpool alone to write',
+      );
       expect((await asMallory('annotate', 'sbx', sandbox, 'mine=kept')).exitCode).to.equal(0);
       expect((await asMallory('delete', 'sbx', sandbox)).exitCode).to.equal(0);
-    } finally {
-      await controlPlane().kubectl(
-        'delete',
-        'validatingadmissionpolicybinding,validatingadmissionpolicy',
-        ...policyNames(),
-      );
-    }
+    });
   });
 
   it('has the daemon held to Secrets of its own names and type, by the admission policy', async () => {
@@ -449,8 +409,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     const made = async (name: string, type = 'kubernetes.io/dockerconfigjson'): Promise<string> =>
       await asDaemon(['create', '--validate=false', '-f', '-'], secret(name, type));
     await controlPlane().kubectlAs('admin', ['create', '-f', '-'], secret('not-its-own', 'Opaque'));
-    await controlPlane().apply(admissionPolicy('sandpool'));
-    try {
+    await underAdmissionPolicy(async () => {
       await eventually(
         async () =>
           (
@@ -483,22 +442,22 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
           '--wait=false',
         ]),
       ).to.equal('');
+    });
+  });
+
+  const underAdmissionPolicy = async (work: () => Promise<void>): Promise<void> => {
+    const policies = admissionPolicy('sandpool') as readonly { metadata: { name: string } }[];
+    await controlPlane().apply(policies);
+    try {
+      await work();
     } finally {
       await controlPlane().kubectl(
         'delete',
         'validatingadmissionpolicybinding,validatingadmissionpolicy',
-        ...policyNames(),
+        ...new Set(policies.map(({ metadata }) => metadata.name)),
       );
     }
-  });
-
-  const policyNames = (): readonly string[] => [
-    ...new Set(
-      admissionPolicy('sandpool').map(
-        (policy) => (policy as { metadata: { name: string } }).metadata.name,
-      ),
-    ),
-  ];
+  };
   const keySpec = (): object => ({
     format: 1,
     keyId: 'm'.repeat(16),
@@ -510,22 +469,4 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     issuedAt: NOW(),
     expiresAt: NOW(),
   });
-
-  const withLaterDefinitions = async (work: () => Promise<void>): Promise<void> => {
-    const maximum =
-      '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
-    await controlPlane().kubectl(
-      'patch',
-      'crd',
-      'sandboxpools.sandpool.dev',
-      '--type=json',
-      '-p',
-      JSON.stringify([{ op: 'replace', path: maximum, value: 3 }]),
-    );
-    try {
-      await work();
-    } finally {
-      await installCustomResources(controlPlane());
-    }
-  };
 });

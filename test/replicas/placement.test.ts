@@ -54,21 +54,12 @@ describe('where the Pods of an admin’s template run', function () {
     client.close();
     await controlPlane().kubectl('label', 'node', node, `${LABEL}-`);
     await controlPlane().kubectl('taint', 'node', node, `${TAINT}:NoSchedule-`);
-    const none = JSON.stringify({
+    await controlPlane().patch(['node', node, '--subresource=status'], {
       status: {
         capacity: { 'sandpool.test/gpu': null },
         allocatable: { 'sandpool.test/gpu': null },
       },
     });
-    await controlPlane().kubectl(
-      'patch',
-      'node',
-      node,
-      '--subresource=status',
-      '--type=merge',
-      '-p',
-      none,
-    );
     await controlPlane().kubectl('delete', 'runtimeclass', 'placed');
     await controlPlane().kubectl('delete', 'priorityclass', 'placed');
   });
@@ -131,16 +122,9 @@ describe('where the Pods of an admin’s template run', function () {
 
   it('is a node that has the devices they name', async () => {
     const amounts = { 'sandpool.test/gpu': '4' };
-    const status = JSON.stringify({ status: { capacity: amounts, allocatable: amounts } });
-    await controlPlane().kubectl(
-      'patch',
-      'node',
-      node,
-      '--subresource=status',
-      '--type=merge',
-      '-p',
-      status,
-    );
+    await controlPlane().patch(['node', node, '--subresource=status'], {
+      status: { capacity: amounts, allocatable: amounts },
+    });
     const containers = [
       { name: 'main', image: 'busybox', extendedResources: { 'sandpool.test/gpu': 1 } },
     ];

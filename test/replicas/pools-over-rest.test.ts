@@ -194,16 +194,9 @@ describe('what pools are made of, on three replicas', function () {
       (await tenants[replica]!.get('/sandboxpools/by-hand')).json.template ?? {};
     await eventually(async () => (await shown(0))['memory'] === '64Mi', 'it is taken in');
 
-    await controlPlane().kubectl(
-      'patch',
-      'sbp',
-      'by-hand',
-      '-n',
-      namespace,
-      '--type=merge',
-      '-p',
-      JSON.stringify({ spec: { memory: '96Mi', ...overrides } }),
-    );
+    await controlPlane().patch(['sbp', 'by-hand', '-n', namespace], {
+      spec: { memory: '96Mi', ...overrides },
+    });
     await eventually(
       async () =>
         (await Promise.all([0, 1, 2].map(shown))).every(({ memory }) => memory === '96Mi'),
@@ -211,16 +204,9 @@ describe('what pools are made of, on three replicas', function () {
     );
     expect((await shown(1))['spec']).to.deep.include(overrides);
 
-    await controlPlane().kubectl(
-      'patch',
-      'sbp',
-      'by-hand',
-      '-n',
-      namespace,
-      '--type=merge',
-      '-p',
-      JSON.stringify({ spec: { instanceType: 'gigantic' } }),
-    );
+    await controlPlane().patch(['sbp', 'by-hand', '-n', namespace], {
+      spec: { instanceType: 'gigantic' },
+    });
     await eventually(
       async () => JSON.stringify((await shown(0))['spec']).includes('gigantic'),
       'the edit is seen',

@@ -185,16 +185,9 @@ describe('replicas on a cluster, when their Pods suffer', function () {
         ],
       },
     };
-    await controlPlane().kubectl(
-      'patch',
-      'pod',
-      podNameOf(dead),
-      '-n',
-      namespace,
-      '--subresource=status',
-      '--type=merge',
-      '-p',
-      JSON.stringify(status),
+    await controlPlane().patch(
+      ['pod', podNameOf(dead), '-n', namespace, '--subresource=status'],
+      status,
     );
     await finished(dead, 'exited');
   });

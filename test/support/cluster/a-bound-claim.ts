@@ -19,15 +19,5 @@ export const aBoundClaim = async (
     spec: { storageClassName: 'by-hand', accessModes, resources: { requests: { storage } } },
   });
   const status = { phase, ...(phase === 'Bound' ? { capacity: { storage }, accessModes } : {}) };
-  await cluster.kubectl(
-    'patch',
-    'pvc',
-    name,
-    '-n',
-    namespace,
-    '--subresource=status',
-    '--type=merge',
-    '-p',
-    JSON.stringify({ status }),
-  );
+  await cluster.patch(['pvc', name, '-n', namespace, '--subresource=status'], { status });
 };
