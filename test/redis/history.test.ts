@@ -8,6 +8,7 @@ import { ALICE } from '../support/builders/instance-orders.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -31,6 +32,23 @@ const cluster = async (): Promise<Running> => {
 /** No clock moves on its own, so that nothing is forgotten. */
 const KEPT_MS = 10 * 365 * 86_400_000;
 
+const startedHistory = async (
+  settings: RedisSettings,
+  part: Partial<ConstructorParameters<typeof RedisHistory>[0]> = {},
+): Promise<RedisHistory> => {
+  const history = new RedisHistory({
+    metrics: silentMetrics,
+    settings,
+    clock: new TestClock(),
+    log: quietLog,
+    retentionMs: KEPT_MS,
+    bounds: MANY_BYTES,
+    ...part,
+  });
+  await history.start();
+  return history;
+};
+
 for (const [name, start] of [
   ['Redis', one],
   ['a Redis cluster', cluster],
@@ -46,15 +64,7 @@ for (const [name, start] of [
     sampled(() => {
       historySuite(name, async () => {
         await running.flush();
-        const history = new RedisHistory({
-          metrics: silentMetrics,
-          settings: running.settings,
-          clock: systemClock(),
-          log: quietLog,
-          retentionMs: KEPT_MS,
-          bounds: MANY_BYTES,
-        });
-        await history.start();
+        const history = await startedHistory(running.settings, { clock: systemClock() });
         return { history, close: () => history.stop() };
       });
     });
@@ -62,22 +72,12 @@ for (const [name, start] of [
 }
 
 describe('history in Redis', () => {
-  before(function () {
-    if (noRedis !== undefined) skipBecause(this, noRedis);
-  });
+  const redis = onRedis();
 
   it('forgets what is older than retention, in steps, and all that belongs to it', async () => {
-    const { settings, client, stop } = await startRedis();
+    const { settings, client } = redis();
     const clock = new TestClock();
-    const history = new RedisHistory({
-      metrics: silentMetrics,
-      settings,
-      clock,
-      log: quietLog,
-      retentionMs: 86_400_000,
-      bounds: MANY_BYTES,
-    });
-    await history.start();
+    const history = await startedHistory(settings, { clock, retentionMs: 86_400_000 });
     const old = Array.from({ length: 250 }, (_, n) =>
       aFinished({
         claimedAt: clock.now() - 1_000 - n,
@@ -118,20 +118,11 @@ describe('history in Redis', () => {
     );
     expect((await client.keys('*')).toSorted()).to.deep.equal(['sandpool:{history}:last-group']);
     await history.stop();
-    await stop();
   });
 
   it('keeps the events of a pool through retention once it is deleted', async () => {
-    const { settings, client, stop } = await startRedis();
-    const history = new RedisHistory({
-      metrics: silentMetrics,
-      settings,
-      clock: new TestClock(),
-      log: quietLog,
-      retentionMs: 86_400_000,
-      bounds: MANY_BYTES,
-    });
-    await history.start();
+    const { settings, client } = redis();
+    const history = await startedHistory(settings, { retentionMs: 86_400_000 });
     const tell = (id: number, reason: 'Created' | 'Deleted') =>
       history.recordEvents([{ id, event: { at: id, owner: ALICE, poolName: 'p', reason } }]);
     const days = async (): Promise<number> =>
@@ -143,23 +134,19 @@ describe('history in Redis', () => {
     await tell(3, 'Created');
     expect(await days()).to.equal(90);
     await history.stop();
-    await stop();
   });
 
   it('forgets before its time what an owner has beyond its bytes, or the owner that has most beyond those of all, and nothing of others', async () => {
-    const { settings, client, stop } = await startRedis();
+    const { settings, client } = redis();
     const clock = new TestClock();
     const now = clock.now();
     const metrics = new MemoryMetrics();
-    const history = new RedisHistory({
-      settings,
+    const history = await startedHistory(settings, {
       clock,
       metrics,
-      log: quietLog,
       retentionMs: 86_400_000,
       bounds: { totalBytes: 1_500_000, tenantBytes: 1_000_000 },
     });
-    await history.start();
     const of = (user: string, count: number, at = now) =>
       Array.from({ length: count }, (_, n) =>
         aFinished({ owner: { ...ALICE, user }, claimedAt: at, terminatedAt: at + n }),
@@ -212,7 +199,6 @@ describe('history in Redis', () => {
     // nothing is counted any more
     expect((await client.keys('*')).toSorted()).to.deep.equal(['sandpool:{history}:last-group']);
     await history.stop();
-    await stop();
   });
 
   it('forgets the oldest where Redis runs short of memory, and says so, instead of being full', async function () {
@@ -224,8 +210,7 @@ describe('history in Redis', () => {
     const began = clock.now();
     const log: string[] = [];
     const metrics = new MemoryMetrics();
-    const history = new RedisHistory({
-      settings,
+    const history = await startedHistory(settings, {
       clock,
       log: {
         ...quietLog,
@@ -234,19 +219,16 @@ describe('history in Redis', () => {
         },
       },
       metrics,
-      retentionMs: KEPT_MS,
-      bounds: MANY_BYTES,
     });
-    await history.start();
     const recorded: string[] = [];
     const shareUsed = async (): Promise<number> =>
       Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1]) / most;
-    for (let batch = 0; batch < 100; batch++) {
+    for (let batch = 0; batch < 30; batch++) {
       const some = Array.from({ length: 100 }, (_, n) =>
         aFinished({
           claimedAt: began + batch * 1_000 + n,
           terminatedAt: began + batch * 1_000 + n + 500,
-          cpu: 'x'.repeat(500),
+          cpu: 'x'.repeat(3_000),
         }),
       );
       for (const finished of some) await history.record(finished); // in the order of their ends
@@ -278,16 +260,8 @@ describe('history in Redis', () => {
   });
 
   it('asks Redis for no more of a list by pool when others have many pools', async () => {
-    const { settings, client, stop } = await startRedis();
-    const history = new RedisHistory({
-      metrics: silentMetrics,
-      settings,
-      clock: new TestClock(),
-      log: quietLog,
-      retentionMs: KEPT_MS,
-      bounds: MANY_BYTES,
-    });
-    await history.start();
+    const { settings, client } = redis();
+    const history = await startedHistory(settings);
     const groups = `${settings.prefix}:{history}:groups`;
     await history.record(aFinished({ poolName: 'mine' }));
     const work = async (): Promise<readonly string[]> => {
@@ -315,6 +289,5 @@ describe('history in Redis', () => {
 
     expect(await work()).to.deep.equal(alone);
     await history.stop();
-    await stop();
   });
 });
