@@ -8,22 +8,49 @@ import type { Tenant } from '../../src/model/tenant.ts';
 import { aDefinition, ALICE, anOrder } from '../support/builders/instance-orders.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-const unsealed: PodCreatorDeps['seals'] = { sealed: (_kind, _of, { content }) => content };
+type Create = PodCreatorDeps['api']['create'];
+
+/** Makes Pods by what `create` answers; reads nothing, and seals nothing. */
+const aCreator = (create: Create, part: Partial<PodCreatorDeps> = {}): PodCreator =>
+  new PodCreator({
+    api: { create, get: () => Promise.reject(new Error('nothing is read')) },
+    untilIdleEnough: async () => undefined,
+    seals: { sealed: (_kind, _of, { content }) => content },
+    mirror: new InstanceMirror({
+      report: () => undefined,
+      missesPod: () => undefined,
+      nodeTrouble: () => undefined,
+    }),
+    pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    ...part,
+  });
+
+/** As the API server answers that it has made an object. */
+const made = (body: object, revision = '1'): object => ({
+  ...body,
+  metadata: {
+    ...(body as { readonly metadata: object }).metadata,
+    uid: `uid-${revision}`,
+    resourceVersion: revision,
+  },
+});
+
+const launch = (creator: PodCreator, poolOwner: Tenant = ALICE, poolUid?: string) => {
+  const order = anOrder(aDefinition({ image: 'busybox' }), v7());
+  const record = { ...order.record, poolOwner, ...(poolUid === undefined ? {} : { poolUid }) };
+  return creator.create({ ...order, record }, () => undefined);
+};
+
+const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 
 describe('births of Pods', () => {
   for (const failure of [new NotSent('no free connection'), new ApiUnreachable('cut')]) {
     it(`are repeated, and are no failed starts, where the API server can't be reached: ${failure.name}`, async () => {
-      const creator = new PodCreator({
-        api: { create: () => Promise.reject(failure), get: () => Promise.reject(failure) },
-        untilIdleEnough: async () => undefined,
-        seals: unsealed,
-        mirror: new InstanceMirror({
-          report: () => undefined,
-          missesPod: () => undefined,
-          nodeTrouble: () => undefined,
-        }),
-        pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
-      });
+      const api = {
+        create: () => Promise.reject(failure),
+        get: () => Promise.reject(failure),
+      };
+      const creator = aCreator(api.create, { api });
 
       expect(await rejection(creator.create(anOrder(), () => undefined))).to.be.instanceOf(
         OutcomeUnknown,
@@ -42,31 +69,13 @@ describe('births of Pods', () => {
   });
   const refusedPods = (review: () => Promise<unknown>) => {
     const asked: unknown[] = [];
-    const create = async (path: string, body: object): Promise<unknown> => {
+    const create: Create = async (path, body) => {
       if (path.endsWith('/pods')) throw FORBIDDEN;
-      if (path.endsWith('/sandboxes'))
-        return {
-          ...body,
-          metadata: {
-            ...(body as { readonly metadata: object }).metadata,
-            uid: 'uid-1',
-            resourceVersion: '1',
-          },
-        };
+      if (path.endsWith('/sandboxes')) return made(body);
       asked.push(body);
       return review();
     };
-    const creator = new PodCreator({
-      api: { create, get: () => Promise.reject(FORBIDDEN) },
-      untilIdleEnough: async () => undefined,
-      seals: unsealed,
-      mirror: new InstanceMirror({
-        report: () => undefined,
-        missesPod: () => undefined,
-        nodeTrouble: () => undefined,
-      }),
-      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
-    });
+    const creator = aCreator(create, { api: { create, get: () => Promise.reject(FORBIDDEN) } });
     return { creator, asked };
   };
   for (const [name, review] of Object.entries({
@@ -96,7 +105,7 @@ describe('births of Pods', () => {
   it('leave few records without their Pods at any moment, however many are asked for at once', async () => {
     const left = { records: 0, pods: 0, most: 0, revision: 0 };
     const waiting: (() => void)[] = [];
-    const create = async (path: string, body: object): Promise<unknown> => {
+    const creator = aCreator(async (path, body) => {
       await new Promise<void>((resolve) => {
         waiting.push(resolve);
       });
@@ -104,33 +113,10 @@ describe('births of Pods', () => {
       else left.pods += 1;
       left.most = Math.max(left.most, left.records - left.pods);
       left.revision += 1;
-      const { metadata } = body as { readonly metadata: object };
-      return {
-        ...body,
-        metadata: {
-          ...metadata,
-          uid: `uid-${left.revision}`,
-          resourceVersion: String(left.revision),
-        },
-      };
-    };
-    const creator = new PodCreator({
-      api: { create, get: () => Promise.reject(new Error('nothing is read')) },
-      untilIdleEnough: async () => undefined,
-      seals: unsealed,
-      mirror: new InstanceMirror({
-        report: () => undefined,
-        missesPod: () => undefined,
-        nodeTrouble: () => undefined,
-      }),
-      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+      return made(body, String(left.revision));
     });
 
-    const born = Promise.all(
-      Array.from({ length: 128 }, () =>
-        creator.create(anOrder(aDefinition({ image: 'busybox' }), v7()), () => undefined),
-      ),
-    );
+    const born = Promise.all(Array.from({ length: 128 }, () => launch(creator)));
     // The API server answers in the order in which it was asked, sixteen at a time, as over so many
     // connections.
     for (let turn = 0; left.pods < 128 && turn < 1_000; turn++) {
@@ -151,39 +137,18 @@ describe('births of Pods', () => {
     const over = new Promise<never>((_, reject) => {
       end = () => reject(new NotSent('it is over'));
     });
-    const creator = new PodCreator({
-      api: {
-        create: (path) => {
-          asked.push(path);
-          return over;
-        },
-        get: () => over,
-      },
-      untilIdleEnough: async () => undefined,
-      seals: unsealed,
-      mirror: new InstanceMirror({
-        report: () => undefined,
-        missesPod: () => undefined,
-        nodeTrouble: () => undefined,
-      }),
-      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    const creator = aCreator((path) => {
+      asked.push(path);
+      return over;
     });
-    const createFor = (owner: Tenant): Promise<Error> => {
-      const order = anOrder(aDefinition({ image: 'busybox' }), v7());
-      return rejection(
-        creator.create(
-          { ...order, record: { ...order.record, poolOwner: owner } },
-          () => undefined,
-        ),
-      );
-    };
+    const createFor = (owner: Tenant): Promise<Error> => rejection(launch(creator, owner));
     const all = Array.from({ length: 14 + 1_024 }, () => createFor(ALICE));
     await turn();
 
     const refused = await createFor(ALICE);
     expect(refused).to.be.instanceOf(OutcomeUnknown);
     expect(refused.message).to.include('too many instances wait to be made');
-    const others = createFor({ namespace: 'beta', team: 'beta', user: 'bob' });
+    const others = createFor(BOB);
     await turn();
     expect(asked.filter((path) => path.includes('/beta/'))).to.have.length(1);
     end();
@@ -194,43 +159,19 @@ describe('births of Pods', () => {
   it("of one tenant's 20 pools hold up no other tenant's: theirs come in their turn", async () => {
     const asked: string[] = [];
     const waiting: (() => void)[] = [];
-    const create = async (path: string, body: object): Promise<unknown> => {
+    const creator = aCreator(async (path, body) => {
       await new Promise<void>((resolve) => {
         if (path.endsWith('/sandboxes')) asked.push(path.includes('/beta/') ? 'bob' : 'alice');
         waiting.push(resolve);
       });
-      return {
-        ...body,
-        metadata: {
-          ...(body as { readonly metadata: object }).metadata,
-          uid: 'uid',
-          resourceVersion: '1',
-        },
-      };
-    };
-    const creator = new PodCreator({
-      api: { create, get: () => Promise.reject(new Error('nothing is read')) },
-      untilIdleEnough: async () => undefined,
-      seals: unsealed,
-      mirror: new InstanceMirror({
-        report: () => undefined,
-        missesPod: () => undefined,
-        nodeTrouble: () => undefined,
-      }),
-      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+      return made(body);
     });
-    const createFor = (owner: Tenant, pool: string): Promise<unknown> => {
-      const order = anOrder(aDefinition({ image: 'busybox' }), v7());
-      return creator.create(
-        { ...order, record: { ...order.record, poolUid: pool, poolOwner: owner } },
-        () => undefined,
-      );
-    };
-    const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 
-    const all = Array.from({ length: 20 * 32 }, (_, n) => createFor(ALICE, `alice-${n % 20}`));
+    const all = Array.from({ length: 20 * 32 }, (_, n) =>
+      launch(creator, ALICE, `alice-${n % 20}`),
+    );
     await turn();
-    for (let n = 0; n < 8; n++) all.push(createFor(BOB, 'bob-1'));
+    for (let n = 0; n < 8; n++) all.push(launch(creator, BOB, 'bob-1'));
     await turn();
     // Two connections are Bob's at once, though none of Alice's is answered.
     expect(asked).to.deep.equal([...Array.from({ length: 14 }, () => 'alice'), 'bob', 'bob']);
@@ -250,33 +191,18 @@ describe('births of Pods', () => {
   it('make the Pod as soon as its record is there, though claims have come to queue meanwhile', async () => {
     const asked: string[] = [];
     let calls = 0;
-    const creator = new PodCreator({
-      api: {
-        create: async (path, body) => {
-          asked.push(path.slice(path.lastIndexOf('/') + 1));
-          return {
-            ...body,
-            metadata: {
-              ...(body as { readonly metadata: object }).metadata,
-              uid: 'uid',
-              resourceVersion: '1',
-            },
-          };
-        },
-        get: () => Promise.reject(new Error('nothing is read')),
+    const creator = aCreator(
+      async (path, body) => {
+        asked.push(path.slice(path.lastIndexOf('/') + 1));
+        return made(body);
       },
-      seals: unsealed,
-      untilIdleEnough: () =>
-        calls++ === 0 ? Promise.resolve() : Promise.reject(new Error('it waits for claims')),
-      mirror: new InstanceMirror({
-        report: () => undefined,
-        missesPod: () => undefined,
-        nodeTrouble: () => undefined,
-      }),
-      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
-    });
+      {
+        untilIdleEnough: () =>
+          calls++ === 0 ? Promise.resolve() : Promise.reject(new Error('it waits for claims')),
+      },
+    );
 
-    await creator.create(anOrder(aDefinition({ image: 'busybox' })), () => undefined);
+    await launch(creator);
 
     expect(asked).to.deep.equal(['sandboxes', 'pods']);
   });
