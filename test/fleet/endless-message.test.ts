@@ -5,7 +5,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { FleetUnderTest, noCopies } from './a-fleet.ts';
+import { FleetUnderTest, noCopies, type JoinTerms } from './a-fleet.ts';
 
 const HELLO = [
   'GET /fleet/link HTTP/1.1',
@@ -23,6 +23,7 @@ describe('a link that is one message without end', () => {
   let clock: TestClock;
   let fleet: FleetUnderTest;
   const sockets: Socket[] = [];
+  let between: Server | undefined;
 
   beforeEach(async () => {
     clock = new TestClock();
@@ -31,7 +32,25 @@ describe('a link that is one message without end', () => {
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.destroy();
     await fleet.stop();
+    between?.closeAllConnections();
+    between?.close();
+    between = undefined;
   });
+
+  /** A worker whose link goes through a server, which passes it on as it likes. */
+  const linkThrough = async (
+    upgrade: (...of: Parameters<FleetUnderTest['links']['upgrade']>) => void,
+    part: Pick<JoinTerms, 'keys'> = {},
+  ): Promise<void> => {
+    between = createServer().on('upgrade', upgrade).listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    const { port } = between.address() as AddressInfo;
+    const { token: joinToken } = await fleet.registry.invite('w1');
+    fleet.worker({
+      ...{ clusterId: 'w1', serve: () => undefined, joinToken, ...part },
+      manager: `ws://127.0.0.1:${port}`,
+    });
+  };
 
   const dial = async (): Promise<{ readonly socket: Socket; readonly came: () => Buffer }> => {
     const socket = connect(fleet.port, '127.0.0.1');
@@ -71,46 +90,37 @@ describe('a link that is one message without end', () => {
     let failures = 0;
     /** Since the last dial, in ms: less than a dial may take. */
     let moved = 0;
-    const between: Server = createServer();
     const asked: unknown[] = [];
-    between.on('upgrade', (request, socket, head) => {
-      asked.push(request.headers['sandpool-link']);
-      moved = 0;
-      fleet.links.upgrade(request, socket, head);
-    });
-    between.listen(0, '127.0.0.1');
-    await once(between, 'listening');
     const caughtUp = async (): Promise<void> => {
       if (failures === 4) return;
       failures += 1;
       throw new Error('the store takes nothing');
     };
-    try {
-      const { token: joinToken } = await fleet.registry.invite('w1');
-      const { port } = between.address() as AddressInfo;
-      fleet.worker({
-        ...{ clusterId: 'w1', serve: () => undefined, joinToken },
-        keys: { ...noCopies, begin: (manager) => ({ ...noCopies.begin(manager), caughtUp }) },
-        manager: `ws://127.0.0.1:${port}`,
-      });
-      await eventually(() => {
-        if (failures > 0 && asked.length === failures && moved < 2_000) {
-          moved += 100;
-          clock.advance(100);
-        }
-        return fleet.links.find('w1') !== undefined;
-      }, 'the store takes it at last');
-      expect(asked).to.deep.equal(Array(5).fill('endless'));
-    } finally {
-      between.closeAllConnections();
-      between.close();
-    }
+    const keys: JoinTerms['keys'] = {
+      ...noCopies,
+      begin: (manager) => ({ ...noCopies.begin(manager), caughtUp }),
+    };
+    await linkThrough(
+      (request, socket, head) => {
+        asked.push(request.headers['sandpool-link']);
+        moved = 0;
+        fleet.links.upgrade(request, socket, head);
+      },
+      { keys },
+    );
+    await eventually(() => {
+      if (failures > 0 && asked.length === failures && moved < 2_000) {
+        moved += 100;
+        clock.advance(100);
+      }
+      return fleet.links.find('w1') !== undefined;
+    }, 'the store takes it at last');
+    expect(asked).to.deep.equal(Array(5).fill('endless'));
   });
 
   it('becomes many messages where somebody between takes no such message', async () => {
-    const between: Server = createServer();
     let dials = 0;
-    between.on('upgrade', (request, socket, head) => {
+    await linkThrough((request, socket, head) => {
       dials += 1;
       if (request.headers['sandpool-link'] === undefined)
         return fleet.links.upgrade(request, socket, head);
@@ -119,61 +129,34 @@ describe('a link that is one message without end', () => {
         'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
       );
     });
-    between.listen(0, '127.0.0.1');
-    await once(between, 'listening');
-    try {
-      const { token: joinToken } = await fleet.registry.invite('w1');
-      const { port } = between.address() as AddressInfo;
-      fleet.worker({
-        ...{ clusterId: 'w1', serve: () => undefined, joinToken },
-        manager: `ws://127.0.0.1:${port}`,
-      });
-      const dialsThrice = (): boolean => {
-        if (dials < 3) clock.advance(100);
-        return dials === 3;
-      };
-      await eventually(dialsThrice, 'two dials come to nothing');
-      await fleet.linked('w1');
-    } finally {
-      between.closeAllConnections();
-      between.close();
-    }
+    const dialsThrice = (): boolean => {
+      if (dials < 3) clock.advance(100);
+      return dials === 3;
+    };
+    await eventually(dialsThrice, 'two dials come to nothing');
+    await fleet.linked('w1');
   });
 
   it('becomes many messages where somebody between cuts it again and again', async () => {
     const cut: Duplex[] = [];
     let isMany = false;
-    const between = createServer();
-    between.on('upgrade', (request, socket, head) => {
+    await linkThrough((request, socket, head) => {
       if (request.headers['sandpool-link'] === undefined) isMany = true;
       else cut.push(socket);
       fleet.links.upgrade(request, socket, head);
     });
-    between.listen(0, '127.0.0.1');
-    await once(between, 'listening');
-    try {
-      const { token: joinToken } = await fleet.registry.invite('w1');
-      const { port } = between.address() as AddressInfo;
-      fleet.worker({
-        ...{ clusterId: 'w1', serve: () => undefined, joinToken },
-        manager: `ws://127.0.0.1:${port}`,
-      });
-      for (let links = 1; links <= 4; links += 1) {
-        await fleet.linked('w1');
-        expect([cut.length, isMany]).to.deep.equal([links, false]);
-        cut.at(-1)?.destroy();
-        await eventually(() => !fleet.links.find('w1'), 'it is cut');
-        const dialsAgain = (): boolean => {
-          if (cut.length === links && !isMany) clock.advance(100);
-          return cut.length > links || isMany;
-        };
-        await eventually(dialsAgain, 'it dials again');
-      }
-      expect(isMany).to.equal(true);
+    for (let links = 1; links <= 4; links += 1) {
       await fleet.linked('w1');
-    } finally {
-      between.closeAllConnections();
-      between.close();
+      expect([cut.length, isMany]).to.deep.equal([links, false]);
+      cut.at(-1)?.destroy();
+      await eventually(() => !fleet.links.find('w1'), 'it is cut');
+      const dialsAgain = (): boolean => {
+        if (cut.length === links && !isMany) clock.advance(100);
+        return cut.length > links || isMany;
+      };
+      await eventually(dialsAgain, 'it dials again');
     }
+    expect(isMany).to.equal(true);
+    await fleet.linked('w1');
   });
 });

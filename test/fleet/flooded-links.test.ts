@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import {
   connect,
@@ -10,10 +9,9 @@ import {
   type Socket,
 } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { skipBecause } from '../support/harness/skip-because.ts';
+import { onACertificate } from '../support/harness/on-a-certificate.ts';
 import { standsStill, turns } from '../support/harness/turns.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
 
@@ -80,8 +78,7 @@ const flood = (connection: Duplex): (() => number) => {
 
 for (const scheme of ['ws', 'wss'] as const)
   describe(`a flooded link by ${scheme}`, function () {
-    let certificate: Certificate;
-    let trusted: string | undefined;
+    const certificate = onACertificate({ isTrusted: true });
     let clock: TestClock;
     let fleet: FleetUnderTest;
     let server: HttpsServer;
@@ -90,23 +87,10 @@ for (const scheme of ['ws', 'wss'] as const)
     /** Takes a connection at the worker’s end. */
     let atWorker: (connection: Duplex) => void;
 
-    before(function () {
-      const made = aCertificate();
-      if (!made) return skipBecause(this, 'there is no openssl');
-      certificate = made;
-      trusted = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-      process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    });
-    after(() => {
-      if (trusted === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = trusted;
-      if (certificate) rmSync(certificate.folder, { recursive: true, force: true });
-    });
-
     beforeEach(async () => {
       clock = new TestClock();
       fleet = await FleetUnderTest.start({ clock });
-      server = createHttpsServer({ key: certificate.key, cert: certificate.cert });
+      server = createHttpsServer(certificate());
       server.on('upgrade', (request, socket, head) => fleet.links.upgrade(request, socket, head));
       server.listen(0, '127.0.0.1');
       await once(server, 'listening');

@@ -1,44 +1,27 @@
 import { expect } from 'chai';
-import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FaultProxy } from '../support/harness/fault-proxy.ts';
-import { skipBecause } from '../support/harness/skip-because.ts';
+import { onACertificate } from '../support/harness/on-a-certificate.ts';
 import { FleetUnderTest } from './a-fleet.ts';
 
 const serve = (): void => undefined;
 
 describe('a link that somebody passes on', function () {
-  let certificate: Certificate;
-  let trusted: string | undefined;
+  const certificate = onACertificate({ isTrusted: true });
   let fleet: FleetUnderTest;
   let server: Server;
   let between: FaultProxy;
-
-  before(function () {
-    const made = aCertificate();
-    if (!made) return skipBecause(this, 'there is no openssl');
-    certificate = made;
-    // the certificate of who is between is one that the worker takes
-    trusted = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-  });
-  after(() => {
-    if (trusted === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-    else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = trusted;
-    if (certificate) rmSync(certificate.folder, { recursive: true, force: true });
-  });
 
   const portOf = (): number => (server.address() as AddressInfo).port;
 
   beforeEach(async () => {
     fleet = await FleetUnderTest.start({ addresses: [] });
-    server = createServer({ key: certificate.key, cert: certificate.cert });
+    const { key, cert } = certificate();
+    server = createServer({ key, cert });
     server.on('upgrade', (request, socket, head) => fleet.links.upgrade(request, socket, head));
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    const { key, cert } = certificate;
     between = new FaultProxy({ host: '127.0.0.1', port: portOf() }, { key, cert, ca: cert });
   });
   afterEach(async () => {

@@ -1,15 +1,13 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
-import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { endlessChannel, type LinkChannel } from '../../src/fleet/link-channel.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { skipBecause } from '../support/harness/skip-because.ts';
+import { onACertificate } from '../support/harness/on-a-certificate.ts';
 import { standsStill, turns } from '../support/harness/turns.ts';
 
 /** SETTINGS with windows of 2^30 bytes, and the same for all streams together. */
@@ -21,24 +19,14 @@ const PIECE = Buffer.alloc(64 * 1024, 'x');
 
 for (const scheme of ['ws', 'wss'] as const)
   describe(`a link by ${scheme} that is slow`, function () {
-    let certificate: Certificate;
+    const certificate = onACertificate();
     let server: Server;
     let other: Socket;
     let session: ClientHttp2Session;
     let channel: LinkChannel;
 
-    before(function () {
-      const made = aCertificate();
-      if (!made) return skipBecause(this, 'there is no openssl');
-      certificate = made;
-    });
-    after(() => {
-      if (certificate) rmSync(certificate.folder, { recursive: true, force: true });
-    });
-
     beforeEach(async () => {
-      const { key, cert } = certificate;
-      server = scheme === 'ws' ? createServer() : createTlsServer({ key, cert });
+      server = scheme === 'ws' ? createServer() : createTlsServer(certificate());
       server.listen(0, '127.0.0.1');
       await once(server, 'listening');
       const { port } = server.address() as AddressInfo;

@@ -1,7 +1,6 @@
 import { KubeConfig } from '@kubernetes/client-node';
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -11,31 +10,21 @@ import { WebSocketServer } from 'ws';
 import { ChannelSocket } from '../../src/k8s/streams/channel-socket.ts';
 import type { ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
-import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
-import { skipBecause } from '../support/harness/skip-because.ts';
+import { onACertificate } from '../support/harness/on-a-certificate.ts';
 import { plainAccess } from './a-fake-api-server.ts';
 
 const PROTOCOL = 'v5.channel.k8s.io';
 const PING_EVERY_MS = 10_000;
 
 describe('a link to the API server', () => {
-  let certificate: Certificate;
+  const certificate = onACertificate();
   let server: Server;
   let port: number;
   /** Of each link that was opened, whether it resumed a session. */
   let resumed: boolean[];
 
-  before(function () {
-    const made = aCertificate();
-    if (!made) return skipBecause(this, 'there is no openssl to make a certificate with');
-    certificate = made;
-  });
-  after(() => {
-    if (certificate) rmSync(certificate.folder, { recursive: true });
-  });
-
   const serve = async (): Promise<void> => {
-    server = createServer({ cert: certificate.cert, key: certificate.key });
+    server = createServer(certificate());
     server.on('secureConnection', (socket: TLSSocket) => {
       resumed.push(socket.isSessionReused());
     });
@@ -53,7 +42,7 @@ describe('a link to the API server', () => {
 
   const anAccess = (): ClusterAccess => ({
     server: new URL(`https://127.0.0.1:${port}`),
-    tls: { ca: certificate.cert, rejectUnauthorized: true },
+    tls: { ca: certificate().cert, rejectUnauthorized: true },
     authorization: () => undefined,
     rejected: () => undefined,
     kubeConfig: new KubeConfig(),

@@ -1,0 +1,25 @@
+import { rmSync } from 'node:fs';
+import { aCertificate, type Certificate } from '../../../local-cluster/a-certificate.ts';
+import { skipBecause } from './skip-because.ts';
+
+/**
+ * A certificate of the suite's own, from its first hook on; the suite is skipped where there is no
+ * openssl. `isTrusted`: until the suite ends this process trusts any certificate.
+ */
+export const onACertificate = ({ isTrusted = false } = {}): (() => Certificate) => {
+  let certificate: Certificate | undefined;
+  const trusted = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+  before('a certificate', function () {
+    certificate = aCertificate() ?? skipBecause(this, 'there is no openssl');
+    if (isTrusted) process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+  });
+  after('the certificate', () => {
+    if (trusted === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = trusted;
+    if (certificate) rmSync(certificate.folder, { recursive: true });
+  });
+  return () => {
+    if (!certificate) throw new Error('there is a certificate from the first before hook on');
+    return certificate;
+  };
+};
