@@ -137,30 +137,6 @@ describe('the chart', () => {
     expect(rulesOf('sandpool').flatMap(({ resources }) => resources)).not.to.include('secrets');
   });
 
-  it('bounds what the Pods of each team may have', () => {
-    const teams = ['default', 'red'];
-    const made = (values: object, kind: string) =>
-      renderChart({ values: { teams, ...values } })
-        .filter((manifest) => manifest.kind === kind)
-        .map(({ metadata, spec }) => [metadata.namespace, spec]);
-    const limits = [
-      {
-        type: 'Container',
-        default: { 'ephemeral-storage': '10Gi' },
-        defaultRequest: { 'ephemeral-storage': '0' },
-      },
-    ];
-
-    expect(made({}, 'LimitRange')).to.deep.equal(
-      teams.map((team) => [`sandpool-${team}`, { limits }]),
-    );
-    expect(made({ teamLimits: [] }, 'LimitRange')).to.deep.equal([]);
-    expect(made({}, 'ResourceQuota')).to.deep.equal([]);
-    expect(made({ teamQuota: { pods: '20' } }, 'ResourceQuota')).to.deep.equal(
-      teams.map((team) => [`sandpool-${team}`, { hard: { pods: '20' } }]),
-    );
-  });
-
   it('lets the daemon read each kind that it has', () => {
     const kinds = readdirSync(join(CHART, 'crds'))
       .map((file) => file.replace('.yaml', ''))
@@ -214,22 +190,6 @@ describe('the chart', () => {
     expect(parse(usual.data['sandpool.yaml'] ?? '')).to.not.have.property('instanceTypes');
   });
 
-  it('tells the Prometheus operator where the metrics are, if asked to', () => {
-    const monitor = manifestOf(
-      renderChart({
-        values: { metrics: { podMonitor: { enabled: true, labels: { release: 'prometheus' } } } },
-      }),
-      'PodMonitor',
-      'sandpool',
-    );
-
-    expect(monitor.metadata).to.have.nested.property('labels.release', 'prometheus');
-    expect(monitor['spec']).to.deep.include({
-      podMetricsEndpoints: [{ port: 'metrics', interval: '30s' }],
-    });
-    expect(renderChart().filter(({ kind }) => kind === 'PodMonitor')).to.deep.equal([]);
-  });
-
   it('brings the alerts, with links that can be followed, and the dashboard', () => {
     const made = renderChart({
       values: {
@@ -255,20 +215,6 @@ describe('the chart', () => {
         ({ kind, metadata }) => kind === 'PrometheusRule' || metadata.name.endsWith('-dashboard'),
       ),
     ).to.deep.equal([]);
-  });
-
-  it('tells scrapers of the metrics only where they are let in', () => {
-    const annotated = (values: object): boolean =>
-      JSON.stringify(
-        manifestOf(renderChart({ values: { ...values } }), 'Deployment', 'sandpool'),
-      ).includes('prometheus.io/scrape');
-
-    expect(annotated({}), 'the policy lets nobody in').to.equal(false);
-    expect(annotated({ networkPolicy: { metricsFrom: [{ podSelector: {} }] } })).to.equal(true);
-    expect(annotated({ networkPolicy: { enabled: false } })).to.equal(true);
-    expect(
-      annotated({ networkPolicy: { enabled: false }, metrics: { annotations: false } }),
-    ).to.equal(false);
   });
 
   it('is refused without an image, and says what to give', () => {
@@ -331,12 +277,6 @@ describe('the chart', () => {
     expect(endpoints).to.deep.equal([
       { name: 'web', port: 'http', readinessProbe: { httpGet: { path: '/' }, periodSeconds: 2 } },
     ]);
-  });
-
-  it('makes no Secret where one is given', () => {
-    expect(
-      renderChart({ values: EVERYTHING }).filter(({ kind }) => kind === 'Secret'),
-    ).to.deep.equal([]);
   });
 
   for (const [values, complaint] of [

@@ -169,13 +169,4 @@ describe('the reflector, of a real API server', function () {
     );
     await shows('m', '2');
   });
-
-  it('shows a link that is slow a little later', async () => {
-    proxy.delayMs = 300;
-    await started();
-
-    await put('m', '1');
-
-    await shows('m', '1');
-  });
 });

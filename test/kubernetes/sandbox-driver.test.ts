@@ -262,22 +262,6 @@ describe('sandboxes as Pods of a real API server', function () {
     ).to.not.include(record.id);
   });
 
-  it('whose Pod is deleted by hand end', async () => {
-    const replica = await aReplica();
-    const record = await launched(replica);
-    await replica.driver.claim(record, aClaimHere());
-    await controlPlane().kubectl(
-      'delete',
-      'pod',
-      podNameOf(record.id),
-      '-n',
-      namespace,
-      '--grace-period=0',
-      '--force',
-    );
-    await replica.log.when(record.id, 'gone');
-  });
-
   it('run on where somebody takes the label off their Pods, which is put back', async () => {
     const [one, other] = [await aReplica(), await aReplica()];
     const record = await launched(one);

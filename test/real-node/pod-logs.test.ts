@@ -43,35 +43,6 @@ describe('the log of a Pod on a real node', function () {
     });
     expect(outcome.exitCode, String(outcome.stderr)).to.equal(0);
   };
-  const isPrinted = (line: string): Promise<void> =>
-    eventually(
-      async () => texts((await under.streams.logs(pod, request)).lines).at(-1) === line,
-      `"${line}" is in the log`,
-    );
-
-  it('gives the last lines, and says that there are older ones', async () => {
-    await print('one', 'two', 'three');
-    await isPrinted('three');
-    const { lines, truncated } = await under.streams.logs(pod, { ...request, tailLines: 2 });
-    expect(texts(lines)).to.deep.equal(['two', 'three']);
-    expect(truncated).to.equal(true);
-    expect(lines[0]?.time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
-  });
-
-  it('is followed from any place', async () => {
-    await print('a', 'b', 'c');
-    const following = new Following(under, pod, '0');
-    await following.until('c');
-    await print('d');
-    await following.until('d');
-    await following.stop();
-    expect(texts(following.lines)).to.deep.equal(['a', 'b', 'c', 'd']);
-    const later = new Following(under, pod, following.lines[1]?.next ?? '');
-    await later.until('d');
-    await later.stop();
-    expect(texts(later.lines)).to.deep.equal(['c', 'd']);
-  });
-
   it('is followed through cut links and a restart of the kubelet, with no line twice and none missing', async () => {
     const following = new Following(under, pod, '0');
     const wanted: string[] = [];
