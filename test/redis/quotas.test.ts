@@ -1,9 +1,5 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import {
-  RECONCILE_EVERY_MS,
-  ReservationReconciler,
-} from '../../src/actors/sandbox/reservation-reconciler.ts';
 import type { ClaimEntry } from '../../src/contracts/coordination/claims.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { UsageRecords } from '../../src/contracts/usage-records.ts';
@@ -17,9 +13,8 @@ import {
 import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
-import { quietLog } from '../support/fakes/quiet-log.ts';
+import { reconciled } from '../support/harness/reconciled.ts';
 import { rejection } from '../support/harness/rejection.ts';
-import { TestClock } from '../support/fakes/test-clock.ts';
 import { runs } from '../support/harness/runs.ts';
 
 describe('usage in Redis', () => {
@@ -209,22 +204,11 @@ describe('usage in Redis', () => {
     await one.release(ALICE, 'sandboxes', 'ending');
     await isKnown();
 
-    const clock = new TestClock();
-    const reconciler = new ReservationReconciler({
+    await reconciled({
       quotas: other,
-      clock,
-      log: quietLog,
-      leads: () => true,
-      tenants: () => [ALICE],
-      unmade: async () => undefined,
       shown: (_tenant, resource) => new Map(resource === 'sandboxes' ? [['running', 1]] : []),
       recorded: async (_tenant, _resource, name) => ({ amount: name === 'running' ? 1 : 0 }),
     });
-    reconciler.start();
-    for (let round = 0; round < 2; round += 1) {
-      clock.advance(RECONCILE_EVERY_MS);
-      await eventually(() => clock.waiting === 1, 'the round is over');
-    }
 
     expect([await reserve(one, 'a', 2), await reserve(one, 'b', 2)]).to.deep.equal([true, false]);
   });
@@ -327,42 +311,18 @@ describe('usage in Redis', () => {
 
   it('never lets more through than the limit, which changes, whatever is lost and rebuilt meanwhile', async function () {
     const step = fc.oneof(
-      {
-        weight: 6,
-        arbitrary: fc.record({
-          kind: fc.constant('claim' as const),
-          at: fc.nat(1),
-          name: fc.nat(7),
-        }),
-      },
-      {
-        weight: 3,
-        arbitrary: fc.record({ kind: fc.constant('end' as const), at: fc.nat(1), name: fc.nat(7) }),
-      },
-      {
-        weight: 2,
-        arbitrary: fc.record({
-          kind: fc.constant('lose' as const),
-          at: fc.nat(1),
-          name: fc.nat(7),
-        }),
-      },
-      {
-        weight: 1,
-        arbitrary: fc.record({
-          kind: fc.constant('flush' as const),
-          at: fc.nat(1),
-          name: fc.nat(7),
-        }),
-      },
-      {
-        weight: 1,
-        arbitrary: fc.record({
-          kind: fc.constant('settle' as const),
-          at: fc.nat(1),
-          name: fc.nat(7),
-        }),
-      },
+      ...(
+        [
+          ['claim', 6],
+          ['end', 3],
+          ['lose', 2],
+          ['flush', 1],
+          ['settle', 1],
+        ] as const
+      ).map(([kind, weight]) => ({
+        weight,
+        arbitrary: fc.record({ kind: fc.constant(kind), at: fc.nat(1), name: fc.nat(7) }),
+      })),
     );
     const round = fc.record({
       limit: fc.constantFrom(3, 3, 1, 5),

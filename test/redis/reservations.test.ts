@@ -1,11 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { SerializedWriter } from '../../src/actors/runtime/serialized-writer.ts';
-import {
-  RECONCILE_EVERY_MS,
-  ReservationReconciler,
-  UNCONFIRMED_MS,
-} from '../../src/actors/sandbox/reservation-reconciler.ts';
+import { UNCONFIRMED_MS } from '../../src/actors/sandbox/reservation-reconciler.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
@@ -26,8 +22,7 @@ import { aPool } from '../support/builders/a-pool.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { limitsOf } from '../support/fakes/memory-quotas.ts';
 import { MemoryPools } from '../support/fakes/memory-records.ts';
-import { eventually } from '../support/harness/eventually.ts';
-import { quietLog } from '../support/fakes/quiet-log.ts';
+import { reconciled } from '../support/harness/reconciled.ts';
 import { advanceRedis } from '../support/harness/redis-clock.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
@@ -242,18 +237,12 @@ describe('reservations in Redis', () => {
     /** As whoever leads does once writes that were under way have landed. */
     const settleByRecords = async (truth: MemoryPools): Promise<void> => {
       await advanceRedis([redis().client], UNCONFIRMED_MS + 1);
-      const clock = new TestClock();
       const amountOf = (resource: QuotaResource, name: string): number => {
         const record = truth.records.get(name);
         return record && isSized(resource) ? amountsOfPool(record)[resource] : 0;
       };
-      const reconciler = new ReservationReconciler({
+      await reconciled({
         quotas: one,
-        clock,
-        log: quietLog,
-        leads: () => true,
-        tenants: () => [ALICE],
-        unmade: async () => undefined,
         shown: (_tenant, resource) =>
           new Map(
             isSized(resource)
@@ -265,11 +254,6 @@ describe('reservations in Redis', () => {
           revision: truth.records.get(name)?.revision ?? '',
         }),
       });
-      reconciler.start();
-      for (let round = 0; round < 2; round += 1) {
-        clock.advance(RECONCILE_EVERY_MS);
-        await eventually(() => clock.waiting === 1, 'the round is over');
-      }
     };
 
     it('never have more than the quota where a growth and a shrinkage of one pool cross', async () => {

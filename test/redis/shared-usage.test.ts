@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { RECONCILE_EVERY_MS } from '../../src/actors/sandbox/reservation-reconciler.ts';
+import type { ClaimEntry } from '../../src/contracts/coordination/claims.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -202,6 +203,9 @@ describe('usage and requests of two replicas', function () {
       expect((await one.openRequest(MARK, OWNER)).kind).to.equal('new');
       return world;
     };
+    /** By a claim of the request that writes nothing. */
+    const admitted = (pool: ClaimEntry['pool'], instance = '') =>
+      one.admitClaim({ pool, instance, limit: 10, idle: 1, request: MARK, looked: true });
     const takenOver = async (): Promise<string | undefined> => {
       await orphan();
       const opened = await other.openRequest(MARK, OWNER);
@@ -227,14 +231,7 @@ describe('usage and requests of two replicas', function () {
       const [stored] = await truth.records.all();
       const record = stored?.record;
       if (!record) throw new Error('there is one');
-      await one.admitClaim({
-        pool,
-        instance: record.id,
-        limit: 10,
-        idle: 1,
-        request: MARK,
-        looked: true,
-      });
+      await admitted(pool, record.id);
 
       const instance = await takenOver();
       expect(await b.found(alice, MARK, instance)).to.equal(undefined);
@@ -313,14 +310,7 @@ describe('usage and requests of two replicas', function () {
     it('by a claim that opens it itself: it goes on where nothing was', async () => {
       const { b, truth, pool } = await begun(1);
       const [stored] = await truth.records.all();
-      await one.admitClaim({
-        pool,
-        instance: stored?.record.id ?? '',
-        limit: 10,
-        idle: 1,
-        request: MARK,
-        looked: true,
-      });
+      await admitted(pool, stored?.record.id);
       await orphan();
       const opening = new IdempotentRequest(other, MARK, OWNER);
       const claimed = await b.claim(alice, { poolName: 'default', opening });
@@ -331,14 +321,7 @@ describe('usage and requests of two replicas', function () {
     it('stay in flight where that can not be told, until it can', async () => {
       const { b, truth, clock, pool } = await begun();
       const [stored] = await truth.records.all();
-      await one.admitClaim({
-        pool,
-        instance: stored?.record.id ?? '',
-        limit: 10,
-        idle: 1,
-        request: MARK,
-        looked: true,
-      });
+      await admitted(pool, stored?.record.id);
       const instance = await takenOver();
       truth.failNext('bump', new OutcomeUnknown('cut'));
 
