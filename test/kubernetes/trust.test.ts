@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { admissionPolicy } from '../../local-cluster/control-plane/sandpool-rights.ts';
 import { withLaterDefinitions } from '../support/cluster/later-definitions.ts';
-import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
-import { Replicas, aPodTemplate } from '../../local-cluster/replicas.ts';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import type { ResourceObject } from '../../src/k8s/records/resource.ts';
 import { Seals } from '../../src/k8s/records/seals.ts';
 import { sealKeyOf } from '../../src/daemon/shared-secrets.ts';
 import { aDefinition } from '../support/builders/instance-orders.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 import { asMergePatch } from '../../local-cluster/control-plane/cluster.ts';
@@ -19,20 +19,17 @@ const NOW = (): string => new Date().toISOString();
 
 describe("whoever may write objects of Sandpool in a team's namespace", function () {
   const controlPlane = onTheControlPlane();
-  let redis: RedisServer;
-  let replicas: Replicas;
+  const replicas = onReplicas(controlPlane, { count: 2 });
   let tenant: HttpClient;
   let admin: HttpClient;
   let mallorysKey: string;
   let namespace: string;
 
   before(async () => {
-    redis = await startRedis();
-    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings, count: 2 });
-    tenant = new HttpClient(replicas.replica(0).port, await replicas.tenant('black', 'bea'));
-    mallorysKey = await replicas.tenant('black', 'mallory');
-    admin = new HttpClient(replicas.replica(0).port, replicas.adminKey);
-    namespace = replicas.namespaceOf('black');
+    tenant = new HttpClient(replicas().replica(0).port, await replicas().tenant('black', 'bea'));
+    mallorysKey = await replicas().tenant('black', 'mallory');
+    admin = new HttpClient(replicas().replica(0).port, replicas().adminKey);
+    namespace = replicas().namespaceOf('black');
     await controlPlane().apply(aPodTemplate('trusted'));
     await controlPlane().apply([
       {
@@ -50,11 +47,9 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
       },
     ]);
   });
-  after(async () => {
+  after(() => {
     tenant?.close();
     admin?.close();
-    await replicas?.stop();
-    await redis?.stop();
   });
 
   const asMallory = (...args: readonly string[]) =>
@@ -197,7 +192,10 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
   });
 
   it("gets no more by kubectl than the owner's quotas have, and is told so", async () => {
-    const carl = new HttpClient(replicas.replica(1).port, await replicas.tenant('black', 'carl'));
+    const carl = new HttpClient(
+      replicas().replica(1).port,
+      await replicas().tenant('black', 'carl'),
+    );
     const used = async (resource: string) =>
       ((await carl.get('/quotas')).json.items ?? []).find(
         (item) => item['resource'] === resource,
@@ -255,7 +253,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
   });
 
   it("makes nobody an admin, by a key of one's own least of all", async () => {
-    const mine = new HttpClient(replicas.replica(1).port, mallorysKey);
+    const mine = new HttpClient(replicas().replica(1).port, mallorysKey);
     await untilAnswered(200, () => mine.get('/sandboxes'));
     const { items } = JSON.parse(
       await controlPlane().kubectl('get', 'sbk', '-n', namespace, '-o', 'json'),
@@ -295,8 +293,8 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
       );
     });
 
-    for (const replica of replicas.list) {
-      const client = new HttpClient(replica.port, replicas.adminKey);
+    for (const replica of replicas().list) {
+      const client = new HttpClient(replica.port, replicas().adminKey);
       await untilAnswered(200, () => client.get('/readyz')); // the object is still there
       client.close();
     }
@@ -311,11 +309,11 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
       tenant.post('/sandboxpools', { name: 'later-still', templateName: 'trusted', replicas: 0 }),
     );
     const seals = new Seals({
-      key: sealKeyOf(replicas),
+      key: sealKeyOf(replicas()),
       since: Number.NEGATIVE_INFINITY,
       now: () => 0,
     });
-    const clients = replicas.list.map(({ port }) => new HttpClient(port, replicas.adminKey));
+    const clients = replicas().list.map(({ port }) => new HttpClient(port, replicas().adminKey));
     const leading = async () =>
       (await Promise.all(clients.map((client) => client.get('/debug/shards')))).filter(({ text }) =>
         text.includes('"leading":true'),

@@ -1,34 +1,23 @@
 import { expect } from 'chai';
-import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
-import { Replicas } from '../../local-cluster/replicas.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
 const ALLOWED = 'registry.example/team';
 
 describe('a pool that kubectl makes of what its owner may not name', function () {
   const cluster = onTheCluster();
-  let redis: RedisServer;
-  let replicas: Replicas;
+  const replicas = onReplicas(cluster, { count: 1, env: { SANDPOOL_IMAGES_ALLOWED: ALLOWED } });
   let tenant: HttpClient;
   let namespace: string;
 
   before(async () => {
-    redis = await startRedis();
-    replicas = await Replicas.start({
-      cluster: cluster(),
-      redis: redis.settings,
-      count: 1,
-      env: { SANDPOOL_IMAGES_ALLOWED: ALLOWED },
-    });
-    tenant = new HttpClient(replicas.replica(0).port, await replicas.tenant('black', 'bea'));
-    namespace = replicas.namespaceOf('black');
+    tenant = new HttpClient(replicas().replica(0).port, await replicas().tenant('black', 'bea'));
+    namespace = replicas().namespaceOf('black');
   });
-  after(async () => {
+  after(() => {
     tenant?.close();
-    await replicas?.stop();
-    await redis?.stop();
   });
 
   const applied = (name: string, template: object): Promise<unknown> =>
