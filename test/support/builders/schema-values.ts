@@ -51,6 +51,14 @@ export const valuesOf = (schema: Json): fc.Arbitrary<unknown> => {
 const ANY_TEXT = /^\^(\/?)\[\^\\u0000\]\*\$$/;
 const SHORT = 24;
 
+const ofPatterns = new Map<string, fc.Arbitrary<string>>();
+/** Made once for each pattern: fast-check takes 50 ms and more to make one. */
+const matching = (pattern: string): fc.Arbitrary<string> => {
+  const made = ofPatterns.get(pattern) ?? fc.stringMatching(new RegExp(pattern), { size: 'small' });
+  ofPatterns.set(pattern, made);
+  return made;
+};
+
 const texts = (schema: Json): fc.Arbitrary<string> => {
   if (schema['format'] === 'date-time') {
     return fc
@@ -62,9 +70,7 @@ const texts = (schema: Json): fc.Arbitrary<string> => {
   const pattern = typeof schema['pattern'] === 'string' ? schema['pattern'] : undefined;
   const start = pattern === undefined ? '' : ANY_TEXT.exec(pattern)?.[1];
   if (start === undefined && pattern !== undefined)
-    return fc
-      .stringMatching(new RegExp(pattern), { size: 'small' })
-      .filter(({ length }) => length >= least && length <= most);
+    return matching(pattern).filter(({ length }) => length >= least && length <= most);
   return fc
     .string({
       unit: 'binary',

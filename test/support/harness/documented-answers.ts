@@ -166,6 +166,7 @@ const bodyProblem = (schema: Json, text: string): string | undefined => {
   return validate(body) ? undefined : `does not fit: ${ajv.errorsText(validate.errors)}`;
 };
 
+const SHARED = 'document';
 /** No unknown keywords, no unknown formats: a slip in the document is a fault too. */
 const ajv = addFormats.default(
   new Ajv2020({
@@ -189,9 +190,7 @@ const validators = {
 export const validatorOf = (schema: Json, as: 'closed' | 'open' = 'closed'): ValidateFunction => {
   const known = validators[as].get(schema);
   if (known) return known;
-  const validate = ajv.compile(
-    as === 'closed' ? { ...asObject(closed(schema)), $defs: SHARED } : schema,
-  );
+  const validate = ajv.compile(as === 'closed' ? asObject(closed(schema)) : schema);
   validators[as].set(schema, validate);
   return validate;
 };
@@ -203,7 +202,7 @@ const closed = (value: unknown): unknown => {
     Object.entries(value).map(([key, inner]) => [
       key,
       key === '$ref' && typeof inner === 'string'
-        ? inner.replace('#/components/schemas/', '#/$defs/')
+        ? inner.replace('#/components/schemas/', `${SHARED}#/$defs/`)
         : closed(inner),
     ]),
   );
@@ -213,4 +212,5 @@ const closed = (value: unknown): unknown => {
 };
 
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
-const SHARED: Json = asObject(closed(document.components['schemas']));
+/** The schemas that others refer to: added once, so that each is compiled once. */
+ajv.addSchema({ $id: SHARED, $defs: closed(document.components['schemas']) });
