@@ -315,6 +315,18 @@ describe('what a manager passes on', () => {
       expect((answer as IncomingMessage).statusCode).to.equal(401);
     });
 
+    it('prints no warning of a leak of listeners', async () => {
+      const warned: Error[] = [];
+      const onWarning = (warning: Error): void => void warned.push(warning);
+      process.on('warning', onWarning);
+      const terminal = open(await tokenFrom());
+      await once(terminal, 'open');
+      terminal.close();
+      await eventually(() => ends[0]?.destroyed === true, 'both ends are closed');
+      process.off('warning', onWarning);
+      expect(warned).to.deep.equal([]);
+    });
+
     it('counts as of whose key its token was made by at another replica', async () => {
       toldKey = parseApiKey(manager.tenant.key ?? '')?.keyId ?? fail();
       owners.add(toldKey);

@@ -22,6 +22,8 @@ export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
 
 /** For a worker to agree, or not. */
 const AGREE_MS = 30_000;
+/** Of one event of a connection that is passed on; more would be a leak, of which Node warns. */
+const MOST_LISTENERS = 16;
 
 export interface PassUpgradeDeps extends FleetDeps {
   readonly clients: Clients;
@@ -88,6 +90,8 @@ export const passUpgrade = async (
     socket.write(headOf(answer, { ...routeHeaders(way), 'X-Request-Id': requestId }), 'latin1');
     if (!stream) return await pipeline(answer, socket);
     if (head.length > 0) stream.write(head);
+    // both ways add 8 listeners, for as long as they last, to those that the server has on it
+    socket.setMaxListeners(MOST_LISTENERS);
     await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
   } finally {
     forgetKey();
