@@ -106,7 +106,11 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       },
     });
     this.#client = new SpawnerClient({
-      process: { dataDir: options.dataDir, command: options.spawnerEntry.command },
+      process: {
+        dataDir: options.dataDir,
+        command: options.spawnerEntry.command,
+        clock: options.clock,
+      },
       config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation, logs },
       clock: options.clock,
       log: options.log,

@@ -13,6 +13,7 @@ import {
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { within, type Clock } from '../../contracts/clock.ts';
 import { readProcessStat } from '../spawner/sandbox/process-identity.ts';
 import { pathsOf, type SpawnerConfig, type SpawnerPaths } from '../spawner/protocol.ts';
 import { atUsualPriority } from '../../lib/processes.ts';
@@ -25,6 +26,8 @@ export interface SpawnerProcessOptions {
    * absolute.
    */
   readonly command: readonly string[];
+  /** Measures how long a spawner takes to begin. */
+  readonly clock: Clock;
 }
 
 /** Something that sandboxes need is missing; the message says what to install. */
@@ -173,7 +176,7 @@ const tryConnect = (path: string): Promise<Socket | undefined> =>
  * false where another has it.
  */
 const startSpawner = async (
-  { command, dataDir }: SpawnerProcessOptions,
+  { command, dataDir, clock }: SpawnerProcessOptions,
   paths: SpawnerPaths,
 ): Promise<boolean> => {
   const complaints = join(dataDir, 'spawner.err');
@@ -199,16 +202,12 @@ const startSpawner = async (
     ),
   );
   closeSync(errors);
-  const outcome = await new Promise<number | string>((resolve) => {
-    const timer = setTimeout(() => resolve('it takes too long'), START_PATIENCE_MS);
-    const settle = (value: number | string): void => {
-      clearTimeout(timer);
-      resolve(value);
-    };
-    child.stdout?.once('data', () => settle(READY));
-    child.once('error', (error) => settle(error.message));
-    child.once('exit', (code, signal) => settle(code ?? `ended by ${signal}`));
+  const begun = new Promise<number | string>((resolve) => {
+    child.stdout?.once('data', () => resolve(READY));
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(code ?? `ended by ${signal}`));
   });
+  const outcome = (await within(clock, START_PATIENCE_MS, begun)) ?? 'it takes too long';
   child.stdout?.destroy();
   child.unref();
   if (outcome === READY) return true;

@@ -4,11 +4,10 @@ import { v7 } from 'uuid';
 import { ProcessGone } from '../../../src/contracts/processes.ts';
 import { InstanceGone, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import { SpawnerLink, type LinkEvents } from '../../../src/embedded/driver/spawner-link.ts';
-import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
 import { readProcessStat } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import type { ProcessFact } from '../../../src/model/process.ts';
-import { buildLauncher, spawnerCommand } from '../../support/harness/a-spawned-driver.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { OutputReading } from '../../support/harness/output-reading.ts';
@@ -60,10 +59,11 @@ describe('processes and crashes', function () {
   };
 
   it('outlive a daemon that is gone, and are found again with what they printed', async () => {
-    const link = new SpawnerLink(
-      await connectSpawner({ dataDir: spawned.dataDir, command: spawnerCommand() }),
-      { clock: systemClock(), log: quietLog, events: UNHEARD },
-    );
+    const link = new SpawnerLink(await spawned.connect(), {
+      clock: systemClock(),
+      log: quietLog,
+      events: UNHEARD,
+    });
     const fact = await start('echo before; read go; echo after');
     const first = read(fact);
     await first.until('before\n');

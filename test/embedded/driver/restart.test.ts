@@ -15,14 +15,8 @@ import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames
 import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
 import { SpawnerLost } from '../../../src/embedded/driver/command-link.ts';
 import { SpawnerLink, type LinkEvents } from '../../../src/embedded/driver/spawner-link.ts';
-import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import {
-  aSpawnedDriver,
-  buildLauncher,
-  LAUNCHER,
-  spawnerCommand,
-} from '../../support/harness/a-spawned-driver.ts';
+import { aSpawnedDriver, buildLauncher, LAUNCHER } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { FactLog } from '../../support/harness/fact-log.ts';
@@ -194,10 +188,11 @@ describe('what outlives whom', function () {
     const other = aSpawnedDriver();
     const order = anOrder();
     await other.records.launchOrder(order.record, order.definition);
-    const link = new SpawnerLink(
-      await connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() }),
-      { clock: systemClock(), log: quietLog, events: UNHEARD },
-    );
+    const link = new SpawnerLink(await other.connect(), {
+      clock: systemClock(),
+      log: quietLog,
+      events: UNHEARD,
+    });
     await link.greet({
       launcherPath: LAUNCHER,
       bwrapPath: '/usr/bin/bwrap',

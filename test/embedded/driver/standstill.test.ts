@@ -1,13 +1,14 @@
 import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import {
   isAlive,
   readProcessStat,
 } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
-import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
 import {
   aSpawnedDriver,
   buildLauncher,
@@ -51,11 +52,14 @@ describe('a spawner that stands still', function () {
     await other.driver.watch(() => {});
     await other.close();
   };
-  const replaced = (): Promise<void> =>
-    eventually(() => {
+  /** The clock stands still while the next one begins, which takes it real time. */
+  const replaced = async (): Promise<void> => {
+    await eventually(() => {
       clock.advance(500);
-      return dead() && problems().length === 0;
-    }, 'another is connected');
+      return dead();
+    }, 'it is ended');
+    await eventually(() => problems().length === 0, 'another is connected');
+  };
 
   it('shows in readiness within 3 s, and no longer once it goes on', async () => {
     const { id } = await spawned.launched();
@@ -116,7 +120,7 @@ describe('a spawner that stands still', function () {
 
   it('is replaced by the next daemon where the last one left it so', async () => {
     const other = aSpawnedDriver({ clock });
-    (await connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() })).destroy();
+    (await other.connect()).destroy();
     stopped = other.spawnerPid();
     process.kill(stopped, 'SIGSTOP');
     const watching = other.driver.watch(() => {});
@@ -133,19 +137,46 @@ describe('a spawner that stands still', function () {
     const other = aSpawnedDriver({ clock });
     const ending = createServer().listen(join(other.dataDir, 'spawner.sock'));
     await once(ending, 'listening');
-    const connecting = connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() });
+    const connecting = other.connect();
     ending.close(); // before the kernel's word of the connection is read
     (await connecting).destroy();
     expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
     await ended(other);
   });
 
-  it('may take longer than 10 s to begin, as in a container with a tenth of a core', async () => {
-    const other = aSpawnedDriver({ clock });
-    const late = ['/bin/sh', '-c', 'sleep 10.5; exec "$0" "$@"', ...spawnerCommand()];
-    (await connectSpawner({ dataDir: other.dataDir, command: late })).destroy();
-    expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
-    await ended(other);
+  describe('before it has begun', () => {
+    let other: SpawnedDriver;
+    let connecting: Promise<Socket>;
+    let gate: string;
+
+    beforeEach(async () => {
+      other = aSpawnedDriver({ clock });
+      gate = join(other.dataDir, 'gate');
+      execFileSync('mkfifo', [gate]);
+      const waiting = clock.waiting;
+      connecting = other.connect([
+        ...['/bin/sh', '-c', 'gate=$1; shift; read go < "$gate"; exec "$@"', 'late', gate],
+        ...spawnerCommand(),
+      ]);
+      connecting.catch(() => undefined);
+      await eventually(() => clock.waiting > waiting, 'it is waited for');
+    });
+    const begins = (): void => writeFileSync(gate, 'go\n');
+
+    it('may take 30 s, as in a container with a tenth of a core', async () => {
+      clock.advance(29_999);
+      begins();
+      (await connecting).destroy();
+      expect(readProcessStat(other.spawnerPid())?.state).to.match(/^[RSD]$/);
+      await ended(other);
+    });
+
+    it('may not take longer', async () => {
+      clock.advance(30_000);
+      expect((await rejection(connecting)).message).to.include('it takes too long');
+      begins();
+      await ended(other);
+    });
   });
 
   it('ends with the daemon all the same', async () => {
@@ -166,7 +197,7 @@ describe('a spawner that stands still', function () {
 
   it('ends with the daemon also where that stops before it has said anything', async () => {
     const other = aSpawnedDriver({ clock });
-    (await connectSpawner({ dataDir: other.dataDir, command: spawnerCommand() })).destroy();
+    (await other.connect()).destroy();
     stopped = other.spawnerPid();
     process.kill(stopped, 'SIGSTOP');
     const waiting = clock.waiting;

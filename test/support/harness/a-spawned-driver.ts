@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +10,7 @@ import {
   EmbeddedSandboxDriver,
   type EmbeddedDriverOptions,
 } from '../../../src/embedded/driver/sandbox-driver.ts';
+import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
 import {
   readNote,
   type InstanceNote,
@@ -42,6 +44,8 @@ export interface SpawnedDriver {
   readonly config: SpawnerConfig;
   /** Another driver on the same data folder and records, as after a restart of the daemon. */
   again(part?: Partial<EmbeddedDriverOptions>): EmbeddedSandboxDriver;
+  /** A connection to its spawner, which the command starts if none lives. */
+  connect(command?: readonly string[]): Promise<Socket>;
   /** 0 while there is none. */
   spawnerPid(): number;
   noteOf(id: string): InstanceNote;
@@ -89,6 +93,8 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
       logs: options.logs,
     },
     again,
+    connect: (command = spawnerCommand()) =>
+      connectSpawner({ dataDir, command, clock: options.clock }),
     spawnerPid: () => lockHolder(pathsOf(dataDir).lock),
     noteOf: (id) => proven(readNote(join(dataDir, 'run', id), id).note),
     runningOf: (id) => proven(readNote(join(dataDir, 'run', id), id).running),
