@@ -13,11 +13,11 @@ describe('an exception that a connection to an endpoint throws', () => {
   let child: ChildProcess;
   let served: Served;
 
-  beforeEach(async () => {
+  before(async () => {
     child = fork(fileURLToPath(new URL('faulty-gateway.ts', import.meta.url)), { stdio: 'ignore' });
     [served] = (await once(child, 'message')) as [Served];
   });
-  afterEach(async () => {
+  after(async () => {
     if (child.exitCode !== null) return;
     child.disconnect();
     await once(child, 'exit');

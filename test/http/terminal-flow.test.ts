@@ -16,7 +16,7 @@ const MIB = 1024 * 1024;
  * More than the kernel takes for a reader that does not read (at most 4 MiB to send, 6 to receive),
  * and 1 MiB of ours.
  */
-const FLOOD = 32 * MIB;
+const FLOOD = 16 * MIB;
 const V1 = ['sandpool.terminal.v1'];
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');

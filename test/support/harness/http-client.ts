@@ -173,13 +173,18 @@ export const connectRaw = async (
 ): Promise<RawConnection> => {
   const socket = connect({ port, host: '127.0.0.1', ...options });
   const chunks: Buffer[] = [];
+  let [text, read] = ['', 0];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', () => {});
   const over = new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
   });
   await once(socket, 'connect');
-  const received = (): string => Buffer.concat(chunks).toString('latin1');
+  /** Reads only what is new: a test that waits asks again and again. */
+  const received = (): string => {
+    for (; read < chunks.length; read += 1) text += chunks[read]?.toString('latin1') ?? '';
+    return text;
+  };
   return {
     socket,
     received,
