@@ -9,6 +9,16 @@ import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { runs } from '../support/harness/runs.ts';
 
+const IDLE = {
+  status: 'Idle' as const,
+  poolUid: 'p',
+  poolName: 'p',
+  updateRevision: 'r1',
+  owner: { namespace: 'n', team: 't', user: 'u' },
+  createdAt: 1,
+  claimedAt: undefined,
+};
+
 const RUNS = { numRuns: runs(1_000) } as const;
 
 const byTime = (a: { at: number; id: string }, b: { at: number; id: string }): number =>
@@ -186,17 +196,8 @@ describe('the index of sandboxes', () => {
 
   it('hands each idle instance to one taker, the longest idle first, until it is released', () => {
     const index = new SandboxIndex();
-    const base = {
-      status: 'Idle' as const,
-      poolUid: 'p',
-      poolName: 'p',
-      updateRevision: 'r1',
-      owner: { namespace: 'n', team: 't', user: 'u' },
-      createdAt: 1,
-      claimedAt: undefined,
-    };
-    index.place({ ...base, id: 'late', availableAt: 9 });
-    index.place({ ...base, id: 'early', availableAt: 3 });
+    index.place({ ...IDLE, id: 'late', availableAt: 9 });
+    index.place({ ...IDLE, id: 'early', availableAt: 3 });
     expect([
       index.acquire('p', 'r1'),
       index.acquire('p', 'r1'),
@@ -210,18 +211,9 @@ describe('the index of sandboxes', () => {
 
   it('gives up none that a claim took, also where its process is gone meanwhile', () => {
     const index = new SandboxIndex();
-    const base = {
-      status: 'Idle' as const,
-      poolUid: 'p',
-      poolName: 'p',
-      updateRevision: 'r1',
-      owner: { namespace: 'n', team: 't', user: 'u' },
-      createdAt: 1,
-      claimedAt: undefined,
-    };
-    index.place({ ...base, id: 'taken', availableAt: 3 });
+    index.place({ ...IDLE, id: 'taken', availableAt: 3 });
     index.acquire('p', 'r1');
-    index.place({ ...base, id: 'taken', availableAt: undefined });
+    index.place({ ...IDLE, id: 'taken', availableAt: undefined });
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
 
     index.release('p', 'taken');
@@ -229,15 +221,7 @@ describe('the index of sandboxes', () => {
   });
 
   it('finds no claim by its key that was given back, and the later one whichever is told first', () => {
-    const base = {
-      poolUid: 'p',
-      poolName: 'p',
-      updateRevision: 'r1',
-      owner: { namespace: 'n', team: 't', user: 'u' },
-      createdAt: 1,
-      claimedAt: 2,
-      availableAt: undefined,
-    };
+    const base = { ...IDLE, claimedAt: 2, availableAt: undefined };
     const first = { ...base, id: 'first', status: 'Running' as const, mark: 'key' };
     const givenBack = { ...first, status: 'Stopping' as const, mark: undefined };
     const later = { ...first, id: 'later' };
@@ -268,16 +252,7 @@ describe('the index of sandboxes', () => {
   });
 
   it('holds one that a claim acquired until that releases it, wherever it moves', () => {
-    const base = {
-      status: 'Idle' as const,
-      poolUid: 'p',
-      poolName: 'p',
-      updateRevision: 'r1',
-      owner: { namespace: 'n', team: 't', user: 'u' },
-      createdAt: 1,
-      claimedAt: undefined,
-      availableAt: 1,
-    };
+    const base = { ...IDLE, availableAt: 1 };
     const elsewhere = [
       { ...base, availableAt: undefined },
       { ...base, status: 'Stopping' as const },
@@ -308,17 +283,7 @@ describe('the index of sandboxes', () => {
 
   it('waits for none that is gone, though it is held', () => {
     const index = new SandboxIndex();
-    index.place({
-      id: 'held',
-      status: 'Idle',
-      poolUid: 'p',
-      poolName: 'p',
-      updateRevision: 'r1',
-      owner: { namespace: 'n', team: 't', user: 'u' },
-      createdAt: 1,
-      claimedAt: undefined,
-      availableAt: 1,
-    });
+    index.place({ ...IDLE, id: 'held', availableAt: 1 });
     index.acquire('p', 'r1');
     index.remove('held');
     expect([index.isHeld('held'), index.heldOf('p')]).to.deep.equal([false, undefined]);
@@ -329,30 +294,23 @@ describe('the index of sandboxes', () => {
   describe('while a pool changes its revision', () => {
     const standing = (): SandboxIndex => {
       const index = new SandboxIndex();
-      const base = {
-        poolUid: 'p',
-        poolName: 'p',
-        owner: { namespace: 'n', team: 't', user: 'u' },
-        createdAt: 1,
-        claimedAt: undefined,
-      };
       for (const updateRevision of ['r0', 'r1']) {
         index.place({
-          ...base,
+          ...IDLE,
           id: `idle ${updateRevision}`,
           status: 'Idle',
           updateRevision,
           availableAt: updateRevision === 'r0' ? 3 : 9,
         });
         index.place({
-          ...base,
+          ...IDLE,
           id: `unavailable ${updateRevision}`,
           status: 'Idle',
           updateRevision,
           availableAt: undefined,
         });
         index.place({
-          ...base,
+          ...IDLE,
           id: `starting ${updateRevision}`,
           status: 'Starting',
           updateRevision,
@@ -398,17 +356,7 @@ describe('the index of sandboxes', () => {
 
   it('forgets everything of what is removed', () => {
     const index = new SandboxIndex();
-    index.place({
-      id: 'i',
-      status: 'Running',
-      poolUid: 'p',
-      poolName: 'p',
-      updateRevision: 'r1',
-      owner: { namespace: 'n', team: 't', user: 'u' },
-      createdAt: 1,
-      claimedAt: 2,
-      availableAt: 1,
-    });
+    index.place({ ...IDLE, id: 'i', status: 'Running', claimedAt: 2, availableAt: 1 });
     index.remove('i');
     expect(index.size).to.equal(0);
     expect(index.list({}, 0, 10).total).to.equal(0);

@@ -1,31 +1,24 @@
 import { expect } from 'chai';
+import type { Clock } from '../../src/contracts/clock.ts';
 import { BEAT_MS, Heartbeat } from '../../src/embedded/driver/spawner-heartbeat.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe("a spawner's heartbeat", () => {
-  const aHeartbeat = (): {
-    readonly clock: TestClock;
-    readonly heartbeat: Heartbeat;
-    readonly told: string[];
-  } => {
-    const [clock, told]: [TestClock, string[]] = [new TestClock(), []];
+  const started = (clock: Clock): { readonly heartbeat: Heartbeat; readonly told: string[] } => {
+    const told: string[] = [];
     const heartbeat = new Heartbeat(clock, {
-      ask: () => {
-        told.push('ask');
-      },
-      silent: () => {
-        told.push('silent');
-      },
+      ask: () => void told.push('ask'),
+      silent: () => void told.push('silent'),
       missed: () => {},
-      back: () => {
-        told.push('back');
-      },
-      givenUp: () => {
-        told.push('given up');
-      },
+      back: () => void told.push('back'),
+      givenUp: () => void told.push('given up'),
     });
     heartbeat.start();
-    return { clock, heartbeat, told };
+    return { heartbeat, told };
+  };
+  const aHeartbeat = () => {
+    const clock = new TestClock();
+    return { clock, ...started(clock) };
   };
 
   it('asks each half second while it is answered', () => {
@@ -58,7 +51,7 @@ describe("a spawner's heartbeat", () => {
   });
 
   it('blames nobody after its own process was stopped for minutes', () => {
-    const [told, due]: [string[], (() => void)[]] = [[], []];
+    const due: (() => void)[] = [];
     let now = 0;
     // Timers of a process that was stopped come once each, late, before anything is read.
     const late = {
@@ -68,22 +61,7 @@ describe("a spawner's heartbeat", () => {
         return () => {};
       },
     };
-    const heartbeat = new Heartbeat(late, {
-      ask: () => {
-        told.push('ask');
-      },
-      silent: () => {
-        told.push('silent');
-      },
-      missed: () => {},
-      back: () => {
-        told.push('back');
-      },
-      givenUp: () => {
-        told.push('given up');
-      },
-    });
-    heartbeat.start();
+    const { heartbeat, told } = started(late);
     for (let stop = 0; stop < 10; stop += 1) {
       now += 120_000;
       due.shift()?.();
