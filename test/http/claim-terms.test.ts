@@ -8,11 +8,7 @@ describe('variables and metadata of a claim, over HTTP', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 9,
-    });
+    await server.makeShells(9);
   });
   afterEach(() => server.stop());
 

@@ -8,11 +8,7 @@ describe("names with a cluster's before them", () => {
 
   beforeEach(async () => {
     server = await aServer({ clusterId: 'local' });
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 5,
-    });
+    await server.makeShells(5);
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'local::shells' });
     id = json.sandbox?.['sandboxId'] ?? '';
   });

@@ -7,11 +7,7 @@ describe('entity tags', () => {
 
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 5,
-    });
+    await server.makeShells(5);
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     sandbox = `/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}`;
   });

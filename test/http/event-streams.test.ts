@@ -16,11 +16,7 @@ describe('event streams', () => {
   beforeEach(async () => {
     clock = new TestClock();
     server = await aServer({ clock });
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 1,
-    });
+    await server.makeShells(1);
     id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
   });
   afterEach(async () => {

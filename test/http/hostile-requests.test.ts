@@ -63,11 +63,7 @@ describe('requests made from the document', function () {
     console.info(`    HOSTILE_SEED=${seed}`);
     process.on('unhandledRejection', onUnhandled);
     server = await aServer();
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 5_000,
-    });
+    await server.makeShells(5_000);
     const sandboxId =
       (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox?.[
         'sandboxId'

@@ -16,11 +16,7 @@ describe('Idempotency-Key', () => {
     let started: TestServer | undefined;
     const clock = { now: (): number => started?.operations.clock.now() ?? 0, at: () => () => {} };
     server = started = await aServer({ requests: aCoordination(clock, rows) });
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 5,
-    });
+    await server.makeShells(5);
   });
   afterEach(() => server.stop());
 

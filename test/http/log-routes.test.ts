@@ -26,11 +26,7 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
 
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 2,
-    });
+    await server.makeShells(2);
     id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
   });
   afterEach(async () => {

@@ -9,11 +9,7 @@ describe('processes over HTTP', () => {
 
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 2,
-    });
+    await server.makeShells(2);
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     at = `/sandboxes/${json.sandbox?.sandboxId}/processes`;
   });
@@ -27,19 +23,6 @@ describe('processes over HTTP', () => {
     expect(status, text).to.equal(201);
     return String((json as { process?: { processId?: string } }).process?.processId);
   };
-
-  it('starts one, and shows it in the list and by itself', async () => {
-    const made = await server.tenant.post(at, { command: ['echo', 'hi'], tag: 'mine' });
-    const { process } = made.json as { process: Record<string, unknown> };
-
-    expect(made.status).to.equal(201);
-    expect(process).to.include({ status: 'Exited', exitCode: 0, tag: 'mine', tty: false });
-    expect(process['command']).to.deep.equal(['echo', 'hi']);
-    expect((await server.tenant.get(at)).json).to.deep.equal({ items: [process], total: 1 });
-    expect((await server.tenant.get(`${at}/${String(process['processId'])}`)).json).to.deep.equal({
-      process,
-    });
-  });
 
   it('starts one for each Idempotency-Key', async () => {
     const headers = { 'Idempotency-Key': 'one' };

@@ -88,16 +88,6 @@ describe('quotas over HTTP', () => {
     expect(await sizes({ memory: 'none' })).to.deep.equal([]);
   });
 
-  it("the quotas of others are an admin's", async () => {
-    for (const answer of [
-      await server.tenant.get('/admin/quotas/blue/ada'),
-      await server.tenant.put('/admin/quotas/blue/ada', { sandboxes: 9 }),
-    ]) {
-      expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
-    }
-    expect(server.operations.quotas.records.size).to.equal(0);
-  });
-
   for (const [body, field] of [
     [{ sandboxes: -1 }, 'sandboxes'],
     [{ sandboxes: 1_000_001 }, 'sandboxes'],

@@ -8,11 +8,7 @@ describe('any request', () => {
   let server: TestServer;
   before(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 10,
-    });
+    await server.makeShells(10);
   });
   after(() => server.stop());
   const claim = (raw: string | Buffer, headers: Record<string, string> = {}) =>

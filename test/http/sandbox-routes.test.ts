@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { sandboxUuidFailed, unavailable } from '../../src/model/refusals.ts';
-import { sandboxQuotaExceeded } from '../../src/model/limit-refusals.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -9,11 +8,7 @@ describe('sandboxes over HTTP', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', {
-      name: 'shells',
-      templateName: 'default',
-      replicas: 2,
-    });
+    await server.makeShells(2);
   });
   afterEach(() => server.stop());
 
@@ -106,17 +101,6 @@ describe('sandboxes over HTTP', () => {
       Object.assign(server.operations, { claimSandbox });
     });
 
-    it('says that poolName is required, without a detail', async () => {
-      for (const body of [{}, { poolName: '' }, undefined]) {
-        const answer = await server.tenant.post('/sandboxes', body);
-        expect(answer.status).to.equal(400);
-        expect(answer.json).to.deep.equal({
-          error: 'poolName is required',
-          errorCode: 'INVALID_ARGUMENT',
-        });
-      }
-    });
-
     it('names the field that is wrong', async () => {
       for (const [body, field] of [
         [{ poolName: 7 }, 'poolName'],
@@ -146,20 +130,6 @@ describe('sandboxes over HTTP', () => {
       expect(answer.json.sandbox).not.to.have.any.keys('colour', 'nested');
     });
 
-    it('answers 404 with the caller’s own pools for an unknown pool', async () => {
-      const answer = await server.tenant.post('/sandboxes', { poolName: 'nope' });
-      expect(answer.status).to.equal(404);
-      expect(answer.json.error).to.equal('pool not found');
-      expect(answer.json.errorCode).to.equal('POOL_NOT_FOUND');
-      expect(answer.json.detail!.availablePools).to.deep.equal([
-        { name: 'shells', namespace: 'team-blue', idle: 2, running: 0, starting: 0 },
-      ]);
-      expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
-      expect(
-        (await server.tenant.post('/sandboxes', { poolName: 'No Such_Pool' })).status,
-      ).to.equal(404);
-    });
-
     it('answers 403 for a pool of another team or user', async () => {
       for (const client of [server.colleague, server.stranger, server.admin]) {
         const answer = await client.post('/sandboxes', { poolName: 'shells' });
@@ -175,37 +145,6 @@ describe('sandboxes over HTTP', () => {
       await server.tenant.delete('/sandboxpools/shells');
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect([answer.status, answer.json.errorCode]).to.deep.equal([409, 'CONFLICT']);
-    });
-
-    it('answers 429 with the counts when no instance is idle', async () => {
-      await claimed();
-      await claimed();
-      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
-      expect(answer.status).to.equal(429);
-      expect(answer.json.error).to.equal('no idle pods available in pool');
-      expect(answer.json.errorCode).to.equal('POOL_EXHAUSTED');
-      expect(answer.json.detail).to.include({
-        idle: 0,
-        running: 2,
-        starting: 0,
-        stopping: 0,
-        failed: 0,
-      });
-      expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
-      expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
-    });
-
-    it('answers 429 with the delay in detail and header at the quota', async () => {
-      server.operations.failWith = sandboxQuotaExceeded(2);
-      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
-      expect([answer.status, answer.json.error, answer.json.errorCode]).to.deep.equal([
-        429,
-        'scale failed',
-        'QUOTA_EXCEEDED',
-      ]);
-      expect(answer.json.detail).to.have.all.keys('errCode', 'message', 'retryAfter');
-      expect(answer.json.detail!.errCode).to.equal('QUOTA_EXCEEDED');
-      expect(answer.headers['retry-after']).to.equal(String(answer.json.detail!.retryAfter));
     });
 
     it('answers 500 in the contract’s words when the id went wrong', async () => {
@@ -306,34 +245,6 @@ describe('sandboxes over HTTP', () => {
         ready: false,
         endpoints: { web: { ready: false, message: 'GET / answered 503' } },
       });
-    });
-
-    it('is 404 to others', async () => {
-      const id = await claimed();
-      expect((await server.stranger.get(`/sandboxes/${id}/is_ready`)).json.errorCode).to.equal(
-        'SANDBOX_NOT_FOUND',
-      );
-    });
-  });
-
-  describe('DELETE /sandboxes/{sandboxId}', () => {
-    it('answers the sandbox as Stopping, without an envelope', async () => {
-      const id = await claimed();
-      const answer = await server.tenant.delete(`/sandboxes/${id}`);
-      expect(answer.status).to.equal(200);
-      expect(answer.json).to.deep.equal({
-        sandboxId: id,
-        namespace: 'team-blue',
-        poolName: 'shells',
-        podName: `sb-${id}`,
-        status: 'Stopping',
-      });
-    });
-
-    it('answers 404 for another’s sandbox and leaves it alone', async () => {
-      const id = await claimed();
-      expect((await server.stranger.delete(`/sandboxes/${id}`)).status).to.equal(404);
-      expect((await server.tenant.get(`/sandboxes/${id}`)).status).to.equal(200);
     });
   });
 

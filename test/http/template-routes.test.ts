@@ -57,17 +57,6 @@ describe('templates over HTTP', () => {
       });
     });
 
-    it('answers 409 for a name in use', async () => {
-      await create();
-
-      const answer = await create();
-
-      expect([answer.status, answer.json]).to.deep.equal([
-        409,
-        { error: 'sandbox template already exists', errorCode: 'ALREADY_EXISTS' },
-      ]);
-    });
-
     it('takes 256 KiB, and answers 413 for one byte more', async () => {
       const text = JSON.stringify(document());
 
@@ -197,17 +186,6 @@ describe('templates over HTTP', () => {
         expect(server.operations.templates.writes).to.equal(0);
       });
     }
-
-    it("is an admin's", async () => {
-      for (const answer of [
-        await server.tenant.post('/admin/sandbox-templates', {
-          crdJson: JSON.stringify(document()),
-        }),
-        await server.tenant.put('/admin/sandbox-templates/small', {}),
-        await server.tenant.delete('/admin/sandbox-templates/small'),
-      ])
-        expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
-    });
   });
 
   describe('GET /sandbox-templates', () => {
@@ -297,19 +275,6 @@ describe('templates over HTTP', () => {
       expect(server.operations.templates.writes).to.equal(1);
     });
 
-    it('heeds If-Match with the tag of a GET', async () => {
-      const tag = String((await server.tenant.get('/sandbox-templates/small')).headers['etag']);
-
-      expect((await update({ description: 'one' }, { 'If-Match': tag })).status).to.equal(200);
-      expect((await update({ description: 'two' }, { 'If-Match': tag })).json.errorCode).to.equal(
-        'PRECONDITION_FAILED',
-      );
-      expect(
-        (await server.tenant.get('/sandbox-templates/small', { headers: { 'If-None-Match': tag } }))
-          .status,
-      ).to.equal(200);
-    });
-
     it('answers 400 for another name, a wrong value and an unsafe document, and changes nothing', async () => {
       for (const [body, field] of [
         [{ crdJson: JSON.stringify(document({}, 'other')) }, 'crdJson.metadata.name'],
@@ -321,12 +286,6 @@ describe('templates over HTTP', () => {
         expect([answer.status, answer.json.detail?.['field']]).to.deep.equal([400, field]);
       }
       expect((await shown())['version']).to.equal('1');
-    });
-
-    it('answers 404 for one that is not there', async () => {
-      expect((await server.admin.put('/admin/sandbox-templates/none', {})).json.errorCode).to.equal(
-        'SANDBOX_TEMPLATE_NOT_FOUND',
-      );
     });
 
     it('is carried out on what somebody else wrote in between', async () => {
@@ -346,36 +305,6 @@ describe('templates over HTTP', () => {
         version: '3',
         description: 'other',
       });
-    });
-  });
-
-  describe('DELETE /admin/sandbox-templates/{name}', () => {
-    it('removes it; then it is not there', async () => {
-      await create();
-
-      const answer = await server.admin.delete('/admin/sandbox-templates/small');
-
-      expect([answer.status, answer.json]).to.deep.equal([
-        200,
-        { name: 'small', status: 'deleted' },
-      ]);
-      expect((await server.tenant.get('/sandbox-templates/small')).status).to.equal(404);
-      expect((await server.admin.delete('/admin/sandbox-templates/small')).status).to.equal(404);
-    });
-
-    it('answers 409 with the pools that are made from it', async () => {
-      await create(document({}, 'default'));
-      await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default' });
-
-      const answer = await server.admin.delete('/admin/sandbox-templates/default');
-
-      expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([
-        409,
-        'TEMPLATE_IN_USE',
-        { pools: [{ name: 'shells', namespace: 'team-blue' }] },
-      ]);
-      await server.tenant.delete('/sandboxpools/shells');
-      expect((await server.admin.delete('/admin/sandbox-templates/default')).status).to.equal(200);
     });
   });
 });

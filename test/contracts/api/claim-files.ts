@@ -110,22 +110,6 @@ export const claimFilesSuite = (name: string, service: () => RunningService): vo
       }, 'it has ended, and says why');
     });
 
-    it('are refused beyond their bounds before anything is claimed', async () => {
-      const before = await used();
-      for (const [files, field] of [
-        [Array.from({ length: 17 }, (_, at) => ({ path: `/tmp/${at}`, content: '' })), 'files'],
-        [[{ path: '/tmp/a', content: 'x'.repeat((256 << 10) + 1) }], 'files'],
-        [[{ path: '/tmp/a', content: 'a', encoding: 'base64' }], 'files[0].content'],
-        [[{ path: '/tmp/../a', content: '' }], 'files[0].path'],
-        [[{ path: '/tmp/\0', content: '' }], 'files[0].path'],
-        [[{ path: 'tmp/a', content: '' }], 'files[0].path'],
-      ] as const) {
-        const answer = await claimed(files);
-        expect([answer.status, answer.json.detail?.['field']], field).to.deep.equal([400, field]);
-      }
-      expect(await used()).to.equal(before);
-    });
-
     it('answer a repetition under its key alike, and refuse others under it', async () => {
       const headers = { 'Idempotency-Key': aName('key') };
       const files = [{ path: `${folder}/keyed`, content: 'canary-keyed' }];
