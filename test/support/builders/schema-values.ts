@@ -6,6 +6,15 @@ import { at, isObject, type Json } from '../harness/documented-answers.ts';
  * rest.
  */
 export const valuesOf = (schema: Json): fc.Arbitrary<unknown> => {
+  const made = ofSchemas.get(schema) ?? arbitraryOf(schema);
+  ofSchemas.set(schema, made);
+  return made;
+};
+
+/** Made once for each schema, which takes longer than many values of it. */
+const ofSchemas = new WeakMap<Json, fc.Arbitrary<unknown>>();
+
+const arbitraryOf = (schema: Json): fc.Arbitrary<unknown> => {
   if (typeof schema['$ref'] === 'string') return valuesOf(at(schema['$ref'].slice(1)) ?? {});
   if ('const' in schema) return fc.constant(schema['const']);
   if (Array.isArray(schema['enum']))
