@@ -2,22 +2,18 @@ import { expect } from 'chai';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { rememberChild } from '../../local-cluster/started-processes.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { programOf } from '../support/harness/built-program.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { HttpClient } from '../support/harness/http-client.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
 import { spawnerPid } from '../support/chaos/kill-rounds.ts';
-
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-/** As a URL: the daemon hands it on to its spawner, which starts in another folder. */
-const TSX = import.meta.resolve('tsx');
 
 /** Whether this process, and so what it starts, has CAP_SYS_NICE. */
 const mayHavePriority = (): boolean => {
@@ -26,108 +22,80 @@ const mayHavePriority = (): boolean => {
   return ((BigInt(`0x${capabilities}`) >> 23n) & 1n) === 1n;
 };
 
-describe('sandpool serve', function () {
-  let dataDir: string;
-  let running: ChildProcess[];
-
-  beforeEach(() => {
-    dataDir = mkdtempSync(join(tmpdir(), 'serve-'));
-    chmodSync(dataDir, 0o711);
-    running = [];
+describe('sandpool serve', () => {
+  let daemon: DaemonUnderTest;
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '4']);
   });
-
-  afterEach(async () => {
-    for (const child of running)
-      if (child.exitCode === null && child.signalCode === null)
-        await ended(child, () => child.kill('SIGKILL'));
-    await command('stop', '--all').end;
-    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  });
-
-  const ended = async (child: ChildProcess, how: () => void): Promise<void> => {
-    const end = once(child, 'close');
-    how();
-    await end;
-  };
-
-  /** The ready text comes before the instances. */
-  const hasItsPool = async (): Promise<void> => {
-    const { port } = new URL(readPidFile(dataDir)?.address ?? '');
-    const key = readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8').trim();
-    const client = new HttpClient(Number(port), key);
-    await stocked(client, 4).finally(() => client.close());
-  };
-
-  const command = (...args: string[]) => {
-    const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args, '--data-dir', dataDir], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    running.push(child);
-    const said = { out: '', err: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said.out += text;
-      child.emit('said');
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      said.err += text;
-    });
-    rememberChild(`sandpool ${args.join(' ')}`, child, () => said.out + said.err);
-    const end = once(child, 'close').then(([code]: unknown[]) => code);
-    /** Resolves once it has said so; fails where it ends before. */
-    const says = async (text: string): Promise<void> => {
-      while (!said.out.includes(text)) {
-        const next = await Promise.race([
-          once(child, 'said').then(() => 'said'),
-          end.then(() => 'end'),
-        ]);
-        if (next === 'end' && !said.out.includes(text))
-          throw new Error(`ended without saying ${text}: ${said.out}${said.err}`);
-      }
-    };
-    return { child, said, end, says };
-  };
+  after(() => daemon.dispose());
 
   it('says where it listens and where the keys lie, and refuses a second start on its data folder', async () => {
-    const first = command('serve', '--listen', '127.0.0.1:0');
-    await first.says('shell\n');
-    const address = /ready at (http:\/\/127\.0\.0\.1:\d+)/.exec(first.said.out)?.[1];
+    const { dataDir, run: first } = daemon;
+    const address = /ready at (http:\/\/127\.0\.0\.1:\d+)/.exec(first.stdout())?.[1];
 
-    const second = command('serve', '--listen', '127.0.0.1:0');
+    const second = await daemon.cliProcess(['serve', '--listen', '127.0.0.1:0']);
 
-    expect(await second.end).to.equal(1);
-    expect(second.said.err).to.include(
-      `A daemon already runs on ${dataDir}: ${address} (pid ${first.child.pid})`,
+    expect(second.code).to.equal(1);
+    expect(second.stderr).to.include(
+      `A daemon already runs on ${dataDir}: ${address} (pid ${first.process.pid})`,
     );
     expect(readPidFile(dataDir)?.address).to.equal(address);
     expect(readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8')).to.match(/^spk_/);
-    expect(first.said.out)
+    expect(first.stdout())
       .to.include(`cat ${dataDir}/keys/tenant.key`)
       .and.include('run -- uname -a');
     expect((await fetch(`${address}/healthz`)).status).to.equal(200);
   });
 
-  it('comes before others of the machine where that is allowed, and what it starts does not', async () => {
-    const daemon = command('serve', '--listen', '127.0.0.1:0');
-    await daemon.says('shell\n');
-    const spawner = spawnerPid(dataDir);
+  it('comes before others of the machine where that is allowed, and what it starts does not', () => {
+    const [usual, spawner] = [getPriority(), spawnerPid(daemon.dataDir)];
+    const first = usual === 0 && mayHavePriority() ? -5 : usual;
 
-    expect(getPriority(daemon.child.pid)).to.equal(mayHavePriority() ? -5 : 0);
-    expect(spawner && getPriority(spawner)).to.equal(0);
+    expect(getPriority(daemon.run.process.pid)).to.equal(first);
+    expect(spawner && getPriority(spawner)).to.equal(usual);
   });
 
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    it(`stops at ${signal}, leaves its sandboxes, and says how many`, async () => {
-      const daemon = command('serve', '--listen', '127.0.0.1:0');
-      await daemon.says('shell\n');
-      await hasItsPool();
+  it('stops at SIGINT and at SIGTERM, leaves its sandboxes, and says how many', async () => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      const run = signal === 'SIGINT' ? daemon.run : await daemon.start();
+      await stocked(daemon.client(), 4);
 
-      daemon.child.kill(signal);
+      expect(await daemon.stop(signal), signal).to.equal(0);
+      expect(run.stdout(), signal).to.match(/4 sandboxes are left .* stop --all/);
+      expect(readPidFile(daemon.dataDir), signal).to.equal(undefined);
+    }
+  });
+});
 
-      expect(await daemon.end).to.equal(0);
-      expect(daemon.said.out).to.match(/4 sandboxes are left .* stop --all/);
-      expect(readPidFile(dataDir)).to.equal(undefined);
+describe('sandpool serve, on a folder without a daemon', () => {
+  let dataDir: string;
+  let child: ChildProcess | undefined;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'serve-'));
+  });
+  afterEach(async () => {
+    if (child && child.exitCode === null && child.signalCode === null) {
+      const end = once(child, 'close');
+      child.kill('SIGKILL');
+      await end;
+    }
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  const command = (...args: string[]) => {
+    const [program = '', ...before] = programOf('cli/main');
+    const started = spawn(program, [...before, ...args, '--data-dir', dataDir], {
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
-  }
+    child = started;
+    const said = { err: '' };
+    started.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said.err += text;
+    });
+    rememberChild(`sandpool ${args.join(' ')}`, started, () => said.err);
+    const end = once(started, 'close').then(([code]: unknown[]) => code);
+    return { child: started, said, end };
+  };
 
   it('waits for an API server that is not there, says so in log and readiness, and ends with 0 when told to', async () => {
     const [awayPort] = await freePorts(1);
