@@ -5,29 +5,22 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { SuiteResult } from '../../script/test-reporter.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SKIP_BECAUSE = join(ROOT, 'test/support/harness/skip-because.ts');
 
-interface Run {
-  readonly code: unknown;
-  readonly output: string;
-  readonly lastLine: string;
-}
+const ALL_OUTCOMES = `
+  import { skipBecause } from '${SKIP_BECAUSE}';
+  it('a', () => {}); it('b', () => {});
+  it('c', () => { throw new Error('Property failed\\n{ seed: 7 }\\nlong'); });
+  it('d', function () { skipBecause(this, 'there is no moon'); });
+  it.skip('e', () => {});`;
 
-/** What is run, all of it at the same time: most of it waits. */
-const TEXTS = {
-  sums: `
-      import { skipBecause } from '${SKIP_BECAUSE}';
-      it('a', () => {}); it('b', () => {});
-      it('c', () => { throw new Error('Property failed\\n{ seed: 7 }\\nlong'); });
-      it('d', function () { skipBecause(this, 'there is no moon'); });`,
-  passes: "it('a', () => {});",
-  skips: "it('a', () => {}); it.skip('b', () => {});",
-  'is killed': "it('a', () => { process.kill(process.pid, 'SIGKILL'); });",
+/** Suites that fail as a whole. All run at the same time: most of that time they wait. */
+const BAD_SUITES = {
   exits: "it('a', () => { process.exit(0); });",
   'is no program': 'syntax error',
-  'is empty': '',
   'has no test': "describe('a', () => {});",
   'goes on':
     "import { createServer } from 'node:http'; it('a', () => { createServer().listen(0); });",
@@ -41,25 +34,34 @@ const TEXTS = {
       });`,
 } as const;
 
+/** Runs each file of its arguments as a suite, and prints the results, by file, as its last line. */
+const RUNS_SUITES = `
+  import { dirname, join } from 'node:path';
+  import { SuiteProcess } from '${join(ROOT, 'script/suite-process.ts')}';
+  const results = await Promise.all(process.argv.slice(2).map(async (file) => {
+    const order = { name: 'a suite', files: [file], env: {}, node: process.execPath, folder: join(dirname(file), 'tmp'), isLive: false };
+    return [file, await new SuiteProcess(order).result(performance.now() + 600_000)];
+  }));
+  console.log(JSON.stringify(Object.fromEntries(results)));`;
+
 describe('the test runner', function () {
   let folder: string;
-  let runs: ReadonlyMap<string, Promise<Run>>;
 
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-runner-'));
-    runs = new Map(Object.entries(TEXTS).map(([name, text]) => [name, run(name, text)]));
-    for (const each of runs.values()) each.catch(() => {});
   });
-  after(async () => {
-    await Promise.allSettled(runs.values());
-    rmSync(folder, { recursive: true, force: true });
-  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
 
   const pidFile = (): string => join(folder, 'pid');
-  const run = async (name: string, text: string): Promise<Run> => {
-    const file = join(mkdtempSync(join(folder, 'run-')), 'a.test.ts');
+  const aFile = (text: string, name = 'a.test.ts'): string => {
+    const file = join(mkdtempSync(join(folder, 'run-')), name);
     writeFileSync(file, text);
-    const child = spawn(process.execPath, ['--import', 'tsx', 'script/run-tests.ts', file], {
+    return file;
+  };
+  const run = async (
+    ...args: readonly string[]
+  ): Promise<{ readonly code: unknown; readonly output: string; readonly lastLine: string }> => {
+    const child = spawn(process.execPath, ['--import', 'tsx', ...args], {
       cwd: ROOT,
       env: { ...process.env, PID_FILE: pidFile() },
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -69,55 +71,47 @@ describe('the test runner', function () {
       output += part;
     });
     const [code]: unknown[] = await once(child, 'close');
-    return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? name };
-  };
-  const ended = async (name: keyof typeof TEXTS): Promise<Run> => {
-    const found = await runs.get(name);
-    if (!found) throw new Error(`${name} was not run`);
-    return found;
+    return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '' };
   };
 
-  it('sums what passed, failed and was skipped in its last line', async () => {
-    const { code, output, lastLine } = await ended('sums');
+  it('sums what passed, failed and was skipped in its last line; a skip without a cause failed', async () => {
+    const { code, output, lastLine } = await run('script/run-tests.ts', aFile(ALL_OUTCOMES));
 
-    expect(lastLine).to.equal('2 passed, 1 failed, 1 skipped');
+    expect(lastLine).to.equal('2 passed, 2 failed, 1 skipped');
     expect(code).to.equal(10);
     expect(output).to.include('skipped: d: there is no moon');
     expect(output).to.include('FAILED: c: Property failed { seed: 7 }\n');
+    expect(output).to.include('FAILED: e (skipped without a cause)\n');
   });
 
-  it('ends with 0 when all passed', async () => {
-    const { code, lastLine } = await ended('passes');
-
-    expect(lastLine).to.equal('1 passed, 0 failed, 0 skipped');
-    expect(code).to.equal(0);
-  });
-
-  it('counts a skip without a cause as failed', async () => {
-    expect((await ended('skips')).lastLine).to.equal('1 passed, 1 failed, 0 skipped');
-  });
-
-  for (const name of ['is killed', 'exits', 'is no program', 'is empty', 'has no test'] as const)
-    it(`counts a suite as failed that ${name}`, async () => {
-      const { code, lastLine } = await ended(name);
-
-      expect(lastLine).to.equal('0 passed, 1 failed, 0 skipped');
-      expect(code).to.equal(10);
+  describe('counts a suite as failed', () => {
+    let results: ReadonlyMap<string, SuiteResult>;
+    before(async () => {
+      const files = Object.entries(BAD_SUITES).map(([name, text]) => [name, aFile(text)] as const);
+      const driver = aFile(RUNS_SUITES, 'driver.mts');
+      const { lastLine } = await run(driver, ...files.map(([, file]) => file));
+      const found = JSON.parse(lastLine) as Readonly<Record<string, SuiteResult>>;
+      results = new Map(files.map(([name, file]) => [name, found[file]!])); // it ran each file
     });
 
-  it('counts a suite as failed that goes on after its last test, and ends it', async () => {
-    const { output, lastLine } = await ended('goes on');
+    for (const [name, passed, problem] of [
+      ['exits', 0, /^a suite: crashed \(exit code 0\)$/],
+      ['is no program', 0, /^a suite: crashed \(exit code [1-9]\d*\)$/],
+      ['has no test', 0, /^a suite: ran no test$/],
+      ['goes on', 1, /still alive 10 s after its last test: .*TCPServerWrap/],
+      ['leaves a process', 1, /left processes behind: \d+ sleep 4711$/],
+    ] as const)
+      it(`that ${name}`, () => {
+        const found = results.get(name);
 
-    expect(lastLine).to.equal('1 passed, 1 failed, 0 skipped');
-    expect(output).to.match(/still alive 10 s after its last test: .*TCPServerWrap/);
-  });
+        expect(found).to.deep.include({ passed, skipped: [] });
+        expect(found?.failed).to.have.length(1);
+        expect(found?.failed[0]).to.match(problem);
+      });
 
-  it('ends the processes that a suite leaves behind, also outside of its session, and says which', async () => {
-    const { output, lastLine } = await ended('leaves a process');
-
-    expect(lastLine).to.equal('1 passed, 1 failed, 0 skipped');
-    expect(output).to.match(/left processes behind: \d+ sleep 4711/);
-    expect(isAlive(readFileSync(pidFile(), 'utf8'))).to.equal(false);
+    it('and ends the processes that it leaves behind, also outside of its session', () => {
+      expect(isAlive(readFileSync(pidFile(), 'utf8'))).to.equal(false);
+    });
   });
 });
 
