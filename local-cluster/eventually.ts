@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 const POLL_MS = 10;
 /** What was looked at for so long is looked at less often: each look may be a process, or a request. */
 const LONG_MS = 1_000;
-const LONGEST_POLL_MS = 25;
+const LONGEST_POLL_MS = 100;
 /**
  * Milliseconds after which a fact that a test waits for never comes. The one deadline of every wait
  * in tests: far longer than any machine needs, so that no deadline measures the machine.
