@@ -76,6 +76,8 @@ export const SLICES: readonly Slice[] = [
   {
     name: 'generated',
     again: [
+      'e2e/api.',
+      'e2e/contract-e2b.',
       'http/hostile-requests.',
       'kubernetes/driver-contract.',
       'kubernetes/files.',
@@ -88,6 +90,7 @@ export const SLICES: readonly Slice[] = [
       'replicas/keys-and-quotas.',
       'replicas/pools-over-rest.',
       'replicas/templates-and-catalogue.',
+      'simulation/',
     ],
     env: { ...WHOLE, TEST_RUNS: '2' },
     needs: 'kubernetes',
@@ -95,6 +98,7 @@ export const SLICES: readonly Slice[] = [
   {
     name: 'clients',
     only: [
+      'e2e/compatible-readers.',
       'e2e/contract-code-interpreter.',
       'e2e/contract-e2b-python.',
       'e2e/documentation.',

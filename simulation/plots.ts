@@ -7,9 +7,9 @@ import { simulate } from './world.ts';
 export const PLOTTED: readonly Scenario[] = SCENARIOS.filter(({ name }) => name !== 'busy');
 
 /** The plots of docs/autoscaling.md, by path (script/generate autoscaling-plots). */
-export const autoscalingPlots = (): ReadonlyMap<string, string> =>
+export const autoscalingPlots = (scenarios = PLOTTED): ReadonlyMap<string, string> =>
   new Map(
-    PLOTTED.map((scenario) => [`docs/autoscaling/${scenario.name}.svg`, plotOfDay(scenario)]),
+    scenarios.map((scenario) => [`docs/autoscaling/${scenario.name}.svg`, plotOfDay(scenario)]),
   );
 
 /** A day of a scenario in each of the three modes, with the first seed, as the page shows it. */
