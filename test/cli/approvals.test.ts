@@ -9,6 +9,7 @@ import { isForAdmins } from '../../src/cli/commands/explained-route.ts';
 import { routesOf } from '../../src/http/server/app.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { cliHere, type CliEnd } from './cli-support.ts';
+import { line } from '../support/harness/line.ts';
 
 describe('sandpool approvals', () => {
   let under: ApprovingServer;
@@ -125,13 +126,7 @@ describe('sandpool approvals', () => {
     const explain = async (role: string, method: string, path: string): Promise<string> =>
       (
         await sandpool(
-          'approvals',
-          'explain',
-          method,
-          path,
-          '--role',
-          role,
-          '--approvals-rules',
+          ...line`approvals explain ${method} ${path} --role ${role} --approvals-rules`,
           'require operation=createApiKeyForTenant,deny operation=createApiKey role=user,deny namespace=red',
         )
       ).stdout;

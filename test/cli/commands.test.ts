@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
 import { onACliDaemon } from './cli-support.ts';
+import { line } from '../support/harness/line.ts';
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -180,16 +181,7 @@ describe('the commands about the service', () => {
     it('list filters, pages, and says when there is more', async () => {
       await claimed();
       const kept = await claimed();
-      const end = await sandpool(
-        'sandboxes',
-        'list',
-        '--phase',
-        'Running',
-        '--pool',
-        'default',
-        '--limit',
-        '1',
-      );
+      const end = await sandpool(...line`sandboxes list --phase Running --pool default --limit 1`);
       expect(end.stdout.trim().split('\n')).to.have.length(2);
       expect(end.stdout).to.include(kept);
       expect(end.stderr).to.equal('sandpool: 1 of 2 shown; --limit and --offset show others\n');
@@ -227,10 +219,7 @@ describe('the commands about the service', () => {
       const refused = await sandpool('sandboxes', 'list', '--all');
       expect(refused.code).to.equal(1);
       const allowed = await sandpool(
-        'sandboxes',
-        'list',
-        '--all',
-        '--key-file',
+        ...line`sandboxes list --all --key-file`,
         join(daemon().dataDir, 'keys/admin.key'),
       );
       expect(allowed.code).to.equal(0);
@@ -268,17 +257,7 @@ describe('the commands about the service', () => {
   describe('pools', () => {
     it('create makes one of a template, with labels', async () => {
       const end = await sandpool(
-        'pools',
-        'create',
-        'big',
-        '--template',
-        'default',
-        '--replicas',
-        '20',
-        '--label',
-        'a=1',
-        '--label',
-        'b=2=3',
+        ...line`pools create big --template default --replicas 20 --label a=1 --label b=2=3`,
       );
       expect(end.code).to.equal(0);
       expect(end.stdout)

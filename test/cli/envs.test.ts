@@ -8,6 +8,7 @@ import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { envHasRunningSandboxes, envSyncPartial, poolOfEnv } from '../../src/model/refusals.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aCliDaemon, cliHere, startCli, type CliDaemon, type CliEnd } from './cli-support.ts';
+import { line } from '../support/harness/line.ts';
 
 const KEY = 'team-default/web';
 
@@ -38,18 +39,7 @@ describe('sandpool envs', () => {
   };
   const withMember = async (): Promise<void> => {
     await done('envs', 'create', 'web', '--template', 'default');
-    await done(
-      'envs',
-      'members',
-      'add',
-      'web',
-      '--name',
-      'small',
-      '--replicas',
-      '4',
-      '--max-replicas',
-      '10',
-    );
+    await done(...line`envs members add web --name small --replicas 4 --max-replicas 10`);
   };
   const say = (
     ...conditions: readonly Pick<EnvCondition, 'type' | 'status' | 'reason' | 'message'>[]
@@ -63,39 +53,11 @@ describe('sandpool envs', () => {
   describe('create and update', () => {
     it('take options', async () => {
       const shown = await done(
-        'envs',
-        'create',
-        'web',
-        '--template',
-        'default',
-        '--template-version',
-        '3',
-        '--image',
-        'python',
-        '--image-policy',
-        'EnvOverrideImage',
-        '--startup-timeout',
-        '90s',
-        '--idle-timeout',
-        '30m',
-        '--gateway',
-        'on',
-        '--verbose',
-        'off',
-        '--auto-update',
-        'off',
-        '--max-unavailable',
-        '2',
-        '--volume',
-        'data:/data',
-        '--volume',
-        'models:/models:ro',
-        '--label',
-        'for=tests',
-        '--annotation',
-        'by=me',
-        '--docs',
-        aFile('# Web\n', 'web.md'),
+        ...line`envs create web --template default --template-version 3 --image python
+          --image-policy EnvOverrideImage --startup-timeout 90s --idle-timeout 30m --gateway on
+          --verbose off --auto-update off --max-unavailable 2 --volume data:/data
+          --volume models:/models:ro --label for=tests --annotation by=me
+          --docs ${aFile('# Web\n', 'web.md')}`,
       );
       expect(shown)
         .to.match(/^env: +web$/m)
@@ -124,9 +86,7 @@ describe('sandpool envs', () => {
 
     it('take a file, of which options count before', async () => {
       await done(
-        'envs',
-        'create',
-        '-f',
+        ...line`envs create -f`,
         aFile(
           'name: web\ntemplateRef: { name: default }\noverrides:\n  image: python\n  defaultIdleTimeout: 5m\n',
         ),
@@ -135,28 +95,15 @@ describe('sandpool envs', () => {
       );
       expect(record().overrides).to.deep.equal({ image: 'node', defaultIdleTimeout: '5m' });
       await done(
-        'envs',
-        'update',
-        '-f',
-        aFile('{"name":"web","overrides":{"defaultIdleTimeout":null}}', 'env.json'),
-        '--label',
-        'for=tests',
+        ...line`envs update
+          -f ${aFile('{"name":"web","overrides":{"defaultIdleTimeout":null}}', 'env.json')}
+          --label for=tests`,
       );
       expect(record()).to.deep.include({ overrides: { image: 'node' }, labels: { for: 'tests' } });
     });
 
     it('change what is named and leave the rest', async () => {
-      await done(
-        'envs',
-        'create',
-        'web',
-        '--template',
-        'default',
-        '--image',
-        'python',
-        '--idle-timeout',
-        '5m',
-      );
+      await done(...line`envs create web --template default --image python --idle-timeout 5m`);
       await done('envs', 'update', 'web', '--idle-timeout', '1h');
       expect(record().overrides).to.deep.equal({ image: 'python', defaultIdleTimeout: '1h' });
       await done('envs', 'update', 'web', '--unset', 'image', 'defaultIdleTimeout');
@@ -164,17 +111,7 @@ describe('sandpool envs', () => {
     });
 
     it('move to another version of the template, follow it again, and change something besides', async () => {
-      await done(
-        'envs',
-        'create',
-        'web',
-        '--template',
-        'default',
-        '--image',
-        'python',
-        '--label',
-        'for=tests',
-      );
+      await done(...line`envs create web --template default --image python --label for=tests`);
       await done('envs', 'update', 'web', '--template-version', '4');
       expect(record()).to.deep.include({
         templateRef: { name: 'default', version: '4' },
@@ -287,17 +224,7 @@ describe('sandpool envs', () => {
       await withMember();
       expect(await done('envs', 'members', 'list', 'web')).to.match(/^small +\w+ +4 /m);
       expect(
-        await done(
-          'envs',
-          'members',
-          'update',
-          'web',
-          'small',
-          '--max-replicas',
-          '20',
-          '--priority',
-          '-3',
-        ),
+        await done(...line`envs members update web small --max-replicas 20 --priority -3`),
       ).to.match(/^pool: +small$/m);
       expect(record().members[0]?.config).to.deep.include({
         maxReplicas: 20,
@@ -310,35 +237,13 @@ describe('sandpool envs', () => {
 
     it('take every option, and a file', async () => {
       await withMember();
+      const big = aFile(
+        'name: big\nreplicas: 2\ninlineResources: { limits: { cpu: "2", memory: 1Gi } }\n',
+      );
       await done(
-        'envs',
-        'members',
-        'add',
-        'web',
-        '-f',
-        aFile('name: big\nreplicas: 2\ninlineResources: { limits: { cpu: "2", memory: 1Gi } }\n'),
-        '--instance-type',
-        'large',
-        '--multiplier',
-        '1.5',
-        '--cpu',
-        '4',
-        '--min-replicas',
-        '1',
-        '--group',
-        'small',
-        '--priority',
-        '2',
-        '--scale-up-priority',
-        '3',
-        '--scale-down-priority',
-        '4',
-        '--auto-update',
-        'off',
-        '--max-unavailable',
-        '50%',
-        '--label',
-        'for=tests',
+        ...line`envs members add web -f ${big} --instance-type large --multiplier 1.5 --cpu 4 --min-replicas 1 --group small
+          --priority 2 --scale-up-priority 3 --scale-down-priority 4 --auto-update off
+          --max-unavailable 50% --label for=tests`,
       );
       expect(record().members[1]).to.deep.include({
         name: 'big',
@@ -388,33 +293,9 @@ describe('sandpool envs', () => {
       );
       expect(await done('envs', 'groups', 'get', 'web', 'small')).to.match(/^stabilization: +5m$/m);
       await done(
-        'envs',
-        'groups',
-        'set',
-        'web',
-        'small',
-        '--enabled',
-        'off',
-        '--min',
-        '1',
-        '--max',
-        '64',
-        '--mode',
-        'Aggressive',
-        '--cooldown',
-        '10s',
-        '--idle-threshold',
-        '0',
-        '--quiet-window',
-        '2m',
-        '--saturation-cooldown',
-        '30s',
-        '--idle-timeout',
-        '0',
-        '--stabilization',
-        '1m',
-        '--protection',
-        '5s',
+        ...line`envs groups set web small --enabled off --min 1 --max 64 --mode Aggressive
+          --cooldown 10s --idle-threshold 0 --quiet-window 2m --saturation-cooldown 30s
+          --idle-timeout 0 --stabilization 1m --protection 5s`,
       );
       expect(record().groups[0]).to.deep.equal({
         name: 'small',
@@ -440,14 +321,9 @@ describe('sandpool envs', () => {
     it('take a file, of whose policies options change single fields', async () => {
       await withMember();
       await done(
-        'envs',
-        'groups',
-        'set',
-        'web',
-        '-f',
-        aFile('name: small\nscaleUpPolicy: { mode: Moderate, cooldownSeconds: 5 }\n'),
-        '--cooldown',
-        '7s',
+        ...line`envs groups set web
+          -f ${aFile('name: small\nscaleUpPolicy: { mode: Moderate, cooldownSeconds: 5 }\n')}
+          --cooldown 7s`,
       );
       expect(record().groups[0]?.scaleUpPolicy).to.deep.include({
         mode: 'Moderate',

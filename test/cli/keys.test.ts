@@ -3,6 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { cliHere, onACliDaemon } from './cli-support.ts';
+import { line } from '../support/harness/line.ts';
 
 describe('sandpool keys', () => {
   const { daemon, sandpool } = onACliDaemon();
@@ -54,17 +55,7 @@ describe('sandpool keys', () => {
       1,
       'sandpool: this operation needs a key with the admin role (ADMIN_REQUIRED)\n  use the admin key: --admin, or --key-file FILE\n',
     ]);
-    const end = await sandpool(
-      'keys',
-      'create',
-      '--admin',
-      '--team',
-      'blue',
-      '--user',
-      'ada',
-      '-o',
-      'json',
-    );
+    const end = await sandpool(...line`keys create --admin --team blue --user ada -o json`);
     expect(JSON.parse(end.stdout)).to.include({ team: 'blue', user: 'ada', role: 'user' });
     expect(end.stderr).to.equal('');
     expect((await sandpool('keys', 'create', '--admin', '--team', 'blue')).stderr).to.include(
@@ -93,14 +84,7 @@ describe('sandpool keys', () => {
     const users = join(daemon().dataDir, 'users.txt');
     writeFileSync(users, 'ada\nAda Lovelace\n');
     const end = await sandpool(
-      'keys',
-      'create',
-      '--admin',
-      '--team',
-      'blue',
-      '--users',
-      users,
-      '--to',
+      ...line`keys create --admin --team blue --users ${users} --to`,
       daemon().dataDir,
     );
     expect([end.code, end.stdout]).to.deep.equal([1, '']);

@@ -7,6 +7,7 @@ import type { PoolCondition } from '../../src/model/pools/pool-condition.ts';
 import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aCliDaemon, cli, cliHere, startCli, type CliDaemon, type CliEnd } from './cli-support.ts';
+import { line } from '../support/harness/line.ts';
 
 const KEY = 'team-default/default';
 
@@ -48,9 +49,7 @@ describe('sandpool pools', () => {
   describe('create and update', () => {
     it('take a file of YAML, and of JSON', async () => {
       const yaml = await sandpool(
-        'pools',
-        'create',
-        '-f',
+        ...line`pools create -f`,
         aFile(
           'name: big\ntemplateName: default\nreplicas: 3\noverrides:\n  defaultIdleTimeout: 5m\n',
         ),
@@ -93,19 +92,8 @@ describe('sandpool pools', () => {
         'templateName: default\nreplicas: 3\ncpu: 250m\noverrides: { image: host, defaultIdleTimeout: 5m }\n',
       );
       await sandpool(
-        'pools',
-        'create',
-        'big',
-        '-f',
-        file,
-        '--replicas',
-        '4',
-        '--image',
-        'other',
-        '--max-unavailable',
-        '50%',
-        '--auto-update',
-        'off',
+        ...line`pools create big -f ${file} --replicas 4 --image other --max-unavailable 50%
+          --auto-update off`,
       );
       const record = recordOf('big');
       expect(record?.replicas).to.equal(4);
@@ -115,19 +103,8 @@ describe('sandpool pools', () => {
       });
 
       await sandpool(
-        'pools',
-        'update',
-        'big',
-        '--auto-update',
-        'off',
-        '--max-unavailable',
-        '2',
-        '--memory',
-        '512Mi',
-        '--instance-type',
-        'small',
-        '--multiplier',
-        '1.5',
+        ...line`pools update big --auto-update off --max-unavailable 2 --memory 512Mi
+          --instance-type small --multiplier 1.5`,
       );
       expect(recordOf('big')?.updateStrategy).to.deep.equal({
         autoUpdate: false,
@@ -142,10 +119,7 @@ describe('sandpool pools', () => {
 
     it('say which field of a file is not known', async () => {
       const end = await sandpool(
-        'pools',
-        'create',
-        '-f',
-        aFile('name: big\ntemplateName: default\nreplcas: 3\n'),
+        ...line`pools create -f ${aFile('name: big\ntemplateName: default\nreplcas: 3\n')}`,
       );
       expect([end.code, end.stderr]).to.deep.equal([
         0,
@@ -333,15 +307,7 @@ describe('sandpool pools', () => {
 
     it('watched, ends with 1 when the time is over or the pool is deleted', async () => {
       say('RollingOut', 'instances are replaced', { status: 'True' });
-      const end = await sandpool(
-        'pools',
-        'rollout',
-        'status',
-        'default',
-        '--watch',
-        '--timeout',
-        '0.5s',
-      );
+      const end = await sandpool(...line`pools rollout status default --watch --timeout 0.5s`);
       expect(end.stderr).to.include('is not done after 0.5s');
       expect(end.stdout).to.match(/^default: [^\n]*\n$/);
       await sandpool('pools', 'delete', 'default');

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { onACliDaemon } from './cli-support.ts';
+import { line } from '../support/harness/line.ts';
 
 describe('sandpool quotas', () => {
   const { sandpool } = onACliDaemon();
@@ -21,17 +22,7 @@ describe('sandpool quotas', () => {
   });
 
   it('sets what an admin names, and shows it of anyone', async () => {
-    const set = await sandpool(
-      'quotas',
-      'set',
-      'blue',
-      'ada',
-      '--sandboxes',
-      '3',
-      '--replicas',
-      '0',
-      '--admin',
-    );
+    const set = await sandpool(...line`quotas set blue ada --sandboxes 3 --replicas 0 --admin`);
     expect([set.code, set.stderr]).to.deep.equal([0, '']);
     expect(set.stdout)
       .to.match(/^sandboxes +3 +0 +3$/m)

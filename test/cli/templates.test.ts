@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { aCliDaemon, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
+import { line } from '../support/harness/line.ts';
 
 const PYTHON = `apiVersion: sandpool.dev/v1alpha1
 kind: SandboxTemplate
@@ -64,9 +65,7 @@ describe('sandpool templates', () => {
     const manifest = (await sandpool('templates', 'get', 'python', '--manifest')).stdout;
     expect(manifest).to.match(/^kind: SandboxTemplate$/m);
     const end = await sandpool(
-      'templates',
-      'update',
-      '-f',
+      ...line`templates update -f`,
       aFile(manifest.replace('512Mi', '1Gi')),
       '--admin',
     );
@@ -78,16 +77,8 @@ describe('sandpool templates', () => {
   it('update changes what is named alone', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     const end = await sandpool(
-      'templates',
-      'update',
-      'python',
-      '--description',
-      'Snakes',
-      '--pool-sizing',
-      'free',
-      '--docs',
-      aFile('First line\nmore', 'docs.md'),
-      '--admin',
+      ...line`templates update python --description Snakes --pool-sizing free
+        --docs ${aFile('First line\nmore', 'docs.md')} --admin`,
     );
     expect(end.stdout)
       .to.match(/^description: +Snakes$/m)
@@ -105,9 +96,7 @@ describe('sandpool templates', () => {
   it('delete deletes each that is named, but none that pools are made from', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     await sandpool(
-      'templates',
-      'create',
-      '-f',
+      ...line`templates create -f`,
       aFile(PYTHON.replace('name: python', 'name: default')),
       '--admin',
     );
@@ -129,9 +118,7 @@ describe('sandpool templates', () => {
 
   it('a wrong field is named by its path, and a tenant told of the admin key', async () => {
     const end = await sandpool(
-      'templates',
-      'create',
-      '-f',
+      ...line`templates create -f`,
       aFile(PYTHON.replace('image: host', 'image: host\n      privileged: true')),
       '--admin',
     );

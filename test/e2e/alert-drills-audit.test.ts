@@ -5,6 +5,7 @@ import { auditFiles } from '../../src/audit/audit-folder.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { seriesOf } from '../support/harness/exposition.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
+import { line } from '../support/harness/line.ts';
 
 /** As alert-drills.test.ts, for what needs an audit of its own. */
 describe('the alert about the audit, on a real daemon', function () {
@@ -17,12 +18,7 @@ describe('the alert about the audit, on a real daemon', function () {
   const folder = (): string => join(daemon.dataDir, 'audit');
 
   before(async () => {
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '0',
-      '--audit-file-bytes',
-      '65536',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 0 --audit-file-bytes 65536`);
     watch = new AlertWatch({ a: () => daemon.metrics() });
   });
   beforeEach(() => watch.anHourLater());

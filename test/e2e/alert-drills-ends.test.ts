@@ -6,6 +6,7 @@ import { aCertificate, type Certificate } from '../../local-cluster/a-certificat
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { line } from '../support/harness/line.ts';
 
 /** As alert-drills.test.ts, for a daemon that speaks TLS. */
 describe('the alerts about keys and certificates that end, on a real daemon', function () {
@@ -23,14 +24,8 @@ describe('the alerts about keys and certificates that end, on a real daemon', fu
 
   it('SandpoolCertificateEnds: one of 13 days, and then one of 60', async () => {
     if (!short || !long) throw new Error('no certificates');
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '0',
-      '--tls-cert-file',
-      short.certFile,
-      '--tls-key-file',
-      short.keyFile,
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 0
+      --tls-cert-file ${short.certFile} --tls-key-file ${short.keyFile}`);
     const running = daemon;
     const watch = new AlertWatch({ a: () => running.metrics() });
     await watch.fires('SandpoolCertificateEnds');

@@ -10,6 +10,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 import { aReceiver, isSigned, SECRET, status, type Receiver } from '../webhooks/webhook-support.ts';
+import { line } from '../support/harness/line.ts';
 
 const ALERT = 'SandpoolWebhookGivenUp';
 
@@ -30,11 +31,7 @@ describe('webhooks of a real daemon', function () {
       `approvals:\n  webhooks:\n    - '${receiver.url} secretFile=${secretFile}'\n`,
     );
     daemon = await DaemonUnderTest.start([
-      '--config',
-      config,
-      '--default-pool-replicas',
-      '0',
-      '--approvals-rules',
+      ...line`--config ${config} --default-pool-replicas 0 --approvals-rules`,
       'require operation=createPool',
       '--approvals-webhooks-for',
       '10s',

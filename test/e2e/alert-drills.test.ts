@@ -5,6 +5,7 @@ import { connectRaw, type HttpClient } from '../support/harness/http-client.ts';
 import { aTemplateFolder, claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 import { stoppedFor } from '../support/harness/stopped-for.ts';
+import { line } from '../support/harness/line.ts';
 
 /**
  * What is provoked here makes the rule's own expression hold, and hold no longer. For how long it
@@ -24,16 +25,8 @@ describe('alerts on a real daemon', function () {
         containers: [{ name: 'main', image: 'host', command: ['/no/such/program'] }],
       },
     });
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '2',
-      '--templates-dir',
-      templates.folder,
-      '--breaker-failures',
-      '1',
-      '--log-level',
-      'error',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 2
+      --templates-dir ${templates.folder} --breaker-failures 1 --log-level error`);
     client = daemon.client();
     admin = daemon.client(daemon.adminKey);
     await stocked(client, 2);

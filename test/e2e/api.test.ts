@@ -16,6 +16,7 @@ import { operationsInFullSuite } from '../contracts/api/operations-in-full.ts';
 import type { RunningService } from '../contracts/api/running-service.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { aTenant } from '../support/harness/on-a-daemon.ts';
+import { line } from '../support/harness/line.ts';
 
 /** Its namespace is its own name. */
 const WITH_A_VOLUME = 'matrix';
@@ -25,18 +26,9 @@ describe('the whole API of the embedded daemon', function () {
   let folder: string;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-volume-'));
-    daemon = await DaemonUnderTest.start([
-      '--compatible-api-listen',
-      '127.0.0.1:0',
-      '--default-pool-replicas',
-      '0',
-      '--trusted-proxies',
-      '127.0.0.1',
-      '--instance-types-provider',
-      'none',
-      '--volumes-directories',
-      `${WITH_A_VOLUME}/of-${WITH_A_VOLUME}=${folder}`,
-    ]);
+    daemon = await DaemonUnderTest.start(line`--compatible-api-listen 127.0.0.1:0
+      --default-pool-replicas 0 --trusted-proxies 127.0.0.1 --instance-types-provider none
+      --volumes-directories ${WITH_A_VOLUME}/of-${WITH_A_VOLUME}=${folder}`);
   });
   after(async () => {
     await daemon?.dispose();

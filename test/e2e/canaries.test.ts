@@ -7,6 +7,7 @@ import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest, tokenFor } from '../support/harness/a-terminal.ts';
 import { exchangeRaw, type HttpAnswer, type HttpClient } from '../support/harness/http-client.ts';
 import { aTemplateFolder, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { line } from '../support/harness/line.ts';
 
 /** Texts that occur nowhere else, by what they stand for. */
 const planted = (...names: readonly string[]): Record<string, string> =>
@@ -68,18 +69,9 @@ describe('secrets that are planted', function () {
       },
     });
     process.env['PLANTED_IN_THE_DAEMON'] = host['environment of the daemon'];
-    daemon = await DaemonUnderTest.start([
-      '--templates-dir',
-      templates.folder,
-      '--log-level',
-      'trace',
-      '--default-pool-template',
-      'canary',
-      '--default-pool-replicas',
-      '2',
-      '--compatible-api-listen',
-      '127.0.0.1:0',
-    ]).finally(() => {
+    daemon = await DaemonUnderTest.start(line`--templates-dir ${templates.folder}
+      --log-level trace --default-pool-template canary --default-pool-replicas 2
+      --compatible-api-listen 127.0.0.1:0`).finally(() => {
       delete process.env['PLANTED_IN_THE_DAEMON'];
     });
     client = daemon.client();

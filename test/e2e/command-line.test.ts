@@ -19,6 +19,7 @@ import { rememberChild } from '../../local-cluster/started-processes.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { aTemplateFolder, claim, giveBack } from '../support/harness/on-a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
+import { line } from '../support/harness/line.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -43,14 +44,8 @@ describe('the command line on a real daemon', function () {
   let folder: string;
   before(async () => {
     const [port] = await freePorts(1); // that it has again after it was started anew
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '3',
-      '--templates-dir',
-      templates.folder,
-      '--listen',
-      `127.0.0.1:${port}`,
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 3
+      --templates-dir ${templates.folder} --listen 127.0.0.1:${port}`);
     client = daemon.client();
     folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-e2e-'));
   });

@@ -5,6 +5,7 @@ import type { HttpClient } from '../support/harness/http-client.ts';
 import { aTenant, poolStatus } from '../support/harness/on-a-daemon.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
+import { line } from '../support/harness/line.ts';
 
 const LEAST = 1;
 const MOST = 5;
@@ -23,41 +24,13 @@ describe('an env under load', function () {
     };
     await done('create', 'web', '--template', 'default');
     await done(
-      'members',
-      'add',
-      'web',
-      '--name',
-      'web',
-      '--replicas',
-      String(LEAST),
-      '--max-replicas',
-      String(MOST),
+      ...line`members add web --name web --replicas ${LEAST}
+        --max-replicas ${MOST}`,
     );
     await done(
-      'groups',
-      'set',
-      'web',
-      'web',
-      '--min',
-      String(LEAST),
-      '--max',
-      String(MOST),
-      '--mode',
-      'Moderate',
-      '--cooldown',
-      '1s',
-      '--idle-threshold',
-      '0',
-      '--quiet-window',
-      '10s',
-      '--saturation-cooldown',
-      '1s',
-      '--idle-timeout',
-      '2s',
-      '--stabilization',
-      '2s',
-      '--protection',
-      '1s',
+      ...line`groups set web web --min ${LEAST} --max ${MOST} --mode Moderate
+        --cooldown 1s --idle-threshold 0 --quiet-window 10s --saturation-cooldown 1s
+        --idle-timeout 2s --stabilization 2s --protection 1s`,
     );
     await done('status', 'web', '--watch', '--timeout', '2m');
   });

@@ -42,6 +42,7 @@ import {
   withCommand,
 } from '../support/harness/seen-from-the-host.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { line } from '../support/harness/line.ts';
 
 const asRoot = process.getuid?.() === 0;
 const SECRET = 'of-the-daemon-alone';
@@ -132,12 +133,8 @@ describe('ways out of a sandbox of the real daemon', function () {
     process.env['TEST_SECRET'] = SECRET;
     host.listen(0, '0.0.0.0');
     await once(host, 'listening');
-    daemon = await DaemonUnderTest.start([
-      '--templates-dir',
-      templates.folder,
-      '--default-pool-replicas',
-      '2',
-    ]).finally(() => {
+    daemon = await DaemonUnderTest.start(line`--templates-dir ${templates.folder}
+      --default-pool-replicas 2`).finally(() => {
       delete process.env['TEST_SECRET'];
     });
     client = daemon.client();

@@ -16,6 +16,7 @@ import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { bodyOf, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
 import { ProcessSocket } from '../support/harness/process-socket.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
+import { line } from '../support/harness/line.ts';
 
 const COMPATIBLE = ['--compatible-api-listen', '127.0.0.1:0'];
 
@@ -26,12 +27,7 @@ describe('a fleet of real daemons', function () {
 
   before(async () => {
     hub = await DaemonUnderTest.start([
-      '--role',
-      'manager',
-      '--cluster-id',
-      'hub',
-      '--default-pool-replicas',
-      '1',
+      ...line`--role manager --cluster-id hub --default-pool-replicas 1`,
       ...COMPATIBLE,
     ]);
     for (const clusterId of ['w1', 'w2']) {
@@ -40,14 +36,9 @@ describe('a fleet of real daemons', function () {
       writeFileSync(file, stdout, { mode: 0o600 });
       workers.push(
         await DaemonUnderTest.start([
-          '--cluster-id',
-          clusterId,
-          '--fleet-managers',
-          hub.run.address.replace('http', 'ws'),
-          '--fleet-join-token-file',
-          file,
-          '--default-pool-replicas',
-          '2',
+          ...line`--cluster-id ${clusterId}
+            --fleet-managers ${hub.run.address.replace('http', 'ws')}
+            --fleet-join-token-file ${file} --default-pool-replicas 2`,
           ...COMPATIBLE,
         ]),
       );

@@ -7,6 +7,7 @@ import { type HttpClient, parsedBody, type WireBody } from '../support/harness/h
 import { aTemplateFolder, claim, clear, giveBack, run } from '../support/harness/on-a-daemon.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { line } from '../support/harness/line.ts';
 
 const TERMINALS_OF_TENANT = 17;
 
@@ -88,18 +89,10 @@ describe('what refusals at a limit advise', function () {
 
   before(async () => {
     templates = aTemplateFolder(TEMPLATES);
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '2',
-      '--templates-dir',
-      templates.folder,
-      '--limits-terminals-of-tenant',
-      String(TERMINALS_OF_TENANT),
-      '--logs-file-bytes',
-      '65536',
-      '--logs-total-bytes',
-      '1048576',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 2
+      --templates-dir ${templates.folder}
+      --limits-terminals-of-tenant ${TERMINALS_OF_TENANT} --logs-file-bytes 65536
+      --logs-total-bytes 1048576`);
     client = daemon.client();
   });
   after(async () => {

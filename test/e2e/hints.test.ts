@@ -8,6 +8,7 @@ import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { aTenant, claim, stocked } from '../support/harness/on-a-daemon.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { line } from '../support/harness/line.ts';
 
 /**
  * What the hint of a refusal advises works: each request that it names is carried out, with a body
@@ -22,12 +23,8 @@ describe('what hints advise', () => {
   before(async function () {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-hints-'));
     writeFileSync(join(folder, 'file'), 'no folder');
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '0',
-      '--volumes-directories',
-      `hinted/data=${folder}`,
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 0
+      --volumes-directories hinted/data=${folder}`);
     tenant = await aTenant(daemon, 'hinted', 'ann');
     colleague = await aTenant(daemon, 'hinted', 'bob');
   });

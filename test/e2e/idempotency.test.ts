@@ -4,6 +4,7 @@ import type { HttpAnswer } from '../support/harness/http-client.ts';
 import { clear, stocked } from '../support/harness/on-a-daemon.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { runs } from '../support/harness/runs.ts';
+import { line } from '../support/harness/line.ts';
 
 /** Of a kill each; `TEST_RUNS` multiplies it. */
 const ROUNDS = runs(3);
@@ -15,12 +16,7 @@ describe('an Idempotency-Key and kill -9', function () {
   let daemon: DaemonUnderTest;
 
   before(async () => {
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      `${STOCK}`,
-      '--log-level',
-      'error',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas ${STOCK} --log-level error`);
   });
   after(() => daemon.dispose());
 

@@ -16,6 +16,7 @@ import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { aTemplateFolder, claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { line } from '../support/harness/line.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGE = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
@@ -40,14 +41,8 @@ describe('the runbooks, on a daemon that fails', function () {
         containers: [{ name: 'main', image: 'host', command: ['/no/such/program'] }],
       },
     });
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '2',
-      '--templates-dir',
-      templates.folder,
-      '--breaker-failures',
-      '1',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 2
+      --templates-dir ${templates.folder} --breaker-failures 1`);
     client = daemon.client();
     admin = daemon.client(daemon.adminKey);
     await stocked(client, 2);

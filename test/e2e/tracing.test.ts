@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { stocked } from '../support/harness/on-a-daemon.ts';
 import { TraceCollector } from '../support/fakes/trace-collector.ts';
+import { line } from '../support/harness/line.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 
@@ -12,16 +13,9 @@ describe('a daemon with a collector of traces', function () {
   before(async () => {
     collector = await TraceCollector.start();
     process.env['SANDPOOL_TRACING_HEADERS'] = 'authorization=Bearer%20abc';
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '1',
-      '--tracing-endpoint',
-      collector.endpoint,
-      '--tracing-compression',
-      'gzip',
-      '--tracing-resource-attributes',
-      'deployment.environment=test',
-    ]).finally(() => {
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 1
+      --tracing-endpoint ${collector.endpoint} --tracing-compression gzip
+      --tracing-resource-attributes deployment.environment=test`).finally(() => {
       delete process.env['SANDPOOL_TRACING_HEADERS'];
     });
   });

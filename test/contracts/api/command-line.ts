@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import { type CliEnd, cliHere } from '../../cli/cli-support.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { aName, aTemplateOf, FILLED_MS, type RunningService } from './running-service.ts';
+import { line } from '../../support/harness/line.ts';
 
 const AWAY = /is out of reach; try again/;
 const GOES_ON = /^sandpool: .* is out of reach; .*; asking again\n/gm;
@@ -57,9 +58,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
     it('makes a template and a pool of files, rolls a change out, and takes both away', async () => {
       const [template, pool] = [aName('template'), aName('pool')];
       await admin(
-        'templates',
-        'create',
-        '-f',
+        ...line`templates create -f`,
         aFile({
           apiVersion: 'sandpool.dev/v1alpha1',
           kind: 'SandboxTemplate',
@@ -71,9 +70,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
         `name: ${template}`,
       );
       await sandpool(
-        'pools',
-        'create',
-        '-f',
+        ...line`pools create -f`,
         aFile({
           name: pool,
           templateName: template,
@@ -81,14 +78,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
           updateStrategy: { autoUpdate: false },
         }),
       );
-      await sandpool(
-        'wait',
-        `pool/${pool}`,
-        '--for',
-        'ready',
-        '--timeout',
-        `${FILLED_MS / 1_000}s`,
-      );
+      await sandpool(...line`wait pool/${pool} --for ready --timeout`, `${FILLED_MS / 1_000}s`);
 
       await sandpool('pools', 'update', pool, '--memory', '80Mi');
       expect(await sandpool('pools', 'sync-template', pool, '--preview')).to.include(
@@ -97,12 +87,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       await sandpool('pools', 'sync-template', pool);
       expect(
         await sandpool(
-          'pools',
-          'rollout',
-          'status',
-          pool,
-          '--watch',
-          '--timeout',
+          ...line`pools rollout status ${pool} --watch --timeout`,
           `${FILLED_MS / 1_000}s`,
         ),
       ).to.match(new RegExp(`${pool} is rolled out: \\d of revision \\w+\n$`));
@@ -126,9 +111,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       ];
       const timeout = ['--timeout', `${FILLED_MS / 1_000}s`];
       await admin(
-        'templates',
-        'create',
-        '-f',
+        ...line`templates create -f`,
         aFile({
           apiVersion: 'sandpool.dev/v1alpha1',
           kind: 'SandboxTemplate',
@@ -138,30 +121,10 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       );
       await sandpool('envs', 'create', env, '--template', template);
       await sandpool(
-        'envs',
-        'members',
-        'add',
-        env,
-        '--name',
-        small,
-        '--replicas',
-        '1',
-        '--max-replicas',
-        '4',
+        ...line`envs members add ${env} --name ${small} --replicas 1 --max-replicas 4`,
       );
       await sandpool(
-        'envs',
-        'members',
-        'add',
-        env,
-        '--name',
-        big,
-        '--replicas',
-        '1',
-        '--group',
-        small,
-        '--priority',
-        '-1',
+        ...line`envs members add ${env} --name ${big} --replicas 1 --group ${small} --priority -1`,
       );
       expect(await sandpool('envs', 'status', env, '--watch', ...timeout)).to.match(
         new RegExp(`${env} is as it should: \\d idle, 0 running\n$`),

@@ -5,6 +5,7 @@ import { HttpClient, type HttpAnswer } from '../harness/http-client.ts';
 import { stocked } from '../harness/on-a-daemon.ts';
 import { atConsole } from '../harness/a-console-session.ts';
 import { NEVER_COMES_MS } from '../harness/eventually.ts';
+import { line } from '../harness/line.ts';
 
 export interface ApprovalRounds {
   readonly rounds: number;
@@ -30,9 +31,7 @@ export const approvalKillRounds = async ({
 }: ApprovalRounds): Promise<number> => {
   const dice = new Dice(seed);
   const daemon = await DaemonUnderTest.start([
-    '--default-pool-replicas',
-    String(CLAIMS),
-    '--approvals-rules',
+    ...line`--default-pool-replicas ${CLAIMS} --approvals-rules`,
     'require role=user operation=claimSandbox|deleteSandbox',
     '--log-level',
     'error',

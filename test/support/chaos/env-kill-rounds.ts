@@ -4,6 +4,7 @@ import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
 import { Dice } from '../builders/hostile-values.ts';
 import type { HttpAnswer, HttpClient } from '../harness/http-client.ts';
 import { NEVER_COMES_MS } from '../harness/eventually.ts';
+import { line } from '../harness/line.ts';
 
 export interface EnvRounds {
   readonly rounds: number;
@@ -33,12 +34,7 @@ class Acknowledged {
  */
 export const envKillRounds = async ({ rounds, seed, onRound }: EnvRounds): Promise<void> => {
   const dice = new Dice(seed);
-  const daemon = await DaemonUnderTest.start([
-    '--default-pool-replicas',
-    '0',
-    '--log-level',
-    'error',
-  ]);
+  const daemon = await DaemonUnderTest.start(line`--default-pool-replicas 0 --log-level error`);
   try {
     await anEnv(daemon.client());
     const known = new Acknowledged();

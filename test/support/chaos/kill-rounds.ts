@@ -7,6 +7,7 @@ import { Dice } from '../builders/hostile-values.ts';
 import type { HttpClient } from '../harness/http-client.ts';
 import { clear, stocked } from '../harness/on-a-daemon.ts';
 import { NEVER_COMES_MS } from '../harness/eventually.ts';
+import { line } from '../harness/line.ts';
 
 /** What a kill may never cause, counted over all rounds. All zero is the promise. */
 export interface Damage {
@@ -49,14 +50,8 @@ export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Dam
   const random = (): number => dice.next();
   const damage: Mutable<Damage> = { lost: 0, ownedTwice: 0, orphans: 0, dead: 0, details: [] };
   const everClaimed = new Set<string>();
-  const daemon = await DaemonUnderTest.start([
-    '--default-pool-replicas',
-    String(POOL),
-    '--log-level',
-    'error',
-    '--compatible-api-listen',
-    '127.0.0.1:0',
-  ]);
+  const daemon = await DaemonUnderTest.start(line`--default-pool-replicas ${POOL}
+    --log-level error --compatible-api-listen 127.0.0.1:0`);
   try {
     for (let round = 0; round < rounds; round++) {
       await stocked(daemon.client(), POOL);
