@@ -8,6 +8,7 @@ import {
 } from '../contracts/templates-and-catalogue.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { aTemplateFolder, aTenant } from '../support/harness/on-a-daemon.ts';
+import { line } from '../support/harness/line.ts';
 
 describe('the contract: templates and the catalogue on one machine', function () {
   let folder: string;
@@ -18,9 +19,7 @@ describe('the contract: templates and the catalogue on one machine', function ()
     folder = mkdtempSync(join(tmpdir(), 'sandpool-offer-'));
     mkdirSync(join(folder, 'data'));
     daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '0',
-      '--volumes-directories',
+      ...line`--default-pool-replicas 0 --volumes-directories`,
       `default/data=${join(folder, 'data')},default/none=${join(folder, 'none')},default/passing=${join(folder, 'passing')}`,
     ]);
     deployment = {
@@ -59,20 +58,22 @@ describe('the contract: templates and the catalogue on one machine', function ()
   });
 });
 
-describe('the contract: a deployment that offers nothing', function () {
+describe('the contract: a deployment that offers nothing but templates, over a restart', function () {
+  const templates = aTemplateFolder({
+    mine: { description: 'from the file', containers: [{ name: 'main', image: 'host' }] },
+  });
   let daemon: DaemonUnderTest;
 
   before(async () => {
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '0',
-      '--instance-types-provider',
-      'none',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--templates-dir ${templates.folder}
+      --default-pool-replicas 0 --instance-types-provider none`);
   });
-  after(() => daemon?.dispose());
+  after(async () => {
+    await daemon?.dispose();
+    templates.remove();
+  });
 
-  it('has empty lists, and gates that are off', async () => {
+  it('has empty lists of the rest, and gates that are off', async () => {
     const client = daemon.client();
 
     expect((await client.get('/instancetypes')).text).to.equal('{"total":0,"items":[]}');
@@ -81,26 +82,6 @@ describe('the contract: a deployment that offers nothing', function () {
       volumes: false,
       instanceType: false,
     });
-  });
-});
-
-describe('the contract: templates over a restart', function () {
-  const templates = aTemplateFolder({
-    mine: { description: 'from the file', containers: [{ name: 'main', image: 'host' }] },
-  });
-  let daemon: DaemonUnderTest;
-
-  before(async () => {
-    daemon = await DaemonUnderTest.start([
-      '--templates-dir',
-      templates.folder,
-      '--default-pool-replicas',
-      '0',
-    ]);
-  });
-  after(async () => {
-    await daemon?.dispose();
-    templates.remove();
   });
 
   const shown = async () => (await daemon.client().get('/sandbox-templates/mine')).json.template;

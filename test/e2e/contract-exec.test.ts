@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
-import { claim, finished, type Ran, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { claim, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
 import { aTenantWithPool, onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 describe('the contract: commands, tokens and idle timeouts', () => {
@@ -15,13 +15,6 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     id = await claim(client);
   });
 
-  /** Runs a command without end, for longer and longer, until it has printed what it is to print. */
-  const runUntil = async (command: string, isPrinted: (ran: Ran) => boolean): Promise<Ran> => {
-    let ran = await run(client, id, command, { timeoutSeconds: 1 });
-    for (const timeoutSeconds of [5, 30])
-      if (!isPrinted(ran)) ran = await run(client, id, command, { timeoutSeconds });
-    return ran;
-  };
   const processes = async (of = id): Promise<readonly string[]> =>
     (
       await run(client, of, 'for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline; echo; done')
@@ -29,64 +22,6 @@ describe('the contract: commands, tokens and idle timeouts', () => {
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => line !== '');
-
-  it('a text goes to a shell, an array to no shell', async () => {
-    expect((await run(client, id, 'echo $((1 + 2)) *')).stdout).to.match(/^3 /);
-    expect((await run(client, id, ['/bin/echo', '$((1 + 2))', '*', 'a  b', ''])).stdout).to.equal(
-      '$((1 + 2)) * a  b \n',
-    );
-    expect((await run(client, id, ['echo', 'by PATH'])).stdout).to.equal('by PATH\n');
-  });
-
-  it('on its timeout the whole process group is killed, and the answer is 200 with what there was', async () => {
-    const command = 'echo early; echo too >&2; sleep 4001 & sleep 4002 & sleep 4003';
-    const startedAt = performance.now();
-    const ran = await runUntil(command, ({ stderr }) => stderr !== '');
-    expect(performance.now() - startedAt).to.be.at.least(900);
-    expect(ran).to.include({
-      stdout: 'early\n',
-      stderr: 'too\n',
-      exitCode: 124,
-      timedOut: true,
-      truncated: false,
-    });
-    await within(
-      'all of the group are gone',
-      async () => !(await processes()).some((line) => line.includes('sleep 400')) || undefined,
-    );
-  });
-
-  it('a command that ignores all requests to end is killed at its timeout too', async () => {
-    const ran = await runUntil(
-      'trap "" TERM INT HUP; echo deaf; while :; do sleep 0.1; done',
-      ({ stdout }) => stdout !== '',
-    );
-    expect(ran).to.include({ stdout: 'deaf\n', exitCode: 124, timedOut: true });
-    await within(
-      'it is gone',
-      async () => !(await processes()).some((line) => line.includes('trap')) || undefined,
-    );
-  });
-
-  it('a client that goes away takes its command with it', async () => {
-    const leaving = new AbortController();
-    const asked = client
-      .post(`/sandboxes/${id}/exec`, { command: 'sleep 5001' }, { signal: leaving.signal })
-      .then(
-        () => 'answered',
-        () => 'left',
-      );
-    await within(
-      'it runs',
-      async () => (await processes()).some((line) => line.includes('sleep 5001')) || undefined,
-    );
-    leaving.abort();
-    expect(await asked).to.equal('left');
-    await within(
-      'it is gone',
-      async () => !(await processes()).some((line) => line.includes('sleep 5001')) || undefined,
-    );
-  });
 
   it('container may be the one there is; another is 400 and names those there are', async () => {
     expect((await run(client, id, 'echo in', { container: 'main' })).stdout).to.equal('in\n');

@@ -1,46 +1,29 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { within } from '../support/harness/a-daemon.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
-import {
-  aTenant,
-  bodyOf,
-  claim,
-  clear,
-  finished,
-  poolStatus,
-  stocked,
-} from '../support/harness/on-a-daemon.ts';
+import { aTenant, bodyOf, clear, poolStatus, stocked } from '../support/harness/on-a-daemon.ts';
+import { onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 type Pool = Readonly<Record<string, unknown>>;
 
 describe('the contract: pools', () => {
-  let daemon: DaemonUnderTest;
+  const daemon = onTheSharedDaemon();
   let client: HttpClient;
 
-  before(async function () {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
-    client = daemon.client();
-  });
-
-  after(async function () {
-    await daemon.dispose();
+  before(async () => {
+    client = await aTenant(daemon(), 'makers', 'ann');
   });
 
   afterEach(async () => {
     await clear(client);
-    for (const { name } of (await client.get('/sandboxpools?limit=1000')).json.items ?? []) {
-      if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
-    }
-    await within(
-      'one pool is left',
-      async () => (await client.get('/sandboxpools')).json.total === 1 || undefined,
-    );
+    await client.delete('/sandboxpools/mine?force=true');
+    await gone('mine');
   });
 
-  const create = (name: unknown, more: object = {}, as = client): Promise<HttpAnswer> =>
-    as.post('/sandboxpools', { name, templateName: 'default', ...more });
+  const create = (name: string, more: object = {}): Promise<HttpAnswer> =>
+    client.post('/sandboxpools', { name, templateName: 'default', ...more });
 
   const gone = (name: string): Promise<unknown> =>
     within(
@@ -61,11 +44,11 @@ describe('the contract: pools', () => {
     expect(createdAt).to.match(TIMESTAMP);
     expect(others).to.deep.equal({
       name: 'mine',
-      namespace: 'default',
+      namespace: 'makers',
       cpu: '1',
       memory: '256Mi',
-      team: 'default',
-      user: 'default',
+      team: 'makers',
+      user: 'ann',
       templateVersion: '1',
       spec: { replicas: 2 },
       labels: { 'quota.example/url': 'https://quota.example/x' },
@@ -140,162 +123,6 @@ describe('the contract: pools', () => {
         lastTransitionTime: createdAt,
       },
     ]);
-  });
-
-  it("POST with a name in use in the namespace is 409, another's too; in another namespace it is free", async () => {
-    await create('mine', { replicas: 0 });
-    for (const as of [client, await aTenant(daemon, 'default', 'gina')]) {
-      const answer = await create('mine', {}, as);
-      expect(answer.status).to.equal(409);
-      expect(answer.json).to.include({ error: 'pool already exists', errorCode: 'ALREADY_EXISTS' });
-    }
-    const other = await aTenant(daemon, 'elsewhere', 'gina');
-    expect((await create('mine', { replicas: 0 }, other)).json.template).to.include({
-      namespace: 'elsewhere',
-      user: 'gina',
-    });
-    await other.delete('/sandboxpools/mine');
-  });
-
-  it('of 16 at once with one name one is made', async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 16 }, () => create('mine', { replicas: 0 })),
-    );
-    expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
-    expect(answers.filter(({ status }) => status === 409)).to.have.length(15);
-  });
-
-  it("the list is paged, newest first, of the caller's own; all is an admin's", async () => {
-    for (const name of ['p1', 'p2', 'p3']) await create(name, { replicas: 0 });
-    const names = async (query: string, as = client): Promise<readonly unknown[]> =>
-      ((await as.get(`/sandboxpools${query}`)).json.items ?? []).map((item) => item['name']);
-    const whole = bodyOf(await client.get('/sandboxpools')) as Record<string, unknown>;
-    expect(whole)
-      .to.include({ total: 4, limit: 20, offset: 0 })
-      .and.to.have.all.keys('items', 'total', 'limit', 'offset');
-    expect(await names('')).to.deep.equal(['p3', 'p2', 'p1', 'default']);
-    expect(await names('?limit=2')).to.deep.equal(['p3', 'p2']);
-    expect(await names('?limit=2&offset=3')).to.deep.equal(['default']);
-    expect(bodyOf(await client.get('/sandboxpools?offset=9'))).to.deep.equal({
-      items: [],
-      total: 4,
-      limit: 20,
-      offset: 9,
-    });
-    const { status, ...alone } = (await client.get('/sandboxpools/p3')).json.template as Pool;
-    const { template, ...listedStatus } = status as Readonly<Record<string, unknown>>;
-    expect(template, 'of one by itself').to.have.nested.property('containers[0].image', 'host');
-    expect(((await client.get('/sandboxpools')).json.items ?? [])[0]).to.deep.equal({
-      ...alone,
-      status: listedStatus,
-    });
-    for (const query of ['limit=0', 'limit=1001', 'offset=-1'])
-      expect((await client.get(`/sandboxpools?${query}`)).status, query).to.equal(400);
-    const other = await aTenant(daemon, 'elsewhere', 'ida');
-    expect(await names('', other)).to.deep.equal([]);
-    expect((await other.get('/sandboxpools?all=true')).json.errorCode).to.equal('ADMIN_REQUIRED');
-    expect(await names('?all=true', daemon.client(daemon.adminKey))).to.include.members([
-      'p1',
-      'p2',
-      'p3',
-      'default',
-    ]);
-  });
-
-  it('PUT replicas answers the new wish, grows and shrinks the stock, and never touches a running sandbox', async () => {
-    await create('mine', { replicas: 3 });
-    const held = [await claim(client, 'mine'), await claim(client, 'mine')];
-    const shrunk = await client.put('/sandboxpools/mine', { replicas: 0 });
-    expect(shrunk.status).to.equal(200);
-    expect(shrunk.json.template?.['spec']).to.deep.equal({ replicas: 0 });
-    await stocked(client, 0, 'mine');
-    expect(await poolStatus(client, 'mine')).to.include({ runningReplicas: 2, idleReplicas: 0 });
-    for (const id of held)
-      expect((await client.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
-    await client.put('/sandboxpools/mine', { replicas: 4 });
-    await stocked(client, 2, 'mine');
-    for (const replicas of [-1, '3', 1.5, 10_001])
-      expect(
-        (await client.put('/sandboxpools/mine', { replicas })).status,
-        String(replicas),
-      ).to.equal(400);
-    expect((await client.get('/sandboxpools/mine')).json.template?.['spec']).to.deep.equal({
-      replicas: 4,
-    });
-  });
-
-  it('a pool of replicas 0 is Ready, and answers a claim with 429', async () => {
-    await create('empty', { replicas: 0 });
-    await within(
-      'it is Ready',
-      async () => (await poolStatus(client, 'empty'))['phase'] === 'Ready' || undefined,
-    );
-    const { status, json } = await client.post('/sandboxes', { poolName: 'empty' });
-    expect(status).to.equal(429);
-    expect(json.errorCode).to.equal('POOL_EXHAUSTED');
-    expect(json.detail).to.include({ idle: 0, running: 0, starting: 0, stopping: 0, failed: 0 });
-  });
-
-  it('replicas counts running ones: a claim starts no other, and never are there more', async () => {
-    await create('mine', { replicas: 3 });
-    await stocked(client, 3, 'mine');
-    const id = await claim(client, 'mine');
-    expect(await poolStatus(client, 'mine')).to.include({
-      phase: 'Ready',
-      idleReplicas: 2,
-      runningReplicas: 1,
-      startingReplicas: 0,
-    });
-    await client.delete(`/sandboxes/${id}`);
-    await within('it is full again', async () => {
-      const { idleReplicas, runningReplicas, startingReplicas } = (await poolStatus(
-        client,
-        'mine',
-      )) as Record<string, number>;
-      expect((idleReplicas ?? 0) + (runningReplicas ?? 0) + (startingReplicas ?? 0)).to.be.at.most(
-        3,
-      );
-      return idleReplicas === 3 || undefined;
-    });
-  });
-
-  it('DELETE answers Deleting; idle ones go, running ones live on, and the name is free again', async () => {
-    await create('mine', { replicas: 3 });
-    const id = await claim(client, 'mine');
-    const answer = await client.delete('/sandboxpools/mine');
-    expect(answer.status).to.equal(200);
-    expect(bodyOf(answer)).to.deep.equal({
-      name: 'mine',
-      namespace: 'default',
-      status: 'Deleting',
-    });
-    await gone('mine');
-    expect((await client.get('/sandboxes?phase=Idle&poolName=mine')).json.total).to.equal(0);
-    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({
-      status: 'Running',
-      poolName: 'mine',
-    });
-    expect(
-      (await client.post(`/sandboxes/${id}/exec`, { command: 'echo here' })).json.stdout,
-    ).to.equal('here\n');
-    expect((await create('mine', { replicas: 1 })).status).to.equal(201);
-    await stocked(client, 1, 'mine');
-    expect(
-      await poolStatus(client, 'mine'),
-      "the old pool's sandbox is not the new one's",
-    ).to.include({ runningReplicas: 0 });
-  });
-
-  it('DELETE with force ends the running ones too', async () => {
-    await create('mine', { replicas: 2 });
-    const id = await claim(client, 'mine');
-    expect((await client.delete('/sandboxpools/mine?force=true')).json).to.include({
-      status: 'Deleting',
-    });
-    await gone('mine');
-    expect((await client.get(`/sandboxes/${id}`)).status).to.equal(404);
-    expect(await finished(client, id)).to.include({ endReason: 'force-deleted', poolName: 'mine' });
-    expect((await client.delete('/sandboxpools/default?force=maybe')).status).to.equal(400);
   });
 
   it('claims while the pool is being deleted are served, refused with 409, or find it gone', async () => {

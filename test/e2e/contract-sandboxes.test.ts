@@ -3,21 +3,13 @@ import { type DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import {
   aTenant,
-  bodyOf,
   claim,
   clear,
   finished,
-  giveBack,
   poolStatus,
   stocked,
 } from '../support/harness/on-a-daemon.ts';
 import { onTheSharedDaemon } from '../support/harness/shared-daemon.ts';
-
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
-const NOT_FOUND = {
-  error: 'sandbox not found or already terminated',
-  errorCode: 'SANDBOX_NOT_FOUND',
-};
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -60,154 +52,6 @@ describe('the contract: sandboxes', () => {
 
   const all = async (query: string, as = client): Promise<readonly string[]> =>
     (await list(query, as)).items.map((item) => String(item['sandboxId']));
-
-  it('POST without an idle instance is 429 with the counts, a hint and Retry-After', async () => {
-    const ids = await Promise.all(Array.from({ length: 6 }, () => claim(client)));
-    expect(new Set(ids).size).to.equal(6);
-    const answer = await client.post('/sandboxes', { poolName: 'default' });
-    expect(answer.status).to.equal(429);
-    expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
-    const { error, errorCode, detail } = answer.json;
-    expect({ error, errorCode }).to.deep.equal({
-      error: 'no idle pods available in pool',
-      errorCode: 'POOL_EXHAUSTED',
-    });
-    const { hint, ...counts } = detail ?? {};
-    expect(counts).to.deep.equal({ idle: 0, running: 6, starting: 0, stopping: 0, failed: 0 });
-    expect(hint).to.be.a('string').that.is.not.empty;
-  });
-
-  it('DELETE answers the bare record as Stopping, may be repeated, and ends in a finished record', async () => {
-    const id = await claim(client);
-    const answer = await client.delete(`/sandboxes/${id}`);
-    expect(answer.status).to.equal(200);
-    expect(bodyOf(answer)).to.deep.equal({
-      sandboxId: id,
-      namespace: 'default',
-      poolName: 'default',
-      podName: `sb-${id}`,
-      status: 'Stopping',
-    });
-    expect((await client.delete(`/sandboxes/${id}`)).status).to.be.oneOf([200, 404]);
-    expect(await finished(client, id)).to.include({ status: 'Completed', endReason: 'deleted' });
-    // History shows it a moment before its quota and its record are given up.
-    const gone = await within('it is gone', async () => {
-      const again = await client.delete(`/sandboxes/${id}`);
-      return again.status === 200 ? undefined : again;
-    });
-    expect(bodyOf(gone)).to.deep.equal(NOT_FOUND);
-  });
-
-  it('of two deletes at once none fails', async () => {
-    const id = await claim(client);
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => client.delete(`/sandboxes/${id}`)),
-    );
-    for (const answer of answers) expect(answer.status, answer.text).to.be.oneOf([200, 404]);
-    expect(answers.some(({ status }) => status === 200)).to.equal(true);
-  });
-
-  it("a list record of a running sandbox has the contract's fields, and none that is null", async () => {
-    const asked = performance.now();
-    const id = await claim(client);
-    const { items } = await list();
-    const record = items.find((item) => item['sandboxId'] === id) ?? {};
-    const { claimedAt, startedAt, durationSeconds, ...others } = record;
-    expect(durationSeconds)
-      .to.be.a('number')
-      .within(0, (performance.now() - asked) / 1_000);
-    expect(claimedAt).to.match(TIMESTAMP);
-    expect(startedAt).to.match(TIMESTAMP);
-    expect(Date.parse(String(startedAt))).to.be.at.most(Date.parse(String(claimedAt)));
-    expect(others).to.deep.equal({
-      sandboxId: id,
-      namespace: 'default',
-      poolName: 'default',
-      podName: `sb-${id}`,
-      status: 'Running',
-      team: 'default',
-      user: 'default',
-      cpu: '1',
-      memory: '256Mi',
-      containerImages: { main: 'host' },
-    });
-    await giveBack(client, id);
-    const end = await finished(client, id);
-    for (const field of ['claimedAt', 'startedAt', 'terminatedAt', 'recycledAt'])
-      expect(end[field], field).to.match(TIMESTAMP);
-    const [claimed = 0, terminated = 0, recycled] = ['claimedAt', 'terminatedAt', 'recycledAt'].map(
-      (field) => Date.parse(String(end[field])),
-    );
-    expect(terminated).to.be.at.least(claimed);
-    expect(recycled).to.be.at.least(terminated);
-    expect(end).to.include({
-      status: 'Completed',
-      endReason: 'deleted',
-      cpu: '1',
-      memory: '256Mi',
-      durationSeconds: Math.floor((terminated - claimed) / 1_000),
-    });
-  });
-
-  it('the list without a phase shows claimed and finished ones, newest claim first, not the stock', async () => {
-    const ids: string[] = [];
-    for (let i = 0; i < 4; i++) ids.unshift(await claim(client));
-    await giveBack(client, ids[1] ?? '');
-    const { items, total } = await list('?limit=1000');
-    expect(items).to.have.length(total);
-    expect(items.slice(0, 4).map((item) => item['sandboxId'])).to.deep.equal(ids);
-    expect(items.slice(0, 4).map((item) => item['status'])).to.deep.equal([
-      'Running',
-      'Completed',
-      'Running',
-      'Running',
-    ]);
-    expect(items.filter((item) => item['status'] === 'Idle')).to.deep.equal([]);
-    const times = items.map((item) => Date.parse(String(item['claimedAt'])));
-    expect(times).to.deep.equal([...times].sort((a, b) => b - a));
-  });
-
-  it('pages hold what limit and offset say, with exact totals, without gap or repetition', async () => {
-    await Promise.all([claim(client), claim(client), claim(client)]);
-    const whole = await all('?limit=1000');
-    const { total, limit, offset } = await list();
-    expect({ total, limit, offset }).to.deep.equal({ total: whole.length, limit: 20, offset: 0 });
-    const pieced: string[] = [];
-    for (let at = 0; at < whole.length; at += 2) {
-      const page = await list(`?limit=2&offset=${at}`);
-      expect(page).to.include({ total: whole.length, limit: 2, offset: at });
-      pieced.push(...page.items.map((item) => String(item['sandboxId'])));
-    }
-    expect(pieced).to.deep.equal(whole);
-    expect(await list(`?offset=${whole.length}`)).to.deep.equal({
-      items: [],
-      total: whole.length,
-      limit: 20,
-      offset: whole.length,
-    });
-    expect(await list('?offset=999999999&limit=1000')).to.deep.equal({
-      items: [],
-      total: whole.length,
-      limit: 1000,
-      offset: 999_999_999,
-    });
-  });
-
-  it('phase and poolName filter, alone and together', async () => {
-    await client.post('/sandboxpools', { name: 'second', templateName: 'default', replicas: 2 });
-    await stocked(client, 2, 'second');
-    const [first, second] = [await claim(client), await claim(client, 'second')];
-    expect(await all('?phase=Running')).to.deep.equal([second, first]);
-    expect(await all('?phase=Running&poolName=second')).to.deep.equal([second]);
-    expect(await all('?poolName=second')).to.deep.equal([second]);
-    expect(await all('?poolName=nowhere')).to.deep.equal([]);
-    const idle = await list('?phase=Idle&poolName=second');
-    expect(idle.total).to.equal(1);
-    expect(idle.items[0]).to.include({ status: 'Idle', poolName: 'second', cpu: '1' });
-    expect(await all('?phase=Stopping')).to.deep.equal([]);
-    expect(await all('?phase=Failed')).to.deep.equal([]);
-    await client.delete('/sandboxpools/second');
-  });
 
   it('idle instances are listed with phase=Idle; their owner may GET and DELETE them, and gets another', async () => {
     const { items, total } = await list('?phase=Idle');

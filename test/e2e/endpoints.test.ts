@@ -7,7 +7,6 @@ import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { echoServer } from '../support/builders/echo-server.ts';
 import {
   aTemplateFolder,
-  aTenant,
   bodyOf,
   claim,
   clear,
@@ -19,6 +18,7 @@ import {
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { webServer } from '../support/builders/web-server.ts';
+import { line } from '../support/harness/line.ts';
 
 const container = (command: readonly string[], more: object = {}) => ({
   containers: [{ name: 'main', image: 'host', command, ...more }],
@@ -76,12 +76,8 @@ describe('endpoints and probes on the real daemon', function () {
     const [ownPort = 0, another = 0] = await freePorts(2);
     hostPort = another;
     templates = aTemplateFolder(templatesWith(ownPort, hostPort));
-    daemon = await DaemonUnderTest.start([
-      '--templates-dir',
-      templates.folder,
-      '--default-pool-replicas',
-      '0',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--templates-dir ${templates.folder}
+      --default-pool-replicas 0`);
     client = daemon.client();
   });
   afterEach(() => clear(client));
@@ -118,30 +114,6 @@ describe('endpoints and probes on the real daemon', function () {
       ready: true,
       endpoints: { web: { ready: true, message: 'its probe passes' } },
     });
-  });
-
-  it('tell other tenants, and admins, nothing', async () => {
-    await pool('tenants', 'perl');
-    const id = await claim(client, 'tenants');
-    const admin = await daemon
-      .client(daemon.adminKey)
-      .post('/admin/api-keys', { team: 'ops', user: 'root', role: 'admin' });
-    for (const stranger of [
-      await aTenant(daemon, 'red', 'eve'),
-      daemon.client(admin.json.apiKey),
-    ]) {
-      expect((await stranger.get(`/sandboxes/${id}/endpoints/app/`)).json.errorCode).to.equal(
-        'SANDBOX_NOT_FOUND',
-      );
-      expect((await stranger.get(`/sandboxes/${id}/is_ready`)).json.errorCode).to.equal(
-        'SANDBOX_NOT_FOUND',
-      );
-    }
-    expect((await client.get(`/sandboxes/${id}/endpoints/none/`)).json).to.deep.include({
-      errorCode: 'ENDPOINT_UNREACHABLE',
-      error: 'the endpoint does not answer: port 9000: nothing listens on it',
-    });
-    expect((await client.get(`/sandboxes/${id}/endpoints/app/status/418`)).status).to.equal(418);
   });
 
   it("give a server inside nothing of the daemon's: not its key, not its way in", async () => {

@@ -63,18 +63,6 @@ describe('the daemon from start to end', () => {
     expect((await finished(daemon.client(), id))['endReason']).to.equal('lost');
   });
 
-  it("refuses a second start on the same folder, and names the first one's address", async () => {
-    const { code, stderr } = await daemon.cliProcess([
-      'serve',
-      '--data-dir',
-      daemon.dataDir,
-      '--listen',
-      '127.0.0.1:0',
-    ]);
-    expect(code).to.equal(1);
-    expect(stderr).to.include(daemon.run.address);
-  });
-
   it('ends everything with stop --all, and starts afresh afterwards with the same keys and pools', async function () {
     const id = await claim(daemon.client());
     const key = daemon.tenantKey;

@@ -3,6 +3,7 @@ import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { claim, stocked } from '../support/harness/on-a-daemon.ts';
 import { RollingPool } from '../support/harness/rolling-pool.ts';
+import { line } from '../support/harness/line.ts';
 
 describe('a rollout of real sandboxes', function () {
   let daemon: DaemonUnderTest;
@@ -10,12 +11,8 @@ describe('a rollout of real sandboxes', function () {
   let pool: RollingPool;
 
   before(async () => {
-    daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas',
-      '8',
-      '--breaker-first-pause-seconds',
-      '1',
-    ]);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 8
+      --breaker-first-pause-seconds 1`);
     client = daemon.client();
     pool = new RollingPool(client, 'default');
   });
@@ -83,19 +80,5 @@ describe('a rollout of real sandboxes', function () {
       idleReplicas: 8,
       updatedReplicas: 8,
     });
-  });
-
-  it('waits for sync-template where autoUpdate is off', async () => {
-    const before = await pool.status();
-    const ids = await idleIds();
-    await pool.edit({ updateStrategy: { autoUpdate: false } });
-    expect(await pool.edit({ overrides: { defaultIdleTimeout: '34m' } })).to.equal(
-      before.updateRevision,
-    );
-    expect((await idleIds()).toSorted()).to.deep.equal(ids.toSorted());
-    expect((await client.post('/sandboxpools/default/sync-template', {})).status).to.equal(200);
-    const after = await pool.rolledOut();
-    expect(after.updateRevision).to.not.equal(before.updateRevision);
-    expect(after.updatedReplicas).to.equal(8);
   });
 });

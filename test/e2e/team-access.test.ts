@@ -8,18 +8,15 @@ type Names = { readonly items: readonly { readonly name: string }[]; readonly to
 
 describe('a pool for a team', () => {
   const onDaemon = onTheSharedDaemon();
-  let admin: HttpClient;
   let teacher: HttpClient;
   let student: HttpClient;
   let stranger: HttpClient;
 
   before(async function () {
     const daemon = onDaemon();
-    admin = daemon.client(daemon.adminKey);
     teacher = await aTenant(daemon, 'school', 'teacher');
     student = await aTenant(daemon, 'school', 'student');
     stranger = await aTenant(daemon, 'other', 'student');
-    await admin.put('/admin/quotas/school/student', { sandboxes: 1 });
     const shared = { name: 'class', templateName: 'default', replicas: 3, access: 'team' };
     expect((await teacher.post('/sandboxpools', shared)).status).to.equal(201);
     await teacher.post('/sandboxpools', { name: 'own', templateName: 'default', replicas: 0 });
@@ -42,23 +39,6 @@ describe('a pool for a team', () => {
     expect((await teacher.get(`/sandboxes/${id}`)).status).to.equal(404);
     const page = JSON.parse((await teacher.get('/sandboxes')).text) as Names;
     expect(page.total).to.equal(0);
-  });
-
-  it('counts a sandbox on the quota of the user who claims it', async () => {
-    await claim(student, 'class');
-    const refused = await student.post('/sandboxes', { poolName: 'class' });
-    expect([refused.status, refused.json.errorCode]).to.deep.equal([429, 'QUOTA_EXCEEDED']);
-    await claim(teacher, 'class');
-  });
-
-  it('gives the quota back when the sandbox ends', async () => {
-    const id = await claim(student, 'class');
-    await student.delete(`/sandboxes/${id}`);
-    await within(
-      'another one',
-      async () =>
-        (await student.post('/sandboxes', { poolName: 'class' })).status === 201 || undefined,
-    );
   });
 
   it('shows the team what is shared, and nothing else', async () => {

@@ -93,24 +93,4 @@ describe('claims that wait', () => {
     idOf(await answer);
     expect((await client.get('/sandboxes?phase=Running')).json.total).to.equal(1);
   });
-
-  it('end with 429 when their time is over', async () => {
-    await claim(client);
-    const { status, json, headers } = await client.post('/sandboxes', {
-      poolName: 'default',
-      waitTimeoutSeconds: 1,
-    });
-
-    expect([status, json.errorCode]).to.deep.equal([429, 'POOL_EXHAUSTED']);
-    expect(json.detail).to.include({ idle: 0, running: 1 });
-    expect(headers['retry-after']).to.match(/^\d+$/);
-  });
-
-  it('end with 409 when the pool is deleted', async () => {
-    await client.post('/sandboxpools', { name: 'passing', templateName: 'default', replicas: 0 });
-    const { answer } = await waiting('in vain', { poolName: 'passing' });
-    await client.delete('/sandboxpools/passing');
-
-    expect([(await answer).status, (await answer).json.errorCode]).to.deep.equal([409, 'CONFLICT']);
-  });
 });
