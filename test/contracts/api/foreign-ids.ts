@@ -93,12 +93,18 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       ];
       owned = await belongingsOf(service(), owner);
     });
-    after(async () => {
-      await owner.ask().delete(`/envs/${owned.env}?force=true`);
-      await owner.ask().delete(`/sandboxpools/${owned.pool}?force=true`);
-      clients.close();
+    // No harm mends itself, so a look at the end finds it too; one after each test says what did it.
+    if (IS_LONG)
+      afterEach("what is the owner's stays as it is", () => expectUnharmed(owner, owned));
+    after("what is the owner's is as it was; TEST_LONG=1 says which test harms it", async () => {
+      try {
+        await expectUnharmed(owner, owned);
+      } finally {
+        await owner.ask().delete(`/envs/${owned.env}?force=true`);
+        await owner.ask().delete(`/sandboxpools/${owned.pool}?force=true`);
+        clients.close();
+      }
     });
-    afterEach("what is the owner's stays as it is", () => expectUnharmed(owner, owned));
 
     /** Words that only the owner's things have. */
     const marks = (): readonly string[] => [
@@ -133,10 +139,9 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       if (accessOf(documented) === 'admin') {
         it(`${documented.method} ${documented.path} is an admin's, whatever it names`, async () => {
           for (const other of others) {
-            for (const pair of pairsFor(documented, owned, owner)) {
-              for (const request of requests
-                .filter(({ kind }) => kind === 'valid')
-                .concat(plain(documented))) {
+            for (const [at, pair] of pairsFor(documented, owned, owner).entries()) {
+              const valid = requests.filter(({ kind }) => kind === 'valid');
+              for (const request of madeFor(at, valid).concat(plain(documented))) {
                 const answer = await expectSame(other.ask, request, pair);
                 expect([answer.status, answer.json.errorCode], answer.text).to.deep.equal([
                   403,
@@ -151,7 +156,7 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
           for (const other of others) {
             for (const [at, pair] of pairsFor(documented, owned, owner).entries()) {
               let answer: HttpAnswer | undefined;
-              const made = requests.filter(namesAnId).filter((_, n) => IS_LONG || n === at);
+              const made = madeFor(at, requests.filter(namesAnId));
               for (const request of made.concat(plain(documented))) {
                 answer = await expectSame(other.ask, request, pair);
                 const said = `${request.method} ${request.target} ${pair.what}: ${answer.text}`;
@@ -452,6 +457,10 @@ const NEEDED: Readonly<Record<string, object>> = {
   updatePool: { replicas: 0 },
   replaceEnv: { templateRef: { name: 'default' } },
 };
+
+/** All for each pair of ids in the long suites, else another one for each. */
+const madeFor = (at: number, requests: readonly GeneratedRequest[]): readonly GeneratedRequest[] =>
+  requests.filter((_, n) => IS_LONG || n === at);
 
 /** A kind of id that is not known here is a fault of the matrix: it would go untried. */
 const pairsFor = (

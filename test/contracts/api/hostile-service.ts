@@ -23,7 +23,7 @@ import {
 
 const SEED = Number(process.env['HOSTILE_SEED'] ?? Date.now() % 1_000_000_000);
 /** Made up anew each time. */
-const REQUESTS_EACH = process.env['TEST_LONG'] === '1' ? 60 : 15;
+const REQUESTS_EACH = process.env['TEST_LONG'] === '1' ? 60 : 8;
 const AT_ONCE = 4;
 /** These would wait for an instance, or run what was made up. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['claimSandbox', 'execInSandbox']);
