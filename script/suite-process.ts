@@ -87,7 +87,7 @@ export class SuiteProcess {
     const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_'));
     const options = [
       ...['--config', join(ROOT, '.mocharc.json')],
-      ...['--require', join(ROOT, 'script/tests-own-tmpdir.ts')],
+      ...['--require', join(ROOT, 'script/test-process.ts')],
       ...['--reporter', join(ROOT, 'script/test-reporter.ts')],
       ...['--reporter-option', `result=${this.#resultFile}`],
       ...['--reporter-option', `listing=${isLive ? 'all' : 'failures'}`],

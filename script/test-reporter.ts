@@ -7,6 +7,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { forgetAnswers, lastAnswers } from '../local-cluster/last-answers.ts';
 import { beginFile, beginTest, lastLines } from '../local-cluster/started-processes.ts';
+import { longTimers } from './test-process.ts';
 import { processorSeconds } from './test-usage.ts';
 
 /** What one test file took, in seconds. */
@@ -139,6 +140,7 @@ const openNow = (): readonly string[] => {
   )._getActiveHandles();
   return [
     ...process.getActiveResourcesInfo(),
+    ...longTimers(),
     ...handles.map((handle) => {
       const { spawnargs, pid, localPort, remotePort, connecting } = handle as Partial<
         ChildProcess & Socket

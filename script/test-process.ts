@@ -1,0 +1,33 @@
+/**
+ * Prepares a process of tests. What they write goes to a folder of their own. tsx has begun before:
+ * it keeps compiled files in the machine's temporary folder, where all suites and later runs find
+ * them.
+ */
+const own = process.env['TEST_TMPDIR'];
+if (own !== undefined) process.env['TMPDIR'] = own;
+
+/** Timers of this many milliseconds keep a process alive for longer than a run waits for its end. */
+const LONG_MS = 10_000;
+const begun = new Map<NodeJS.Timeout, string>();
+
+/** The long timers that keep this process alive, and where each was begun. */
+export const longTimers = (): readonly string[] =>
+  [...begun].flatMap(([timer, where]) => (timer.hasRef() ? [where] : []));
+
+const { setTimeout: begin, clearTimeout: end } = globalThis;
+globalThis.setTimeout = Object.assign(
+  (act: (...args: unknown[]) => void, ms?: number, ...args: unknown[]): NodeJS.Timeout => {
+    if (ms === undefined || ms < LONG_MS) return begin(act, ms, ...args);
+    const timer = begin(() => {
+      begun.delete(timer);
+      act(...args);
+    }, ms);
+    begun.set(timer, `timer of ${ms} ms ${new Error().stack?.split('\n', 5).slice(2).join(' ')}`);
+    return timer;
+  },
+  begin,
+);
+globalThis.clearTimeout = (timer) => {
+  begun.delete(timer as NodeJS.Timeout);
+  end(timer);
+};
