@@ -22,7 +22,7 @@ export const BY_TOKEN = /^(?:\/v1)?\/ws\/clusters\/([^/?]{1,64})\/sandboxes\//;
 
 /** For a worker to agree, or not. */
 const AGREE_MS = 30_000;
-/** Of one event of a connection that is passed on; more would be a leak, of which Node warns. */
+/** A passed connection has 11 listeners of one event. Node warns of a leak where there are more. */
 const MOST_LISTENERS = 16;
 
 export interface PassUpgradeDeps extends FleetDeps {
