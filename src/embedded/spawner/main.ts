@@ -19,6 +19,8 @@ const main = async (dataDir: string | undefined): Promise<void> => {
   process.on('SIGTERM', () => spawner.stop());
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
   await spawner.start();
+  // The daemon reads no more if it has waited for too long: the next one connects all the same.
+  process.stdout.on('error', () => {});
   process.stdout.end('ready\n');
 };
 
