@@ -3,6 +3,20 @@ import { Sandbox as OldSandbox } from 'e2b-2-24-0';
 import { Sandbox as LaterSandbox } from 'e2b-2-45-0';
 import { Sandbox as LatestSandbox } from 'e2b-2-51-0';
 
+/**
+ * The timer of a request, which SDKs leave if the request fails. It must not keep the tests'
+ * process alive; a request that waits does, by its socket.
+ */
+const REQUEST_MS = 60_000;
+const begin = globalThis.setTimeout;
+globalThis.setTimeout = Object.assign(
+  (act: (...args: unknown[]) => void, ms?: number, ...args: unknown[]): NodeJS.Timeout => {
+    const timer = begin(act, ms, ...args);
+    return ms === REQUEST_MS ? timer.unref() : timer;
+  },
+  begin,
+);
+
 /** What the versions have in common, as far as tests call it. */
 export interface SdkSandbox {
   readonly sandboxId: string;
