@@ -3,7 +3,7 @@
  * `N passed, N failed, N skipped`. Ends with 0, or with 10 after a failure; any other code means
  * that it crashed itself.
  *
- * Two lanes run beside each other. Each takes the next unit of the plan (script/test-plan.ts), which
+ * Lanes run beside each other. Each takes the next unit of the plan (script/test-plan.ts), which
  * is one mocha process, or one check. A check counts if it fails, not if it passes.
  */
 import { spawn } from 'node:child_process';
@@ -32,6 +32,10 @@ import { beyondBudget, measureUsage, shownUsage } from './test-usage.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TESTS = join(ROOT, 'test/');
+/** A cluster's processes take a core each. */
+const LANES = 2;
+/** Suites on daemons wait for half of their time. A third lane takes the two cores meanwhile. */
+const LANES_THAT_WAIT = 3;
 /** An emergency brake for one command, or one slice: some times its budget. */
 const RUN_DEADLINE_MS = 60 * 60_000;
 const SLOWEST = 10;
@@ -64,6 +68,8 @@ interface Plan {
   readonly title: string;
   readonly units: readonly Unit[];
   readonly checks: readonly Check[];
+  /** LANES unless said. */
+  readonly lanes?: number;
   /** In minutes; none for what somebody names by hand. */
   readonly budget?: number;
   readonly grep?: string;
@@ -91,7 +97,10 @@ const main = async (args: readonly string[]): Promise<number> => {
   const plans = slices.length > 0 ? slices.map(planOfSlice) : [planOf(positionals, values)];
   if (values.list) return list(plans);
   const results: SuiteResult[] = [];
-  for (const plan of plans) results.push(...(await new Run(plan, values['in-turn'] ? 1 : 2).all()));
+  for (const plan of plans) {
+    const lanes = values['in-turn'] ? 1 : (plan.lanes ?? LANES);
+    results.push(...(await new Run(plan, lanes).all()));
+  }
   return report(results);
 };
 
@@ -127,6 +136,7 @@ const planOf = (
       title: 'test',
       units: unitsOf(usualFiles()),
       checks: [BUILD, ...CHECKS],
+      lanes: LANES_THAT_WAIT,
       budget: budgets.test,
     };
   const files = positionals.map((file) => resolve(file));
