@@ -67,6 +67,9 @@ const compile = (folder: string): void => {
   const compilerOptions = {
     noEmit: false,
     noCheck: true,
+    // what another tree was compiled to says nothing of this one
+    incremental: false,
+    tsBuildInfoFile: null,
     allowImportingTsExtensions: false,
     rewriteRelativeImportExtensions: true,
     rootDir: '.',
@@ -80,5 +83,6 @@ const compile = (folder: string): void => {
     ['node_modules/typescript/bin/tsc', '-p', CONFIG],
     { cwd: folder, encoding: 'utf8' },
   );
-  if (status !== 0) throw new Error(`can't compile ${folder}: ${stdout}`);
+  if (status !== 0 || !existsSync(join(folder, RUNNER.replace(/ts$/, 'js'))))
+    throw new Error(`can't compile ${folder}: ${stdout}`);
 };
