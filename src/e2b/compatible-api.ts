@@ -14,7 +14,7 @@ import type { ApprovalGate } from '../operations/approvals/approval-gate.ts';
 import { fromCompatibleForm } from '../model/api-key-text.ts';
 import { featureDisabled } from '../model/refusals.ts';
 import type { Clients } from '../http/limits/clients.ts';
-import type { KeyRates } from '../http/limits/key-rates.ts';
+import type { RequestLimits } from '../http/limits/request-limits.ts';
 import { controlRoutes, type ControlDeps } from './control/routes.ts';
 import { namedAsElsewhere } from './named-as-elsewhere.ts';
 import { compatibleInFleet } from './fleet/in-fleet.ts';
@@ -36,8 +36,9 @@ export interface CompatibleApiDeps extends Pick<
     readonly fleet?: FleetDeps | undefined;
   };
   readonly clients: Clients;
-  /** Shared with the REST API: a key has one allowance, whichever port it comes to. */
-  readonly limits: HttpServerDeps['limits'] & { readonly keyRates: KeyRates };
+  /** Shared with the REST API: a key and a tenant have one share, whichever port they use. */
+  readonly limits: HttpServerDeps['limits'] &
+    Pick<RequestLimits, 'keyRates' | 'costly' | 'loopTurns'>;
   /** Absent: no request waits for a person. */
   readonly gating: GatingDeps | undefined;
   readonly gate: ApprovalGate;
@@ -64,11 +65,12 @@ export const createCompatibleApi = ({
   const { fleet } = terms;
   const { log, metrics } = deps.watchers;
   const services = sandboxServices({
-    ...{ operations, clock, log, metrics, gate, audit, answers: deps.limits.answers },
+    ...{ operations, clock, log, metrics, gate, audit },
+    ...{ answers: deps.limits.answers, costly: deps.limits.costly },
   });
   const traffic = sandboxTraffic({
     ...{ operations, services, clients, clock, log, metrics, audit },
-    keyRates: deps.limits.keyRates,
+    ...{ keyRates: deps.limits.keyRates, loopTurns: deps.limits.loopTurns },
     terms,
   });
   const server = createHttpServer({

@@ -5,7 +5,9 @@ import {
   type CompatibleServer,
 } from '../../src/e2b/compatible-api.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
+import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
 import { KeyRates } from '../../src/http/limits/key-rates.ts';
+import { LoopTurns } from '../../src/http/limits/loop-turns.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -15,6 +17,8 @@ export interface CompatibleApi {
   readonly url: string;
   /** Keys of a tenant, and of one of another team. */
   readonly keys: { readonly tenant: string; readonly stranger: string };
+  /** Of the control API and of what is for sandboxes. */
+  readonly loopTurns: LoopTurns;
   readonly overLinks: CompatibleServer['overLinks'];
   readonly stop: () => Promise<void>;
 }
@@ -43,6 +47,7 @@ export const aCompatibleApi = async ({
     annotations: {},
     source: { templateName: 'default' },
   });
+  const loopTurns = new LoopTurns({ metrics: silentMetrics });
   const server = createCompatibleApi({
     operations,
     clock,
@@ -50,6 +55,8 @@ export const aCompatibleApi = async ({
     clients: clientsOf({ operations, clock, log: quietLog, trustedProxies }),
     limits: {
       keyRates: new KeyRates(0),
+      costly: new CostlyTurns({ metrics: silentMetrics }),
+      loopTurns,
       answers: new AnswerBudget({
         metrics: silentMetrics,
         mostBytes: 64 * 1024 * 1024,
@@ -77,6 +84,7 @@ export const aCompatibleApi = async ({
     operations,
     url: `http://127.0.0.1:${port}`,
     keys,
+    loopTurns,
     overLinks: server.overLinks,
     stop: () => server.stop(1_000),
   };

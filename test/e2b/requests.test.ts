@@ -4,6 +4,7 @@ import { createServer, request, type IncomingMessage, type Server } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
+import { tooMuchWaits } from '../../src/model/limit-refusals.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
@@ -330,6 +331,25 @@ describe('requests to the compatible API', () => {
           }),
           given,
         ).to.equal(401);
+    });
+
+    it('begins in the turns of the event loop that its tenant has for all of its requests', async () => {
+      const { loopTurns } = api;
+      const take = loopTurns.take.bind(loopTurns);
+      const tenants: string[] = [];
+      loopTurns.take = (tenant) => {
+        tenants.push(tenant);
+        return Promise.reject(tooMuchWaits());
+      };
+      try {
+        const token = { 'X-Access-Token': one['envdAccessToken'] ?? '' };
+        expect(await health(token)).to.equal(429);
+        expect((await ask('/v2/sandboxes')).status).to.equal(429);
+      } finally {
+        loopTurns.take = take;
+      }
+      expect(tenants).to.have.lengthOf(2);
+      expect(new Set(tenants)).to.have.lengthOf(1);
     });
 
     it('looks at no key beside a token', async () => {

@@ -5,6 +5,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import { createGateway, type Gateway } from '../../http/gateway/gateway.ts';
 import { clientsOf } from '../../http/limits/clients.ts';
 import { CostlyTurns } from '../../http/limits/costly-turns.ts';
+import { LoopTurns } from '../../http/limits/loop-turns.ts';
 import { KeyRates } from '../../http/limits/key-rates.ts';
 import type { RequestWatchers } from '../../http/server/app.ts';
 import { createHttpServer, type HttpServer } from '../../http/server/http-server.ts';
@@ -61,6 +62,7 @@ export const openListeners = (
     answers: answerBudget(config, metrics),
     keyRates,
     costly: new CostlyTurns({ metrics }),
+    loopTurns: new LoopTurns({ metrics }),
     bounds: {
       maxConnections: config.connections.most,
       maxConnectionsPerAddress: config.connections.mostPerAddress,

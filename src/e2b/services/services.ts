@@ -4,6 +4,7 @@ import type { AuditSink } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
+import type { CostlyTurns } from '../../http/limits/costly-turns.ts';
 import { UnreadAnswers } from '../../http/limits/unread-answers.ts';
 import { ArrivingBodies } from '../../http/router/request-body.ts';
 import { Refusal } from '../../model/refusals.ts';
@@ -34,6 +35,8 @@ export interface ServicesDeps {
   readonly metrics: Metrics;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
   readonly answers: AnswerBudget;
+  /** Shared with the REST API: a tenant has one share of the event loop, whichever port it uses. */
+  readonly costly: CostlyTurns;
   /** Absent: nobody takes down what is written. */
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
@@ -78,13 +81,13 @@ const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
 
 /** Makes the services of all sandboxes. */
 export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
-  const { operations, clock, log, answers } = deps;
+  const { operations, clock, log, answers, costly } = deps;
   const homes = new Homes(operations);
   const watchers = new Watchers({ clock, newId: randomUUID });
   const unread = new UnreadAnswers({ stallMs: STALL_MS, log });
   const conduct = new Conduct(deps);
   const arriving = new ArrivingBodies(ARRIVING_BYTES);
-  const terms = { clock, log, arriving, conduct, answers, stallMs: STALL_MS };
+  const terms = { clock, log, arriving, conduct, answers, costly, stallMs: STALL_MS };
   const processes = processService({ operations, homes, clock });
   const rpc = rpcServer(terms, processes.streams, (router) => {
     router.service(Process, processes.calls);

@@ -10,6 +10,7 @@ import type { Gateway } from '../../http/gateway/gateway.ts';
 import { upgradeEndpoint } from '../../http/gateway/upgrade.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
+import type { LoopTurns } from '../../http/limits/loop-turns.ts';
 import { errorAnswer } from '../../http/router/error-table.ts';
 import { ClientGone } from '../../http/router/request-body.ts';
 import { giveError } from '../../http/server/raw-answer.ts';
@@ -23,6 +24,7 @@ import {
   IDENTITY_HEADER,
 } from '../../model/fleet/identity-header.ts';
 import { invalidToken, Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
 import { restIdOf } from '../sandbox-id.ts';
@@ -40,6 +42,7 @@ export interface TrafficDeps {
   readonly services: SandboxServices;
   readonly clients: Clients;
   readonly keyRates: KeyRates;
+  readonly loopTurns: Pick<LoopTurns, 'take'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -63,6 +66,8 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     try {
       if (stopping) throw unavailable('the daemon is stopping');
       const sandbox = await admitted(deps, request);
+      const mayBegin = deps.loopTurns.take(tenantKey(sandbox.caller), request);
+      if (mayBegin) await mayBegin;
       if (request.socket.destroyed) throw new ClientGone('the client left');
       await whileKeyIsGood(deps, sandbox, response, (signal) =>
         isHere(sandbox) && sandbox.port === SERVICES_PORT

@@ -29,7 +29,7 @@ export const readJsonBody = async (
     throw tooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
-  const bytes = await readBytes(request, response, arriving);
+  const bytes = await readBytes(request, response, { arriving });
   const awaited = turn();
   if (awaited) await awaited;
   if (bytes.length === 0) return { value: {}, bytes };
@@ -53,7 +53,7 @@ export const readForm = async (
   if (!FORM_TYPE.test(request.headers['content-type'] ?? ''))
     throw unsupported('the body must be application/x-www-form-urlencoded in UTF-8');
   if (awaitsContinue.has(request)) response.writeContinue();
-  const bytes = await readBytes(request, response, arriving);
+  const bytes = await readBytes(request, response, { arriving });
   if (bytes.length > MAX_FORM_BYTES)
     throw new Refusal('PAYLOAD_TOO_LARGE', `the form is larger than ${MAX_FORM_BYTES} bytes`);
   const fields = new Map<string, string>();
@@ -66,20 +66,26 @@ export const readForm = async (
 
 /**
  * A body of any type, byte for byte, read whole before anything is done with it. Refuses what is
- * too large, or encoded.
+ * larger than `mostBytes`, or encoded.
  */
 export const readWhole = async (
   request: IncomingMessage,
   response: ServerResponse,
-  arriving: ArrivingBodies,
+  { arriving, mostBytes = MAX_BODY_BYTES }: WholeTerms,
 ): Promise<Buffer> => {
   if (!hasBody(request)) return NO_BYTES;
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
-    throw tooLarge(request, response);
+  if (Number(request.headers['content-length'] ?? 0) > mostBytes)
+    throw tooLarge(request, response, mostBytes);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
-  return await readBytes(request, response, arriving);
+  return await readBytes(request, response, { arriving, mostBytes });
 };
+
+interface WholeTerms {
+  readonly arriving: ArrivingBodies;
+  /** Absent: as many as a body of JSON. */
+  readonly mostBytes?: number;
+}
 
 export interface BodyTerms {
   readonly arriving: ArrivingBodies;
@@ -126,7 +132,7 @@ const checkContentType = ({ headers }: IncomingMessage, mergePatch: boolean): vo
 const readBytes = (
   request: IncomingMessage,
   response: ServerResponse,
-  arriving: ArrivingBodies,
+  { arriving, mostBytes = MAX_BODY_BYTES }: WholeTerms,
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -145,13 +151,13 @@ const readBytes = (
     const declared = Number(request.headers['content-length'] ?? Number.NaN);
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size <= MAX_BODY_BYTES) {
+      if (size <= mostBytes) {
         chunks.push(chunk);
         if (size !== declared) arriving.hold(held, chunk.length);
         return;
       }
       settle();
-      reject(tooLarge(request, response));
+      reject(tooLarge(request, response, mostBytes));
     };
     const onEnd = (): void => {
       settle();
@@ -165,9 +171,13 @@ const readBytes = (
   });
 
 /** Refuses a body of which no more is waited for; its client gets to see that all the same. */
-const tooLarge = (request: IncomingMessage, response: ServerResponse): Refusal => {
+const tooLarge = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  mostBytes = MAX_BODY_BYTES,
+): Refusal => {
   lingerAfter(request, response);
-  return new Refusal('PAYLOAD_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+  return new Refusal('PAYLOAD_TOO_LARGE', `the body is larger than ${mostBytes} bytes`);
 };
 
 const unsupported = (problem: string): Refusal => new Refusal('UNSUPPORTED_MEDIA_TYPE', problem);

@@ -165,7 +165,7 @@ const answerRow = async (
           request: arrived,
           caller,
           bytes,
-          readStream: () => readWhole(context.req, context.res, deps.limits.arriving),
+          readStream: () => readWhole(context.req, context.res, deps.limits),
         })
       : { pass: FREE, request: arrived };
   const isMarkable = row.method === 'POST' && row.idempotencyKey !== 'ignored';

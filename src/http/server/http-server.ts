@@ -63,6 +63,7 @@ export interface GivenLimits extends Pick<RequestLimits, 'answers'> {
   /** Absent: a key may send as many requests as it likes. */
   readonly keyRates?: KeyRates;
   readonly costly?: CostlyTurns;
+  readonly loopTurns?: LoopTurns;
   readonly bounds?: Partial<HttpLimits>;
   readonly refusalPace?: AppDeps['refusalPace'];
 }
@@ -125,9 +126,8 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const clients = deps.clients ?? clientsOf({ operations, clock, log });
   const gate = new InFlightGate(bounds.maxInFlight);
   const overload = new Overload({ gate, turn: bounds, tenantOf: clients.tenantOf, metrics });
-  const loopTurns = new LoopTurns({ metrics });
   const { answers, keyRates = new KeyRates(0), refusalPace = new RefusalPace() } = limits;
-  const { costly = new CostlyTurns({ metrics }) } = limits;
+  const { costly = new CostlyTurns({ metrics }), loopTurns = new LoopTurns({ metrics }) } = limits;
   const arriving = new ArrivingBodies(bounds.maxArrivingBytes);
   const handle = createApp({
     operations,

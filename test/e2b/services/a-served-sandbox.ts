@@ -7,6 +7,7 @@ import { silentMetrics } from '../../../src/contracts/metrics.ts';
 import type { SandboxDriver } from '../../../src/contracts/sandbox-driver.ts';
 import { isGone } from '../../../src/e2b/services/rpc/rpc-errors.ts';
 import { sandboxServices } from '../../../src/e2b/services/services.ts';
+import { CostlyTurns } from '../../../src/http/limits/costly-turns.ts';
 import { errorAnswer } from '../../../src/http/router/error-table.ts';
 import { mayConcern, type PolicyRule } from '../../../src/model/approvals/policy.ts';
 import type { Caller } from '../../../src/model/tenant.ts';
@@ -31,6 +32,7 @@ export interface ServedSandbox {
   readonly counted: CountedEntry[];
   /** What its answers may take. */
   readonly answers: AnswerBudget;
+  readonly costly: CostlyTurns;
   /** Who comes. */
   caller: Caller;
   /** The policy that holds. */
@@ -62,6 +64,7 @@ export const aServedSandbox = async ({
   const answers = new AnswerBudget({
     ...{ mostBytes: ANSWER_BYTES, tenantPercent: 50, metrics: silentMetrics },
   });
+  const costly = new CostlyTurns({ metrics: silentMetrics });
   const services = sandboxServices({
     operations: {
       ...processOperations({ sandboxes, driver, clock, newId: v7 }),
@@ -78,6 +81,7 @@ export const aServedSandbox = async ({
         served.rules.filter((rule) => mayConcern(rule, { operation, method })),
     },
     answers,
+    costly,
     log: quietLog,
     metrics: silentMetrics,
     audit: {
@@ -87,7 +91,7 @@ export const aServedSandbox = async ({
   });
   const served: ServedSandbox = {
     port: 0,
-    ...{ audited, counted, answers, caller, sandboxId },
+    ...{ audited, counted, answers, costly, caller, sandboxId },
     rules: [],
     endStreams: () => services.endStreams(),
     stop: () => {

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
+import { Refusal } from '../../../src/model/refusals.ts';
+import { tenantKey } from '../../../src/model/tenant.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { onAServedSandbox } from './a-served-sandbox.ts';
 import { call, frame, RpcStream, sent, type Json } from './rpc-client.ts';
@@ -54,6 +57,74 @@ describe("hostile calls of E2B's services", function () {
       expect(ALLOWED, `${what}: ${String(outcome)}`).to.include(outcome);
     const { json } = await call(served().port, LIST, {});
     expect(json).to.deep.equal({});
+  });
+
+  it('larger than a call of their kind may be are refused before they are read', async () => {
+    const refused = await Promise.all(
+      (
+        [
+          [START, 262_145],
+          ['/process.Process/SendInput', 1_048_577],
+          [LIST, 65_537],
+          ['/filesystem.Filesystem/Stat', 65_537],
+        ] as const
+      ).map(async ([path, bytes]) => {
+        const asked = httpRequest({ port: served().port, path, method: 'POST', agent: false });
+        asked.setHeader('content-type', 'application/json').setHeader('content-length', bytes);
+        asked.on('error', () => undefined).flushHeaders();
+        const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+        asked.destroy();
+        return answer.statusCode;
+      }),
+    );
+
+    expect(refused).to.deep.equal([413, 413, 413, 413]);
+  });
+
+  it('of more values than a start has are refused before objects are made of them', async () => {
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`v${n}`, '']));
+    const tooMany = JSON.stringify({ process: { cmd: 'true', envs: many } });
+    const parsed = new Set<unknown>();
+    const parse = JSON.parse;
+    JSON.parse = (text: string, ...more) => {
+      parsed.add(text);
+      return parse(text, ...more) as unknown;
+    };
+    try {
+      expect(await stream(frame(tooMany))).to.equal(400);
+      expect(await stream(Buffer.concat([frame('{}'), frame(tooMany)]))).to.equal(400);
+      const { status } = await call(served().port, LIST, { a: Array(3_000).fill(0) });
+      expect(status).to.equal(400);
+      expect([...parsed]).to.not.include(tooMany);
+    } finally {
+      JSON.parse = parse;
+    }
+    // commas and quotes of a text are not values
+    const text = `true ${','.repeat(5_000)}\\\\",,,`;
+    expect(await stream(frame(JSON.stringify({ process: { cmd: 'true', args: [text] } })))) //
+      .to.equal(undefined);
+  });
+
+  it('of a tenant whose calls are costly wait for their turn, as those of the API', async () => {
+    const { costly } = served();
+    const request = costly.request.bind(costly);
+    const asked: unknown[] = [];
+    costly.request = (...of) => {
+      asked.push(of);
+      return Object.assign(request(...of), {
+        begin: () => Promise.reject<void>(new Refusal('RATE_LIMITED', 'too much waits')),
+      });
+    };
+    try {
+      expect(await stream(frame(order))).to.equal(429);
+      expect((await call(served().port, LIST, {})).status).to.equal(429);
+    } finally {
+      costly.request = request;
+    }
+    expect(asked).to.deep.equal([
+      [tenantKey(served().caller), 'startProcess'],
+      [tenantKey(served().caller), 'listProcesses'],
+    ]);
   });
 
   it('have their time read as the protocol has it, and refused where it is none', async () => {

@@ -2,14 +2,14 @@ import type { ConnectError } from '@connectrpc/connect';
 import { createEndStreamSerialization, endStreamFlag } from '@connectrpc/connect/protocol-connect';
 
 /** Bytes before a message: its flags and its length. */
-const HEAD = 5;
+export const FRAME_HEAD_BYTES = 5;
 
 /** Returns the frame of a message of ASCII, as Connect has it in a stream. */
 export const frameOf = (message: string, flags = 0): Buffer => {
-  const frame = Buffer.allocUnsafe(HEAD + message.length);
+  const frame = Buffer.allocUnsafe(FRAME_HEAD_BYTES + message.length);
   frame.writeUInt8(flags, 0);
   frame.writeUInt32BE(message.length, 1);
-  frame.write(message, HEAD, 'latin1');
+  frame.write(message, FRAME_HEAD_BYTES, 'latin1');
   return frame;
 };
 
@@ -18,8 +18,10 @@ export const frameOf = (message: string, flags = 0): Buffer => {
  * else.
  */
 export const onlyMessageOf = (body: Buffer): string | undefined =>
-  body.length >= HEAD && body[0] === 0 && body.readUInt32BE(1) === body.length - HEAD
-    ? body.toString('utf8', HEAD)
+  body.length >= FRAME_HEAD_BYTES &&
+  body[0] === 0 &&
+  body.readUInt32BE(1) === body.length - FRAME_HEAD_BYTES
+    ? body.toString('utf8', FRAME_HEAD_BYTES)
     : undefined;
 
 const ends = createEndStreamSerialization(undefined);
@@ -27,9 +29,9 @@ const ends = createEndStreamSerialization(undefined);
 /** Returns the last frame of a stream; `error`: why it ends before its time. */
 export const lastFrame = (error?: ConnectError): Buffer => {
   const end = ends.serialize({ metadata: new Headers(), ...(error ? { error } : {}) });
-  const frame = Buffer.alloc(HEAD + end.length);
+  const frame = Buffer.alloc(FRAME_HEAD_BYTES + end.length);
   frame.writeUInt8(endStreamFlag, 0);
   frame.writeUInt32BE(end.length, 1);
-  frame.set(end, HEAD);
+  frame.set(end, FRAME_HEAD_BYTES);
   return frame;
 };

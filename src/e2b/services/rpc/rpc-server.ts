@@ -9,18 +9,22 @@ import {
 import type { UniversalHandler, UniversalServerResponse } from '@connectrpc/connect/protocol';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Log } from '../../../contracts/log.ts';
+import type { CostlyTurns } from '../../../http/limits/costly-turns.ts';
 import { roomOf } from '../../../http/router/answer-writing.ts';
 import { readWhole } from '../../../http/router/request-body.ts';
 import type { ArrivingBodies } from '../../../http/router/request-body.ts';
 import { Refusal } from '../../../model/refusals.ts';
+import { tenantKey } from '../../../model/tenant.ts';
 import type { AnswerBudget } from '../../../operations/sandboxes/answer-budget.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
+import { boundValues, mostBytesOf } from './call-bounds.ts';
 import { badArgument } from './rpc-errors.ts';
 import {
   CALL,
   guardCalls,
   GuardedCall,
+  OPERATIONS,
   toldOf,
   type Call,
   type FramesToCome,
@@ -39,6 +43,7 @@ export interface RpcDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly arriving: ArrivingBodies;
+  readonly costly: Pick<CostlyTurns, 'request'>;
   readonly conduct: Conduct;
   readonly answers: AnswerBudget;
   /** A client that takes nothing of a stream for so long is cut. */
@@ -135,8 +140,14 @@ interface Asked {
 
 /** Sends an answer, of a stream its head and first message: what is to come of that is returned. */
 const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefined> => {
-  const { request, response, stream } = asked;
-  const body = await readWhole(request, response, deps.arriving);
+  const { request, response, stream, sandbox } = asked;
+  const path = pathOf(request);
+  const { arriving, costly } = deps;
+  const body = await readWhole(request, response, { arriving, mostBytes: mostBytesOf(path) });
+  const operation = OPERATIONS[path.slice(path.lastIndexOf('/') + 1)] ?? path;
+  const turn = costly.request(tenantKey(sandbox.caller), operation).begin();
+  if (turn) await turn;
+  boundValues(body, STREAM_TYPE.test(request.headers['content-type'] ?? ''));
   const opening = stream?.opening(request, body);
   if (opening) return await beginPlainly(deps, opening, asked);
   return await beginByLibrary(deps, asked, body);
