@@ -1,4 +1,4 @@
-import { Daemon } from '../daemon.ts';
+import { COMPATIBLE_FLAGS, Daemon } from '../daemon.ts';
 import type { Figure } from '../figure.ts';
 import { keysOfTeams } from '../many-keys.ts';
 import { beside } from '../neighbours/beside.ts';
@@ -22,7 +22,7 @@ export const neighbours: readonly Figure[] = FLOODS.map((flood): Figure => ({
   name: `neighbours:${flood.name}`,
   about: `another tenant beside ${flood.about}`,
   run: async (bench) => {
-    const daemon = await Daemon.start(bench.load);
+    const daemon = await Daemon.start(bench.load, flood.compatible ? COMPATIBLE_FLAGS : []);
     try {
       const [key = ''] = await keysOfTeams(bench.load, daemon, ['noisy']);
       return await beside(bench, flood, {
@@ -30,6 +30,7 @@ export const neighbours: readonly Figure[] = FLOODS.map((flood): Figure => ({
         quietSource: flood.probed ? PROBED : { templateName: 'default' },
         noisy: {
           port: daemon.service.port,
+          ...(flood.compatible && { compatiblePort: Number(daemon.compatibleUrl.port) }),
           key,
           template: 'default',
           image: 'host',

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { TerminalConnection } from '../../src/client/terminal-connection.ts';
+import { compatibleId } from '../../src/e2b/sandbox-id.ts';
+import { frameOf } from '../../src/e2b/services/rpc/frames.ts';
+import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { pause } from '../process-facts.ts';
 import type { NoisyTenant } from './noisy-tenant.ts';
 
@@ -15,6 +18,8 @@ export interface Flood {
   readonly where: 'both' | 'embedded';
   /** The other tenant's pool has readiness probes too. */
   readonly probed?: true;
+  /** The flood uses E2B's API. */
+  readonly compatible?: true;
   /** Makes what the flood needs; not measured. */
   readonly prepare: (tenant: NoisyTenant) => Promise<Worst>;
 }
@@ -29,6 +34,10 @@ const LONG_VALUES = Array.from({ length: 110 }, (_, n) => ({
 const NOTES = Object.fromEntries(
   Array.from({ length: 60 }, (_, n) => [`note-${n}`, 'y'.repeat(900)]),
 );
+const LARGEST_START = JSON.stringify({
+  process: { cmd: '/bin/true', args: Array.from({ length: 1_000 }, () => 'x'.repeat(255)) },
+  stdin: false,
+});
 const SANDBOXES = 8;
 const DELETES = 100_000;
 const FRAME = Buffer.from('x');
@@ -125,6 +134,37 @@ export const FLOODS: readonly Flood[] = [
         tenant.keepAsking(
           (n) => ({ method: 'POST', path: `/sandboxes/${turnOf(ids, n)}/exec-token`, body: {} }),
           { atOnce: 64, signal },
+        );
+    },
+  },
+  {
+    name: 'calls',
+    about: `starts of 256 KiB at the port of E2B's SDKs, 8 at a time`,
+    where: 'embedded',
+    compatible: true,
+    prepare: async (tenant) => {
+      const { compatiblePort: port, key } = tenant.terms;
+      const ids = await tenant.claimed(SANDBOXES);
+      const tokens: string[] = [];
+      for (const id of ids) {
+        const path = `/sandboxes/${compatibleId(id)}`;
+        const text = await tenant.expect({
+          ...{ method: 'GET', path, port },
+          headers: { 'X-API-Key': toCompatibleForm(key) },
+        });
+        tokens.push((JSON.parse(text) as { envdAccessToken: string }).envdAccessToken);
+      }
+      const body = frameOf(LARGEST_START);
+      return (signal) =>
+        tenant.keepAsking(
+          (n) => ({
+            ...{ method: 'POST', path: '/process.Process/Start', port, body },
+            headers: {
+              'Content-Type': 'application/connect+json',
+              'X-Access-Token': turnOf(tokens, n),
+            },
+          }),
+          { atOnce: 8, signal },
         );
     },
   },

@@ -5,6 +5,8 @@
 export interface NoisyTerms {
   readonly flood: string;
   readonly port: number;
+  /** Of E2B's API; absent if the flood does not use it. */
+  readonly compatiblePort?: number;
   readonly key: string;
   /** A stored template whose sandboxes do nothing. */
   readonly template: string;

@@ -8,7 +8,9 @@ import type { NoisyTerms } from './noisy-protocol.ts';
 export interface NoisyAsk {
   readonly method: string;
   readonly path: string;
+  /** Sent as JSON, unless it is bytes. */
   readonly body?: object;
+  readonly port?: number | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -40,11 +42,8 @@ export class NoisyTenant {
   }
 
   /** Counts as status 0 where the connection breaks, or the signal ends it. */
-  async ask({ method, path, body, headers = {} }: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
-    const answer = await this.#exchange(
-      { method, path, headers, ...(body === undefined ? {} : { body }) },
-      signal,
-    ).catch(() => ({ status: 0, body: '' }));
+  async ask(ask: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
+    const answer = await this.#exchange(ask, signal).catch(() => ({ status: 0, body: '' }));
     if (answer.status !== 0 || signal?.aborted !== true) this.#count(String(answer.status));
     return answer;
   }
@@ -170,13 +169,14 @@ export class NoisyTenant {
     this.statuses[what] = (this.statuses[what] ?? 0) + 1;
   }
 
-  #exchange({ method, path, body, headers = {} }: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
-    const text = body === undefined ? undefined : JSON.stringify(body);
+  #exchange(ask: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
+    const { method, path, body, port = this.terms.port, headers = {} } = ask;
+    const text = body === undefined || body instanceof Buffer ? body : JSON.stringify(body);
     return new Promise((resolve, reject) => {
       const sent = request(
         {
           host: '127.0.0.1',
-          port: this.terms.port,
+          port,
           method,
           path,
           agent: this.#agent,
