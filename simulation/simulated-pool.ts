@@ -128,6 +128,7 @@ export class SimulatedPool {
         counts,
         ordered: 0,
         bucket: this.#bucket,
+        inFlight: this.#policy.refill.inFlight,
         breaker: this.#breaker,
         now,
       },

@@ -54,6 +54,8 @@ export interface Assembly {
    * starts them busy, few enough to time each fairly.
    */
   readonly startsAtOnce: number;
+  /** The same of instances with readiness probes, at first; absent: no fewer. */
+  readonly probedStartsAtOnce?: number;
   /** Whether a first start makes a pool, for whoever tries it. */
   readonly makesDefaultPool: boolean;
   /** A gzipped tar of what a new data folder needs to begin with. */

@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Assembly, AssemblyTerms } from './assembly.ts';
@@ -97,6 +98,8 @@ export const openEmbedded = async (
         });
       },
       startsAtOnce: 32,
+      // what takes long to become ready works for most of that time
+      probedStartsAtOnce: Math.max(4, availableParallelism()),
       makesDefaultPool: true,
       reflectors: () => [],
       problems: () => [],

@@ -5,10 +5,10 @@ import type { PoolPolicy } from '../machines/pool/arithmetic.ts';
 /** The pools' policy as configuration and assembly have it. */
 export const policyOf = (
   config: Config,
-  { startsAtOnce }: Pick<Assembly, 'startsAtOnce'>,
+  { startsAtOnce, probedStartsAtOnce }: Pick<Assembly, 'startsAtOnce' | 'probedStartsAtOnce'>,
 ): PoolPolicy => ({
   replicaSemantics: config.pool.replicaSemantics,
-  refill: { ...config.refill, inFlight: startsAtOnce },
+  refill: { ...config.refill, inFlight: startsAtOnce, probedInFlight: probedStartsAtOnce },
   breaker: {
     failures: config.breaker.failures,
     firstPauseMs: config.breaker.firstPauseSeconds * 1_000,

@@ -20,6 +20,7 @@ describe('how many to launch and to retire', () => {
     counts: counts(),
     ordered: 0,
     bucket: { tokens: 5, at: T0 },
+    inFlight: 4,
     breaker: CLOSED_BREAKER,
     now: T0,
     ...part,

@@ -27,6 +27,7 @@ describe('how many of an older revision may go now', () => {
     missing: 0,
     maxUnavailable: '25%',
     bucket: { tokens: 50, at: T0 },
+    inFlight: 16,
     breaker: CLOSED_BREAKER,
     proven: true,
     provenAt: 0,

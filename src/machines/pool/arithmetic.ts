@@ -1,3 +1,4 @@
+import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type {
   BreakerStatus,
   PoolCounts,
@@ -12,7 +13,28 @@ export interface RefillPolicy {
   readonly perSecond: number;
   readonly burst: number;
   readonly inFlight: number;
+  /**
+   * The same of instances with readiness probes, until some have become ready; absent: no fewer.
+   */
+  readonly probedInFlight?: number | undefined;
 }
+
+/** Returns how many instances of a revision may be starting at once before any was started. */
+export const firstInFlight = (
+  { containers, endpoints = {} }: InstanceDefinition,
+  { inFlight, probedInFlight = inFlight }: RefillPolicy,
+): number =>
+  [...containers, ...Object.values(endpoints)].some(({ readinessProbe }) => readinessProbe)
+    ? Math.min(inFlight, probedInFlight)
+    : inFlight;
+
+/**
+ * Returns how many instances may be starting at once after one of them failed: half of those that
+ * start now. Instances that start together share the processors, so that fewer become ready in
+ * time. `starting` is at least 0; the result is at least 1.
+ */
+export const inFlightAfterFailure = (inFlight: number, starting: number): number =>
+  Math.max(1, Math.min(inFlight, Math.floor(starting / 2)));
 
 /**
  * After `failures` start failures in a row nothing is started for `firstPauseMs`, doubling to
@@ -64,6 +86,8 @@ export interface ScaleInput {
   /** Launches asked for whose instances have not yet appeared. */
   readonly ordered: number;
   readonly bucket: TokenBucket;
+  /** How many may be starting at once, unless the breaker allows only one. */
+  readonly inFlight: number;
   readonly breaker: BreakerStatus;
   readonly now: number;
 }
@@ -97,8 +121,7 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   const launchable = missing - input.counts.retiring;
   const { failures, pausedUntil } = input.breaker;
   if (pausedUntil > input.now) return { launch: 0, retire: 0, bucket, wakeAt: pausedUntil };
-  const room =
-    failures >= policy.breaker.failures ? 1 - starting : policy.refill.inFlight - starting;
+  const room = (failures >= policy.breaker.failures ? 1 : input.inFlight) - starting;
   const launch = Math.max(0, Math.min(launchable, room, Math.floor(bucket.tokens)));
   const waitsForTokens = launch < Math.min(launchable, room);
   return {
@@ -205,6 +228,8 @@ export interface RolloutInput {
   readonly maxUnavailable: string;
   /** Refilled by now. */
   readonly bucket: TokenBucket;
+  /** How many may be starting at once, unless the breaker allows only one. */
+  readonly inFlight: number;
   readonly breaker: BreakerStatus;
   /** Instances of the pool's revision are known to live. */
   readonly proven: boolean;
@@ -249,7 +274,7 @@ export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPla
       wakeAt: now + Math.ceil(((1 - bucket.tokens) * 1_000) / policy.refill.perSecond),
     };
   const most = maxUnavailableOf(input.maxUnavailable, input.wanted);
-  const slots = tripped ? 1 : policy.refill.inFlight;
+  const slots = tripped ? 1 : input.inFlight;
   const room = atLeast0(Math.min(slots - counts.starting - ordered, tokens) - missing);
   const atOnce = atLeast0(Math.min(tripped ? 1 : most, slots, tokens) - ordered - updated.starting);
   const reliable = input.proven ? counts.idle : counts.idle - updated.idle;

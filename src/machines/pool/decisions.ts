@@ -128,6 +128,7 @@ export const replaceableOf = (context: PoolContext, now: number): RolloutPlan =>
       missing,
       maxUnavailable: record.updateStrategy.maxUnavailable,
       bucket,
+      inFlight: context.inFlight,
       breaker,
       proven,
       provenAt,
@@ -203,6 +204,7 @@ const scaleOf = (context: PoolContext, now: number): Parameters<typeof planScale
   counts: context.counts,
   ordered: context.ordered,
   bucket: context.bucket,
+  inFlight: context.inFlight,
   breaker: context.breaker,
   now,
 });

@@ -76,6 +76,11 @@ export interface PoolContext extends Tallied {
   readonly policy: PoolPolicy;
   readonly ordered: number;
   readonly bucket: TokenBucket;
+  /**
+   * How many instances may be starting at once: fewer after one failed to start, one more for each
+   * that became ready.
+   */
+  readonly inFlight: number;
   readonly breaker: BreakerStatus;
   /** When a start last failed, or found no place, as far as is known here (ms); 0: none did. */
   readonly failedAt: number;

@@ -6,10 +6,16 @@ import {
   type PoolRecord,
 } from '../../model/pools/pool.ts';
 import { runsTheSame } from '../../model/pools/update-revision.ts';
-import { afterDeferral, afterFailure, unclaimedOf } from './arithmetic.ts';
+import {
+  afterDeferral,
+  afterFailure,
+  firstInFlight,
+  inFlightAfterFailure,
+  unclaimedOf,
+} from './arithmetic.ts';
 import { firstConditions } from './conditions.ts';
 import { decisionOf, isTripped, provenIn } from './decisions.ts';
-import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from './events.ts';
+import type { PoolContext, PoolEvent, PoolInput, PoolIntent, Tallied } from './events.ts';
 import { STEADY_MS } from '../sandbox/arithmetic.ts';
 
 const REMOVE_RETRY_MS = 1_000;
@@ -62,6 +68,7 @@ export const poolMachine = setup({
         record,
         updated,
         ...(renewed ? proofOf(context, record, { updated, now }) : {}),
+        ...(renewed && { inFlight: firstInFlight(record.definition, context.policy.refill) }),
         ...(!context.leading
           ? followedBreaker(context, record, now)
           : renewed
@@ -87,6 +94,9 @@ export const poolMachine = setup({
         ...proof,
         ordered: event.ordered ? Math.max(0, context.ordered - 1) : context.ordered,
         provenAt: awaited ? now + PROOF_MS : context.provenAt,
+        inFlight: becameReady(context, counted)
+          ? Math.min(context.inFlight + 1, context.policy.refill.inFlight)
+          : context.inFlight,
       };
       const moved = { ...context, ...known };
       const { change, intents } = decisionOf(moved, now);
@@ -112,7 +122,15 @@ export const poolMachine = setup({
     noteFailure: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'START_FAILED' || event.revision !== context.record.updateRevision) return;
       const breaker = afterFailure(context.breaker, event, context.policy.breaker);
-      enqueue.assign({ breaker, failedAt: event.now });
+      const { inFlight, counts, ordered } = context;
+      enqueue.assign({
+        breaker,
+        failedAt: event.now,
+        inFlight:
+          event.isRefused || !context.leading
+            ? inFlight
+            : inFlightAfterFailure(inFlight, counts.starting + ordered),
+      });
       if (context.leading && breaker.pausedUntil !== context.breaker.pausedUntil)
         enqueue.emit({ type: 'save-breaker', breaker, revision: event.revision });
     }),
@@ -154,6 +172,7 @@ export const poolMachine = setup({
     updated: counted?.updated ?? NO_INSTANCES,
     ordered: 0,
     bucket: { tokens: policy.refill.burst, at: now },
+    inFlight: firstInFlight(record.definition, policy.refill),
     breaker: record.breaker,
     failedAt: record.breaker.pausedUntil > 0 ? now : 0,
     leading: false,
@@ -216,6 +235,10 @@ export const poolMachine = setup({
     removed: { type: 'final' },
   },
 });
+
+/** Whether the move was that of an instance from starting to idle. */
+const becameReady = (before: Tallied, after: Tallied): boolean =>
+  after.counts.starting < before.counts.starting && after.counts.idle > before.counts.idle;
 
 /**
  * Follows what the leader saved of a breaker; that it pauses anew says that a start has just failed
