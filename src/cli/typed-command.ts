@@ -1,3 +1,4 @@
+import { ByteQueue } from '../lib/streams/byte-queue.ts';
 import { CliFailure } from './failure.ts';
 
 /**
@@ -39,24 +40,29 @@ export const typedCommand = (argv: readonly string[]): string => {
  * back.
  */
 export class OutputAfterMark {
-  #held: Buffer | undefined = Buffer.alloc(0);
+  readonly #held = new ByteQueue();
+  #heldBytes = 0;
+  /** Ends what is held, and may begin the mark. */
+  #begun = Buffer.alloc(0);
+  #isOver = false;
 
   feed(chunk: Buffer): Buffer {
-    if (!this.#held) return chunk;
-    this.#held = Buffer.concat([this.#held, chunk]);
-    const at = this.#held.indexOf(MARK);
+    if (this.#isOver) return chunk;
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    const seen = Buffer.concat([this.#begun, chunk]);
+    const at = seen.indexOf(MARK);
     if (at >= 0) {
-      const rest = this.#held.subarray(at + MARK.length);
-      this.#held = undefined;
-      return rest;
+      this.flush();
+      return seen.subarray(at + MARK.length);
     }
-    return this.#held.length > MAX_HELD_BYTES ? this.flush() : Buffer.alloc(0);
+    this.#begun = seen.subarray(Math.max(seen.length - MARK.length + 1, 0));
+    return this.#heldBytes > MAX_HELD_BYTES ? this.flush() : Buffer.alloc(0);
   }
 
   flush(): Buffer {
-    const held = this.#held ?? Buffer.alloc(0);
-    this.#held = undefined;
-    return held;
+    this.#isOver = true;
+    return this.#held.takeAll();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Http2Stream } from 'node:http2';
-import { SocketStream } from '../lib/socket-stream.ts';
+import { SocketStream } from '../lib/streams/socket-stream.ts';
 
 /**
  * Makes a stream of HTTP/2 a connection that HTTP/1.1 can be spoken on, at either end. (Handed over

@@ -4,7 +4,7 @@ import {
   type ExecOutcome,
   type ExecRequest,
 } from '../../contracts/sandbox-driver.ts';
-import { ByteQueue } from './byte-queue.ts';
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import { FRAME_KINDS, type Frame } from '../spawner/frames.ts';
 import type { DaemonMessage, SpawnerMessage } from '../spawner/protocol.ts';
 

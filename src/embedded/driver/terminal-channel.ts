@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import type { Terminal } from '../../contracts/sandbox-driver.ts';
-import { ByteQueue } from './byte-queue.ts';
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import { MAX_CHUNK } from '../spawner/frames.ts';
 import { WINDOW, type DaemonMessage } from '../spawner/protocol.ts';
 

@@ -1,4 +1,5 @@
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import type { ScriptChannel } from '../streams/script-channel.ts';
 
 const NEWLINE = 10;
@@ -30,24 +31,32 @@ export class ChannelReader {
 
   /** All up to the mark, which is read too. Rejects with OutcomeUnknown beyond so many bytes. */
   async until(mark: Buffer, limit: number): Promise<Buffer> {
-    let gathered: Buffer = Buffer.alloc(0);
+    const gathered = new ByteQueue();
+    let length = 0;
+    /** Ends what was gathered, and may begin the mark. */
+    let begun: Buffer = Buffer.alloc(0);
     for (;;) {
       const piece = await this.piece();
-      if (piece === undefined) return gathered;
-      const from = Math.max(gathered.length - mark.length + 1, 0);
-      gathered = gathered.length === 0 ? piece : Buffer.concat([gathered, piece]);
-      const at = gathered.indexOf(mark, from);
+      if (piece === undefined) return gathered.takeAll();
+      const seen = begun.length === 0 ? piece : Buffer.concat([begun, piece]);
+      const at = seen.indexOf(mark);
       if (at >= 0) {
-        this.#rest = gathered.subarray(at + mark.length);
-        return gathered.subarray(0, at);
+        this.#rest = seen.subarray(at + mark.length);
+        const end = length - begun.length + at;
+        if (length === 0) return piece.subarray(0, end);
+        gathered.push(piece.subarray(0, Math.max(end - length, 0)));
+        return gathered.takeAll().subarray(0, end);
       }
-      if (gathered.length > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
+      gathered.push(piece);
+      length += piece.length;
+      if (length > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
+      begun = seen.subarray(Math.max(seen.length - mark.length + 1, 0));
     }
   }
 
   /** All that comes until the end, which is counted as held. */
   async all(limit: number): Promise<Buffer> {
-    const pieces: Buffer[] = [];
+    const pieces = new ByteQueue();
     let length = 0;
     for (let piece = await this.piece(); piece; piece = await this.piece()) {
       pieces.push(piece);
@@ -55,7 +64,7 @@ export class ChannelReader {
       if (length > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
       this.#channel.hold(length);
     }
-    return Buffer.concat(pieces);
+    return pieces.takeAll();
   }
 
   /** Reads no more. */

@@ -1,10 +1,12 @@
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
+
 /**
  * Cuts a stream of bytes into lines. Keeps what is not yet a whole line, at most `longest` bytes of
  * it.
  */
 export class LineSplitter {
   readonly #longest: number;
-  #rest: Buffer[] = [];
+  readonly #rest = new ByteQueue();
   #size = 0;
 
   constructor(longest: number) {
@@ -36,13 +38,8 @@ export class LineSplitter {
   }
 
   #take(): string {
-    const [only] = this.#rest;
-    const line = (this.#rest.length === 1 && only ? only : Buffer.concat(this.#rest)).toString(
-      'utf8',
-    );
-    this.#rest = [];
     this.#size = 0;
-    return line;
+    return this.#rest.takeAll().toString('utf8');
   }
 }
 

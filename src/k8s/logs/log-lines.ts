@@ -1,3 +1,4 @@
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import type { LogPiece } from './log-place.ts';
 
 const NEWLINE = 10;
@@ -12,7 +13,9 @@ const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)
  * print, and is passed over.
  */
 export class LogLines {
-  #rest: Buffer = Buffer.alloc(0);
+  /** Begins a line whose end has not come: fewer bytes than LONGEST_TEXT. */
+  readonly #rest = new ByteQueue();
+  #restBytes = 0;
   /**
    * The time of the line that is being read in parts; '' where that line is passed over, undefined
    * at the beginning of a line.
@@ -21,17 +24,27 @@ export class LogLines {
 
   push(chunk: Buffer): readonly LogPiece[] {
     const pieces: LogPiece[] = [];
-    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    let bytes = chunk;
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE)) {
-      this.#cut(bytes.subarray(0, end), true, pieces);
+      this.#cut(this.#withRest(bytes.subarray(0, end)), true, pieces);
       bytes = bytes.subarray(end + 1);
     }
-    if (bytes.length >= LONGEST_TEXT) {
-      this.#cut(bytes, false, pieces);
-      bytes = Buffer.alloc(0);
-    }
-    this.#rest = bytes;
+    if (this.#restBytes + bytes.length >= LONGEST_TEXT)
+      this.#cut(this.#withRest(bytes), false, pieces);
+    else this.#keep(bytes);
     return pieces;
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#rest.push(bytes);
+    this.#restBytes += bytes.length;
+  }
+
+  #withRest(bytes: Buffer): Buffer {
+    if (this.#restBytes === 0) return bytes;
+    this.#rest.push(bytes);
+    this.#restBytes = 0;
+    return this.#rest.takeAll();
   }
 
   #cut(bytes: Buffer, isWhole: boolean, pieces: LogPiece[]): void {

@@ -1,3 +1,4 @@
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import type { ProcessOutput } from '../../model/process.ts';
 
 /**
@@ -32,7 +33,8 @@ const AT = /^at (\d{1,15})$/;
 export class OutputFrames {
   /** How far the output was read: bytes of both streams since the process began. */
   position: number | undefined;
-  #head: Buffer = Buffer.alloc(0);
+  readonly #head = new ByteQueue();
+  #headBytes = 0;
   #stream: 'stdout' | 'stderr' = 'stdout';
   /** Where the frame's next byte is in the output, and how many there are. */
   #at = 0;
@@ -66,13 +68,14 @@ export class OutputFrames {
       } else {
         const end = rest.indexOf(NEWLINE);
         const line = end < 0 ? rest : rest.subarray(0, end);
-        this.#head = this.#head.length === 0 ? line : Buffer.concat([this.#head, line]);
-        if (this.#head.length > (this.#isEnding ? LONGEST_RECORD : LONGEST_HEAD))
+        this.#head.push(line);
+        this.#headBytes += line.length;
+        if (this.#headBytes > (this.#isEnding ? LONGEST_RECORD : LONGEST_HEAD))
           throw new FramesSpoilt('a head is too long');
         if (end < 0) return;
         rest = rest.subarray(end + 1);
-        const head = this.#head.toString('utf8');
-        this.#head = Buffer.alloc(0);
+        const head = this.#head.takeAll().toString('utf8');
+        this.#headBytes = 0;
         yield* this.#begin(head);
       }
     }

@@ -1,4 +1,5 @@
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import type { PodLinks } from './pod-links.ts';
 import { awaitEnd, type PodScript } from './pod-script.ts';
@@ -52,7 +53,7 @@ export const askPodBytes = async (
   };
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted) abort();
-  const pieces: Buffer[] = [];
+  const pieces = new ByteQueue();
   let length = 0;
   try {
     for await (const piece of channel.output) {
@@ -69,5 +70,5 @@ export const askPodBytes = async (
     channel.close();
   }
   if (late) throw late;
-  return Buffer.concat(pieces);
+  return pieces.takeAll();
 };

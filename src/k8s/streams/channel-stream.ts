@@ -1,4 +1,4 @@
-import { SocketStream } from '../../lib/socket-stream.ts';
+import { SocketStream } from '../../lib/streams/socket-stream.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 
 /** The part of a socket that a stream needs to carry its channel. */

@@ -1,3 +1,5 @@
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
+
 /**
  * SPDY/3.1, as far as a port-forward's client speaks it. Nothing is compressed: the headers that it
  * sends are stored as they are, which is a valid form of what the protocol asks for, and those of
@@ -104,7 +106,10 @@ export const pingFrame = (id: number): Buffer => control(PING, words(id));
  */
 export class SpdyReader {
   readonly #heard: (event: SpdyEvent) => void;
-  #head = Buffer.alloc(0);
+  readonly #head = new ByteQueue();
+  #headBytes = 0;
+  /** Bytes of the head, as far as is known: a control frame says its own. */
+  #headSize = HEAD_BYTES;
   #stream = 0;
   #left = 0;
   #last = false;
@@ -132,17 +137,22 @@ export class SpdyReader {
   }
 
   #takeHead(bytes: Buffer): Buffer {
-    const had = this.#head.length;
-    const head = had === 0 ? bytes : Buffer.concat([this.#head, bytes]);
-    const size = head.length < HEAD_BYTES ? HEAD_BYTES : sizeOf(head);
-    if (head.length < size) {
-      this.#head = Buffer.from(head);
-      return head.subarray(head.length);
+    const part = bytes.subarray(0, this.#headSize - this.#headBytes);
+    const rest = bytes.subarray(part.length);
+    this.#head.push(part);
+    this.#headBytes += part.length;
+    if (this.#headBytes < this.#headSize) return rest;
+    const head = this.#head.takeAll();
+    this.#headSize = sizeOf(head);
+    if (this.#headSize > head.length) {
+      this.#head.push(head);
+      return rest;
     }
-    this.#head = Buffer.alloc(0);
+    this.#headBytes = 0;
+    this.#headSize = HEAD_BYTES;
     if (isControl(head)) this.#hearControl(head);
     else this.#beginData(head);
-    return head.subarray(size);
+    return rest;
   }
 
   #beginData(head: Buffer): void {

@@ -1,5 +1,6 @@
 import type { FileEntry, FileEvent, FileKind, FileStat } from '../../../contracts/files.ts';
 import { OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
+import { ByteQueue } from '../../../lib/streams/byte-queue.ts';
 
 /** Bytes before the path: kind, mode, uid, gid, size, time of change. */
 const FIXED_BYTES = 29;
@@ -83,11 +84,16 @@ const EVENT_HEAD = 4;
 
 /** Reads events that come in pieces of any size. */
 export class EventReader {
-  #rest: Buffer = Buffer.alloc(0);
+  readonly #rest = new ByteQueue();
+  /** Bytes until the event that begins the rest may be whole. */
+  #missing = EVENT_HEAD;
 
   feed(chunk: Buffer): readonly FileEvent[] {
-    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const events: FileEvent[] = [];
+    this.#rest.push(chunk);
+    this.#missing -= chunk.length;
+    if (this.#missing > 0) return events;
+    let bytes = this.#rest.takeAll();
     while (bytes.length >= EVENT_HEAD) {
       const end = EVENT_HEAD + bytes.readUInt16BE(2);
       if (bytes.length < end) break;
@@ -101,7 +107,9 @@ export class EventReader {
       });
       bytes = bytes.subarray(end);
     }
-    this.#rest = bytes;
+    this.#rest.push(bytes);
+    const needed = bytes.length < EVENT_HEAD ? EVENT_HEAD : EVENT_HEAD + bytes.readUInt16BE(2);
+    this.#missing = needed - bytes.length;
     return events;
   }
 }

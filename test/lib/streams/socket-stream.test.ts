@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { SocketStream } from '../../src/lib/socket-stream.ts';
+import { SocketStream } from '../../../src/lib/streams/socket-stream.ts';
 
 class Held extends SocketStream {
   readonly written: (() => void)[] = [];

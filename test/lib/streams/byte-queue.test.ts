@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ByteQueue } from '../../../src/embedded/driver/byte-queue.ts';
+import { ByteQueue } from '../../../src/lib/streams/byte-queue.ts';
 
 const LONG = 4_096;
 const BLOCK = 16_384;

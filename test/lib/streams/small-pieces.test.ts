@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { OutputAfterMark } from '../../../src/cli/typed-command.ts';
+import { AgentFrames } from '../../../src/embedded/driver/files/agent-frames.ts';
+import { EventReader } from '../../../src/embedded/driver/files/agent-stats.ts';
+import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';
+import { ChannelReader } from '../../../src/k8s/files/channel-reader.ts';
+import { LineSplitter } from '../../../src/k8s/logs/line-splitter.ts';
+import { LogLines } from '../../../src/k8s/logs/log-lines.ts';
+import { OutputFrames } from '../../../src/k8s/processes/output-frames.ts';
+import { ExecOutput } from '../../../src/k8s/streams/exec-output.ts';
+import type { ScriptChannel } from '../../../src/k8s/streams/script-channel.ts';
+import { SpdyReader } from '../../../src/k8s/streams/spdy-frames.ts';
+
+const PIECE_BYTES = 16;
+const BYTES = 1 << 20;
+/**
+ * Times that a reader may cost what a loop costs that copies the pieces. A reader that copies all
+ * it has for each piece costs hundreds of times as much.
+ */
+const MOST_TIMES = 10;
+
+const text = Buffer.alloc(BYTES, 'a');
+const repeated = (part: Buffer): Buffer =>
+  Buffer.concat(Array.from({ length: Math.ceil(BYTES / part.length) }, () => part));
+const line = Buffer.alloc(64 << 10, 'a');
+line.writeUInt8(10, line.length - 1);
+const headed = (head: readonly number[], bodyBytes: number): Buffer =>
+  Buffer.concat([Buffer.from(head), Buffer.alloc(bodyBytes)]);
+
+const aPod = (pieces: Iterable<Buffer>): ChannelReader => {
+  async function* output(): AsyncGenerator<Buffer> {
+    yield* pieces;
+  }
+  const channel: Pick<ScriptChannel, 'output' | 'hold'> = { output: output(), hold: () => {} };
+  return new ChannelReader(channel as ScriptChannel);
+};
+const drained = (frames: Iterable<unknown>): void => {
+  for (const _ of frames);
+};
+
+/** What each reader is given, and how: its longest line or frame, again and again. */
+const READERS: Readonly<
+  Record<string, readonly [Buffer, (pieces: Iterable<Buffer>) => Promise<unknown>]>
+> = {
+  "a Pod's answer up to a mark": [text, (pieces) => aPod(pieces).until(Buffer.of(0, 0), BYTES)],
+  "a Pod's whole answer": [text, (pieces) => aPod(pieces).all(BYTES)],
+  "a process's record": [
+    Buffer.concat([Buffer.from('end\n'), text.subarray(5)]),
+    each(() => {
+      const frames = new OutputFrames();
+      return (piece) => drained(frames.push(piece));
+    }),
+  ],
+  "a command's output": [
+    text,
+    each(() => {
+      const output = new ExecOutput('token', BYTES);
+      return (piece) => output.stderr(piece);
+    }),
+  ],
+  "a container's log": [
+    repeated(line),
+    each(() => {
+      const lines = new LogLines();
+      return (piece) => lines.push(piece);
+    }),
+  ],
+  'a watch of the API server': [
+    text,
+    each(() => {
+      const lines = new LineSplitter(BYTES);
+      return (piece) => lines.push(piece);
+    }),
+  ],
+  'a port-forward': [
+    repeated(headed([0x80, 3, 0, 9, 0, 0, 0x3f, 0xf0], 0x3ff0)),
+    each(() => {
+      const reader = new SpdyReader(() => {});
+      return (piece) => reader.push(piece);
+    }),
+  ],
+  'frames of the spawner': [
+    encodeFrame(0, 0, text),
+    each(() => {
+      const reader = new FrameReader();
+      return (piece) => drained(reader.feed(piece));
+    }),
+  ],
+  'frames of the agent for files': [
+    Buffer.concat([Buffer.of(0), repeated(headed(['X'.charCodeAt(0), 0, 0, 0xff, 0xff], 0xffff))]),
+    each(() => {
+      const frames = new AgentFrames({
+        greeted: () => {},
+        frame: () => {},
+        data: () => {},
+        rawEnded: () => {},
+        malformed: () => {
+          throw new Error('malformed');
+        },
+      });
+      return (piece) => frames.feed(piece);
+    }),
+  ],
+  'events of the agent for files': [
+    repeated(headed(['c'.charCodeAt(0), 0, 0xff, 0xff], 0xffff)),
+    each(() => {
+      const events = new EventReader();
+      return (piece) => events.feed(piece);
+    }),
+  ],
+  'a terminal before its mark': [
+    text.subarray(0, 256 << 10),
+    each(() => {
+      const output = new OutputAfterMark();
+      return (piece) => output.feed(piece);
+    }),
+  ],
+};
+
+function each(begin: () => (piece: Buffer) => unknown) {
+  return async (pieces: Iterable<Buffer>): Promise<void> => {
+    const push = begin();
+    for (const piece of pieces) push(piece);
+  };
+}
+
+function* cut(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+}
+
+/** Least processor time of a few tries, in microseconds: what else the process does only adds. */
+const costOf = async (run: () => Promise<unknown>): Promise<number> => {
+  let least = Infinity;
+  for (let tries = 0; tries < 3; tries += 1) {
+    const before = process.cpuUsage();
+    await run();
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, user + system);
+    if (least > 1e6) break;
+  }
+  return least;
+};
+
+/** Copies each piece once, with a turn of a promise for each, as an async iterator has it. */
+const copied = async (bytes: Buffer): Promise<void> => {
+  const whole = Buffer.alloc(bytes.length);
+  let at = 0;
+  for (const piece of cut(bytes)) {
+    at += piece.copy(whole, at);
+    await Promise.resolve();
+  }
+};
+
+describe('a stream that comes in small pieces', () => {
+  for (const [name, [bytes, read]] of Object.entries(READERS))
+    it(`costs by its length, not by its pieces: ${name}`, async () => {
+      const control = await costOf(() => copied(bytes));
+      const cost = await costOf(() => read(cut(bytes)));
+      expect(cost / control).to.be.below(MOST_TIMES);
+    });
+});
