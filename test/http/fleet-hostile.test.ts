@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { errorCodeIn } from '../../src/http/fleet/fleet-names.ts';
+import { TokenOwners } from '../../src/http/fleet/token-owners.ts';
 import { endpointHeaders } from '../../src/http/fleet/passed-headers.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
@@ -196,6 +197,25 @@ describe('a manager, before a worker that means ill', () => {
     for (const errorCode of ['X'.repeat(1 << 20), 'a\nb', 'lower', 7])
       expect(errorCodeIn({ errorCode })).to.equal(undefined);
     expect(errorCodeIn({ errorCode: 'POOL_NOT_FOUND' })).to.equal('POOL_NOT_FOUND');
+  });
+
+  it('keeps no text of its choice as a token, and takes no room of other clusters', async () => {
+    for (const token of ['x'.repeat(2_000_000), 'a b', '', 7, undefined]) {
+      answer = json({ token });
+      const path = `/sandboxes/evil.${ID}/exec-token`;
+      const { status, json: body } = await servers.manager.tenant.post(path);
+      expect([status, body.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
+    }
+    const caller = { namespace: 'n', team: 't', user: 'u', role: 'user', keyId: 'k' } as const;
+    const owners = new TokenOwners({ now: () => 0, at: () => () => undefined });
+    owners.remember('w1', 'good', caller);
+    for (let each = 0; each < 30_000; each += 1) owners.remember('evil', `token-${each}`, caller);
+    expect(owners.ownerOf('w1', 'good')).to.equal(caller);
+    const kept = Array.from({ length: 30_000 }, (_, each) =>
+      owners.ownerOf('evil', `token-${each}`),
+    );
+    expect(kept.filter((owner) => owner).length).to.equal(4_000);
+    expect(kept.at(-1)).to.equal(caller);
   });
 
   it('leaves out of its lists what is no list, and says so', async () => {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { EffectIsOver, IS_OVER } from '../../model/approvals/approval-refusals.ts';
-import { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
+import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
@@ -200,7 +200,8 @@ const answerOver = async (
   const given = await answerFrom(answer, shown);
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };
-    if (typeof token === 'string') passing.tokens.remember(clusterId, token, caller);
+    if (!passing.tokens.remember(clusterId, token, caller))
+      throw clusterUnavailable(clusterId, 'gave no token');
   }
   return { ...given, headers: { ...given.headers, ...routeHeaders(way) } };
 };
