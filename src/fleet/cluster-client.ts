@@ -7,6 +7,7 @@ import {
 import type { Clock } from '../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks } from '../contracts/fleet/cluster-links.ts';
 import { FairSlots } from '../lib/fair-slots.ts';
+import { boundsOf, JsonReader, LoopShare, type JsonBounds } from '../lib/streams/json-reader.ts';
 import { KeyedSemaphore } from '../lib/keyed-semaphore.ts';
 import { ClusterBusy, clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { IDENTITY_HEADER } from '../model/fleet/identity-header.ts';
@@ -23,6 +24,8 @@ export interface ClusterRequest {
   readonly ifMatch?: string;
   /** It only looks, as its caller does now and then: it is sent at once, beside all else. */
   readonly isLook?: boolean;
+  /** Bounds the answer; 64 KiB if absent. */
+  readonly bounds?: JsonBounds;
 }
 
 export interface ClusterAnswer {
@@ -40,7 +43,6 @@ export interface ClusterClientDeps {
 const ANSWER_MS = 10_000;
 /** A link that gives no answer for so long is looked at. */
 const SILENT_MS = 1_000;
-const MOST_ANSWER_BYTES = 4 << 20;
 /** Requests of the manager's own under way at one cluster, and of them in one tenant's name. */
 const MOST_OF_CLUSTER = 64;
 const MOST_OF_TENANT = 16;
@@ -76,6 +78,7 @@ class LinkAgent extends Agent {
 export class ClusterClient {
   readonly #deps: ClusterClientDeps;
   readonly #agent = new LinkAgent();
+  readonly #share = new LoopShare();
   /** By cluster; no more of them than have ever joined. */
   readonly #slots = new Map<string, FairSlots>();
   readonly #looks = new KeyedSemaphore(MOST_LOOKS_OF_TENANT);
@@ -101,9 +104,8 @@ export class ClusterClient {
     try {
       const route = this.#deps.links.find(clusterId);
       if (!route) throw clusterUnavailable(clusterId, 'is not connected; try again');
-      const { answer, text } = await this.#exchange(route, request);
+      const { answer, body } = await this.#exchange(route, request);
       const { statusCode = 0, headers } = answer;
-      const body: unknown = text === '' ? undefined : JSON.parse(text);
       if (statusCode >= 400) throw refusalIn(clusterId, body);
       if (statusCode < 200 || statusCode > 299)
         throw clusterUnavailable(clusterId, `answered ${statusCode}`);
@@ -146,8 +148,8 @@ export class ClusterClient {
 
   async #exchange(
     route: ClusterRoute,
-    { caller, method, path, body, ifMatch }: ClusterRequest,
-  ): Promise<{ readonly answer: IncomingMessage; readonly text: string }> {
+    { clusterId, caller, method, path, body, ifMatch, bounds }: ClusterRequest,
+  ): Promise<{ readonly answer: IncomingMessage; readonly body: unknown }> {
     const { clock } = this.#deps;
     const bytes = body && Buffer.from(JSON.stringify(body));
     const options: DialledOptions = {
@@ -181,7 +183,10 @@ export class ClusterClient {
         asked.once('close', () => reject(new Error('no answer')));
         asked.end(bytes);
       });
-      return { answer, text: await textOf(answer) };
+      const reader = new JsonReader(bounds ?? boundsOf(0, 0));
+      for await (const chunk of answer as AsyncIterable<Buffer>)
+        await this.#share.work(clusterId, () => reader.push(chunk));
+      return { answer, body: await this.#share.work(clusterId, () => reader.value()) };
     } finally {
       for (const callOff of callOffs) callOff();
     }
@@ -195,17 +200,6 @@ const newSlots = (): FairSlots =>
     mostWaiting: MOST_WAITING,
     mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
   });
-
-const textOf = async (answer: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MOST_ANSWER_BYTES) throw new Error('the cluster sent too much');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-};
 
 const MOST_WORDS = 1_024;
 

@@ -3,15 +3,23 @@ import type { FleetLinks } from '../contracts/fleet/cluster-links.ts';
 import type { CopyPlace, EnvCopies, ShownPool } from '../contracts/fleet/env-copies.ts';
 import type { EnvCopy } from '../model/envs/env-copy.ts';
 import { MEMBER_STATES, MOST_MEMBERS, type MemberConfig } from '../model/envs/env.ts';
+import { boundsOf } from '../lib/streams/json-reader.ts';
 import { clusterUnavailable } from '../model/fleet/cluster-refusals.ts';
 import { Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import type { ClusterAnswer, ClusterClient, ClusterRequest } from './cluster-client.ts';
 
+/** Characters of an entity tag. */
+const MOST_TAG = 256;
 const word = z.string().max(1_024);
 /** More instances than a pool may have; nothing that a cluster claims beyond is taken in. */
 const count = z.int().min(0).max(100_000);
 const texts = z.record(z.string(), z.string());
+
+/** Bytes of an answer that are about a member, and all that a pool of it may say. */
+const MEMBER_BYTES = 32 << 10;
+/** An answer may have what an env says of itself as it is and as it may be edited, spaces too. */
+const TIMES_SAID = 3;
 
 /** Reads what is needed of an env; all else of it is left alone. */
 const Envelope = z.object({
@@ -74,15 +82,17 @@ export interface EnvCopiesDeps {
 /** Reads and writes envs of other clusters by the REST API that those have. */
 export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
   const ask = (
-    { clusterId, owner, name }: CopyPlace,
+    { clusterId, owner, name, members, bytes }: CopyPlace,
     request: Pick<ClusterRequest, 'method' | 'body' | 'ifMatch' | 'isLook'> & {
       readonly below?: string;
     },
   ): Promise<ClusterAnswer> => {
     const { below = '', ...rest } = request;
+    const { mostBytes, mostValues } = boundsOf(members + 1, MEMBER_BYTES);
     return client.ask({
       ...rest,
       clusterId,
+      bounds: { mostBytes: mostBytes + TIMES_SAID * bytes, mostValues },
       caller: callerOf(owner),
       path: `/envs/${encodeURIComponent(name)}${below}`,
     });
@@ -170,7 +180,7 @@ const callerOf = (owner: CopyPlace['owner']): Caller => ({
 /** An env of its name that is another tenant's, though shared with the owner, is none. */
 const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined => {
   const { owner } = place;
-  const { tag = '' } = answer;
+  const { tag = '' } = answer.tag !== undefined && answer.tag.length <= MOST_TAG ? answer : {};
   const {
     env: { namespace, team, user, spec, status },
     editable: { templateRef, access, ...said },

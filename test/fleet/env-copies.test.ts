@@ -3,7 +3,13 @@ import type { ClusterRequest } from '../../src/fleet/cluster-client.ts';
 import { envCopies } from '../../src/fleet/env-copies.ts';
 
 const owner = { namespace: 'team-blue', team: 'blue', user: 'ada' };
-const place = { clusterId: 'west', owner, name: 'e' };
+const place = {
+  members: 2,
+  bytes: 1_000,
+  clusterId: 'west',
+  owner,
+  name: 'e',
+};
 
 const anAnswer = (counts: object): object => ({
   env: {
@@ -58,6 +64,10 @@ describe('copies of envs on other clusters', () => {
       annotations: {},
     });
     await copies.endMember(place, 'm', true);
+    expect(asked[0]?.bounds).to.deep.equal({
+      mostBytes: 64 * 1_024 + 3 * 32 * 1_024 + 3 * 1_000,
+      mostValues: 8_192 + 3 * 128,
+    });
     const caller = { ...owner, role: 'user', keyId: 'fleet-envs/blue/ada', gated: true };
     expect(asked.map((each) => each.caller)).to.deep.equal([caller, caller, caller]);
   });

@@ -218,6 +218,30 @@ describe('a manager, before a worker that means ill', () => {
     expect(kept.at(-1)).to.equal(caller);
   });
 
+  it('is not read on once it has more values than was asked for', async () => {
+    const most = async (path: string, items: number): Promise<number> => {
+      let written = 0;
+      answer = (_request, response) => {
+        response.writeHead(200, { 'Content-Type': 'application/json' });
+        const flood = (): void => {
+          while (!response.destroyed) {
+            written += 8_192;
+            if (!response.write('[],'.repeat(2_730) + '  ')) break;
+          }
+          if (!response.destroyed) response.once('drain', flood);
+        };
+        response.write(`{"items":${JSON.stringify(Array(items).fill({}))},"sandbox":{"pad":[`);
+        flood();
+      };
+      const { status, json: body } = await servers.manager.tenant.get(path);
+      expect([status, body.errorCode]).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
+      return written;
+    };
+    // what is under way in the link counts too
+    expect(await most(`/sandboxes/evil.${ID}`, 0)).to.be.lessThan(2 << 20);
+    expect(await most(`/sandboxes?clusterID=evil&limit=10`, 10)).to.be.lessThan(2 << 20);
+  });
+
   it('leaves out of its lists what is no list, and says so', async () => {
     const { admin } = servers.manager;
     for (const lie of [

@@ -5,6 +5,7 @@ import { mergedList } from '../../src/http/fleet/merged-list.ts';
 import type { FleetDeps } from '../../src/http/fleet/fleet-router.ts';
 import type { MergedTerms } from '../../src/http/fleet/gathered.ts';
 import { answersShareMet } from '../../src/model/limit-refusals.ts';
+import { LoopShare } from '../../src/lib/streams/json-reader.ts';
 import { runs } from '../support/harness/runs.ts';
 
 interface Item {
@@ -52,6 +53,7 @@ class Lists {
         wayTo: (clusterId: string) => ({ clusterId }),
       },
       passing: {
+        share: new LoopShare(),
         pass: async ({ way, target }: { way: { clusterId: string }; target: string }) => {
           if (this.limits.length >= this.answers) throw new Error('it does not answer');
           const query = new URL(target, 'http://w').searchParams;
@@ -193,19 +195,19 @@ describe('a list over many clusters', () => {
     const lists = new Lists([[1], [2], [3]]);
     let held = 0;
     lists.hold = (bytes) => (held = bytes);
-    lists.instead.set('w01', long(1 << 20));
-    lists.instead.set('w02', long(1 << 20));
+    lists.instead.set('w01', long(80 << 10));
+    lists.instead.set('w02', long(80 << 10));
     expect(await lists.page(1, 0)).not.to.have.property('incomplete');
-    expect(held).to.be.greaterThan(2 << 20);
+    expect(held).to.be.greaterThan(160 << 10);
 
-    lists.instead.set('w02', long(3 << 20)); // more than one item may be, and all else
+    lists.instead.set('w02', long(100 << 10)); // more than one item may be, and all else
     const { total, incomplete } = await lists.page(1, 0);
     expect([total, incomplete]).to.deep.equal([2, true]);
   });
 
   it('is refused where there is no room, whichever cluster took it', async () => {
     const lists = new Lists([[1], [2], [3]]);
-    lists.instead.set('w01', JSON.stringify({ items: [{ x: 'x'.repeat(1 << 20) }], total: 1 }));
+    lists.instead.set('w01', JSON.stringify({ items: [{ x: 'x'.repeat(80 << 10) }], total: 1 }));
     const refusal = answersShareMet();
     lists.hold = () => {
       throw refusal;

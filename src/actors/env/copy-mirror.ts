@@ -9,6 +9,7 @@ import {
   copiedIn,
   isCopyOf,
   keptOf,
+  copyWordOf,
   type EnvCopy,
 } from '../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
@@ -266,8 +267,10 @@ export class CopyMirror {
   }
 }
 
-export const placeOf = ({ owner, name }: EnvRecord, clusterId: string): CopyPlace => ({
+export const placeOf = (env: EnvRecord, clusterId: string): CopyPlace => ({
   clusterId,
-  owner,
-  name,
+  owner: env.owner,
+  name: env.name,
+  members: env.members.filter((member) => member.clusterId === clusterId).length,
+  bytes: Buffer.byteLength(JSON.stringify(copyWordOf(env))),
 });

@@ -7,6 +7,9 @@ export interface CopyPlace {
   readonly clusterId: string;
   readonly owner: Tenant;
   readonly name: string;
+  /** Members of the env on the cluster, and bytes of what the env says of itself, as JSON. */
+  readonly members: number;
+  readonly bytes: number;
 }
 
 export interface MemberDraft {

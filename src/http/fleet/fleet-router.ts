@@ -195,8 +195,20 @@ const answerOver = async (
   });
   const { clusterId } = way;
   const { room } = request;
-  const { clock } = passing;
-  const shown = { clusterId, base: request.base(), row, context, room, clock, surface, caller };
+  const { clock, share } = passing;
+  const { limit } = (request.query ?? {}) as { readonly limit?: number };
+  const shown = {
+    limit,
+    share,
+    clusterId,
+    base: request.base(),
+    row,
+    context,
+    room,
+    clock,
+    surface,
+    caller,
+  };
   const given = await answerFrom(answer, shown);
   if (row.operationId === 'createExecToken' && given.status === 200) {
     const { token } = given.body as { readonly token?: unknown };

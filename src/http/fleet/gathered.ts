@@ -9,12 +9,10 @@ import { LONG_BYTES } from '../server/long-answer.ts';
 import { namedByQuery } from './fleet-names.ts';
 import type { FleetDeps } from './fleet-router.ts';
 import { targetOf, type Asked } from './pass-on.ts';
-import { readObject, type ReadTerms } from './passed-answer.ts';
+import { boundsOf, type JsonBounds } from '../../lib/streams/json-reader.ts';
+import { ITEM_BYTES, readObject, type ReadTerms } from './passed-answer.ts';
 
 const MOST_PART_BYTES = 32 << 20;
-/** Bounds of a page what its items are on the average, and all else in it. */
-const MOST_ITEM_BYTES = 32 << 10;
-const MOST_BESIDE_BYTES = 2 << 20;
 /** For a cluster to send its part. */
 const PART_MS = 10_000;
 
@@ -202,14 +200,14 @@ const askAway =
       answer.destroy();
       throw new Error(`the cluster answered ${String(answer.statusCode)}`);
     }
-    const mostBytes = mostBytesOf(changed);
-    const took = part();
-    if (!surface) return await readObject(answer, { mostBytes, took });
-    const items = await readObject(answer, { mostBytes, took, takesLists: true });
+    const work: ReadTerms['work'] = (each) => passing.share.work(way.clusterId, each);
+    const terms = { ...partBounds(changed), took: part(), work };
+    if (!surface) return await readObject(answer, terms);
+    const items = await readObject(answer, { ...terms, takesLists: true });
     return { items, next: answer.headers[surface.nextHeader] };
   };
 
-const mostBytesOf = ({ limit }: Asked): number =>
-  typeof limit === 'number'
-    ? Math.min(MOST_PART_BYTES, MOST_BESIDE_BYTES + limit * MOST_ITEM_BYTES)
-    : MOST_PART_BYTES;
+const partBounds = ({ limit }: Asked): JsonBounds => {
+  const bounds = boundsOf(typeof limit === 'number' ? limit : 0, ITEM_BYTES);
+  return { ...bounds, mostBytes: Math.min(MOST_PART_BYTES, bounds.mostBytes) };
+};

@@ -2,6 +2,7 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { LoopShare } from '../../lib/streams/json-reader.ts';
 import { AnswerLost, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
@@ -58,6 +59,8 @@ export class Passing {
   readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
   readonly tokens: TokenOwners;
   readonly passed = new PassedRequests();
+  /** Of the event loop, by cluster: for reading what it answers. */
+  readonly share = new LoopShare();
 
   constructor(clock: Clock) {
     this.clock = clock;

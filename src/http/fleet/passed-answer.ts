@@ -3,6 +3,12 @@ import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { decidedThere } from '../../model/approvals/approval-refusals.ts';
 import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import {
+  JsonReader,
+  boundsOf,
+  type JsonBounds,
+  type LoopShare,
+} from '../../lib/streams/json-reader.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { flow, type FlowTerms } from '../limits/flow.ts';
@@ -14,12 +20,15 @@ import type { Answer, AnyRequest, Route } from '../router/route.ts';
 import { LONG_BYTES } from '../server/long-answer.ts';
 
 /**
- * The longest answer that is read whole, so that its names can be shown as the fleet's: a page of
- * 1,000 sandboxes with all the metadata that they may have; and of a request that may change
- * something, whose answer has its room in the budget whether it fits or not.
+ * The longest answer that is read whole, so that its names can be shown as the fleet's; and of a
+ * request that may change something, whose answer has its room in the budget whether it fits or
+ * not.
  */
 const MOST_READ_BYTES = 16 << 20;
 const MOST_CHANGED_BYTES = 2 << 20;
+const MOST_READ_VALUES = 65_536;
+/** Bytes of an item of a page: a sandbox with all the metadata that it may have, or a pool. */
+export const ITEM_BYTES = 32 << 10;
 /** The longest answer without names that is read whole. */
 const MOST_SHORT_BYTES = 1 << 20;
 
@@ -51,6 +60,9 @@ export interface AnsweredTerms {
   /** Undefined: it is the REST API that was asked. */
   readonly surface: SurfaceInFleet | undefined;
   readonly caller: Caller;
+  readonly share: LoopShare;
+  /** Items that the client asks for; undefined if it is not a page. */
+  readonly limit: number | undefined;
 }
 
 /**
@@ -62,7 +74,7 @@ export interface AnsweredTerms {
  */
 export const answerFrom = async (
   answer: IncomingMessage,
-  { clusterId, base, row, context, room, clock, surface, caller }: AnsweredTerms,
+  { clusterId, base, row, context, room, clock, surface, caller, share, limit }: AnsweredTerms,
 ): Promise<Answer> => {
   const status = answer.statusCode ?? 502;
   const refusal = (what: string) => {
@@ -76,7 +88,8 @@ export const answerFrom = async (
   if (!isJson(answer)) throw refusal(`gave an answer that is no JSON; ${LOOK}`);
   const changes = context.method !== 'GET';
   const read = await readObject(answer, {
-    mostBytes: changes ? MOST_CHANGED_BYTES : MOST_READ_BYTES,
+    ...readBounds(row, { changes, limit }),
+    work: (work) => share.work(clusterId, work),
     takesLists: surface !== undefined,
     took: (bytes) => {
       if (bytes > LONG_BYTES && changes) room().owe(bytes);
@@ -100,6 +113,22 @@ export const answerFrom = async (
   };
 };
 
+/** A sandbox has an end, and so has a page; a log, an audit or a pool's YAML may be long. */
+const readBounds = (
+  { path }: Pick<Route, 'path'>,
+  { changes, limit }: { readonly changes: boolean; readonly limit: number | undefined },
+): JsonBounds => {
+  const mostBytes = changes ? MOST_CHANGED_BYTES : MOST_READ_BYTES;
+  const bounds = limit === undefined ? boundsOf(0, 0) : boundsOf(limit, ITEM_BYTES);
+  return limit !== undefined || OF_SANDBOX.test(path)
+    ? { ...bounds, mostBytes: Math.min(mostBytes, bounds.mostBytes) }
+    : { mostBytes, mostValues: MOST_READ_VALUES };
+};
+
+/** The rows that answer one sandbox, or a word about it. */
+const OF_SANDBOX =
+  /^\/sandboxes(?:\/[^/]+(?:\/(?:exec-token|state|idle-timeout|timeout|is_ready|pause))?)?$/;
+
 const LOOK = 'look before you repeat what changes something';
 
 /** Whether it is passed on as it comes. Refusals never are. */
@@ -120,8 +149,9 @@ const isContent = (
 const isJson = ({ headers }: IncomingMessage): boolean =>
   headers['content-type']?.startsWith('application/json') === true;
 
-export interface ReadTerms {
-  readonly mostBytes: number;
+export interface ReadTerms extends JsonBounds {
+  /** Has each piece of work done in its turn. */
+  readonly work: <T>(work: () => T) => Promise<T>;
   /** Is told how many bytes of it are held; what it throws ends the reading. */
   readonly took?: (bytes: number) => void;
   /** A list is an answer too. */
@@ -131,20 +161,16 @@ export interface ReadTerms {
 /** Rejects where it breaks off, is longer or deeper than it may be, or is no JSON object. */
 export const readObject = async (
   answer: IncomingMessage,
-  { mostBytes, took, takesLists = false }: ReadTerms,
+  { took, work, takesLists = false, ...bounds }: ReadTerms,
 ): Promise<object> => {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const reader = new JsonReader(bounds);
   for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > mostBytes) throw new Error('the cluster sent too much');
-    took?.(bytes);
-    chunks.push(chunk);
+    await work(() => reader.push(chunk));
+    took?.(reader.bytes);
   }
-  const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
+  const value = await work(() => reader.value());
   if (typeof value !== 'object' || value === null || (Array.isArray(value) && !takesLists))
     throw new Error('the cluster sent no object');
-  if (isTooDeep(value)) throw new Error('the cluster sent what is nested too deeply');
   return value;
 };
 

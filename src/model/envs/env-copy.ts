@@ -121,8 +121,6 @@ export const awayPoolOf = (
   };
 };
 
-/** The most of what a copy says otherwise than its env that is kept, in characters of JSON. */
-const MOST_KEPT = 16_384;
 const SAYS_OTHERWISE: MemberConfig = { scalingGroup: '' };
 
 /**
@@ -133,7 +131,6 @@ const SAYS_OTHERWISE: MemberConfig = { scalingGroup: '' };
 export const keptOf = (copy: EnvCopy, env: EnvRecord, clusterId: string): EnvCopy => {
   const listed = env.members.filter((member) => member.clusterId === clusterId);
   const members = listed.flatMap(({ name }) => copiedIn(copy, name) ?? []);
-  if (JSON.stringify([copy.word, members]).length <= MOST_KEPT) return { ...copy, members };
   const { annotations } = copyWordOf({ ...env, annotations: {} });
   const otherwise = { templateRef: { name: '' }, overrides: {}, labels: {}, annotations };
   return {
