@@ -198,6 +198,10 @@ static void refuse_sockets(struct program *program, int call) {
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3);
   load(program, argument(2));
   answer_if(program, BPF_JGT, 0 /* NETLINK_ROUTE */, refusal(EPROTONOSUPPORT));
+  /* A type stands for a protocol, too: SCTP and DCCP, or AF_PACKET in place of the family. Flags are above these bits. */
+  load(program, argument(1));
+  emit(program, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
+  answer_if(program, BPF_JGT, SOCK_RAW, refusal(EPROTONOSUPPORT));
   load(program, argument(2));
   for (size_t i = 0; i < LENGTH(protocols); i++)
     emit(program, BPF_JMP | BPF_JEQ | BPF_K, protocols[i], LENGTH(protocols) - i, 0);

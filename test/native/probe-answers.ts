@@ -71,6 +71,10 @@ export const refusedCalls: Answers = {
   netfilter: 'EPROTONOSUPPORT',
   xfrm: 'EPROTONOSUPPORT',
   sctp: 'EPROTONOSUPPORT',
+  'sctp by type': 'EPROTONOSUPPORT',
+  'sctp of ipv6 by type': 'EPROTONOSUPPORT',
+  'dccp by type': 'EPROTONOSUPPORT',
+  'packet by type': 'EPROTONOSUPPORT',
   raw: 'EPERM',
   'make a device': 'EPERM',
   ...(process.arch === 'x64'
@@ -87,6 +91,7 @@ export const allowedCalls: Answers = {
   route: 'ok',
   tcp: 'ok',
   unix: 'ok',
+  'unix packets': 'ok',
 };
 
 export const absentOrForbidden = ['ENOENT', 'EACCES', 'EROFS', 'EPERM', 'ETXTBSY'];

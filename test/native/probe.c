@@ -190,11 +190,16 @@ static void try_sockets(void) {
   tried("netfilter", socket(AF_NETLINK, SOCK_RAW, 12));
   tried("xfrm", socket(AF_NETLINK, SOCK_RAW, 6));
   tried("sctp", socket(AF_INET, SOCK_STREAM, 132));
+  tried("sctp by type", socket(AF_INET, SOCK_SEQPACKET, 0));
+  tried("sctp of ipv6 by type", socket(AF_INET6, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  tried("dccp by type", socket(AF_INET, 6 /* SOCK_DCCP */, 0));
+  tried("packet by type", socket(AF_INET, SOCK_PACKET, 0));
   tried("raw", socket(AF_INET, SOCK_RAW, 1));
   tried("tipc pair", socketpair(30, SOCK_STREAM, 0, (int[2]){0}));
   tried("route", socket(AF_NETLINK, SOCK_RAW, 0));
   tried("tcp", socket(AF_INET, SOCK_STREAM, 0));
   tried("unix", socket(AF_UNIX, SOCK_STREAM, 0));
+  tried("unix packets", socket(AF_UNIX, SOCK_SEQPACKET, 0));
 }
 
 static void try_files(void) {
