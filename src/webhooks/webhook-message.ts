@@ -39,6 +39,7 @@ export const messageOf = (
         method: record.method,
         path: record.path,
         namespace: record.namespace,
+        route: record.route,
         summary: record.summary,
         status: record.status,
         createdAt: timestampOf(record.createdAt),

@@ -161,6 +161,8 @@ const anApproval = (part: Partial<ApprovalRecord> = {}): Draft<ApprovalRecord> =
   path: '/sandboxpools/web',
   namespace: 'alpha',
   query: 'force=true',
+  route: 'REST DELETE /sandboxpools/{name}',
+  ignored: ['replica'],
   headers: { 'x-session-id': 'run-7' },
   summary: 'ä"\u0001',
   binding: 'b'.repeat(43),

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { heldSubject } from '../../src/http/router/held-subject.ts';
+import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import { approvalParts } from '../../src/operations/approvals/approval-parts.ts';
+import { aServer } from '../http/a-server.ts';
 import { aSession, rulesOf, TERMS } from '../http/an-approving-server.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
@@ -8,61 +10,163 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { aCompatibleApi } from './a-compatible-api.ts';
 
+interface Given {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The compatible API, and the REST API over the same operations and approvals. */
+const anApprovingApi = async (...rules: readonly string[]) => {
+  const operations = new FakeOperations();
+  const records = new MemoryApprovals();
+  const parts = approvalParts({
+    approvals: records,
+    clock: new TestClock(),
+    log: quietLog,
+    pepper: Buffer.alloc(32, 7),
+    rules: rulesOf(...rules),
+    terms: TERMS,
+    severalDecide: () => true,
+  });
+  await parts.mirror.start();
+  Object.assign(operations, parts.operations);
+  const { gate } = parts;
+  const gating = { gate, subjectOf: heldSubject(operations) };
+  const api = await aCompatibleApi({ operations, gating, gate });
+  const rest = await aServer({ operations, gating });
+  const send =
+    (base: string, header: string) =>
+    async (method: string, path: string, body?: object, more: object = {}): Promise<Given> => {
+      const answer = await fetch(base + path, {
+        method,
+        headers: { [header]: api.keys.tenant, 'Content-Type': 'application/json', ...more },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      });
+      const text = await answer.text();
+      return { status: answer.status, body: text === '' ? {} : (JSON.parse(text) as {}) };
+    };
+  const last = (): ApprovalRecord => {
+    const record = [...records.records.values()].at(-1);
+    if (!record) throw new Error('nobody was asked');
+    return record;
+  };
+  return {
+    operations,
+    records,
+    keys: api.keys,
+    compatible: send(api.url, 'X-API-KEY'),
+    rest: send(`http://127.0.0.1:${rest.port}`, 'SERVICE-API-KEY'),
+    last,
+    approve: async (scope: 'once' | 'session' = 'once', { id } = last()) =>
+      await parts.operations.decideApproval(aSession(), id, { decision: 'approve', scope }),
+    stop: async () => {
+      await api.stop();
+      await rest.stop();
+    },
+  };
+};
+
+type ApprovingApi = Awaited<ReturnType<typeof anApprovingApi>>;
+
 describe('a sandbox that a rule has wait for a person, at the compatible API', () => {
+  let api: ApprovingApi;
+  const start = async (...rules: readonly string[]): Promise<ApprovingApi> =>
+    (api = await anApprovingApi(...rules));
+  const claimed = async (): Promise<string> => {
+    const caller = api.operations.authenticate(api.keys.tenant);
+    const { id } = await api.operations.claimSandbox(caller, { poolName: 'default' });
+    return id;
+  };
+  afterEach(() => api.stop());
+
   it('is not made before that, and once when it is asked for again', async () => {
-    const operations = new FakeOperations();
-    const records = new MemoryApprovals();
-    const parts = approvalParts({
-      approvals: records,
-      clock: new TestClock(),
-      log: quietLog,
-      pepper: Buffer.alloc(32, 7),
-      rules: rulesOf('require operation=claimSandbox key=gated'),
-      terms: TERMS,
-      severalDecide: () => true,
-    });
-    await parts.mirror.start();
-    Object.assign(operations, parts.operations);
-    const { gate } = parts;
-    const gating = { gate, subjectOf: heldSubject(operations) };
-    const api = await aCompatibleApi({ operations, gating, gate });
-    const caller = operations.authenticate(api.keys.tenant);
+    const { operations, records, keys, compatible, approve } = await start(
+      'require operation=claimSandbox key=gated',
+    );
+    const caller = operations.authenticate(keys.tenant);
     const { apiKey } = await operations.createApiKey(caller, {
       ...{ shortName: 'agent', description: '', gated: true },
     });
-    const create = async (key: string) => {
-      const answer = await fetch(`${api.url}/sandboxes`, {
-        method: 'POST',
-        headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ templateID: 'base', timeout: 60 }),
+    const create = async (key: string) =>
+      await compatible(
+        'POST',
+        '/sandboxes',
+        { templateID: 'base', timeout: 60 },
+        { 'X-API-KEY': key },
+      );
+
+    const held = await create(apiKey);
+    const [id = ''] = records.records.keys();
+    expect(held).to.deep.equal({
+      status: 403,
+      body: {
+        code: 403,
+        message: `a person must approve this request first (approval ${id})`,
+      },
+    });
+    expect((await create(apiKey)).body).to.deep.equal(held.body);
+    expect(operations.sandboxes.size).to.equal(0);
+
+    await approve();
+    const made = await create(apiKey);
+    const again = await create(apiKey);
+
+    expect([made.status, again]).to.deep.equal([201, made]);
+    expect(operations.sandboxes.size).to.equal(1);
+    expect(records.records.size).to.equal(1);
+    // A key that is not gated waits for nobody.
+    expect((await create(keys.tenant)).status).to.equal(201);
+  });
+
+  for (const scope of ['once', 'session'] as const)
+    it(`does not let a connect pass that was approved as a pause, ${scope}`, async () => {
+      const { compatible, approve, last } = await start('require operation=setSandboxState');
+      const id = await claimed();
+      const far = { timeout: 315_360_000 };
+      const ask = (verb: string) =>
+        compatible('POST', `/sandboxes/${id}/${verb}`, far, { 'X-Session-Id': 'run-7' });
+      expect((await ask('pause')).status).to.equal(403);
+      expect(last()).to.deep.include({
+        route: 'compatible POST /sandboxes/{sandboxId}/pause',
+        ignored: ['timeout'],
       });
-      const body = (await answer.json()) as Readonly<Record<string, unknown>>;
-      return { status: answer.status, body };
+      await approve(scope);
+
+      expect((await ask('connect')).status).to.equal(403);
+      expect((await ask('pause')).status).to.equal(204);
+    });
+
+  it('does not let a claim pass that was approved at the other API, or with another lifetime', async () => {
+    const { operations, compatible, rest, approve } = await start('require operation=claimSandbox');
+    const body = { poolName: 'default', templateID: 'base' };
+    await rest('POST', '/sandboxes', body);
+    await approve();
+    expect((await compatible('POST', '/sandboxes', body)).status).to.equal(403);
+    await approve();
+
+    expect((await compatible('POST', '/v2/sandboxes', body)).status).to.equal(403);
+    expect(operations.sandboxes.size).to.equal(0);
+    expect((await rest('POST', '/sandboxes', body)).status).to.equal(201);
+    expect((await compatible('POST', '/sandboxes', body)).status).to.equal(201);
+  });
+
+  it('takes of approvals of the version before those that can be of one route alone', async () => {
+    const { records, rest, compatible, approve, last } = await start(
+      'require operation=claimSandbox',
+    );
+    const unrouted = async (): Promise<void> => {
+      const { route: _, ...record } = last();
+      await records.update(record);
     };
-    try {
-      const held = await create(apiKey);
-      const [id = ''] = records.records.keys();
-      expect(held).to.deep.equal({
-        status: 403,
-        body: {
-          code: 403,
-          message: `a person must approve this request first (approval ${id})`,
-        },
-      });
-      expect((await create(apiKey)).body).to.deep.equal(held.body);
-      expect(operations.sandboxes.size).to.equal(0);
-
-      await parts.operations.decideApproval(aSession(), id, { decision: 'approve', scope: 'once' });
-      const made = await create(apiKey);
-      const again = await create(apiKey);
-
-      expect([made.status, again]).to.deep.equal([201, made]);
-      expect(operations.sandboxes.size).to.equal(1);
-      expect(records.records.size).to.equal(1);
-      // A key that is not gated waits for nobody.
-      expect((await create(api.keys.tenant)).status).to.equal(201);
-    } finally {
-      await api.stop();
+    const [own, both] = [{ poolName: 'default' }, { poolName: 'default', templateID: 'base' }];
+    for (const body of [own, both]) {
+      await rest('POST', '/sandboxes', body);
+      await unrouted();
+      await approve();
     }
+
+    expect((await rest('POST', '/sandboxes', own)).status).to.equal(201);
+    expect((await rest('POST', '/sandboxes', both)).status).to.equal(403);
+    expect((await compatible('POST', '/sandboxes', both)).status).to.equal(403);
   });
 });

@@ -115,6 +115,15 @@ describe('the page that decides approvals', () => {
     );
   });
 
+  it('shows of which route a request was asked, and which of its fields have no effect', async () => {
+    const answer = await world.server.tenant.post('/sandboxpools', { ...A_POOL, replica: 9 });
+    const { text } = await olga.get(`/console/approvals/${approvalIdOf(answer)}`);
+
+    expect(shownText(text))
+      .to.contain('REST POST /sandboxpools')
+      .and.contain('Fields of the body that have no effect: replica');
+  });
+
   it('runs nothing and turns nothing round of what is in a request', async () => {
     const nasty = '</pre><script>alert(1)</script>\u202egnp.exe\u2066\u200b"onload=x\u{e0041}';
     const id = approvalIdOf(

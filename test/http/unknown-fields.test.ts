@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { unknownFieldWarnings } from '../../src/http/router/unknown-fields.ts';
+import { unknownFields, unknownFieldWarning } from '../../src/http/router/unknown-fields.ts';
 import { aServer } from './a-server.ts';
 
 describe('warnings of unknown fields', () => {
   const part = z.object({ known: z.string().optional() });
-  const warningsOf = unknownFieldWarnings(
+  const unknownOf = unknownFields(
     z.object({
       name: z.string(),
       part: part.default({}),
@@ -14,7 +14,9 @@ describe('warnings of unknown fields', () => {
     }),
   );
   const fieldsOf = (body: unknown): readonly string[] =>
-    warningsOf(body).map((warning) => /^299 - "unknown field (.*)"$/.exec(warning)?.[1] ?? warning);
+    unknownOf(body).map(
+      (name) => /^299 - "unknown field (.*)"$/.exec(unknownFieldWarning(name))?.[1] ?? name,
+    );
 
   it('name those of the body, of objects in it and of objects in lists', () => {
     expect(

@@ -23,6 +23,8 @@ export interface SessionUse {
   readonly keyId: string;
   readonly sessionId: string;
   readonly operation: string;
+  /** Undefined: of an approval that says none. */
+  readonly route?: string | undefined;
 }
 
 /** Removed ones, of which a late word may still come. */
@@ -219,8 +221,8 @@ const listKeys = ({ principal, status }: ApprovalRecord): readonly string[] => {
   ];
 };
 
-const sessionKey = ({ keyId, sessionId, operation }: SessionUse): string =>
-  `${keyId} ${operation} ${sessionId}`;
+const sessionKey = ({ keyId, sessionId, operation, route = '' }: SessionUse): string =>
+  `${keyId} ${operation} ${sessionId} ${route}`;
 
 const sessionKeyOf = ({
   status,
@@ -228,7 +230,8 @@ const sessionKeyOf = ({
   principal: { keyId },
   sessionId,
   operation,
+  route,
 }: ApprovalRecord): string | undefined =>
   status === 'approved' && scope === 'session' && sessionId !== undefined
-    ? sessionKey({ keyId, sessionId, operation })
+    ? sessionKey({ keyId, sessionId, operation, route })
     : undefined;

@@ -61,6 +61,7 @@ const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Rou
     access: 'tenant',
     summary: 'Claim an idle instance of a pool',
     body: NewSandbox,
+    ignores: ['secure', 'allow_internet_access'],
     answers: { 201: ShownSandbox },
     refusals: [
       'POOL_NOT_FOUND',

@@ -9,12 +9,10 @@ import { timestampOf } from '../resources/common-schema.ts';
 import type { Route } from '../router/route.ts';
 import { check } from '../router/validation.ts';
 import type { ConsoleRoute } from './console-route.ts';
+import { LIST, listBody, PAGE } from './approval-list.ts';
 import { changesOf, currentState, runningIn, type FieldChange } from './current-state.ts';
-import { html, type Html } from './html.ts';
+import { html, short, type Html } from './html.ts';
 import { csrfField, givePage, seeOther } from './page.ts';
-
-const PAGE = 50;
-const LIST = '/console/approvals';
 
 export interface ApprovalPagesDeps {
   readonly operations: Pick<
@@ -114,59 +112,6 @@ const SHOWN_BEFORE: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
 const loginAgain = (id: string): string => `/console/login?next=${LIST}/${id}`;
 
-const listBody = (
-  items: readonly ApprovalRecord[],
-  {
-    status,
-    offset,
-    total,
-  }: { readonly status: string | undefined; readonly offset: number; readonly total: number },
-): Html => {
-  const of = status === undefined ? '' : `status=${status}&`;
-  return html`<p>
-      ${[undefined, ...APPROVAL_STATUSES].map(
-        (each) =>
-          html`<a
-            href="${LIST}${each === undefined ? '' : `?status=${each}`}"
-            ${each === status ? html`aria-current="page"` : undefined}
-            >${each ?? 'all'}</a
-          > `,
-      )}
-    </p>
-    <p>${total} in all</p>
-    <table>
-      <thead>
-        <tr>
-          <th>Request</th>
-          <th>Asked by</th>
-          <th>At</th>
-          <th>Status</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${items.map(rowOf)}
-      </tbody>
-    </table>
-    <p>
-      ${offset > 0 ? pageLink(of, Math.max(0, offset - PAGE), 'newer') : undefined}
-      ${offset + PAGE < total ? pageLink(of, offset + PAGE, 'older') : undefined}
-    </p>`;
-};
-
-const pageLink = (of: string, offset: number, name: string): Html =>
-  html`<a href="${LIST}?${of}offset=${offset}">${name}</a>`;
-
-const rowOf = (record: ApprovalRecord): Html =>
-  html`<tr>
-    <td>
-      <a href="${LIST}/${record.id}">${record.operation}</a>
-      ${short(`${record.method} ${record.path}`)}
-    </td>
-    <td>${short(`${record.principal.team}/${record.principal.user}`)}</td>
-    <td>${timestampOf(record.createdAt)}</td>
-    <td>${record.status}</td>
-  </tr>`;
-
 interface Shown {
   readonly record: ApprovalRecord;
   readonly content: Buffer | typeof UNREADABLE | undefined;
@@ -183,6 +128,7 @@ const factsOf = (record: ApprovalRecord): Html => {
   const { principal } = record;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['What', record.summary],
+    ['Asked of', record.route],
     ['Status', record.status],
     ['Asked by', `${principal.team}/${principal.user}`],
     ['With the key', `${principal.keyId} (${principal.role})`],
@@ -230,8 +176,13 @@ const requestOf = ({ record, content, session: { person } }: Shown): Html => {
         : content !== undefined
           ? bodyOf(content)
           : html`<p>${mayDecide(person) ? 'No body.' : 'The body is shown to operators alone.'}</p>`
-    }`;
+    }${ignoredOf(record)}`;
 };
+
+const ignoredOf = ({ ignored = [] }: ApprovalRecord): Html | undefined =>
+  ignored.length === 0
+    ? undefined
+    : html`<p>Fields of the body that have no effect: ${short(ignored.join(', '))}</p>`;
 
 const bodyOf = (content: Buffer): Html =>
   isUtf8(content)
@@ -324,8 +275,8 @@ const approveForm = (record: ApprovalRecord, csrf: string): Html =>
     ${
       !record.onceOnly && record.sessionId !== undefined
         ? html`<label
-            ><input type="radio" name="scope" value="session" /> every ${record.operation} of this
-            key in its session</label
+            ><input type="radio" name="scope" value="session" /> every ${record.operation}
+            (${record.route ?? record.method}) of this key in its session</label
           >`
         : undefined
     }
@@ -342,6 +293,5 @@ const parsed = (content: Buffer | undefined): unknown => {
 
 /** The first line break in it is none of the text: browsers drop one. */
 const given = (text: string): Html => html`<pre class="given">${'\n'}${text}</pre>`;
-const short = (text: string): Html => html`<span class="given short">${text}</span>`;
 const marked = (text: string, kind: string): Html =>
   html`<span class="given short ${kind}">${text}</span>`;

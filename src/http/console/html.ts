@@ -60,3 +60,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 const escaped = (text: string): string =>
   text.replaceAll(/[&<>"'`]/g, (character) => ENTITIES[character] ?? '');
+
+/** Shows a text that others chose, in one line. */
+export const short = (text: string): Html => html`<span class="given short">${text}</span>`;

@@ -31,6 +31,11 @@ export interface Arrived {
   readonly request: AnyRequest;
   readonly caller: Caller;
   readonly bytes: Buffer;
+  /** The body as it came, before its schema read it. */
+  readonly value: unknown;
+  /** Fields of it that the row does not know. */
+  readonly unknown: readonly string[];
+  readonly api: 'REST' | 'compatible';
   /** Reads the body of a row that takes a stream. */
   readonly readStream: () => Promise<Buffer>;
 }
@@ -176,7 +181,7 @@ export const policySubject = (row: Route, name: ResolvedName, caller: Caller): P
 });
 
 const heldRequest = (
-  { row, context, caller }: Arrived,
+  { row, context, caller, api, value, unknown }: Arrived,
   {
     rule,
     name: { operation, path, namespace },
@@ -199,6 +204,10 @@ const heldRequest = (
   if (sessionId !== undefined && !SESSION_ID.test(sessionId))
     throw invalidArgument('X-Session-Id', 'must be 1 to 128 letters, digits, dots, - and _');
   const { method } = row;
+  const route = `${api} ${method} ${row.path}`;
+  // Replicas of the version before know requests of such a row by the binding without its route.
+  const isOwn = api === 'REST' && !row.spells && operation === row.operationId;
+  const ignored = ignoredIn(row, value, unknown);
   return {
     caller,
     sessionId,
@@ -208,6 +217,9 @@ const heldRequest = (
     namespace,
     query,
     headers,
+    route,
+    ...(ignored.length > 0 ? { ignored } : {}),
+    mayBeUnrouted: isOwn && !hasField(value, COMPATIBLE_FIELD),
     body: bytes,
     onceOnly: rule.onceOnly || row.onceOnly === true || caller.role === 'admin',
     summary: `${row.summary}: ${method} ${path}`.slice(0, 256),
@@ -225,11 +237,33 @@ const heldRequest = (
         // What an Idempotency-Key did is known by the path as it is spelled.
         headers['idempotency-key'] === undefined ? '' : withoutBase(context.path),
         hash('sha256', bytes, 'base64url'),
+        ...(isOwn ? [] : [route]),
       ]),
       'base64url',
     ),
   };
 };
+
+/**
+ * Every claim at the compatible API has it. The version before bound such a claim as one of the
+ * REST API: an approval that says no route may be either, where the body has it.
+ */
+const COMPATIBLE_FIELD = 'templateID';
+
+const MOST_IGNORED = 16;
+const LONGEST_FIELD = 128;
+
+const ignoredIn = (
+  { ignores = [] }: Route,
+  value: unknown,
+  unknown: readonly string[],
+): readonly string[] =>
+  [...ignores.filter((name) => hasField(value, name)), ...unknown]
+    .slice(0, MOST_IGNORED)
+    .map((name) => name.slice(0, LONGEST_FIELD));
+
+const hasField = (value: unknown, name: string): boolean =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name);
 
 const boundHeaders = ({ req }: Context): Readonly<Record<string, string>> =>
   Object.fromEntries(

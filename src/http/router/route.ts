@@ -189,6 +189,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
    * derived from the mark.
    */
   readonly repeatable?: true;
+  /** Fields of its body that its schema knows and that have no effect. */
+  readonly ignores?: readonly string[];
   /** It is never approved for a whole session. */
   readonly onceOnly?: true;
   /** It is this row with its name spelled in another way: rules look at that one. */

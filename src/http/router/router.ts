@@ -36,7 +36,7 @@ import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
 import type { Answer, AnyRequest, Deprecation, Route } from './route.ts';
 import { stillAsks, whoAsks, type SessionFinder } from './who-asks.ts';
-import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
+import { unknownFields, unknownFieldWarning, unknownQueryWarnings } from './unknown-fields.ts';
 import type { CostlyRequest } from '../limits/costly-turns.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
 import { check } from './validation.ts';
@@ -74,12 +74,12 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
   for (const each of routes) {
     // what it is sent is held to the same rules
     const row = each.method === 'POST' && !each.body ? { ...each, body: NoFields } : each;
-    const warningsOf = row.body && unknownFieldWarnings(row.body);
+    const unknownOf = row.body && unknownFields(row.body);
     const served: ServedRoute = {
       ...row,
       queryWarningsOf: unknownQueryWarnings(row.query),
       queryMaps: mapParametersOf(row.query),
-      ...(warningsOf ? { warningsOf } : {}),
+      ...(unknownOf ? { unknownOf } : {}),
     };
     const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
     for (const base of BASES) {
@@ -93,12 +93,9 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
   return router.routes();
 };
 
-/**
- * A row with what it says of fields that its body does not have, and of parameters that its query
- * does not have.
- */
+/** A row with the fields that its body does not have, and what it says of unknown parameters. */
 interface ServedRoute extends Route {
-  readonly warningsOf?: (body: unknown) => readonly string[];
+  readonly unknownOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
   /** See mapParametersOf. */
   readonly queryMaps: ReadonlySet<string>;
@@ -131,7 +128,8 @@ const answerRow = async (
   const { value, bytes } = row.body ? await bodyOf(row, deps, { context, work }) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
   if (session && row.body) await stillAsks(session, deps, context);
-  warnOfUnknown(row, context, value);
+  const unknown = row.unknownOf?.(value) ?? [];
+  warnOfUnknown(row, context, unknown);
   context.state.asked = body;
   const told: ToldClaim = row.opensItself ? toldClaimIn(context, deps.clients) : {};
   const arrived: AnyRequest = {
@@ -165,6 +163,9 @@ const answerRow = async (
           request: arrived,
           caller,
           bytes,
+          value,
+          unknown,
+          api: deps.terms.surface ? 'compatible' : 'REST',
           readStream: () => readWhole(context.req, context.res, deps.limits),
         })
       : { pass: FREE, request: arrived };
@@ -265,11 +266,11 @@ const bodyOf = (
 
 /** Once query and body are found good: what refuses a field names it already. */
 const warnOfUnknown = (
-  { warningsOf, queryWarningsOf }: ServedRoute,
+  { queryWarningsOf }: ServedRoute,
   context: Context,
-  value: unknown,
+  unknown: readonly string[],
 ): void => {
-  const warnings = [...queryWarningsOf(context.querystring), ...(warningsOf?.(value) ?? [])];
+  const warnings = [...queryWarningsOf(context.querystring), ...unknown.map(unknownFieldWarning)];
   if (warnings.length > 0) context.append('Warning', warnings);
 };
 

@@ -5,18 +5,22 @@ const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
 
 /**
- * Names the fields of a body that its schema does not know, those of objects inside too, as values
- * of the `Warning` header. They are let pass and nothing of them is kept: a client of a richer
- * service is served, and told. At most 16 are named.
+ * Names the fields of a body that its schema does not know, those of objects inside too. They are
+ * let pass and nothing of them is kept: a client of a richer service is served, and told. At most
+ * 16 are named.
  */
-export const unknownFieldWarnings = (schema: z.ZodType): ((body: unknown) => readonly string[]) => {
+export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly string[]) => {
   const known = knownIn(schema);
   return (body) => {
     const names: string[] = [];
     if (known) collect(body, known, '', names);
-    return names.map((name) => `299 - "unknown field ${printable(name)}"`);
+    return names;
   };
 };
+
+/** Returns a value of the `Warning` header. */
+export const unknownFieldWarning = (name: string): string =>
+  `299 - "unknown field ${printable(name)}"`;
 
 /**
  * Names the parameters of a query string that its schema does not know, as values of the `Warning`

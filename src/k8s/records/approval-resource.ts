@@ -31,6 +31,8 @@ export const ApprovalSpecSchema = z.object({
   path: text(4_096),
   namespace: text(63),
   query: text(8_192),
+  route: text(512).optional(),
+  ignored: z.array(text(128)).max(16).optional(),
   headers: z.record(z.string(), text(1_024)),
   summary: text(512),
   binding: text(64),
@@ -93,6 +95,7 @@ const specOf = (record: Omit<ApprovalRecord, 'revision'>): ApprovalSpec => {
     createdAt,
     expiresAt,
     decidedAt,
+    ignored,
     ...rest
   } = {
     revision: undefined,
@@ -103,6 +106,7 @@ const specOf = (record: Omit<ApprovalRecord, 'revision'>): ApprovalSpec => {
   return {
     format: FORMAT,
     ...said,
+    ...(ignored ? { ignored: [...ignored] } : {}),
     headers: { ...said.headers },
     principal: { ...who, persons: [...persons] },
     createdAt: timestamp(createdAt),
@@ -126,6 +130,8 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApprovalRecord => 
     scope,
     decidedBy,
     reason,
+    route,
+    ignored,
     ...spec
   } = given as ApprovalSpec;
   return {
@@ -142,6 +148,8 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApprovalRecord => 
     ...(scope === undefined ? {} : { scope }),
     ...(decidedBy === undefined ? {} : { decidedBy }),
     ...(reason === undefined ? {} : { reason }),
+    ...(route === undefined ? {} : { route }),
+    ...(ignored ? { ignored } : {}),
   };
 };
 

@@ -29,7 +29,11 @@ export interface HeldRequest extends Pick<
   | 'headers'
   | 'summary'
   | 'binding'
+  | 'ignored'
 > {
+  readonly route: string;
+  /** Whether an approval of an earlier version, which says no route, may be of this request. */
+  readonly mayBeUnrouted: boolean;
   readonly caller: Caller;
   readonly sessionId: string | undefined;
   readonly body: Buffer;
@@ -89,14 +93,10 @@ export class ApprovalGate {
     const session =
       request.onceOnly || request.sessionId === undefined
         ? undefined
-        : mirror.forSession({
-            keyId: request.caller.keyId,
-            sessionId: request.sessionId,
-            operation: request.operation,
-          });
+        : this.#forSession(request, request.sessionId);
     if (session && !isExpired(session, now)) return new Grant(this.#deps, session);
     const bound = mirror.bound(request.binding);
-    if (!bound || isExpired(bound, now)) return undefined;
+    if (!bound || !isOf(request, bound) || isExpired(bound, now)) return undefined;
     if (bound.status === 'approved' && bound.scope === 'once') return new Grant(this.#deps, bound);
     if (bound.use && (!bound.use.settled || now < bound.use.at + USED_LATELY_MS))
       return new Grant(this.#deps, bound);
@@ -119,11 +119,22 @@ export class ApprovalGate {
     throw approvalRequired(asked);
   }
 
+  #forSession(
+    { caller: { keyId }, operation, route, mayBeUnrouted }: HeldRequest,
+    sessionId: string,
+  ): ApprovalRecord | undefined {
+    const { mirror } = this.#deps;
+    const use = { keyId, sessionId, operation };
+    return (
+      mirror.forSession({ ...use, route }) ?? (mayBeUnrouted ? mirror.forSession(use) : undefined)
+    );
+  }
+
   async #pendingFor(request: HeldRequest): Promise<ApprovalRecord> {
     const { approvals, mirror, clock } = this.#deps;
     const now = clock.now();
     const waiting = this.#pending(request);
-    const known = waiting.find(({ binding }) => binding === request.binding);
+    const known = waiting.find((record) => isOf(request, record));
     if (known) return known;
     if (waiting.length >= MOST_PENDING) throw tooManyPending(MOST_PENDING);
     if (mirror.count('pending') + mirror.count('approved') >= MOST_OPEN) throw tooManyOpen();
@@ -131,7 +142,7 @@ export class ApprovalGate {
     // Other replicas may have made some meanwhile: the store's order says which of them stand.
     await mirror.caughtUp();
     const pending = this.#pending(request);
-    const first = pending.find(({ binding }) => binding === request.binding);
+    const first = pending.find((record) => isOf(request, record));
     const rank = pending.findIndex(({ id }) => id === made.id);
     const isSurplus = rank >= MOST_PENDING;
     if (first && first.id !== made.id) {
@@ -151,7 +162,7 @@ export class ApprovalGate {
   }
 
   #draft(request: HeldRequest, now: number): Omit<ApprovalRecord, 'revision'> {
-    const { caller, body, sessionId, ...shown } = request;
+    const { caller, body, sessionId, mayBeUnrouted: _, ...shown } = request;
     const { namespace, team, user, keyId, role, makers = [] } = caller;
     const id = v7({ msecs: now });
     return {
@@ -193,3 +204,8 @@ export class ApprovalGate {
     }
   }
 }
+
+/** Whether the approval is for this request, as it was asked. */
+const isOf = (request: HeldRequest, { binding, route }: ApprovalRecord): boolean =>
+  binding === request.binding &&
+  (route === undefined ? request.mayBeUnrouted : route === request.route);

@@ -19,6 +19,8 @@ export const presentApproval = (record: ApprovalRecord): z.input<typeof Approval
   path: record.path,
   ...(record.query === '' ? {} : { query: record.query }),
   namespace: record.namespace,
+  ...(record.route === undefined ? {} : { route: record.route }),
+  ...(record.ignored ? { ignoredFields: [...record.ignored] } : {}),
   headers: record.headers,
   summary: record.summary,
   createdAt: timestampOf(record.createdAt),
