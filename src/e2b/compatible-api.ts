@@ -78,8 +78,10 @@ export const createCompatibleApi = ({
     terms: {
       clusterId: terms.clusterId,
       sunset: undefined,
-      surface: surfaceOf({ operations, terms }, clients),
-      ...(fleet && { fleet: { ...fleet, surface: compatibleInFleet({ operations, terms }) } }),
+      surface: surfaceOf({ operations, gate, terms }, clients),
+      ...(fleet && {
+        fleet: { ...fleet, surface: compatibleInFleet({ operations, gate, terms }) },
+      }),
     },
     people: { gating },
     gateway: traffic,

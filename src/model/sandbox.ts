@@ -218,3 +218,6 @@ export interface FinishedSandbox {
   readonly endReason: EndReason;
   readonly exitCode: number | null;
 }
+
+/** Port of the code interpreter's server (src/e2b/interpreter), which runs what it is sent. */
+export const INTERPRETER_PORT = 49_999;

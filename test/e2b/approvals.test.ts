@@ -150,6 +150,55 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect((await compatible('POST', '/sandboxes', body)).status).to.equal(201);
   });
 
+  it('does not move the end of a sandbox by a connect, if a rule denies that', async () => {
+    const { compatible, operations } = await start('deny operation=setIdleTimeout');
+    const id = await claimed();
+
+    const { status } = await compatible('POST', `/sandboxes/${id}/connect`, { timeout: 9_999 });
+
+    expect(status).to.equal(403);
+    expect(operations.sandboxes.get(id)?.endsAt).to.equal(undefined);
+  });
+
+  it('holds a connect by any rule of what it does, and never for a session', async () => {
+    const { compatible, approve, last } = await start(
+      'require operation=setIdleTimeout once',
+      'allow operation=setSandboxState',
+    );
+    const id = await claimed();
+    const connect = () => compatible('POST', `/sandboxes/${id}/connect`, { timeout: 60 });
+
+    expect((await connect()).status).to.equal(403);
+    expect(last()).to.include({ operation: 'setSandboxState', onceOnly: true });
+    await approve();
+    expect((await connect()).status).to.equal(200);
+  });
+
+  it('is not claimed with files, if a rule denies to write files', async () => {
+    const { rest } = await start('allow operation=claimSandbox', 'deny operation=writeFile');
+    const files = [{ path: '/tmp/a', content: 'a' }];
+
+    const denied = await rest('POST', '/sandboxes', { poolName: 'default', files });
+
+    expect([denied.status, denied.body['errorCode']]).to.deep.equal([403, 'APPROVAL_DENIED']);
+    expect((await rest('POST', '/sandboxes', { poolName: 'default' })).status).to.equal(201);
+  });
+
+  it('is shown without tokens, if rules let the key neither run nor read anything in it', async () => {
+    const tokens = ['envdAccessToken', 'trafficAccessToken'];
+    const rules = ['allow operation=getSandbox', 'deny path=/sandboxes/**'];
+    const { compatible } = await start(...rules);
+    const { status, body } = await compatible('GET', `/sandboxes/${await claimed()}`);
+    expect(status).to.equal(200);
+    expect(body).to.not.have.any.keys(tokens);
+    await api.stop();
+
+    const reading = await start('allow path=/sandboxes/*/processes/*/output', ...rules);
+    expect((await reading.compatible('GET', `/sandboxes/${await claimed()}`)).body).to.include.keys(
+      tokens,
+    );
+  });
+
   it('takes of approvals of the version before those that can be of one route alone', async () => {
     const { records, rest, compatible, approve, last } = await start(
       'require operation=claimSandbox',

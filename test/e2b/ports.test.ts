@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
+import type { ApprovalGate } from '../../src/operations/approvals/approval-gate.ts';
+import { mayConcern, type PolicyRule } from '../../src/model/approvals/policy.ts';
+import { rulesOf } from '../http/an-approving-server.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 import { aCompatibleFleet } from './a-compatible-fleet.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
@@ -149,6 +152,45 @@ describe('ports of sandboxes', () => {
       const { manager, stop } = await aCompatibleFleet(['w1']);
       return { ...manager, stop };
     }));
+
+  describe('that a rule holds', () => {
+    let rules: readonly PolicyRule[] = [];
+    const gate = {
+      rulesFor: (operation: string, method: string) =>
+        rules.filter((rule) => mayConcern(rule, { operation, method })),
+    } as unknown as ApprovalGate;
+    const { statusFor, overSocket, sandbox } = onAnApi(() =>
+      aCompatibleApi({ gate, terms: { openPorts: true } }),
+    );
+    const statusAt = (at: string): Promise<number | undefined> =>
+      statusFor({ 'E2b-Sandbox-Port': at, 'X-Access-Token': sandbox()['envdAccessToken'] });
+    afterEach(() => {
+      rules = [];
+    });
+
+    it('run no code at the port of the interpreter, if a rule holds commands', async () => {
+      expect(await statusAt('49999'), 'nothing listens there').to.equal(502);
+      for (const verdict of ['require', 'deny']) {
+        rules = rulesOf(`${verdict} operation=execInSandbox`);
+        expect(await statusAt('49999'), verdict).to.equal(403);
+        expect(await statusAt(port), verdict).to.equal(200);
+      }
+    });
+
+    it('are opened by no request and no upgrade', async () => {
+      rules = rulesOf(`deny path=/sandboxes/*/endpoints/${port}`);
+      expect(await statusAt(port)).to.equal(403);
+      const token = { 'E2B-Traffic-Access-Token': sandbox()['trafficAccessToken'] };
+      const [refused] = await overSocket({ 'E2b-Sandbox-Port': port, ...token });
+      expect(refused).to.contain('403');
+    });
+
+    it('are not open to a gated key that is left out of the request', async () => {
+      rules = rulesOf('deny operation=openEndpoint key=gated');
+      expect(await statusFor({ 'E2b-Sandbox-Port': port })).to.equal(403);
+      expect(await statusAt(port), 'an open key').to.equal(200);
+    });
+  });
 
   describe('that are open', () => {
     const { statusFor, sandbox } = onAnApi(() => aCompatibleApi({ terms: { openPorts: true } }));

@@ -223,6 +223,16 @@ describe('requests that wait for a person', () => {
     ]);
   });
 
+  it('end no running sandboxes with their pool or env, if a rule denies to end them', async () => {
+    const { server } = await start('allow operation=deletePool', 'deny operation=deleteSandbox');
+    await server.tenant.post('/sandboxpools', A_POOL);
+
+    const forced = await server.tenant.delete('/sandboxpools/web?force');
+
+    expect([forced.status, forced.json.errorCode]).to.deep.equal([403, 'APPROVAL_DENIED']);
+    expect((await server.tenant.delete('/sandboxpools/web')).status).to.equal(200);
+  });
+
   it('pass without one where an earlier rule allows them', async () => {
     const { server } = await start('allow role=user', 'require method=POST');
 

@@ -6,12 +6,14 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { fleetGateway } from '../../src/http/fleet/fleet-gateway.ts';
 import { mergedList } from '../../src/http/fleet/merged-list.ts';
+import { permitWay } from '../../src/http/fleet/pass-upgrade.ts';
 import { Passing } from '../../src/http/fleet/pass-on.ts';
 import { passTaken } from '../../src/http/fleet/passed-answer.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import type { AnyRequest } from '../../src/http/router/route.ts';
 import type { Context } from '../../src/http/server/context.ts';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
+import { Refusal } from '../../src/model/refusals.ts';
 import { tenantKey } from '../../src/model/tenant.ts';
 import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';
@@ -19,6 +21,7 @@ import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { rulesOf } from './an-approving-server.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
@@ -211,6 +214,7 @@ describe('what a manager passes on', () => {
         clients,
         clock,
         log: quietLog,
+        gate: { rulesFor: () => [] },
         keyOwner: (keyId) => (owners.has(keyId) ? { ...CALLER, keyId } : undefined),
         gateway: {
           takes: () => false,
@@ -369,6 +373,18 @@ describe('what a manager passes on', () => {
   });
 });
 
+describe("a way to another cluster's sandbox", () => {
+  it('is refused by a rule of the manager that holds it', () => {
+    const gate = { rulesFor: () => rulesOf('require operation=openEndpoint|writeToProcess') };
+    for (const way of ['endpoints/web/index.html?a=b', 'processes/p/output'])
+      expect(() =>
+        permitWay(gate, { url: `/v1/sandboxes/w1.${ID}/${way}` } as IncomingMessage, CALLER),
+      )
+        .to.throw(Refusal)
+        .with.property('code', 'APPROVAL_DENIED');
+  });
+});
+
 describe('a fault while a manager passes something on', () => {
   it('is told to the log, and to nobody else', async () => {
     const logged: object[] = [];
@@ -383,6 +399,7 @@ describe('a fault while a manager passes something on', () => {
     };
     const { upgrade } = fleetGateway({
       ...{ fleet: broken, passing: new Passing(systemClock()), clients, clock: operations.clock },
+      gate: { rulesFor: () => [] },
       keyOwner: () => undefined,
       log: { ...quietLog, error: (fields) => void logged.push(fields) },
       gateway: {

@@ -55,7 +55,7 @@ export interface EndpointWay {
   readonly mostHeld?: number;
 }
 
-interface GivenGateway extends EndpointWay, Pick<GatewayDeps, 'audit'> {
+interface GivenGateway extends EndpointWay, Pick<GatewayDeps, 'audit' | 'gate'> {
   readonly limits?: NonNullable<HttpServerDeps['limits']['bounds']>;
 }
 
@@ -63,6 +63,7 @@ export const aGateway = async ({
   dial,
   host = '127.0.0.1',
   audit,
+  gate,
   ...given
 }: GivenGateway = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
@@ -78,6 +79,7 @@ export const aGateway = async ({
     log: quietLog,
     clock: operations.clock,
     audit,
+    gate,
     clusterId: 'local',
   });
   const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });

@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import type { CountedEntry } from '../../src/contracts/audit.ts';
 import { gatewaySuite } from '../contracts/gateway.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
+import { mayConcern } from '../../src/model/approvals/policy.ts';
+import { rulesOf } from './an-approving-server.ts';
 import { aGateway, CONNECTIONS, type GatewayUnderTest } from './gateway-support.ts';
 
 it('the audit counts who came to which endpoint, and none who was refused', async () => {
@@ -105,5 +107,34 @@ describe('what the gateway refuses', () => {
     });
     raw.socket.resume();
     expect(await raw.closed()).to.match(/^HTTP\/1\.1 404 [\s\S]*ENDPOINT_NOT_FOUND/);
+  });
+
+  it('is opened by no request and no upgrade that a rule holds', async () => {
+    let rules = rulesOf('require operation=openEndpoint');
+    const gate = {
+      rulesFor: (operation: string, method: string) =>
+        rules.filter((rule) => mayConcern(rule, { operation, method })),
+    };
+    const held = await aGateway({ gate });
+    try {
+      await held.serve((_, response) => response.end('reached'));
+      const path = `/sandboxes/local.${held.id}/endpoints/web/`;
+      const [got, posted] = [await held.tenant.get(path), await held.tenant.post(path, {})];
+      for (const { status, json } of [got, posted])
+        expect([status, json.errorCode]).to.deep.equal([403, 'APPROVAL_DENIED']);
+      const raw = await connectRaw(held.port);
+      raw.socket.write(
+        `GET ${path} HTTP/1.1\r\nHost: a\r\nSERVICE-API-KEY: ${held.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+      );
+      expect(await raw.closed()).to.match(/^HTTP\/1\.1 403 [\s\S]*APPROVAL_DENIED/);
+
+      rules = rulesOf('deny operation=execInSandbox');
+      expect((await held.tenant.get(path)).text).to.equal('reached');
+      held.operations.endpoints.set('web', { port: 49_999, scheme: 'http' });
+      expect((await held.tenant.get(path)).json.errorCode).to.equal('APPROVAL_DENIED');
+      expect(held.operations.opened).to.equal(0);
+    } finally {
+      await held.stop(0);
+    }
   });
 });

@@ -4,7 +4,13 @@ import { ConfigFaults, loadConfig } from '../../src/config/config.ts';
 import { HELD_OPERATIONS } from '../../src/model/approvals/held-operations.ts';
 import { routesOf } from '../../src/http/server/app.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
-import { parseRule, ruleFor, type PolicySubject } from '../../src/model/approvals/policy.ts';
+import { rulesOf } from '../http/an-approving-server.ts';
+import {
+  parseRule,
+  ruleFor,
+  strictestOf,
+  type PolicySubject,
+} from '../../src/model/approvals/policy.ts';
 
 const fileOf = (name: string): string =>
   fileURLToPath(new URL(`../../config/${name}`, import.meta.url));
@@ -69,11 +75,21 @@ describe('the policy of approvals', () => {
     const rows = routesOf(new FakeOperations()).filter(
       ({ access, spells }) => access !== 'open' && !spells,
     );
-    expect(HELD_OPERATIONS).to.deep.equal(
-      Object.fromEntries(
+    expect(HELD_OPERATIONS).to.deep.equal({
+      // of the gateway, which has no row
+      openEndpoint: 'GET /sandboxes/{sandboxId}/endpoints/{endpointName}',
+      ...Object.fromEntries(
         rows.map(({ operationId, method, path }) => [operationId, `${method} ${path}`]),
       ),
-    );
+    });
+  });
+
+  it('counts the strictest verdict of all that a request comes to', () => {
+    const strictest = (...texts: readonly string[]) =>
+      strictestOf([undefined, ...rulesOf(...texts)]);
+    expect(strictest('allow', 'require', 'deny', 'allow')?.verdict).to.equal('deny');
+    expect(strictest('require once', 'require')).to.include({ verdict: 'require', onceOnly: true });
+    expect(strictest()).to.equal(undefined);
   });
 
   it('is refused with every fault named', () => {

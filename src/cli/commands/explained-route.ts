@@ -23,6 +23,8 @@ export const KEY_FOR_OTHERS: ExplainedRoute = {
   path: '/admin/api-keys',
 };
 
+const ENDPOINT = /^\/sandboxes\/([^/]+)\/endpoints\/([^/]+)(?:\/|$)/;
+
 /** Finds the operation of a request; undefined where there is none. */
 export const routeOf = (
   operations: Readonly<Record<string, { readonly method: string; readonly path: string }>>,
@@ -31,6 +33,15 @@ export const routeOf = (
 ): ExplainedRoute | undefined => {
   const [whole = '', query = ''] = given.split('?');
   const path = whole.replace(/^\/v1(?=\/)/, '');
+  // any method of any path below an endpoint opens it
+  const [, sandbox, endpoint = ''] = ENDPOINT.exec(path) ?? [];
+  if (sandbox !== undefined) {
+    const id = withoutCluster('sandboxId', sandbox);
+    return {
+      ...{ operation: 'openEndpoint', method: 'GET' },
+      path: `/sandboxes/${id}/endpoints/${endpoint}`,
+    };
+  }
   for (const [operation, row] of Object.entries(operations)) {
     const params = row.method === method ? paramsIn(row.path, path) : undefined;
     if (!params) continue;

@@ -78,7 +78,7 @@ export interface FleetEnding {
 }
 
 /** The ways to what is on the daemon's own cluster. */
-interface OwnWays extends Pick<FleetGatewayDeps, 'gateway' | 'clients' | 'clock'> {
+interface OwnWays extends Pick<FleetGatewayDeps, 'gateway' | 'clients' | 'clock' | 'gate'> {
   readonly terminals: Pick<Gateway, 'upgrade'>;
 }
 

@@ -70,9 +70,10 @@ export const openListeners = (
   };
   const served = { operations, clock, watchers, tls, clients, limits };
   const gating = approvals.gating(operations);
+  const { gate } = approvals;
   const terminals = terminalUpgrades({
     operations,
-    processes: { operations, clock, clients, keyRates, gate: approvals.gate },
+    processes: { operations, clock, clients, keyRates, gate },
     log,
     clock,
     audit,
@@ -82,7 +83,8 @@ export const openListeners = (
     frames: framesOf(config.terminal),
   });
   const gateway = fleet.gateway({
-    gateway: createGateway({ operations, clients, log, clock, metrics, audit, clusterId }),
+    gateway: createGateway({ operations, clients, log, clock, metrics, audit, gate, clusterId }),
+    gate,
     terminals,
     clients,
     clock,
@@ -90,7 +92,7 @@ export const openListeners = (
   const compatibleApi = openCompatibleApi(config, {
     ...served,
     gating,
-    gate: approvals.gate,
+    gate,
     audit,
     given: compatibleGiven,
     fleet: fleet.terms.fleet,

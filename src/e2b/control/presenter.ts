@@ -2,7 +2,8 @@ import { parseQuantity } from '../../model/quantities.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxView } from '../../operations/views.ts';
-import { compatibleId } from '../sandbox-id.ts';
+import { compatibleId, restIdOf, type NamedSandbox } from '../sandbox-id.ts';
+import { isTokenGood, type ConductDeps } from '../services/conduct.ts';
 import { ENVD_VERSION } from '../services/services.ts';
 
 /** Clients read a date, also of what has no end. */
@@ -13,6 +14,7 @@ const MEBIBYTE = 2 ** 20;
 
 export interface ShowTerms {
   readonly operations: Pick<Operations, 'sandboxTokens'>;
+  readonly gate: ConductDeps['gate'];
   readonly caller: Caller;
   /** Domain under which ports of sandboxes have names. */
   readonly domain: string;
@@ -24,22 +26,31 @@ export const domainOf = (
   base: string,
 ): string => domain ?? new URL(base).host.replace(/^api\./, '');
 
+/**
+ * Returns the caller's tokens of a sandbox; none if rules let the key do nothing in it. A token is
+ * not worth more than the key: its bearer is held to the same rules.
+ */
+export const tokensOf = (
+  { operations, gate, caller }: Omit<ShowTerms, 'domain'>,
+  { id, clusterId }: NamedSandbox,
+) => {
+  if (!isTokenGood(gate, caller, restIdOf({ id, clusterId }))) return {};
+  const { access, traffic } = operations.sandboxTokens(caller, id, clusterId);
+  return { envdAccessToken: access, trafficAccessToken: traffic };
+};
+
 /** Shows a sandbox to whoever is to work with it: with its tokens. */
 export const presentSandbox = (
   { id, poolName }: Pick<SandboxView, 'id' | 'poolName'>,
-  { operations, caller, domain }: ShowTerms,
-) => {
-  const { access, traffic } = operations.sandboxTokens(caller, id);
-  return {
-    sandboxID: compatibleId(id),
-    templateID: poolName,
-    clientID: CLIENT,
-    envdVersion: ENVD_VERSION,
-    envdAccessToken: access,
-    trafficAccessToken: traffic,
-    domain,
-  };
-};
+  { domain, ...terms }: ShowTerms,
+) => ({
+  sandboxID: compatibleId(id),
+  templateID: poolName,
+  clientID: CLIENT,
+  envdVersion: ENVD_VERSION,
+  ...tokensOf(terms, { id, clusterId: undefined }),
+  domain,
+});
 
 export const presentListed = (view: SandboxView) => ({
   sandboxID: compatibleId(view.id),

@@ -28,6 +28,7 @@ import { z } from 'zod';
 
 export interface ControlDeps {
   readonly operations: Operations;
+  readonly gate: ShowTerms['gate'];
   readonly terms: CreateTerms & {
     /** Undefined: the host that a request names. */
     readonly domain: string | undefined;
@@ -226,6 +227,7 @@ const connection = (deps: ControlDeps, path: string): Route =>
     summary: 'Have a sandbox go on, and not end too soon',
     params: SandboxPath,
     body: Connection,
+    alsoComesTo: () => ['setIdleTimeout'],
     answers: { 200: ShownSandbox, 201: ShownSandbox },
     refusals: ['SANDBOX_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     repeatable: true,
@@ -249,11 +251,12 @@ const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void =>
 
 /** `base`: as the client sees this daemon. */
 const showTerms = (
-  { operations, terms }: ControlDeps,
+  { operations, gate, terms }: ControlDeps,
   caller: Caller,
   base: string,
 ): ShowTerms => ({
   operations,
+  gate,
   caller,
   domain: domainOf(terms, base),
 });

@@ -136,8 +136,8 @@ export const ShownSandbox = z.object({
   templateID: z.string(),
   clientID: z.string(),
   envdVersion: z.string(),
-  envdAccessToken: z.string(),
-  trafficAccessToken: z.string(),
+  envdAccessToken: z.string().optional(),
+  trafficAccessToken: z.string().optional(),
   domain: z.string(),
 });
 

@@ -10,7 +10,7 @@ import {
 } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { BEFORE_IMAGE } from '../control/create-sandbox.ts';
-import { domainOf } from '../control/presenter.ts';
+import { domainOf, tokensOf, type ShowTerms } from '../control/presenter.ts';
 import { hasCompatibleIds } from '../sandbox-id.ts';
 import { listedIn, viewIn } from './names-in-fleet.ts';
 import { OVER_LINKS } from './over-links.ts';
@@ -18,6 +18,7 @@ import { TOKEN_HEADERS } from './token-headers.ts';
 
 export interface InFleetDeps {
   readonly operations: Pick<Operations, 'sandboxTokens'>;
+  readonly gate: ShowTerms['gate'];
   readonly terms: {
     readonly clusterId: string;
     readonly templates: ReadonlyMap<string, string>;
@@ -30,7 +31,7 @@ export interface InFleetDeps {
  * The control API over the clusters of a manager: requests for a sandbox or a pool of another one
  * go there whole, and what comes back has the names, the tokens and the domain of the manager.
  */
-export const compatibleInFleet = ({ operations, terms }: InFleetDeps): SurfaceInFleet => {
+export const compatibleInFleet = ({ operations, gate, terms }: InFleetDeps): SurfaceInFleet => {
   const poolOf: SurfaceInFleet['poolOf'] = (asked) => {
     const { templateID, template = templateID } = (asked ?? {}) as Readonly<
       Record<string, unknown>
@@ -62,13 +63,19 @@ export const compatibleInFleet = ({ operations, terms }: InFleetDeps): SurfaceIn
       if (Array.isArray(body)) return body.map((item: unknown) => listedIn(shown.clusterId, item));
       if (!('sandboxID' in body)) return body;
       const { clusterId, caller, base } = shown;
-      const { id, item } = viewIn(clusterId, body);
-      const { access, traffic } = operations.sandboxTokens(caller, id, clusterId);
-      const tokens = { envdAccessToken: access, trafficAccessToken: traffic };
+      // the worker's own tokens are worth nothing here
+      const { envdAccessToken: _access, trafficAccessToken: _traffic, ...view } = body as TokensIn;
+      const { id, item } = viewIn(clusterId, view);
+      const tokens = tokensOf({ operations, gate, caller }, { id, clusterId });
       return { ...item, ...tokens, domain: domainOf(terms, base) };
     },
   };
 };
+
+interface TokensIn {
+  readonly envdAccessToken?: unknown;
+  readonly trafficAccessToken?: unknown;
+}
 
 const NO_IDS =
   'names a cluster whose sandboxes have no ids here: its own has to be of a-z and 0-9, ' +

@@ -1,44 +1,64 @@
 import type { AuditSink } from '../../contracts/audit.ts';
 import { refusalOf, statusOf } from '../../http/router/error-table.ts';
 import { ClientGone } from '../../http/router/request-body.ts';
-import { approvalDenied, heldOneByOne } from '../../model/approvals/approval-refusals.ts';
-import { ruleFor } from '../../model/approvals/policy.ts';
+import { HELD_OPERATIONS } from '../../model/approvals/held-operations.ts';
 import { Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
+import { mayAnyPass, refuseHeld } from '../../operations/approvals/refuse-held.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
 
-/** Lists the requests of the API that calls of the SDKs stand for, and where they are there. */
-const STANDS_FOR = {
-  startProcess: ['POST', 'processes'],
-  listProcesses: ['GET', 'processes'],
-  followProcess: ['GET', 'processes/{processId}/output'],
-  writeToProcess: ['POST', 'processes/{processId}/stdin'],
-  signalProcess: ['POST', 'processes/{processId}/signal'],
-  resizeProcess: ['POST', 'processes/{processId}/resize'],
-  readFile: ['GET', 'files'],
-  writeFile: ['PUT', 'files'],
-  removeFile: ['DELETE', 'files'],
-  listFiles: ['GET', 'files/list'],
-  moveFile: ['POST', 'files/move'],
-  makeFolder: ['POST', 'files/mkdir'],
-  watchFiles: ['GET', 'files/watch'],
-} as const;
+/** Lists the requests of the API that calls of the SDKs, and requests to ports, stand for. */
+const STANDS_FOR = [
+  'startProcess',
+  'listProcesses',
+  'followProcess',
+  'writeToProcess',
+  'signalProcess',
+  'resizeProcess',
+  'readFile',
+  'writeFile',
+  'removeFile',
+  'listFiles',
+  'moveFile',
+  'makeFolder',
+  'watchFiles',
+  'execInSandbox',
+  'openEndpoint',
+] as const;
 
-const PROCESS = '{processId}';
+/** Whether rules let a token of the sandbox do anything at all. */
+export const isTokenGood = (
+  gate: ConductDeps['gate'],
+  caller: Caller,
+  sandboxId: string,
+): boolean => mayAnyPass(gate, caller, { operations: STANDS_FOR, params: { sandboxId } });
+
+const requestOf = (operation: ServedOperation): string => HELD_OPERATIONS[operation] ?? '';
 
 /** The client did not wait for its answer. */
 const CLIENT_GONE = 499;
 
-export type ServedOperation = keyof typeof STANDS_FOR;
+export type ServedOperation = (typeof STANDS_FOR)[number];
 
 export interface ConductDeps {
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
 
+/** A request to a port, or for what another cluster answers. */
+export interface AskedPort {
+  readonly caller: Caller;
+  /** It comes without a key, and may come of any. */
+  readonly isGuest: boolean;
+  readonly sandboxId: string;
+  readonly port: number;
+  readonly requestId: string;
+}
+
 /** Says what a call comes to. */
 export interface Conducted {
-  readonly sandbox: AddressedSandbox;
+  readonly sandbox: Pick<AddressedSandbox, 'caller' | 'requestId'> & { readonly sandboxId: string };
   readonly operation: ServedOperation;
   /** Says which process it is about, once that is known. */
   readonly processId?: string | undefined;
@@ -61,30 +81,37 @@ export class Conduct {
    * that is known.
    */
   isOfProcess(operation: ServedOperation): boolean {
-    return STANDS_FOR[operation][1].includes(PROCESS);
+    return requestOf(operation).includes('{processId}');
   }
 
   /**
    * Refuses what a rule holds: an SDK has no way to wait for an approval, so nobody is asked for
    * one.
    */
-  permit({ sandbox: { caller, sandboxId }, operation, processId = '' }: Permitted): void {
-    const [method, end] = STANDS_FOR[operation];
-    const rules = this.#deps.gate.rulesFor(operation, method);
-    if (rules.length === 0) return;
-    const { namespace, role, team, gated } = caller;
-    const ofIt = end.replace(PROCESS, () => encodeURIComponent(processId));
-    const rule = ruleFor(rules, {
-      operation,
-      method,
-      path: `/sandboxes/${encodeURIComponent(sandboxId)}/${ofIt}`,
-      namespace,
-      role,
-      team,
-      gated: gated === true,
+  permit({ sandbox: { caller, sandboxId }, operation, processId }: Permitted): void {
+    refuseHeld(this.#deps.gate, caller, {
+      operations: [operation],
+      params: { sandboxId, ...(processId === undefined ? {} : { processId }) },
     });
-    if (rule?.verdict === 'deny') throw approvalDenied(undefined);
-    if (rule?.verdict === 'require') throw heldOneByOne(operation);
+  }
+
+  /** Refuses the same of what is not answered here, and takes down that it was refused. */
+  permitAsked({ port, isGuest, ...sandbox }: AskedPort, operation: ServedOperation): void {
+    const { caller, sandboxId } = sandbox;
+    const params = { sandboxId, endpointName: String(port) };
+    try {
+      refuseHeld(this.#deps.gate, caller, { operations: [operation], params });
+      // Whoever has a gated key can leave it out.
+      if (isGuest)
+        refuseHeld(
+          this.#deps.gate,
+          { ...caller, gated: true },
+          { operations: [operation], params },
+        );
+    } catch (error) {
+      this.note({ sandbox, operation }, error);
+      throw error;
+    }
   }
 
   /**
@@ -94,7 +121,7 @@ export class Conduct {
   note({ sandbox, operation, processId }: Conducted, failure?: unknown): void {
     const { caller, requestId, sandboxId } = sandbox;
     const params = { sandboxId, ...(processId === undefined ? {} : { processId }) };
-    if (STANDS_FOR[operation][0] === 'GET' && !isHeld(failure)) {
+    if (requestOf(operation).startsWith('GET ') && !isHeld(failure)) {
       if (caller.role === 'admin')
         this.#deps.audit?.count({ kind: 'read', caller, operation, params });
       return;

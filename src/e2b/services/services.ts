@@ -8,12 +8,13 @@ import type { CostlyTurns } from '../../http/limits/costly-turns.ts';
 import { UnreadAnswers } from '../../http/limits/unread-answers.ts';
 import { ArrivingBodies } from '../../http/router/request-body.ts';
 import { Refusal } from '../../model/refusals.ts';
-import type { Caller } from '../../model/tenant.ts';
+import { INTERPRETER_PORT } from '../../model/sandbox.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
+import { SERVICES_PORT } from '../traffic/address.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
-import { Conduct, type ServedOperation } from './conduct.ts';
+import { Conduct, type AskedPort, type ServedOperation } from './conduct.ts';
 import { filesystemService, type FilesystemServiceDeps } from './files/filesystem-service.ts';
 import { Homes } from './files/homes.ts';
 import { readFile, type ReadFileDeps } from './files/read-file.ts';
@@ -54,13 +55,10 @@ export type ServedOperations = ProcessServiceDeps['operations'] &
 export interface SandboxServices {
   (request: IncomingMessage, response: ServerResponse, sandbox: AddressedSandbox): Promise<void>;
   /**
-   * Refuses what a rule of this cluster holds, of a call that another cluster answers. Of a process
-   * it is not looked which.
+   * Refuses what a rule of this cluster holds, of what is not answered here: a call that another
+   * cluster answers, of whichever process, or what goes to a port of the sandbox.
    */
-  readonly permit: (
-    request: IncomingMessage,
-    sandbox: { readonly caller: Caller; readonly sandboxId: string },
-  ) => void;
+  readonly permit: (request: IncomingMessage, asked: AskedPort) => void;
   /** Has all streams end with `unavailable`, so that their clients go elsewhere. */
   readonly endStreams: () => void;
   /** Gives up what is kept for clients that ask now and then. */
@@ -78,6 +76,10 @@ const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
   const call = path.slice(path.lastIndexOf('/') + 1);
   return Object.hasOwn(OPERATIONS, call) ? OPERATIONS[call] : undefined;
 };
+
+/** The code interpreter's server runs what it is sent. */
+const portOperation = ({ port }: AskedPort): ServedOperation =>
+  port === INTERPRETER_PORT ? 'execInSandbox' : 'openEndpoint';
 
 /** Makes the services of all sandboxes. */
 export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
@@ -115,9 +117,9 @@ export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
     await rpc.answer(request, response, sandbox);
   };
   return Object.assign(serve, {
-    permit: (request: IncomingMessage, sandbox: { caller: Caller; sandboxId: string }) => {
-      const operation = operationOf(request);
-      if (operation) conduct.permit({ sandbox, operation, processId: '-' });
+    permit: (request: IncomingMessage, asked: AskedPort) => {
+      const operation = asked.port === SERVICES_PORT ? operationOf(request) : portOperation(asked);
+      if (operation) conduct.permitAsked(asked, operation);
     },
     endStreams: () => rpc.endStreams(),
     stop: () => watchers.stop(),

@@ -4,6 +4,7 @@ import type { Clients } from '../../http/limits/clients.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { invalidArgument, invalidToken, sandboxNotFound } from '../../model/refusals.ts';
+import { INTERPRETER_PORT } from '../../model/sandbox.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { FleetOperations } from '../../operations/fleet/fleet-operations.ts';
 import type { Operations } from '../../operations/operations.ts';
@@ -39,9 +40,6 @@ export interface Admitted {
   readonly port: number;
   readonly by: AddressedSandbox['by'] | 'nothing';
 }
-
-/** Listens at that port: the server of src/e2b/interpreter, which runs what it is sent. */
-export const INTERPRETER_PORT = 49_999;
 
 /** Says whether what listens there is the sandbox's own, and takes no access token. */
 export const isOpen = (port: number): boolean =>

@@ -25,6 +25,7 @@ import {
 } from '../../model/fleet/identity-header.ts';
 import { invalidToken, Refusal, sandboxNotFound, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
+import { INTERPRETER_PORT } from '../../model/sandbox.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
 import { restIdOf } from '../sandbox-id.ts';
@@ -34,7 +35,7 @@ import { linkedAddressOf } from '../fleet/over-links.ts';
 import { TOKEN_HEADERS } from '../fleet/token-headers.ts';
 import { toCluster, type ToClusterDeps } from './to-cluster.ts';
 import { isForSandbox, SERVICES_PORT } from './address.ts';
-import { admitted, INTERPRETER_PORT, type Admitted, type AdmissionDeps } from './admission.ts';
+import { admitted, type Admitted, type AdmissionDeps } from './admission.ts';
 
 export interface TrafficDeps {
   readonly operations: AdmissionDeps['operations'] & Pick<Operations, 'getSandbox' | 'openPort'>;
@@ -186,10 +187,13 @@ const isHere = ({ clusterId }: Admitted): boolean => clusterId === undefined;
 type PortTerms = Omit<ExchangeTerms, 'agent'>;
 
 const through: typeof throughPort = async (deps, sandbox, request, exchanged) => {
+  const { sandboxId: id, clusterId, caller, port, by } = sandbox;
+  deps.services.permit(request, {
+    ...{ sandboxId: restIdOf({ id, clusterId }), caller, port },
+    isGuest: by === 'nothing',
+    requestId: requestIdFrom(request.headers['x-request-id']),
+  });
   if (isHere(sandbox)) return await throughPort(deps, sandbox, request, exchanged);
-  const { sandboxId: id, clusterId, caller, port } = sandbox;
-  if (port === SERVICES_PORT)
-    deps.services.permit(request, { caller, sandboxId: restIdOf({ id, clusterId }) });
   keepTokens(request);
   await toCluster(deps, sandbox, request, exchanged);
 };

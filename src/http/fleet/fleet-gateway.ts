@@ -9,7 +9,7 @@ import { ClientGone, hasBody } from '../router/request-body.ts';
 import { giveError } from '../server/raw-answer.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { refuseUpgrade } from '../terminal/refusals.ts';
-import { BY_TOKEN, passUpgrade, type PassUpgradeDeps } from './pass-upgrade.ts';
+import { BY_TOKEN, passUpgrade, permitWay, type PassUpgradeDeps } from './pass-upgrade.ts';
 import { passTaken } from './passed-answer.ts';
 import { endpointHeaders, routeHeaders } from './passed-headers.ts';
 
@@ -65,7 +65,7 @@ interface Asked {
 }
 
 const answerEndpoint = async (
-  { fleet, passing, clients, log }: FleetGatewayDeps,
+  { fleet, passing, clients, log, gate }: FleetGatewayDeps,
   { cluster, request, response }: Asked & { readonly response: ServerResponse },
 ): Promise<void> => {
   const requestId = requestIdFrom(request.headers['x-request-id']);
@@ -74,6 +74,7 @@ const answerEndpoint = async (
   response.once('close', () => gone.abort(new ClientGone('the client left')));
   try {
     const caller = await clients.authenticate(request);
+    permitWay(gate, request, caller);
     forgetKey = clients.followKey(caller, () => request.socket.destroy());
     const way = passing.wayTo(fleet, cluster);
     const answer = await passing.pass({

@@ -6,13 +6,18 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
+import { refuseHeld } from '../../operations/approvals/refuse-held.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
 import { FLEET_KEY_HEADER } from '../../model/fleet/identity-header.ts';
 import { invalidToken, Refusal } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Clients } from '../limits/clients.ts';
 import { ClientGone } from '../router/request-body.ts';
+import { readTarget } from '../gateway/target.ts';
+import { processTarget } from '../terminal/process-request.ts';
 import { tokenIn } from '../terminal/request.ts';
+import { PROCESS_OPERATIONS } from '../terminal/terminal.ts';
 import type { FleetDeps } from './fleet-router.ts';
 import { broken, hasSoundStatus, MAX_ANSWER_HEADER_BYTES } from './pass-on.ts';
 import { answeredHeaders, passedHeaders, routeHeaders } from './passed-headers.ts';
@@ -27,6 +32,7 @@ const MOST_LISTENERS = 16;
 
 export interface PassUpgradeDeps extends FleetDeps {
   readonly clients: Clients;
+  readonly gate: Pick<ApprovalGate, 'rulesFor'>;
   /** The caller behind one of the manager's keys; undefined where it is not good any more. */
   readonly keyOwner: (keyId: string) => Caller | undefined;
 }
@@ -46,12 +52,14 @@ export interface AskedUpgrade {
  * CLUSTER_UNAVAILABLE too, where no word came of the worker.
  */
 export const passUpgrade = async (
-  { fleet, passing, clients, keyOwner }: PassUpgradeDeps,
+  { fleet, passing, clients, keyOwner, gate }: PassUpgradeDeps,
   { cluster, request, socket, head, requestId }: AskedUpgrade,
 ): Promise<void> => {
-  const caller = BY_TOKEN.test(request.url ?? '')
+  const isByToken = BY_TOKEN.test(request.url ?? '');
+  const caller = isByToken
     ? passing.tokens.ownerOf(cluster, tokenIn(request) ?? '')
     : await clients.authenticate(request);
+  if (caller && !isByToken) permitWay(gate, request, caller);
   if (socket.destroyed) throw new ClientGone('the client left');
   const way = caller ? passing.wayTo(fleet, cluster) : wayOfStranger(fleet, cluster);
   let release = passing.hold(way, caller ? tenantKey(caller) : '');
@@ -97,6 +105,19 @@ export const passUpgrade = async (
     forgetKey();
     release();
   }
+};
+
+/** Refuses what rules of the manager hold of a way to an endpoint or a process. */
+export const permitWay = (
+  gate: PassUpgradeDeps['gate'],
+  { url = '' }: IncomingMessage,
+  caller: Caller,
+): void => {
+  const { sandboxId = '', endpointName = '' } = readTarget(url) ?? {};
+  const process = processTarget(url);
+  if (process) refuseHeld(gate, caller, { operations: PROCESS_OPERATIONS, params: { ...process } });
+  else
+    refuseHeld(gate, caller, { operations: ['openEndpoint'], params: { sandboxId, endpointName } });
 };
 
 /** Lists what a worker answers before it has looked at a token, or where that is not good. */

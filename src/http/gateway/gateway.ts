@@ -6,8 +6,11 @@ import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
+import { INTERPRETER_PORT } from '../../model/sandbox.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { OpenEndpoint } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
+import { refuseHeld } from '../../operations/approvals/refuse-held.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { unhurried } from '../server/unhurried.ts';
 import type { Clients } from '../limits/clients.ts';
@@ -29,6 +32,8 @@ export interface GatewayDeps {
   readonly metrics: Metrics;
   /** Counts who comes to which endpoint. */
   readonly audit?: Pick<AuditSink, 'count'> | undefined;
+  /** Absent: no rule holds any request. */
+  readonly gate?: Pick<ApprovalGate, 'rulesFor'> | undefined;
   /** A sandbox's id may carry it before a dot. */
   readonly clusterId: string;
 }
@@ -200,29 +205,48 @@ const requireClient = ({ socket }: IncomingMessage): void => {
 
 const openFor = (
   caller: Caller,
-  { operations, clusterId }: GatewayDeps,
+  deps: GatewayDeps,
   { request, target }: Asked,
 ): Opened | Promise<Opened> => {
-  const { sandboxId, endpointName } = proven(target);
+  const { operations, clusterId } = deps;
+  const { sandboxId: named, endpointName } = proven(target);
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
     throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');
-  const opened = operations.openEndpoint(
-    caller,
-    localName('sandbox', sandboxId, { clusterId, field: 'sandboxId' }),
-    endpointName,
-  );
+  const sandboxId = localName('sandbox', named, { clusterId, field: 'sandboxId' });
+  const { gate } = deps;
+  const params = { sandboxId, endpointName };
+  if (gate) refuseHeld(gate, caller, { operations: ['openEndpoint'], params });
+  const opened = operations.openEndpoint(caller, sandboxId, endpointName);
   return opened instanceof Promise
-    ? stillWanted(caller, opened, request)
-    : { caller, endpoint: opened };
+    ? stillWanted(deps, caller, opened, request)
+    : { caller, endpoint: unlessExec(deps, caller, opened) };
+};
+
+/** Closes and refuses the endpoint if it leads to the interpreter, and a rule holds commands. */
+const unlessExec = (
+  { gate }: GatewayDeps,
+  caller: Caller,
+  endpoint: OpenEndpoint,
+): OpenEndpoint => {
+  if (!gate || endpoint.port !== INTERPRETER_PORT) return endpoint;
+  const params = { sandboxId: endpoint.sandboxId };
+  try {
+    refuseHeld(gate, caller, { operations: ['execInSandbox'], params });
+    return endpoint;
+  } catch (error) {
+    endpoint.close();
+    throw error;
+  }
 };
 
 const stillWanted = async (
+  deps: GatewayDeps,
   caller: Caller,
   opening: Promise<OpenEndpoint>,
   request: IncomingMessage,
 ): Promise<Opened> => {
-  const endpoint = await opening;
+  const endpoint = unlessExec(deps, caller, await opening);
   if (request.socket.destroyed) endpoint.close();
   requireClient(request);
   return { caller, endpoint };

@@ -5,7 +5,12 @@ import {
   madeAnew,
   tooLargeToApprove,
 } from '../../model/approvals/approval-refusals.ts';
-import { ruleFor, type PolicyRule, type PolicySubject } from '../../model/approvals/policy.ts';
+import {
+  ruleFor,
+  strictestOf,
+  subjectOf,
+  type PolicySubject,
+} from '../../model/approvals/policy.ts';
 import { adminRequired, invalidArgument, type Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ApprovalGate, HeldRequest } from '../../operations/approvals/approval-gate.ts';
@@ -65,6 +70,7 @@ const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Whether any rule may hold requests of the row. */
 export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
   row.comesTo !== undefined ||
+  row.alsoComesTo !== undefined ||
   gate.rulesFor((row.spells ?? row).operationId, methodOf(row)).length > 0;
 
 /** The method that rules look at: of the row that it comes to. */
@@ -83,8 +89,10 @@ export const passOf = async (
   const name = resolvedName(row, arrived.request, caller);
   if (caller.role !== 'admin' && name.namespace !== caller.namespace)
     throw ofAnother(row, arrived.request, caller);
-  const rules = gate.rulesFor(name.operation, methodOf(row));
-  const rule = rules.length === 0 ? undefined : ruleFor(rules, policySubject(row, name, caller));
+  const subjects = subjectsOf(arrived, name);
+  const rule = strictestOf(
+    subjects.map((each) => ruleFor(gate.rulesFor(each.operation, each.method), each)),
+  );
   if (!rule || rule.verdict === 'allow') return { ...arrived, pass: FREE };
   context.state.isHeld = true;
   if (rule.verdict === 'deny') throw approvalDenied(undefined);
@@ -92,7 +100,9 @@ export const passOf = async (
   const bytes = row.bodyAs ? await arrived.readStream() : arrived.bytes;
   if (bytes.length > MOST_HELD_BYTES) throw tooLargeToApprove(MOST_HELD_BYTES);
   const uid = await subjectOf(row, name, caller);
-  const held = heldRequest(arrived, { rule, name, uid, bytes });
+  // A session is approved for one operation.
+  const onceOnly = rule.onceOnly || subjects.length > 1;
+  const held = heldRequest(arrived, { onceOnly, name, uid, bytes });
   const request: AnyRequest = row.bodyAs
     ? { ...arrived.request, content: () => Readable.from(bytes.length > 0 ? [bytes] : []) }
     : arrived.request;
@@ -170,25 +180,28 @@ const wasRefused = (error: unknown): boolean => {
   return refusal !== undefined && statusOf(refusal.code) < 500;
 };
 
-export const policySubject = (row: Route, name: ResolvedName, caller: Caller): PolicySubject => ({
-  operation: name.operation,
-  method: methodOf(row),
-  path: name.path,
-  namespace: name.namespace,
-  role: caller.role,
-  team: caller.team,
-  gated: caller.gated === true,
-});
+/** Returns what rules look at: the operation of the row, and others that the request comes to. */
+const subjectsOf = (
+  { row, request, caller }: Arrived,
+  { operation, path, namespace }: ResolvedName,
+): readonly PolicySubject[] => {
+  const there: Caller = { ...caller, namespace };
+  const given = (request.params ?? {}) as Readonly<Record<string, string>>;
+  return [
+    { ...subjectOf(operation, {}, there), method: methodOf(row), path },
+    ...(row.alsoComesTo?.(request) ?? []).map((also) => subjectOf(also, given, there)),
+  ];
+};
 
 const heldRequest = (
   { row, context, caller, api, value, unknown }: Arrived,
   {
-    rule,
+    onceOnly,
     name: { operation, path, namespace },
     uid,
     bytes,
   }: {
-    readonly rule: PolicyRule;
+    readonly onceOnly: boolean;
     readonly name: ResolvedName;
     readonly uid: string | undefined;
     readonly bytes: Buffer;
@@ -221,7 +234,7 @@ const heldRequest = (
     ...(ignored.length > 0 ? { ignored } : {}),
     mayBeUnrouted: isOwn && !hasField(value, COMPATIBLE_FIELD),
     body: bytes,
-    onceOnly: rule.onceOnly || row.onceOnly === true || caller.role === 'admin',
+    onceOnly: onceOnly || row.onceOnly === true || caller.role === 'admin',
     summary: `${row.summary}: ${method} ${path}`.slice(0, 256),
     binding: hash(
       'sha256',

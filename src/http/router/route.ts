@@ -198,6 +198,13 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** Returns the row that such a body comes to, where that is not this one: rules look at that. */
   readonly comesTo?: (body: B) => RowName | undefined;
   /**
+   * Returns further operations that such a request comes to: rules look at each, and the strictest
+   * verdict counts.
+   */
+  readonly alsoComesTo?: (
+    asked: Pick<RouteRequest<A, B, Q, P>, 'body' | 'query'>,
+  ) => readonly string[];
+  /**
    * Resolves once it is known what a request of the mark did that was refused before that;
    * undefined where it is known.
    */
@@ -211,9 +218,10 @@ export type AnyRequest = RouteRequest<Access, unknown, unknown, unknown>;
 /** A row of the table, its types checked and then forgotten. */
 export interface Route extends Omit<
   RouteSpec<Access, unknown, unknown, unknown>,
-  'handle' | 'earlier' | 'comesTo'
+  'handle' | 'earlier' | 'comesTo' | 'alsoComesTo'
 > {
   readonly comesTo?: (body: unknown) => RowName | undefined;
+  readonly alsoComesTo?: (asked: Pick<AnyRequest, 'body' | 'query'>) => readonly string[];
   readonly earlier?: (
     request: RouteRequest<Access, unknown, unknown, unknown>,
     mark: RequestFingerprint,

@@ -12,13 +12,13 @@ import { Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { OpenTerminal } from '../../operations/sandboxes/sandbox-operations.ts';
 import type { ApprovalGate } from '../../operations/approvals/approval-gate.ts';
+import { refuseHeld } from '../../operations/approvals/refuse-held.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { KeyRates } from '../limits/key-rates.ts';
 import { refusalOf, statusOf } from '../router/error-table.ts';
 import { requestIdFrom } from '../server/request-head.ts';
 import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';
-import { requireNothingHeld } from './process-policy.ts';
 import { processTarget, readProcessRequest, requireHandshake } from './process-request.ts';
 import { openProcess, type ProcessTerminalDeps } from './process-terminal.ts';
 import { badHandshake, draining, openingFailure, refuseUpgrade } from './refusals.ts';
@@ -64,6 +64,14 @@ export interface TerminalUpgrades {
    */
   readonly stop: () => Promise<void>;
 }
+
+/** Operations that the messages of a process's connection stand for. */
+export const PROCESS_OPERATIONS = [
+  'followProcess',
+  'writeToProcess',
+  'signalProcess',
+  'resizeProcess',
+] as const;
 
 /** Upgrades that wait for their terminal at once; more are told to come back. */
 const MAX_PENDING = 256;
@@ -243,7 +251,13 @@ const processAsk = (
       const caller = await processes.clients.authenticate(request);
       processes.keyRates.count(caller, request);
       const read = readProcessRequest(request, clusterId);
-      if (processes.gate) requireNothingHeld(processes.gate, caller, read);
+      if (processes.gate) {
+        const { sandboxId, processId } = read;
+        refuseHeld(processes.gate, caller, {
+          operations: PROCESS_OPERATIONS,
+          params: { sandboxId, processId },
+        });
+      }
       return await openProcess(processes, caller, read);
     },
     failure: (error) => error,

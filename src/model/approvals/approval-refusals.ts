@@ -55,10 +55,10 @@ export const approvalDenied = (
         detail: { hint: 'sandpool approvals explain says which rule does' },
       });
 
-/** A connection stands for requests of the operation, and can't wait for a person. */
+/** A connection, or a call of another protocol, stands for the operation, and can't wait. */
 export const heldOneByOne = (operation: string): Refusal =>
   new Refusal('APPROVAL_DENIED', `a rule has ${operation} wait for a person`, {
-    detail: { hint: 'a connection can not wait; send the requests one by one' },
+    detail: { hint: 'a connection can not wait; send the requests one by one at the REST API' },
   });
 
 export const consoleSessionRequired = (): Refusal =>

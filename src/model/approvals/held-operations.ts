@@ -1,6 +1,6 @@
 /**
  * Holds every operation that rules look at, by its operationId: what a key may ask, as it comes to
- * that once its path is in normal form.
+ * that once its path is in normal form. `openEndpoint` stands for every method and for upgrades.
  */
 export const HELD_OPERATIONS: Readonly<Record<string, string>> = {
   claimSandbox: 'POST /sandboxes',
@@ -10,6 +10,7 @@ export const HELD_OPERATIONS: Readonly<Record<string, string>> = {
   isReady: 'GET /sandboxes/{sandboxId}/is_ready',
   execInSandbox: 'POST /sandboxes/{sandboxId}/exec',
   createExecToken: 'POST /sandboxes/{sandboxId}/exec-token',
+  openEndpoint: 'GET /sandboxes/{sandboxId}/endpoints/{endpointName}',
   setSandboxState: 'PUT /sandboxes/{sandboxId}/state',
   setIdleTimeout: 'PUT /sandboxes/{sandboxId}/idle-timeout',
   getSandboxLogs: 'GET /sandboxes/{sandboxId}/logs',

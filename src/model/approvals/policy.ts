@@ -1,4 +1,4 @@
-import type { Role } from '../tenant.ts';
+import type { Caller, Role } from '../tenant.ts';
 import { HELD_OPERATIONS } from './held-operations.ts';
 
 export const VERDICTS = ['allow', 'require', 'deny'] as const;
@@ -34,6 +34,29 @@ export interface PolicySubject {
   readonly team: string;
   readonly gated: boolean;
 }
+
+/**
+ * Returns what rules look at of a request for the operation. A param that is left out stands as
+ * `{name}` in the path, which `*` matches.
+ */
+export const subjectOf = (
+  operation: string,
+  params: Readonly<Record<string, string>>,
+  { namespace, role, team, gated }: Caller,
+): PolicySubject => {
+  const [method = '', path = ''] = (HELD_OPERATIONS[operation] ?? '').split(' ');
+  return {
+    operation,
+    method,
+    path: path.replaceAll(/\{(\w+)\}/g, (open, name: string) =>
+      params[name] === undefined ? open : encodeURIComponent(params[name]),
+    ),
+    namespace,
+    role,
+    team,
+    gated: gated === true,
+  };
+};
 
 const CONDITIONS = ['operation', 'method', 'path', 'role', 'team', 'namespace', 'key'] as const;
 const LONGEST_RULE = 1_024;
@@ -105,19 +128,45 @@ export const mayConcern = (
 ): boolean =>
   (rule.operations?.includes(operation) ?? true) && (rule.methods?.includes(method) ?? true);
 
+const SEVERITY: readonly Verdict[] = ['allow', 'require', 'deny'];
+
+/**
+ * Returns the strictest of the rules that hold for what one request comes to. A `require` is once
+ * only if any of them is.
+ */
+export const strictestOf = (rules: readonly (PolicyRule | undefined)[]): PolicyRule | undefined => {
+  const found = rules.flatMap((rule) => rule ?? []);
+  const [strictest] = found.toSorted(
+    (a, b) => SEVERITY.indexOf(b.verdict) - SEVERITY.indexOf(a.verdict),
+  );
+  return strictest && { ...strictest, onceOnly: found.some(({ onceOnly }) => onceOnly) };
+};
+
+/** Whether a request can pass the rules, whatever stands for `{name}` in its path. */
+export const mayPass = (rules: readonly PolicyRule[], subject: PolicySubject): boolean => {
+  const first = rules.find((rule) =>
+    holds(rule, subject, rule.verdict === 'allow' ? isOpen : undefined),
+  );
+  return first === undefined || first.verdict === 'allow';
+};
+
 /** The first rule that holds for the request. */
 export const ruleFor = (
   rules: readonly PolicyRule[],
   subject: PolicySubject,
 ): PolicyRule | undefined => rules.find((rule) => holds(rule, subject));
 
-const holds = (rule: PolicyRule, subject: PolicySubject): boolean =>
+const holds = (
+  rule: PolicyRule,
+  subject: PolicySubject,
+  isAny?: (segment: string) => boolean,
+): boolean =>
   mayConcern(rule, subject) &&
   (rule.roles?.includes(subject.role) ?? true) &&
   (rule.teams?.includes(subject.team) ?? true) &&
   (rule.namespaces?.includes(subject.namespace) ?? true) &&
   (rule.gated ?? subject.gated) === subject.gated &&
-  (rule.paths?.some((pattern) => pathMatches(pattern, subject.path)) ?? true);
+  (rule.paths?.some((pattern) => pathMatches(pattern, subject.path, isAny)) ?? true);
 
 /**
  * Both are in the normal form of paths. `isAny` says of which segments of the path it is not known

@@ -123,6 +123,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Delete a member, its pool first',
     params: MemberPath,
     query: DeleteEnvQuery,
+    alsoComesTo: ({ query }) => (query.force ? ['deleteSandbox'] : []),
     answers: { 200: EnvDeletion },
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) =>

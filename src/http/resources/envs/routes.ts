@@ -137,6 +137,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Delete an env with its members',
     params: EnvPath,
     query: DeleteEnvQuery,
+    alsoComesTo: ({ query }) => (query.force ? ['deleteSandbox'] : []),
     answers: { 200: EnvDeletion },
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_HAS_RUNNING_SANDBOXES', 'UNAVAILABLE'],
     repeatable: true,

@@ -127,6 +127,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     summary: 'Delete a pool; running sandboxes stay unless forced',
     params: PoolPath,
     query: DeletePoolQuery,
+    alsoComesTo: ({ query }) => (query.force ? ['deleteSandbox'] : []),
     answers: { 200: PoolDeletion },
     refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     repeatable: true,

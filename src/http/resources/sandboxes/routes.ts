@@ -30,6 +30,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant',
     summary: 'Claim an idle instance of a pool',
     body: ClaimBody,
+    alsoComesTo: ({ body: { files = [] } }) => (files.length > 0 ? ['writeFile'] : []),
     answers: { 201: SandboxEnvelope },
     refusals: [
       'POOL_NOT_FOUND',

@@ -1,0 +1,30 @@
+import { approvalDenied, heldOneByOne } from '../../model/approvals/approval-refusals.ts';
+import { mayPass, ruleFor, subjectOf } from '../../model/approvals/policy.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { ApprovalGate } from './approval-gate.ts';
+
+type Gate = Pick<ApprovalGate, 'rulesFor'>;
+
+/** Names the requests that a connection, or a call of another protocol, stands for. */
+export interface StoodFor {
+  readonly operations: readonly string[];
+  /** Says what stands in their paths; a param that is not known is left out. */
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** Refuses with APPROVAL_DENIED if a rule denies or holds one of them: no connection can wait. */
+export const refuseHeld = (gate: Gate, caller: Caller, { operations, params }: StoodFor): void => {
+  for (const operation of operations) {
+    const subject = subjectOf(operation, params, caller);
+    const rule = ruleFor(gate.rulesFor(operation, subject.method), subject);
+    if (rule?.verdict === 'deny') throw approvalDenied(undefined);
+    if (rule?.verdict === 'require') throw heldOneByOne(operation);
+  }
+};
+
+/** Whether rules let one of them pass, whatever the params are that are left out. */
+export const mayAnyPass = (gate: Gate, caller: Caller, { operations, params }: StoodFor): boolean =>
+  operations.some((operation) => {
+    const subject = subjectOf(operation, params, caller);
+    return mayPass(gate.rulesFor(operation, subject.method), subject);
+  });
