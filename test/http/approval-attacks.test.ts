@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { expireApproval } from '../../src/operations/approvals/approval-writer.ts';
-import type { HttpAnswer } from '../support/harness/http-client.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import {
   aSession,
   anApprovingServer,
@@ -350,6 +350,32 @@ describe('attacks on approvals', () => {
       expect((await tenant.post('/api-keys', {})).status).to.equal(201);
       await spelled.stop();
     });
+  });
+
+  it('of another tenant’s sandbox or key asks nobody, and says that it is not there', async () => {
+    const { server, records, stop, operations } = await anApprovingServer(['require']);
+    const caller = operations.authenticate(server.tenant.key);
+    await operations.createPool(caller, {
+      ...{ name: 'web', replicas: 1, labels: {}, annotations: {} },
+      source: { templateName: 'default' },
+    });
+    const { id } = await operations.claimSandbox(caller, { poolName: 'web' });
+    const ask = (client: HttpClient) => [
+      client.get(`/sandboxes/${id}`),
+      client.delete(`/sandboxes/${id}`),
+      client.post(`/sandboxes/${id}/exec`, { command: 'id' }),
+      client.get(`/sandboxes/${id}/files?path=%2Fetc%2Fpasswd`),
+      client.put(`/sandboxes/${id}/state`, { state: 'paused' }),
+      client.delete(`/api-keys/${caller.keyId}`),
+    ];
+    for (const { status, json } of await Promise.all(ask(server.stranger)))
+      expect([status, json.errorCode]).to.deep.equal([
+        404,
+        json.errorCode === 'API_KEY_NOT_FOUND' ? json.errorCode : 'SANDBOX_NOT_FOUND',
+      ]);
+    expect(records.records.size).to.equal(0);
+    for (const answer of await Promise.all(ask(server.tenant))) approvalIdOf(answer);
+    await stop();
   });
 
   it('what another tenant has is no more to be seen than without rules', async () => {

@@ -30,9 +30,12 @@ describe('an approval of what another cluster does', () => {
 
   beforeEach(async () => {
     servers = await aFleetOfServers(['w1'], async (ofFleet) => {
-      approving = await anApprovingServer(['require operation=claimSandbox|execInSandbox'], {
-        ofFleet,
-      });
+      approving = await anApprovingServer(
+        ['require operation=claimSandbox|execInSandbox|deletePool|deleteSandbox'],
+        {
+          ofFleet,
+        },
+      );
       return approving.server;
     });
     const { tenant } = servers.workers['w1']!;
@@ -150,6 +153,23 @@ describe('an approval of what another cluster does', () => {
     await tenant.put('/sandboxpools/p', { replicas: 3 });
 
     expect((await claim('w1::p')).status).to.equal(201);
+  });
+
+  it('is asked of nobody for what the other cluster has not, or has of another tenant', async () => {
+    const { tenant, stranger } = servers.manager;
+    const { json } = await servers.workers['w1']!.tenant.post('/sandboxes', { poolName: 'p' });
+    const own = `/sandboxes/w1.${json.sandbox?.['sandboxId']}`;
+    const none = '/sandboxes/w1.0190d4a5-7b1e-7c3a-9f00-00000000ffff';
+    for (const [client, path, code] of [
+      [tenant, none, 'SANDBOX_NOT_FOUND'],
+      [stranger, own, 'SANDBOX_NOT_FOUND'],
+      [tenant, '/sandboxpools/w1::none', 'POOL_NOT_FOUND'],
+    ] as const) {
+      const answer = await client.delete(path);
+      expect([answer.status, answer.json.errorCode], path).to.deep.equal([404, code]);
+    }
+    expect(approving.records.records.size).to.equal(0);
+    for (const path of [own, '/sandboxpools/w1::p']) approvalIdOf(await tenant.delete(path));
   });
 
   it('that is no more has no effect, though it was found a moment ago', async () => {

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream';
 import { EffectIsOver, IS_OVER } from '../../model/approvals/approval-refusals.ts';
 import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
-import { Refusal } from '../../model/refusals.ts';
+import { Refusal, type RefusalCode } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
+import { isErrorCode } from '../router/error-table.ts';
 import { nameKindOf, readName } from '../router/local-names.ts';
 import { hasBody } from '../router/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../router/route.ts';
@@ -13,7 +14,7 @@ import { isMadeAnywhere, isMerged, namedByQuery, shownInFleet } from './fleet-na
 import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
 import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
-import { answerFrom } from './passed-answer.ts';
+import { answerFrom, readObject } from './passed-answer.ts';
 import { routeHeaders } from './passed-headers.ts';
 
 /** Holds what a manager passes requests on by. */
@@ -216,6 +217,38 @@ const answerOver = async (
       throw clusterUnavailable(clusterId, 'gave no token');
   }
   return { ...given, headers: { ...given.headers, ...routeHeaders(way) } };
+};
+
+const MOST_FOUND_BYTES = 2 << 20;
+const FOUND_MS = 10_000;
+
+/** The thing that a path names first, such as `/v1/sandboxes/w1.{uuid}`. */
+const NAMED = /^((?:\/v[12])?\/(?:sandboxes|sandboxpools)\/[^/]+)(?:\/|$)/;
+
+/**
+ * Asks the other cluster for the sandbox or pool that the path names, before a person is asked
+ * about it. Refuses as that cluster does if the caller has none there.
+ */
+export const requireThere = async (
+  { passing, surface }: Pick<FleetDeps, 'passing' | 'surface'>,
+  { way, caller, context }: Pick<Away, 'way' | 'caller' | 'context'>,
+): Promise<void> => {
+  const [, named] = NAMED.exec(context.path) ?? [];
+  if (named === undefined) return;
+  const answer = await passing.pass({
+    ...{ way, caller, request: context.req, requestId: context.state.requestId },
+    signal: AbortSignal.timeout(FOUND_MS),
+    withinMs: FOUND_MS,
+    ...(surface && { base: surface.base, without: surface.secrets }),
+    target: named.replace(/^\/v2/, ''),
+  });
+  if (answer.statusCode !== 404) return void answer.destroy();
+  const { errorCode, error } = (await readObject(answer, { mostBytes: MOST_FOUND_BYTES })) as {
+    readonly errorCode?: unknown;
+    readonly error?: unknown;
+  };
+  if (typeof errorCode === 'string' && isErrorCode(errorCode) && errorCode !== 'INTERNAL')
+    throw new Refusal(errorCode as RefusalCode, String(error).slice(0, 256));
 };
 
 /** A claim goes on with no alias in it. */

@@ -41,6 +41,8 @@ export interface Arrived {
   /** Fields of it that the row does not know. */
   readonly unknown: readonly string[];
   readonly api: 'REST' | 'compatible';
+  /** Refuses what the other cluster has not that the path names; absent: it names none. */
+  readonly requireThere: (() => Promise<void>) | undefined;
   /** Reads the body of a row that takes a stream. */
   readonly readStream: () => Promise<Buffer>;
 }
@@ -99,7 +101,13 @@ export const passOf = async (
   const waitMs = waitOf(context.querystring);
   const bytes = row.bodyAs ? await arrived.readStream() : arrived.bytes;
   if (bytes.length > MOST_HELD_BYTES) throw tooLargeToApprove(MOST_HELD_BYTES);
-  const uid = await subjectOf(row, name, caller);
+  const { requireThere } = arrived;
+  const subject = async (): Promise<string | undefined> => {
+    if (!requireThere) return await subjectOf(row, name, caller);
+    await requireThere();
+    return undefined;
+  };
+  const uid = await subject();
   // A session is approved for one operation.
   const onceOnly = rule.onceOnly || subjects.length > 1;
   const held = heldRequest(arrived, { onceOnly, name, uid, bytes });
@@ -110,7 +118,7 @@ export const passOf = async (
   const isMarked = row.method === 'POST' && held.headers['idempotency-key'] !== undefined;
   const ask = async (): Promise<Grant> => {
     const grant = await gate.ask(held, waitMs, request.signal);
-    if (waitMs > 0 && (await subjectOf(row, name, caller)) !== uid) throw madeAnew();
+    if (waitMs > 0 && (await subject()) !== uid) throw madeAnew();
     return grant;
   };
   const note = (id: string): void => {

@@ -5,19 +5,24 @@ import type { Operations } from '../../operations/operations.ts';
 import type { ResolvedName } from './resolved-name.ts';
 import type { Route } from './route.ts';
 
+type SubjectOperations = Pick<
+  Operations,
+  'getPool' | 'getEnv' | 'getTemplate' | 'getSandbox' | 'getApproval' | 'getApiKey' | 'keyIdOf'
+>;
+
 /**
  * Finds what tells the thing that a request names from any other of that name, before and after it:
  * an approval is for that one. Undefined where names are used once only. Refuses, as the operation
- * would, where there is none.
+ * would, what the caller has not: nobody is asked about it.
  */
 export const heldSubject =
-  (operations: Pick<Operations, 'getPool' | 'getEnv' | 'getTemplate' | 'keyIdOf'>) =>
+  (operations: SubjectOperations) =>
   async (
     row: Route,
-    { name, namespace, member }: ResolvedName,
+    { name = '', namespace, member, id = '' }: ResolvedName,
     caller: Caller,
   ): Promise<string | undefined> => {
-    if (name === undefined || !row.params) return undefined;
+    if (!row.params) return undefined;
     const there: Caller = { ...caller, namespace };
     const kind = row.path.split('/').find((part) => KINDS.has(part));
     switch (kind) {
@@ -28,9 +33,16 @@ export const heldSubject =
       case 'sandbox-templates':
         return String((await operations.getTemplate(name)).record.createdAt);
       case 'api-keys':
-        return row.path.startsWith('/admin')
-          ? await operations.keyIdOf({ namespace, shortName: name })
-          : undefined;
+        if (row.path.startsWith('/admin'))
+          return await operations.keyIdOf({ namespace, shortName: name });
+        await operations.getApiKey(there, name);
+        return undefined;
+      case 'sandboxes':
+        await operations.getSandbox(caller, id);
+        return undefined;
+      case 'approvals':
+        await operations.getApproval(caller, id);
+        return undefined;
       default:
         return undefined;
     }
@@ -45,4 +57,6 @@ const KINDS: ReadonlySet<string> = new Set([
   'envs',
   'sandbox-templates',
   'api-keys',
+  'sandboxes',
+  'approvals',
 ]);

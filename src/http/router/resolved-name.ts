@@ -11,6 +11,8 @@ export interface ResolvedName {
   readonly name: string | undefined;
   /** The pool that the path names within that. */
   readonly member: string | undefined;
+  /** The id of the sandbox or approval that the path names. */
+  readonly id: string | undefined;
 }
 
 /**
@@ -32,5 +34,6 @@ export const resolvedName = (row: Route, request: AnyRequest, caller: Caller): R
     namespace,
     name: name ?? given['keyId'],
     member: given['pool'],
+    id: given['sandboxId'] ?? given['approvalId'],
   };
 };

@@ -22,6 +22,7 @@ import { NoFields } from '../resources/common-schema.ts';
 import { mapParametersOf, readQuery } from './query.ts';
 import {
   answerAway,
+  requireThere,
   shownOwn,
   shownOwnText,
   wayByPath,
@@ -166,6 +167,8 @@ const answerRow = async (
           value,
           unknown,
           api: deps.terms.surface ? 'compatible' : 'REST',
+          requireThere:
+            fleet && byPath && (() => requireThere(fleet, { way: byPath, caller, context })),
           readStream: () => readWhole(context.req, context.res, deps.limits),
         })
       : { pass: FREE, request: arrived };

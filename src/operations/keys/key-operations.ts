@@ -20,6 +20,8 @@ export interface KeyOperations {
   ) => Promise<IssuedApiKey>;
   /** The keyId of the key of that name. Refuses with API_KEY_NOT_FOUND. */
   readonly keyIdOf: (name: ApiKeyName) => Promise<string>;
+  /** Returns a key of the caller's; to an admin any of its namespace. Refuses as deleteApiKey. */
+  readonly getApiKey: (caller: Caller, keyId: string) => Promise<ApiKeyRecord>;
   readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   /**

@@ -33,6 +33,15 @@ export const listAllApiKeys =
 const isInReach = (record: ApiKeyRecord, caller: Caller): boolean =>
   sameTenant(record, caller) || (caller.role === 'admin' && record.namespace === caller.namespace);
 
+/** Finds a key that the caller may revoke (operation `DELETE /api-keys/{keyId}`). */
+export const getApiKey =
+  ({ apiKeys }: ApiKeysDeps): Operations['getApiKey'] =>
+  async (caller, keyId) => {
+    const record = apiKeys.find(keyId) ?? (await apiKeys.lookUp(keyId));
+    if (!record || !isInReach(record, caller)) throw apiKeyNotFound();
+    return record;
+  };
+
 /**
  * Revokes a key of the caller's own, also the one that asks; an admin's, any of the namespace
  * (operation `DELETE /api-keys/{keyId}`). Durable when it resolves.
@@ -40,8 +49,7 @@ const isInReach = (record: ApiKeyRecord, caller: Caller): boolean =>
 export const deleteApiKey =
   (deps: ApiKeysDeps): Operations['deleteApiKey'] =>
   async (caller, keyId, cascade) => {
-    const record = deps.apiKeys.find(keyId) ?? (await deps.apiKeys.lookUp(keyId));
-    if (!record || !isInReach(record, caller)) throw apiKeyNotFound();
+    const record = await getApiKey(deps)(caller, keyId);
     return await revoked(deps, { caller, record, cascade });
   };
 

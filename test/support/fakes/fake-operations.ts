@@ -62,6 +62,7 @@ import {
   deleteApiKey,
   deleteApiKeyByName,
   deleteApiKeysOf,
+  getApiKey,
   keyIdOf,
   listAllApiKeys,
   listApiKeys,
@@ -224,6 +225,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   };
   readonly createApiKey = createApiKey(this.#keyDeps);
   readonly createApiKeyForTenant = createApiKeyForTenant(this.#keyDeps);
+  readonly getApiKey = getApiKey(this.#keyDeps);
   readonly keyIdOf = keyIdOf(this.#keyDeps);
   readonly listApiKeys = listApiKeys(this.#keyDeps);
   readonly listAllApiKeys = listAllApiKeys(this.#keyDeps);
