@@ -104,7 +104,7 @@ describe('sandpool approvals', () => {
           ...args,
           '--approvals-rules',
           'allow role=admin,require operation=deleteApiKeyByName,deny path=/sandboxpools/web key=gated,' +
-            'deny operation=deletePool namespace=red,deny path=/sandboxes/s1,deny path=/sandboxes/*/endpoints/web',
+            'deny operation=deletePool namespace=red,deny path=/sandboxes/s1,deny path=/sandboxes/*/endpoints/web,deny operation=createPool body.replicas>10',
         )
       ).stdout;
 
@@ -119,6 +119,10 @@ describe('sandpool approvals', () => {
     expect(await explain('DELETE', '/sandboxpools/web?namespace=red')).to.include('for admins');
     expect(await explain('DELETE', '/sandboxes/local.s1')).to.include('is denied');
     expect(await explain('DELETE', '/sandboxpools/web')).to.include('passes; no rule holds');
+    expect(await explain('POST', '/sandboxpools', '--body', '{"replicas":11}')).to.include(
+      'denied',
+    );
+    expect(await explain('POST', '/sandboxpools')).to.include('passes; no rule holds');
     expect(await explain('POST', '/v1/sandboxes/local.s1/endpoints/web/login')).to.equal(
       'openEndpoint by a key of role user: is denied, by the rule "deny ' +
         'path=/sandboxes/*/endpoints/web"\n',

@@ -174,6 +174,26 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect((await connect()).status).to.equal(200);
   });
 
+  it('is held by the body of the operation, however and wherever it is spelled', async () => {
+    const { rest, compatible } = await start(
+      'deny operation=claimSandbox body.poolName=default',
+      'deny operation=setIdleTimeout|setSandboxState body.idleTimeout>1h',
+    );
+    const id = await claimed();
+    const pool = { poolName: 'local::default' };
+    for (const answer of [
+      await rest('POST', '/sandboxes', pool),
+      await compatible('POST', '/sandboxes', { templateID: 'base' }),
+      await rest('PUT', `/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: 7_200 }),
+      await compatible('POST', `/sandboxes/${id}/timeout`, { timeout: 7_200 }),
+      await compatible('POST', `/sandboxes/${id}/connect`, { timeout: 7_200 }),
+    ])
+      expect(answer.status).to.equal(403);
+    expect((await compatible('POST', `/sandboxes/${id}/connect`, {})).status).to.equal(200);
+    const short = { idleTimeout: '30m' };
+    expect((await rest('PUT', `/sandboxes/${id}/idle-timeout`, short)).status).to.equal(200);
+  });
+
   it('is not claimed with files, if a rule denies to write files', async () => {
     const { rest } = await start('allow operation=claimSandbox', 'deny operation=writeFile');
     const files = [{ path: '/tmp/a', content: 'a' }];

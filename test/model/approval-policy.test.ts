@@ -84,6 +84,75 @@ describe('the policy of approvals', () => {
     });
   });
 
+  describe('reads fields of the body', () => {
+    const on = (condition: string, value: unknown, verdict = 'deny'): boolean =>
+      holds(`${verdict} operation=createPool ${condition}`, {
+        ...{ operation: 'createPool', method: 'POST', path: '/sandboxpools' },
+        body: { value },
+      });
+
+    it('compares numbers, quantities, durations and words', () => {
+      expect(on('body.replicas>10', { replicas: 11 })).to.equal(true);
+      expect(on('body.replicas>10', { replicas: 10 })).to.equal(false);
+      expect(on('body.replicas>=10 body.replicas<=10', { replicas: 10 })).to.equal(true);
+      expect(on('body.overrides.cpu>1', { overrides: { cpu: '1500m' } })).to.equal(true);
+      expect(on('body.overrides.memory<4Gi', { overrides: { memory: '512Mi' } })).to.equal(true);
+      expect(on('body.idleTimeout>1h', { idleTimeout: '90m' })).to.equal(true);
+      expect(on('body.idleTimeout>1h', { idleTimeout: '30m' })).to.equal(false);
+      for (const never of ['0', 0, null])
+        expect(on('body.idleTimeout>1h', { idleTimeout: never }), 'never').to.equal(true);
+      expect(on('body.poolName=a|b', { poolName: 'b' })).to.equal(true);
+      expect(on('body.poolName=a', { poolName: 'local::a' })).to.equal(true);
+      expect(on('body.poolName!=a', { poolName: 'local::a' }), 'of another cluster').to.equal(true);
+    });
+
+    it('holds for no field that is left out, but by !=', () => {
+      for (const value of [undefined, {}, { gated: null }, [], 'text']) {
+        expect(on('body.gated=true', value)).to.equal(false);
+        expect(on('body.gated>1', value)).to.equal(false);
+        expect(on('body.gated!=true', value)).to.equal(true);
+      }
+      expect(on('body.constructor!=x', { a: 1 })).to.equal(true);
+    });
+
+    it('counts what can not be told for what is stricter', () => {
+      const [strange, mixed] = [{ replicas: ['many'] }, { members: [{ n: 1 }, { n: 20 }] }];
+      for (const [verdict, expected] of [
+        ['deny', true],
+        ['require', true],
+        ['allow', false],
+      ] as const) {
+        expect(on('body.replicas>10', strange, verdict), verdict).to.equal(expected);
+        expect(on('body.members.n=20', mixed, verdict), verdict).to.equal(expected);
+        expect(on('body.members.n<10', mixed, verdict), verdict).to.equal(expected);
+        expect(
+          holds(`${verdict} operation=startProcess body.command=ls`, {
+            ...{ operation: 'startProcess', method: 'POST', path: '/sandboxes/s/processes' },
+          }),
+          'of another protocol',
+        ).to.equal(expected);
+      }
+      expect(on('body.poolName=a', { poolName: 'w1::a' }, 'allow')).to.equal(false);
+    });
+
+    it("can require that a team's keys are gated", () => {
+      const rules = rulesOf(
+        'deny team=agents key=open',
+        'deny operation=createApiKeyForTenant body.team=agents body.gated!=true',
+      );
+      const made = (value: unknown): string | undefined =>
+        ruleFor(
+          rules,
+          subject({ operation: 'createApiKeyForTenant', method: 'POST', body: { value } }),
+        )?.verdict;
+      expect(made({ team: 'agents' })).to.equal('deny');
+      expect(made({ team: 'agents', gated: true })).to.equal(undefined);
+      expect(made({ team: 'people' })).to.equal(undefined);
+      expect(ruleFor(rules, subject({ team: 'agents' }))?.verdict).to.equal('deny');
+      expect(ruleFor(rules, subject({ team: 'agents', gated: true }))).to.equal(undefined);
+    });
+  });
+
   it('counts the strictest verdict of all that a request comes to', () => {
     const strictest = (...texts: readonly string[]) =>
       strictestOf([undefined, ...rulesOf(...texts)]);
@@ -110,6 +179,10 @@ describe('the policy of approvals', () => {
       'deny path=/sandboxpools/a%2Ab',
       'deny path=/sandboxpools/%FF',
       'deny method=POST operation=deletePool',
+      'deny body.replicas',
+      'deny body.replicas>many',
+      'deny body.replicas>1|2',
+      'deny operation=deletePool body.replicas>1',
     ];
     let faults: ConfigFaults | undefined;
     try {

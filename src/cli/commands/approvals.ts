@@ -78,6 +78,7 @@ interface ExplainOptions extends ConnectionOptions {
   readonly role?: 'user' | 'admin';
   readonly team?: string;
   readonly gated?: boolean;
+  readonly body?: string;
 }
 
 const explainLeaf = (action: Actions['action']): Command => {
@@ -89,12 +90,14 @@ const explainLeaf = (action: Actions['action']): Command => {
     examples: [
       'sandpool approvals explain DELETE /sandboxpools/web --config sandpool.yaml --gated',
       'sandpool approvals explain POST /api-keys --role admin --config sandpool.yaml',
+      `sandpool approvals explain POST /sandboxpools --body '{"replicas":20}' --config my.yaml`,
     ],
   })
     .option('--key <keyId>', 'as this key asks; else as --role, --team and --gated say')
     .addOption(new Option('--role <role>', 'of the key').choices(['user', 'admin']))
     .option('--team <team>', 'of the key')
     .option('--gated', 'the key is gated')
+    .option('--body <json>', 'what the request sends; without it no body')
     .option('--server <url>', 'the daemon that knows the key [SANDPOOL_SERVER]')
     .option('--key-file <file>', 'file that holds the API key to look it up with')
     .option('--admin', 'with the admin key of the local daemon');
@@ -117,6 +120,7 @@ const explainLeaf = (action: Actions['action']): Command => {
         role: key?.role ?? options.role ?? 'user',
         team,
         gated: key?.gated ?? options.gated === true,
+        body: { value: options.body === undefined ? undefined : jsonOf(options.body) },
       };
       const { rules } = config.approvals;
       const lines = [
@@ -136,7 +140,15 @@ const explainLeaf = (action: Actions['action']): Command => {
 
 const OUTCOME = { allow: 'passes', require: 'waits for a person', deny: 'is denied' } as const;
 
-type Asker = Pick<PolicySubject, 'namespace' | 'role' | 'team' | 'gated'>;
+type Asker = Pick<PolicySubject, 'namespace' | 'role' | 'team' | 'gated' | 'body'>;
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CliFailure('--body is no JSON', ['such as --body \'{"replicas":20}\'']);
+  }
+};
 
 const outcomeOf = (asked: ExplainedRoute, asker: Asker, rules: readonly PolicyRule[]): string => {
   const { operation, path, namespace = asker.namespace } = asked;
@@ -148,7 +160,11 @@ const outcomeOf = (asked: ExplainedRoute, asker: Asker, rules: readonly PolicyRu
 };
 
 /** The texts among the options are those of settings, but for the role that is a key's here. */
-const textsOf = ({ role: _ofTheKey, ...options }: NamedTexts & ExplainOptions): NamedTexts =>
+const textsOf = ({
+  role: _ofTheKey,
+  body: _ofTheRequest,
+  ...options
+}: NamedTexts & ExplainOptions): NamedTexts =>
   Object.fromEntries(
     Object.entries(options as Readonly<Record<string, unknown>>).filter(
       (entry): entry is [string, string] => typeof entry[1] === 'string',

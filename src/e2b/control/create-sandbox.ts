@@ -74,6 +74,15 @@ export const poolNameOf = (
 ): string =>
   localName('pool', templates.get(template) ?? template, { clusterId, field: 'templateID' });
 
+/** Returns the same as it is named, wherever it is, without an image. */
+export const namedPool = (
+  template: string,
+  { templates }: Pick<CreateTerms, 'templates'>,
+): string => {
+  const [pool = ''] = template.split(BEFORE_IMAGE, 1);
+  return templates.get(pool) ?? pool;
+};
+
 /** Stands between a pool's name and an image. */
 export const BEFORE_IMAGE = '//';
 

@@ -2,7 +2,13 @@ import { created, ok, route, secret, type Answer, type Route } from '../../http/
 import { featureDisabled } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
-import { createSandbox, namesImage, poolNameOf, type CreateTerms } from './create-sandbox.ts';
+import {
+  createSandbox,
+  namedPool,
+  namesImage,
+  poolNameOf,
+  type CreateTerms,
+} from './create-sandbox.ts';
 import { listRunning } from './list-sandboxes.ts';
 import {
   domainOf,
@@ -63,6 +69,12 @@ const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Rou
     summary: 'Claim an idle instance of a pool',
     body: NewSandbox,
     ignores: ['secure', 'allow_internet_access'],
+    ruledBody: ({ body: { templateID, envVars, timeout = lifetimeSeconds, ...body } }) => ({
+      ...body,
+      ...ruledEnd(timeout),
+      poolName: namedPool(templateID, deps.terms),
+      env: envVars,
+    }),
     answers: { 201: ShownSandbox },
     refusals: [
       'POOL_NOT_FOUND',
@@ -172,6 +184,7 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     summary: 'Set when a sandbox ends',
     params: SandboxPath,
     body: NewTimeout,
+    ruledBody: ({ body: { timeout } }) => ruledEnd(timeout),
     answers: { 204: z.object({}) },
     refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
     repeatable: true,
@@ -192,6 +205,7 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     summary: 'Pause a sandbox',
     params: SandboxPath,
     body: Pause,
+    ruledBody: () => ({ state: 'paused' }),
     answers: { 204: z.object({}), 409: z.object({ code: z.int(), message: z.string() }) },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     repeatable: true,
@@ -227,6 +241,10 @@ const connection = (deps: ControlDeps, path: string): Route =>
     summary: 'Have a sandbox go on, and not end too soon',
     params: SandboxPath,
     body: Connection,
+    ruledBody: ({ body: { timeout = CONNECTED_SECONDS } }) => ({
+      ...ruledEnd(timeout),
+      state: 'running',
+    }),
     alsoComesTo: () => ['setIdleTimeout'],
     answers: { 200: ShownSandbox, 201: ShownSandbox },
     refusals: ['SANDBOX_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
@@ -244,6 +262,9 @@ const connection = (deps: ControlDeps, path: string): Route =>
       return secret(paused ? created(shown) : ok(shown));
     },
   });
+
+/** The end of a sandbox, by the name of the nearest that the REST API has too; 0 is no never. */
+const ruledEnd = (timeout: number) => ({ timeout, idleTimeout: Math.max(timeout, 1) });
 
 const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void => {
   if (memory === false) throw featureDisabled('memory', 'pause that keeps files alone');

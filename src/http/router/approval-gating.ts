@@ -190,14 +190,18 @@ const wasRefused = (error: unknown): boolean => {
 
 /** Returns what rules look at: the operation of the row, and others that the request comes to. */
 const subjectsOf = (
-  { row, request, caller }: Arrived,
+  { row, request, caller, value }: Arrived,
   { operation, path, namespace }: ResolvedName,
 ): readonly PolicySubject[] => {
   const there: Caller = { ...caller, namespace };
+  const body = { value: row.ruledBody?.(request) ?? value };
   const given = (request.params ?? {}) as Readonly<Record<string, string>>;
   return [
-    { ...subjectOf(operation, {}, there), method: methodOf(row), path },
-    ...(row.alsoComesTo?.(request) ?? []).map((also) => subjectOf(also, given, there)),
+    { ...subjectOf(operation, {}, there), method: methodOf(row), path, body },
+    ...(row.alsoComesTo?.(request) ?? []).map((also) => ({
+      ...subjectOf(also, given, there),
+      body,
+    })),
   ];
 };
 

@@ -198,6 +198,11 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** Returns the row that such a body comes to, where that is not this one: rules look at that. */
   readonly comesTo?: (body: B) => RowName | undefined;
   /**
+   * Returns the body as rules read it: with the fields of the operation's own row, in one spelling.
+   * Absent: as it came.
+   */
+  readonly ruledBody?: (asked: Pick<RouteRequest<A, B, Q, P>, 'body'>) => object;
+  /**
    * Returns further operations that such a request comes to: rules look at each, and the strictest
    * verdict counts.
    */
@@ -218,9 +223,10 @@ export type AnyRequest = RouteRequest<Access, unknown, unknown, unknown>;
 /** A row of the table, its types checked and then forgotten. */
 export interface Route extends Omit<
   RouteSpec<Access, unknown, unknown, unknown>,
-  'handle' | 'earlier' | 'comesTo' | 'alsoComesTo'
+  'handle' | 'earlier' | 'comesTo' | 'alsoComesTo' | 'ruledBody'
 > {
   readonly comesTo?: (body: unknown) => RowName | undefined;
+  readonly ruledBody?: (asked: Pick<AnyRequest, 'body'>) => object;
   readonly alsoComesTo?: (asked: Pick<AnyRequest, 'body' | 'query'>) => readonly string[];
   readonly earlier?: (
     request: RouteRequest<Access, unknown, unknown, unknown>,

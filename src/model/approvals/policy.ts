@@ -1,4 +1,10 @@
 import type { Caller, Role } from '../tenant.ts';
+import {
+  bodyHolds,
+  parseBodyCondition,
+  type BodyCondition,
+  type ReadBody,
+} from './body-condition.ts';
 import { HELD_OPERATIONS } from './held-operations.ts';
 
 export const VERDICTS = ['allow', 'require', 'deny'] as const;
@@ -20,6 +26,8 @@ export interface PolicyRule {
   readonly namespaces?: readonly string[];
   /** The key is gated, or is not. */
   readonly gated?: boolean;
+  /** Conditions on the body, all of which hold. */
+  readonly body?: readonly BodyCondition[];
   /** Says that what it holds is granted for one effect alone. */
   readonly onceOnly: boolean;
 }
@@ -33,6 +41,8 @@ export interface PolicySubject {
   readonly role: Role;
   readonly team: string;
   readonly gated: boolean;
+  /** Undefined: the body can't be read as that of a request for the operation. */
+  readonly body?: ReadBody | undefined;
 }
 
 /**
@@ -70,16 +80,26 @@ export const parseRule = (text: string): PolicyRule | string => {
   if (text.length > LONGEST_RULE) return `a rule has at most ${LONGEST_RULE} characters`;
   if (!isOneOf(VERDICTS, verdict)) return `"${text}" must begin with one of ${VERDICTS.join(', ')}`;
   const given = new Map<string, readonly string[]>();
+  const body: BodyCondition[] = [];
   let onceOnly = false;
   for (const part of parts) {
     if (part === 'once') {
       onceOnly = true;
       continue;
     }
+    if (part.startsWith('body.')) {
+      const condition = parseBodyCondition(part);
+      if (typeof condition === 'string') return `"${part}" in "${text}" ${condition}`;
+      body.push(condition);
+      continue;
+    }
     const [name = '', ...rest] = part.split('=');
     const values = rest.join('=').split('|');
     if (!isOneOf(CONDITIONS, name) || rest.length === 0)
-      return `"${part}" in "${text}" must be once, or NAME=VALUE with ${CONDITIONS.join(', ')}`;
+      return (
+        `"${part}" in "${text}" must be once, body.FIELD=VALUE, ` +
+        `or NAME=VALUE with ${CONDITIONS.join(', ')}`
+      );
     if (given.has(name)) return `"${text}" has ${name} twice`;
     const wrong = values.map((value) => faultOf(name, value)).find((fault) => fault !== undefined);
     if (wrong !== undefined) return `${name} in "${text}" ${wrong}`;
@@ -97,10 +117,13 @@ export const parseRule = (text: string): PolicyRule | string => {
     ...listed('teams', given.get('team')),
     ...listed('namespaces', given.get('namespace')),
     ...(key === undefined ? {} : { gated: key === 'gated' }),
+    ...listed('body', body.length > 0 ? body : undefined),
     onceOnly,
   };
   return faultAmong(rule) ?? rule;
 };
+
+const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** Finds what it names and never holds for: whoever wrote it believes that it does. */
 const faultAmong = (rule: PolicyRule): string | undefined => {
@@ -116,7 +139,9 @@ const faultAmong = (rule: PolicyRule): string | undefined => {
   if (unknown.length > 0) return `"${rule.text}" names what no request is: ${unknown.join(', ')}`;
   const holdsForAny = all.some(
     (each) =>
-      mayConcern(rule, each) && (rule.paths?.some((path) => reaches(path, each.path)) ?? true),
+      mayConcern(rule, each) &&
+      (!rule.body || WITH_BODY.has(each.method)) &&
+      (rule.paths?.some((path) => reaches(path, each.path)) ?? true),
   );
   return holdsForAny ? undefined : `"${rule.text}" holds for no operation`;
 };
@@ -166,7 +191,8 @@ const holds = (
   (rule.teams?.includes(subject.team) ?? true) &&
   (rule.namespaces?.includes(subject.namespace) ?? true) &&
   (rule.gated ?? subject.gated) === subject.gated &&
-  (rule.paths?.some((pattern) => pathMatches(pattern, subject.path, isAny)) ?? true);
+  (rule.paths?.some((pattern) => pathMatches(pattern, subject.path, isAny)) ?? true) &&
+  (rule.body ?? []).every((each) => bodyHolds(each, subject.body, rule.verdict === 'allow'));
 
 /**
  * Both are in the normal form of paths. `isAny` says of which segments of the path it is not known

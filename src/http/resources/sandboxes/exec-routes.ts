@@ -94,6 +94,9 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Set how long the sandbox may sit idle',
     params: SandboxPath,
     body: IdleTimeoutBody,
+    ruledBody: ({ body: { idleTimeout, idleTimeoutSeconds = idleTimeout } }) => ({
+      idleTimeout: (idleTimeoutSeconds ?? 0) / 1_000,
+    }),
     answers: { 200: IdleTimeoutEnvelope },
     versioned: true,
     refusals: [
