@@ -1,4 +1,5 @@
 import { ApiError, ConnectionFailed } from '../client/api-error.ts';
+import { printable } from './terminal/printable.ts';
 
 /** The command can't go on. `hints` say what to do about it, a line each. */
 export class CliFailure extends Error {
@@ -53,6 +54,8 @@ const apiHints = (error: ApiError): readonly string[] => {
   const { detail } = error;
   if (error.errorCode === 'APPROVAL_REQUIRED' && typeof detail?.['approvalId'] === 'string')
     return approvalHints(detail);
+  if (error.errorCode === 'APPROVAL_DENIED' && typeof detail?.['approvalId'] === 'string')
+    return denialHints(detail);
   const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
   if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
   const pools = namesOf(detail?.['pools']);
@@ -80,6 +83,15 @@ const approvalHints = ({
     `${typeof clusterID === 'string' ? `the cluster ${clusterID}` : 'the daemon'} at ` +
     `/console/approvals/${String(approvalId)}`,
   'then repeat the same command; or let it wait: --wait-approval',
+];
+
+/** Says why it was denied, as far as the operator said, and where to see by whom. */
+const denialHints = ({
+  approvalId,
+  reason,
+}: Readonly<Record<string, unknown>>): readonly string[] => [
+  ...(typeof reason === 'string' ? [`reason: ${printable(reason)}`] : []),
+  `see who denied it: sandpool approvals get ${String(approvalId)}`,
 ];
 
 /** Words the service's advice in terms of this command line, where that can carry it out. */
@@ -141,7 +153,6 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   ],
   API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],
-  APPROVAL_DENIED: ['see who denied it and why: sandpool approvals list --status denied'],
   QUOTA_EXCEEDED: [
     'see what you have and may have: sandpool quotas',
     'an admin can raise it: sandpool quotas set TEAM USER --admin',

@@ -74,11 +74,24 @@ describe('sandpool approvals', () => {
   it('end the wait where one is denied, with the reason', async () => {
     const ended = create('--wait-approval');
     await eventually(() => under.parts.gate.waits.size === 1, 'it waits');
-    await under.decide([...under.records.records.keys()][0] ?? '', { decision: 'deny' });
+    await under.decide([...under.records.records.keys()][0] ?? '', {
+      ...{ decision: 'deny', reason: 'not on a\u202e Friday' },
+    });
 
     const { code, stderr } = await ended;
 
-    expect([code, stderr.includes('APPROVAL_DENIED')]).to.deep.equal([1, true]);
+    expect(code).to.equal(1);
+    expect(stderr).to.include('APPROVAL_DENIED').and.include('reason: not on a? Friday\n');
+  });
+
+  it('that a rule denies lead to what says which rule', async () => {
+    await under.stop();
+    under = await anApprovingServer(['deny operation=createPool']);
+    const { stderr } = await create();
+
+    expect(stderr)
+      .to.include('sandpool approvals explain')
+      .and.not.include('approvals list --status denied');
   });
 
   it('are listed and shown', async () => {
