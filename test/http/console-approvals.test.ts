@@ -171,6 +171,34 @@ describe('the page that decides approvals', () => {
     expect(end.replaceAll(/\s+/g, ' ')).to.contain('Sandboxes that run in it now: 0');
   });
 
+  it('shows what quotas and templates are now, and the name of the key', async () => {
+    const { admin } = world.server;
+    const pageOf = async (path: string, body: object): Promise<string> => {
+      const id = approvalIdOf(await admin.put(path, body));
+      return shownText((await olga.get(`/console/approvals/${id}`)).text).replaceAll(/\s+/g, ' ');
+    };
+    const quotas = await pageOf('/admin/quotas/blue/ada', { sandboxes: 7, cpu: '16' });
+    const crdJson = (description: string): string =>
+      JSON.stringify({
+        ...{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate' },
+        metadata: { name: 'small' },
+        spec: { description, containers: [{ name: 'main', image: 'host' }] },
+      });
+    await admin.post('/admin/sandbox-templates', { crdJson: crdJson('of old') });
+    const template = await pageOf('/admin/sandbox-templates/small', {
+      crdJson: crdJson('of today'),
+    });
+
+    expect(quotas)
+      .to.match(/sandboxes \S+ 7 /)
+      .and.contain('cpu "no limit" "16"');
+    expect(quotas).to.not.contain('can’t be read');
+    expect(template).to.contain('crdJson.metadata.name "small" "small"');
+    expect(template).to.contain('crdJson.spec.description "of old" "of today"');
+    expect(quotas).to.match(/With the key \S+: \S+ \(admin\)/);
+    expect(quotas).to.not.contain('no key of this cluster');
+  });
+
   it('says of more fields than it lists how many they are', async () => {
     await decide(olga, approvalIdOf(await ask()), { decision: 'approve' });
     await ask();

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { APPROVAL_STATUSES, type ApprovalRecord } from '../../model/approvals/approval.ts';
+import { HELD_OPERATIONS } from '../../model/approvals/held-operations.ts';
 import { mayDecide } from '../../model/console-session.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { OpenSession } from '../../operations/console/console-operations.ts';
@@ -17,7 +18,7 @@ import { csrfField, givePage, seeOther } from './page.ts';
 export interface ApprovalPagesDeps {
   readonly operations: Pick<
     Operations,
-    'listApprovals' | 'getApproval' | 'approvalContent' | 'decideApproval'
+    'listApprovals' | 'getApproval' | 'approvalContent' | 'decideApproval' | 'getApiKey'
   >;
   /** The rows of the API, by which what is there now is read. */
   readonly routes: readonly Route[];
@@ -29,6 +30,18 @@ export const approvalPages = ({
   routes,
 }: ApprovalPagesDeps): readonly ConsoleRoute[] => {
   const stateOf = currentState(routes);
+  const nameOfKey = async ({ principal }: ApprovalRecord): Promise<string | undefined> => {
+    try {
+      const { shortName } = await operations.getApiKey(
+        { ...principal, role: 'admin' },
+        principal.keyId,
+      );
+      return shortName;
+    } catch (error) {
+      if (error instanceof Refusal) return undefined; // it is revoked, or of a manager
+      throw error;
+    }
+  };
   return [
     {
       method: 'GET',
@@ -64,12 +77,18 @@ export const approvalPages = ({
         const content = await operations
           .approvalContent(person, rest)
           .catch(unreadableWhereRefused);
-        const isShown = record.status === 'pending' && SHOWN_BEFORE.has(record.method);
+        const isShown = record.status === 'pending' && SHOWN_BEFORE.has(methodOf(record));
         const current = isShown ? await stateOf(record) : undefined;
         givePage(context, {
           title: 'Approval',
           session,
-          body: approvalBody({ record, content, current, session }),
+          body: approvalBody({
+            record,
+            content,
+            current,
+            session,
+            keyName: await nameOfKey(record),
+          }),
         });
       },
     },
@@ -110,6 +129,12 @@ const MOST = 100_000;
 /** Lists the methods that change what is there: of others nothing is read. */
 const SHOWN_BEFORE: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
+/** Returns the method of the operation, which a request of another API may spell otherwise. */
+const methodOf = ({ operation, method }: ApprovalRecord): string =>
+  Object.hasOwn(HELD_OPERATIONS, operation)
+    ? (HELD_OPERATIONS[operation]?.split(' ')[0] ?? method)
+    : method;
+
 const loginAgain = (id: string): string => `/console/login?next=${LIST}/${id}`;
 
 interface Shown {
@@ -117,21 +142,26 @@ interface Shown {
   readonly content: Buffer | typeof UNREADABLE | undefined;
   readonly current: Readonly<Record<string, unknown>> | undefined;
   readonly session: OpenSession;
+  /** Undefined: there is no such key here any more. */
+  readonly keyName: string | undefined;
 }
 
 const approvalBody = (shown: Shown): Html =>
-  html`${factsOf(shown.record)}
+  html`${factsOf(shown)}
     <h2>The request, as it came</h2>
     ${requestOf(shown)} ${consequencesOf(shown)} ${decisionForms(shown)}`;
 
-const factsOf = (record: ApprovalRecord): Html => {
+const factsOf = ({ record, keyName }: Shown): Html => {
   const { principal } = record;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['What', record.summary],
     ['Asked of', record.route],
     ['Status', record.status],
     ['Asked by', `${principal.team}/${principal.user}`],
-    ['With the key', `${principal.keyId} (${principal.role})`],
+    [
+      'With the key',
+      `${keyName ?? 'no key of this cluster'}: ${principal.keyId} (${principal.role})`,
+    ],
     ['Keys’ users up to the first maker', principal.persons.join(', ')],
     ['In session', record.sessionId],
     ['Asked at', timestampOf(record.createdAt)],
@@ -195,7 +225,7 @@ const bodyOf = (content: Buffer): Html =>
 
 const consequencesOf = ({ record, content, current }: Shown): Html | undefined => {
   if (record.status !== 'pending') return undefined;
-  if (record.method === 'DELETE') {
+  if (methodOf(record) === 'DELETE') {
     const running = runningIn(current);
     return html`<h2>What it would end</h2>
       <p>
@@ -206,7 +236,7 @@ const consequencesOf = ({ record, content, current }: Shown): Html | undefined =
         }
       </p>`;
   }
-  if (record.method !== 'PUT' && record.method !== 'PATCH') return undefined;
+  if (!SHOWN_BEFORE.has(methodOf(record))) return undefined;
   if (content === UNREADABLE) return undefined;
   const changes = changesOf(parsed(content), current);
   if (!changes) return undefined;

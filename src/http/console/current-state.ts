@@ -1,24 +1,28 @@
 import { Readable } from 'node:stream';
+import { parse } from 'yaml';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
+import { QUOTA_RESOURCES } from '../../model/quota.ts';
 import type { Route, RouteRequest } from '../router/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Finds what the API answers, to who asked, for a GET of the path that a request is about: what the
- * request would change. Undefined where there is no such GET, or it is refused.
+ * Finds what the API answers, to who asked, for a GET of what a request would change: of its path,
+ * or of the thing that this is about. Undefined where there is no such GET, or it is refused.
  */
 export const currentState =
   (routes: readonly Route[]) =>
   async (record: ApprovalRecord): Promise<Json | undefined> => {
-    const found = routes
-      .filter(({ method, bodyAs, onlyAs }) => method === 'GET' && !bodyAs && !onlyAs)
-      .flatMap((row) => {
-        const given = paramsOf(row.path, record.path);
-        return given ? [{ row, given }] : [];
-      })[0];
+    const found = pathsOf(record.path).flatMap((path) =>
+      routes
+        .filter(({ method, bodyAs, onlyAs }) => method === 'GET' && !bodyAs && !onlyAs)
+        .flatMap((row) => {
+          const given = paramsOf(row.path, path);
+          return given ? [{ row, given }] : [];
+        }),
+    )[0];
     if (!found || found.row.waits === true) return undefined;
     const { row, given } = found;
     const params = row.params?.schema.safeParse(given);
@@ -26,12 +30,46 @@ export const currentState =
     if (params?.success === false || query?.success === false) return undefined;
     try {
       const { body } = await row.handle(askedBy(record, params?.data, query?.data));
-      return JSON.parse(JSON.stringify(body)) as Json;
+      const state = JSON.parse(JSON.stringify(body)) as Json;
+      return IN_FIELDS_OF_REQUESTS[row.operationId]?.(state) ?? state;
     } catch (error) {
       if (error instanceof Refusal) return undefined;
       throw error;
     }
   };
+
+/** Only admins change a template, everybody reads it; a sandbox shows what is set below it. */
+const pathsOf = (path: string): readonly string[] => [
+  path,
+  path.replace(/^\/admin(?=\/sandbox-templates\/)/, ''),
+  path.replace(/^(\/sandboxes\/[^/]+)\/(?:state|idle-timeout)$/, '$1'),
+];
+
+const limitsIn = ({ items }: Json): Json => {
+  const limits = new Map(
+    (Array.isArray(items) ? items : [])
+      .filter(isObject)
+      .map(({ resource, limit }) => [resource, limit]),
+  );
+  return Object.fromEntries(
+    QUOTA_RESOURCES.map((resource) => [resource, limits.get(resource) ?? 'no limit']),
+  );
+};
+
+const documentIn = ({ template }: Json): Json => {
+  if (!isObject(template)) return {};
+  const { crdYaml, ...rest } = template;
+  return {
+    ...rest,
+    crdJson: typeof crdYaml === 'string' ? (parse(crdYaml) as unknown) : undefined,
+  };
+};
+
+/** Answers whose fields have other names than those of the requests that change them. */
+const IN_FIELDS_OF_REQUESTS: Readonly<Record<string, (answer: Json) => Json>> = {
+  getQuotasOf: limitsIn,
+  getTemplate: documentIn,
+};
 
 const askedBy = (
   { principal, namespace }: ApprovalRecord,
@@ -110,7 +148,7 @@ export interface FieldChanges {
  */
 export const changesOf = (body: unknown, current: Json | undefined): FieldChanges | undefined => {
   if (!isObject(body)) return undefined;
-  const leaves = leavesOf(body, []);
+  const leaves = leavesOf(opened(body), []);
   const places = placesOf(current);
   const shown = leaves.slice(0, MOST_FIELDS).map(({ path, value }) => {
     const before = places.map((place) => valueAt(place, path)).find((found) => found !== undefined);
@@ -121,6 +159,17 @@ export const changesOf = (body: unknown, current: Json | undefined): FieldChange
     };
   });
   return { shown, more: leaves.length - shown.length };
+};
+
+/** Shows a template that is sent as text field by field; the request has it as it came. */
+const opened = (body: Json): Json => {
+  const { crdJson } = body;
+  if (typeof crdJson !== 'string') return body;
+  try {
+    return { ...body, crdJson: JSON.parse(crdJson) as unknown };
+  } catch {
+    return body;
+  }
 };
 
 /** The parts of an answer in which a request's fields may be found under their own names. */
