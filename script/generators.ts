@@ -1,6 +1,7 @@
 import { chartResults } from '../local-cluster/chart-results.ts';
 import { autoscalingPlots } from '../simulation/plots.ts';
 import { apiPage } from './api-docs.ts';
+import { approvalPage } from './approval-docs.ts';
 import { capacityPage } from './capacity.ts';
 import { chartPages } from './charts.ts';
 import { cliPage } from './cli-docs.ts';
@@ -30,6 +31,7 @@ const oneFile = (path: string, text: string): GeneratedFiles => new Map([[path, 
 /** Every generator, but script/api-examples.ts: it asks a built daemon. */
 export const GENERATORS: readonly Generator[] = [
   { name: 'api-docs', files: () => oneFile('docs/api.md', apiPage()) },
+  { name: 'approval-docs', files: () => oneFile('docs/approvals.md', approvalPage()) },
   { name: 'capacity', files: () => oneFile('docs/capacity.md', capacityPage()) },
   { name: 'charts', files: chartPages },
   { name: 'cli-docs', files: async () => oneFile('docs/command-line.md', await cliPage()) },
