@@ -38,6 +38,10 @@ export const compatibleApiSettings = z.strictObject({
     600_000,
     'How long the creation of a sandbox with an image of its own waits for its start.',
   ),
+  withoutPause: choice(
+    ['refuse', 'end'],
+    'What a creation gets that asks for a pause at its end, where sandboxes can not be paused.',
+  ),
   templates: z
     .array(
       z

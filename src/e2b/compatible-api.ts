@@ -30,8 +30,6 @@ export interface CompatibleApiDeps extends Pick<
   'operations' | 'clock' | 'watchers' | 'tls'
 > {
   readonly terms: ControlDeps['terms'] & {
-    /** Ports of sandboxes are for whoever knows an id, without a token. */
-    readonly openPorts: boolean;
     /** Absent: there are no other clusters. */
     readonly fleet?: FleetDeps | undefined;
   };

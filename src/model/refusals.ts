@@ -149,6 +149,14 @@ export const poolToClaimNotFound = (availablePools: readonly PoolChoice[]): Refu
     },
   });
 
+/** `field`: asks for a sandbox without a network. */
+export const hasNetwork = (field: string): Refusal =>
+  invalidArgument(
+    field,
+    "the pool's sandboxes have the network of their host (network: host), which is not closed " +
+      'for one of them; name a pool with network: none',
+  );
+
 export const apiKeyAlreadyExists = (): Refusal =>
   new Refusal('ALREADY_EXISTS', 'API key already exists', {
     detail: { hint: 'names are unique in a team; choose another' },

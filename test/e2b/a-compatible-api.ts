@@ -76,6 +76,7 @@ export const aCompatibleApi = async ({
       images: [],
       openPorts: false,
       imageWaitMs: 0,
+      withoutPause: 'refuse',
       ...terms,
     },
   });

@@ -22,17 +22,19 @@ describe('a template that is an env', () => {
       () => world.supervisor.pools.get(world.pool('stocked')?.uid ?? '')?.counts.idle === 1,
       'a member has one idle',
     );
-    const { deleteSandbox } = new FakeOperations();
+    const { deleteSandbox, featureGates } = new FakeOperations();
 
     const made = await createSandbox(
       {
-        operations: { claimSandbox: world.claimAs, deleteSandbox },
+        operations: { claimSandbox: world.claimAs, deleteSandbox, featureGates },
         terms: {
           clusterId: 'local',
           templates: new Map([['base', 'e']]),
           waitMs: 10,
           images: [],
           imageWaitMs: 10,
+          openPorts: false,
+          withoutPause: 'refuse',
         },
       },
       alice,

@@ -13,6 +13,7 @@ describe('a template with an image', () => {
       {
         operations: {
           deleteSandbox: operations.deleteSandbox,
+          featureGates: operations.featureGates,
           claimSandbox: (_caller, request) => {
             asked.push(request);
             return Promise.reject(new Error('asked'));
@@ -24,6 +25,8 @@ describe('a template with an image', () => {
           waitMs: 10,
           images,
           imageWaitMs: 50,
+          openPorts: false,
+          withoutPause: 'refuse',
         },
       },
       alice,

@@ -6,6 +6,7 @@ import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import { tooMuchWaits } from '../../src/model/limit-refusals.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
@@ -71,7 +72,9 @@ describe('requests to the compatible API', () => {
       ['timeout', { templateID: 'base', timeout: 1.5 }],
       ['metadata', { templateID: 'base', metadata: { a: 1 } }],
       ['envVars', { templateID: 'base', envVars: { '1=': 'x' } }],
-      ['network', { templateID: 'base', network: { denyOut: ['0.0.0.0/0'] } }],
+      ['network.allowOut', { templateID: 'base', network: { allowOut: ['a.example'] } }],
+      ['network.rules', { templateID: 'base', network: { rules: { 'a.example': [] } } }],
+      ['network.denyOut', { templateID: 'base', network: { denyOut: [7] } }],
       ['volumeMounts', { templateID: 'base', volumeMounts: [{ name: 'v', path: '/v' }] }],
       ['mcp', { templateID: 'base', mcp: { server: {} } }],
       ['body', '{"templateID":'],
@@ -109,17 +112,83 @@ describe('requests to the compatible API', () => {
     }
   });
 
-  it('lets pass that a sandbox may reach the internet, which SDKs up to 2.50 say unasked', async () => {
-    for (const allow_internet_access of [true, false])
-      await end((await created({ allow_internet_access })).sandboxID);
+  it('claims no sandbox with a network for a client that asks for none', async () => {
+    const { operations } = api;
+    const [pool] = [...operations.pools.values()];
+    if (!pool) throw new Error('there is no pool');
+    const key = `${pool.owner.namespace}/${pool.name}`;
+    const closes = [
+      ['allow_internet_access', { allow_internet_access: false }],
+      ['network.denyOut', { network: { denyOut: ['0.0.0.0/0'] } }],
+    ] as const;
+    for (const [, more] of closes) await end((await created(more)).sandboxID);
+
+    operations.pools.set(key, { ...pool, definition: { ...pool.definition, network: 'host' } });
+    for (const [field, more] of closes) {
+      const { status, body } = await ask('/sandboxes', { body: { templateID: 'base', ...more } });
+      expect([status, body['message']]).to.deep.equal([
+        400,
+        `${field}: the pool's sandboxes have the network of their host (network: host), which is ` +
+          'not closed for one of them; name a pool with network: none',
+      ]);
+    }
+    await end((await created({ allow_internet_access: true, network: {} })).sandboxID);
+    operations.pools.set(key, pool);
     const { status, body } = await ask('/sandboxes', {
       body: { templateID: 'base', allow_internet_access: 'yes' },
     });
-
     expect([status, body['message']]).to.deep.equal([
       400,
       'allow_internet_access: must be true or false',
     ]);
+  });
+
+  it('takes of a network what holds already, and says of the rest what holds', async () => {
+    const same = { allowPublicTraffic: false, allowOut: [], egressProxy: null };
+    await end((await created({ network: same })).sandboxID);
+    const open = { network: { allowPublicTraffic: true } };
+    const { body } = await ask('/v2/sandboxes', { body: { templateID: 'base', ...open } });
+    expect(body['message']).to.match(/^network.allowPublicTraffic: must be false.*openPorts: off/);
+
+    const opened = await aCompatibleApi({ terms: { openPorts: true } });
+    try {
+      for (const [allowPublicTraffic, expected] of [
+        [true, 201],
+        [false, 400],
+      ] as const) {
+        const { status } = await ask(`${opened.url}/v2/sandboxes`, {
+          key: opened.keys.tenant,
+          body: { templateID: 'base', network: { allowPublicTraffic } },
+        });
+        expect(status).to.equal(expected);
+      }
+    } finally {
+      await opened.stop();
+    }
+  });
+
+  it('ends a sandbox that it can not pause, if the operator says so', async () => {
+    const onTimeout = async (
+      withoutPause: 'refuse' | 'end',
+      pauses: boolean,
+    ): Promise<string | undefined> => {
+      const operations = new FakeOperations();
+      Object.assign(operations.described, { pauses });
+      const other = await aCompatibleApi({ operations, terms: { withoutPause } });
+      try {
+        const at = { key: other.keys.tenant };
+        const body = { templateID: 'base', autoPause: true };
+        const made = await ask(`${other.url}/v2/sandboxes`, { ...at, body });
+        const shown = await ask(`${other.url}/sandboxes/${String(made.body['sandboxID'])}`, at);
+        return (shown.body['lifecycle'] as { onTimeout: string }).onTimeout;
+      } finally {
+        await other.stop();
+      }
+    };
+
+    expect(await onTimeout('end', false)).to.equal('kill');
+    expect(await onTimeout('end', true)).to.equal('pause');
+    expect(await onTimeout('refuse', false)).to.equal('pause'); // the claim itself refuses it
   });
 
   it('cuts a body that goes on for ever', async () => {
@@ -235,6 +304,8 @@ describe('requests to the compatible API', () => {
           waitMs: 0,
           images: [],
           imageWaitMs: 0,
+          openPorts: false,
+          withoutPause: 'refuse',
         },
       },
       operations.authenticate(keys.tenant),

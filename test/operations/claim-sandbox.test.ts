@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Admission, ClaimEntry } from '../../src/contracts/coordination/claims.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
@@ -196,5 +197,29 @@ describe('a claim', () => {
 
     expect(refused).to.deep.equal(['UNAVAILABLE', 'UNAVAILABLE']);
     expect(codeOf(await first)).to.equal('UNAVAILABLE');
+  });
+
+  describe('of a sandbox without a network', () => {
+    const refusedBy = async (network: 'none' | 'host', now: 'none' | 'host'): Promise<string> => {
+      const definition = aDefinition({}, { network });
+      const world = await aSupervisor({ pool: { replicas: 1, definition } });
+      const { supervisor, pool, claim } = world;
+      await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+      if (now !== network) {
+        const record = supervisor.pools.recordOf(pool.uid) ?? pool;
+        Object.assign(record.definition, { network: now });
+      }
+      const withoutNetwork = { field: 'allow_internet_access' };
+      return await claim(alice, { poolName: 'default', withoutNetwork }).then(
+        () => 'claimed',
+        (error: Error) => error.message,
+      );
+    };
+
+    it('is refused if the pool, or an instance older than its template, has one', async () => {
+      expect(await refusedBy('none', 'none')).to.equal('claimed');
+      expect(await refusedBy('host', 'host')).to.match(/^allow_internet_access: the pool's/);
+      expect(await refusedBy('host', 'none')).to.match(/^allow_internet_access: the pool's/);
+    });
   });
 });

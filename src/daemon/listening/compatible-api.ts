@@ -28,7 +28,8 @@ export const openCompatibleApi = (
   { compatibleApi, clusterId }: Config,
   { given, fleet, ...deps }: CompatibleApiGiven,
 ): CompatibleApiParts => {
-  const { listen, domain, wait, templates, images, imageWait, openPorts } = compatibleApi;
+  const { listen, domain, wait, templates, images, imageWait, openPorts, withoutPause } =
+    compatibleApi;
   if (listen === 'none') return NONE;
   const server = createCompatibleApi({
     ...deps,
@@ -40,6 +41,7 @@ export const openCompatibleApi = (
       images,
       openPorts: openPorts === 'on',
       imageWaitMs: imageWait,
+      withoutPause,
       fleet,
     },
   });

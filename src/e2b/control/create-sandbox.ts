@@ -7,6 +7,7 @@ import type { Operations } from '../../operations/operations.ts';
 import type { ClaimRequest } from '../../operations/sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../../operations/views.ts';
 import type { NewSandboxBody } from './schema.ts';
+import { fieldThatClosesNetwork, isEmpty } from './asked-network.ts';
 
 export interface CreateTerms {
   readonly clusterId: string;
@@ -17,10 +18,14 @@ export interface CreateTerms {
   readonly images: readonly string[];
   /** How long a sandbox with such an image may take to start. */
   readonly imageWaitMs: number;
+  /** Whether ports of sandboxes ask for no token. */
+  readonly openPorts: boolean;
+  /** Says what becomes of a creation that asks for a pause at its end, if nothing can be paused. */
+  readonly withoutPause: 'refuse' | 'end';
 }
 
 export interface CreateDeps {
-  readonly operations: Pick<Operations, 'claimSandbox' | 'deleteSandbox'>;
+  readonly operations: Pick<Operations, 'claimSandbox' | 'deleteSandbox' | 'featureGates'>;
   readonly terms: CreateTerms;
 }
 
@@ -47,8 +52,11 @@ export const createSandbox = async (
   { body, lifetimeSeconds, waitMs = terms.waitMs, more, signal }: CreateRequest,
 ): Promise<SandboxView> => {
   refuseWhatCanNotBe(body);
+  const withoutNetwork = fieldThatClosesNetwork(body, terms);
   const { templateID, metadata, envVars, timeout = lifetimeSeconds } = body;
   const { name, image } = namedBy(templateID, terms);
+  const mayAskForPause = (): boolean =>
+    terms.withoutPause === 'refuse' || operations.featureGates().pause;
   const request = {
     ...more,
     ...(image === undefined
@@ -56,8 +64,9 @@ export const createSandbox = async (
       : { waitMs: terms.imageWaitMs, image: { name: image, field: 'templateID' } }),
     idleTimeoutMs: 0,
     lifetimeMs: timeout * 1_000,
+    ...(withoutNetwork === undefined ? {} : { withoutNetwork: { field: withoutNetwork } }),
     ...(body.autoResume?.enabled ? { autoResume: true } : {}),
-    ...(body.autoPause ? { autoPause: true } : {}),
+    ...(body.autoPause && mayAskForPause() ? { autoPause: true } : {}),
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
   };
@@ -103,15 +112,18 @@ const namedBy = (
   return { name: poolNameOf(template.slice(0, at), terms), image };
 };
 
-/** Lets pass what old versions send unasked, and what means nothing. */
+/** Lets pass what means nothing. */
 const refuseWhatCanNotBe = (body: NewSandboxBody): void => {
-  for (const field of ['network', 'volumeMounts', 'mcp', 'iam'] as const)
-    if (!isNothing(body[field])) throw invalidArgument(field, 'is not possible here');
+  for (const field of ['volumeMounts', 'mcp', 'iam'] as const)
+    if (!isEmpty(body[field])) throw invalidArgument(field, INSTEAD[field]);
   if (body.autoPause && body.autoPauseMemory === false)
     throw featureDisabled('autoPauseMemory', 'pause that keeps files alone');
 };
 
-const isNothing = (value: unknown): boolean =>
-  value === undefined ||
-  value === null ||
-  (typeof value === 'object' && Object.keys(value).length === 0);
+const INSTEAD = {
+  volumeMounts: "is not possible here: a sandbox has the volumes of its pool's template",
+  mcp:
+    'is not possible here: no MCP gateway starts in a sandbox, and getMcpToken gets no token; ' +
+    'start a server of your own, and reach its port by getHost',
+  iam: 'is not possible here: sandboxes get no identity tokens',
+} as const;

@@ -30,7 +30,12 @@ export const NewSandbox = z.object({
   autoResume: maybe(z.object({ enabled: z.boolean() })),
   secure: maybe(z.boolean()),
   allow_internet_access: maybe(z.boolean()),
-  network: maybe(z.unknown()),
+  network: maybe(
+    z.looseObject({
+      allowPublicTraffic: maybe(z.boolean()),
+      denyOut: maybe(z.array(z.string())),
+    }),
+  ),
   volumeMounts: maybe(z.unknown()),
   mcp: maybe(z.unknown()),
   iam: maybe(z.unknown()),

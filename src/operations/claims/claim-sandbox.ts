@@ -6,9 +6,10 @@ import type { METRICS } from '../../contracts/metric-catalogue.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
-import { featureDisabled, Refusal } from '../../model/refusals.ts';
+import { featureDisabled, hasNetwork, Refusal } from '../../model/refusals.ts';
 import { sameTenant, type Tenant, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
+import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../views.ts';
 import {
   ClaimAttempts,
@@ -16,6 +17,7 @@ import {
   type AttemptsOf,
   type ClaimAttemptsDeps,
 } from './claim-attempts.ts';
+import type { Candidate } from './claim-candidates.ts';
 import { claimablePools, type ClaimablePoolsDeps } from './claimable-pools.ts';
 import { ClaimFiles, type ClaimFilesDeps } from './claim-files.ts';
 import { openAndFind } from './earlier-claim.ts';
@@ -108,7 +110,7 @@ const claimOne =
   (deps: Deps): Claims =>
   async (caller, request, signal) => {
     const { supervisor, coordination } = deps;
-    const pools = await claimablePools(deps, caller, request.poolName);
+    const pools = withNetwork(await claimablePools(deps, caller, request.poolName), request);
     const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
     if (!pools.every(({ record }) => sameTenant(record.owner, owner))) {
       supervisor.reconcileLater(owner); // nobody else reconciles one without pools
@@ -133,6 +135,16 @@ const claimOne =
     if (env) deps.demand?.refused(uid, caller.keyId);
     throw exhausted(supervisor, supervisor.pools.get(uid) ?? preferred, owner);
   };
+
+type Pools = readonly [PoolSnapshot, ...PoolSnapshot[]];
+
+/** Returns the pools whose network is as the request asks. Refuses the request if none is. */
+const withNetwork = (pools: Pools, { withoutNetwork }: ClaimRequest): Pools => {
+  if (!withoutNetwork) return pools;
+  const [first, ...others] = pools.filter(({ record }) => record.definition.network === 'none');
+  if (!first) throw hasNetwork(withoutNetwork.field);
+  return [first, ...others];
+};
 
 interface ClaimOf extends Pick<AttemptsOf, 'owner' | 'request' | 'signal'> {
   readonly caller: Caller;
@@ -162,6 +174,7 @@ const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed
   await using attempts = new ClaimAttempts(deps, of);
   for (let next = await attempts.next(); next; next = await attempts.next()) {
     using _ = next.instance;
+    requireClosed(deps, of, next);
     const askedAt = deps.clock.now();
     const admission = await attempts.admit(next);
     if (typeof admission === 'object') return { of: 'earlier', sandbox: admission };
@@ -170,6 +183,16 @@ const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed
     if (sandbox) return { of: 'this', sandbox };
   }
   return undefined;
+};
+
+/** An instance may be older than the pool's present template, and have the host's network. */
+const requireClosed = (
+  { supervisor }: Pick<ClaimAttemptsDeps, 'supervisor'>,
+  { request: { withoutNetwork } }: AttemptsOf,
+  { instance: { id } }: Candidate,
+): void => {
+  if (withoutNetwork && supervisor.sandbox(id)?.context.record?.onHost)
+    throw hasNetwork(withoutNetwork.field);
 };
 
 const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): Refusal => {

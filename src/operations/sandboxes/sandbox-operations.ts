@@ -150,6 +150,8 @@ export interface ClaimRequest {
   readonly autoPause?: boolean;
   /** Has an instance of the pool launched with this image in the place of the pool's. */
   readonly image?: ClaimImage;
+  /** Claims only a sandbox without a network; `field`: the field of the request that asks. */
+  readonly withoutNetwork?: { readonly field: string } | undefined;
   /** Told what each step took. */
   readonly step?: OnStep;
 }

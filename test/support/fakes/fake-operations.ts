@@ -24,6 +24,7 @@ import {
   endpointNotFound,
   invalidArgument,
   poolAlreadyExists,
+  hasNetwork,
   poolBeingDeleted,
   poolNotFound,
   poolNotOwned,
@@ -269,7 +270,17 @@ export class FakeOperations extends FakeDebug implements Operations {
 
   readonly claimSandbox: Operations['claimSandbox'] = async (
     caller,
-    { poolName, idleTimeoutMs = 1_800_000, lifetimeMs, waitMs = 0, opening, env, metadata, files },
+    {
+      poolName,
+      idleTimeoutMs = 1_800_000,
+      lifetimeMs,
+      waitMs = 0,
+      opening,
+      env,
+      metadata,
+      files,
+      ...more
+    },
   ) => {
     this.waits.push(waitMs);
     this.claimedEnv.push(env);
@@ -291,6 +302,8 @@ export class FakeOperations extends FakeDebug implements Operations {
       );
     if (!sameTenant(pool.owner, caller)) throw poolNotOwned();
     if (pool.deleting !== false) throw poolBeingDeleted();
+    if (more.withoutNetwork && pool.definition.network !== 'none')
+      throw hasNetwork(more.withoutNetwork.field);
     const { counts } = this.#viewOf(pool);
     if (counts.idle === 0) throw noIdleInstance({ name: pool.name }, counts);
     const now = this.clock.now();
@@ -313,6 +326,7 @@ export class FakeOperations extends FakeDebug implements Operations {
       idleExpiresAt: idleTimeoutMs === 0 ? undefined : now + idleTimeoutMs,
       endsAt: lifetimeMs === undefined ? undefined : now + lifetimeMs,
       ...(metadata ? { metadata } : {}),
+      ...(more.autoPause ? { autoPause: true } : {}),
     };
     this.sandboxes.set(view.id, view);
     return view;
