@@ -12,7 +12,7 @@ import {
 } from '../http/server/http-server.ts';
 import type { ApprovalGate } from '../operations/approvals/approval-gate.ts';
 import { fromCompatibleForm } from '../model/api-key-text.ts';
-import { featureDisabled } from '../model/refusals.ts';
+import { featureDisabled, poolNotFound } from '../model/refusals.ts';
 import type { Clients } from '../http/limits/clients.ts';
 import type { RequestLimits } from '../http/limits/request-limits.ts';
 import { controlRoutes, type ControlDeps } from './control/routes.ts';
@@ -109,6 +109,7 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
     otherwise: async (context) => {
       if (!OF_THEIRS.test(context.path)) return await notFound(context);
       await clients.authenticate(context.req);
+      if (context.method === 'GET' && NAMED_TEMPLATE.test(context.path)) throw poolNotFound();
       throw featureDisabled(
         `${context.method.slice(0, 32)} ${context.path.slice(0, 256)}`,
         'such operation',
@@ -120,6 +121,9 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
 /** Paths of the API that this one is compatible with. */
 const OF_THEIRS =
   /^\/(?:v\d\/)?(?:sandboxes|templates|snapshots|volumes|secrets|teams|nodes|events|admin)(?:\/|$)/;
+
+/** Some SDKs do not encode the slashes of a name, which no pool has. */
+const NAMED_TEMPLATE = /^\/templates\/aliases\/./;
 
 const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32}[0-9a-z]{0,25})(?=[/?]|$)/;
 

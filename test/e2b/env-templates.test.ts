@@ -22,11 +22,11 @@ describe('a template that is an env', () => {
       () => world.supervisor.pools.get(world.pool('stocked')?.uid ?? '')?.counts.idle === 1,
       'a member has one idle',
     );
-    const { deleteSandbox, featureGates } = new FakeOperations();
+    const { deleteSandbox, featureGates, getTemplate } = new FakeOperations();
 
     const made = await createSandbox(
       {
-        operations: { claimSandbox: world.claimAs, deleteSandbox, featureGates },
+        operations: { claimSandbox: world.claimAs, deleteSandbox, featureGates, getTemplate },
         terms: {
           clusterId: 'local',
           templates: new Map([['base', 'e']]),

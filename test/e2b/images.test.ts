@@ -14,6 +14,7 @@ describe('a template with an image', () => {
         operations: {
           deleteSandbox: operations.deleteSandbox,
           featureGates: operations.featureGates,
+          getTemplate: operations.getTemplate,
           claimSandbox: (_caller, request) => {
             asked.push(request);
             return Promise.reject(new Error('asked'));

@@ -223,6 +223,21 @@ describe('requests to the compatible API', () => {
     const none = await ask('/sandboxes', { body: { templateID: 'none' } });
 
     expect([other.status, none.status]).to.deep.equal([404, 404]);
+    expect(none.body['message']).to.equal(
+      'there is no pool "none"; make it: sandpool pools create none --template default',
+    );
+  });
+
+  it('has a template of the name of each pool, and no other one', async () => {
+    const found = async (name: string, key = api.keys.tenant): Promise<number> =>
+      (await ask(`/templates/aliases/${name}`, { key })).status;
+
+    for (const name of ['base', 'default', 'local::default', 'local%3A%3Adefault'])
+      expect(await found(name), name).to.equal(200);
+    for (const name of ['none', 'other::default', 'default%3Av1', 'team%2Fdefault', 'team/default'])
+      expect(await found(name), name).to.equal(404);
+    expect(await found('default', api.keys.stranger)).to.equal(404);
+    expect(await found('default', '')).to.equal(401);
   });
 
   it('asks for a key by its own header', async () => {

@@ -1,7 +1,8 @@
 import { localName } from '../../http/router/local-names.ts';
 import { MAX_REFERENCE } from '../../http/resources/common-schema.ts';
+import { isDnsLabel } from '../../model/identifiers.ts';
 import { isAllowed } from '../../model/pools/source-terms.ts';
-import { featureDisabled, invalidArgument } from '../../model/refusals.ts';
+import { featureDisabled, invalidArgument, Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { ClaimRequest } from '../../operations/sandboxes/sandbox-operations.ts';
@@ -25,7 +26,10 @@ export interface CreateTerms {
 }
 
 export interface CreateDeps {
-  readonly operations: Pick<Operations, 'claimSandbox' | 'deleteSandbox' | 'featureGates'>;
+  readonly operations: Pick<
+    Operations,
+    'claimSandbox' | 'deleteSandbox' | 'featureGates' | 'getTemplate'
+  >;
   readonly terms: CreateTerms;
 }
 
@@ -70,10 +74,30 @@ export const createSandbox = async (
     ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
     ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
   };
-  const sandbox = await operations.claimSandbox(caller, { ...request, poolName: name }, signal);
+  const sandbox = await operations
+    .claimSandbox(caller, { ...request, poolName: name }, signal)
+    .catch(async (error: unknown) => {
+      const isMissing = error instanceof Refusal && error.code === 'POOL_NOT_FOUND';
+      throw isMissing ? await missingPool(operations, name) : error;
+    });
   if (!signal.aborted || more.opening) return sandbox;
   await operations.deleteSandbox(caller, sandbox.id);
   throw signal.reason;
+};
+
+/** Names the pool, and the command that makes it. */
+const missingPool = async (
+  operations: Pick<Operations, 'getTemplate'>,
+  name: string,
+): Promise<Refusal> => {
+  const what = `there is no pool ${JSON.stringify(name.slice(0, 64))}`;
+  if (!isDnsLabel(name)) return new Refusal('POOL_NOT_FOUND', what);
+  const template = await operations.getTemplate(name).then(
+    () => name,
+    () => 'default',
+  );
+  const line = `sandpool pools create ${name} --template ${template}`;
+  return new Refusal('POOL_NOT_FOUND', `${what}; make it: ${line}`);
 };
 
 /** Returns the pool or env that a template stands for. Refuses another cluster's, and images. */

@@ -1,5 +1,6 @@
 import { created, ok, route, secret, type Answer, type Route } from '../../http/router/route.ts';
-import { featureDisabled } from '../../model/refusals.ts';
+import { isDnsLabel } from '../../model/identifiers.ts';
+import { featureDisabled, poolNotFound, Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import {
@@ -28,6 +29,8 @@ import {
   SandboxDetail,
   SandboxPath,
   ShownSandbox,
+  Template,
+  TemplatePath,
   tokenOf,
 } from './schema.ts';
 import { z } from 'zod';
@@ -54,6 +57,7 @@ export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
   creation(deps, '/v2/sandboxes', LIFETIME.v2),
   list(deps),
   ...looks(deps),
+  template(deps),
   ...changes(deps),
   connection(deps, '/sandboxes/{sandboxId}/connect'),
   connection(deps, '/v2/sandboxes/{sandboxId}/connect'),
@@ -151,6 +155,28 @@ const looks = (deps: ControlDeps): readonly Route[] => [
     },
   }),
 ];
+
+const template = ({ operations, terms }: ControlDeps): Route =>
+  route({
+    operationId: 'getPool',
+    spells: { operationId: 'getPool', path: '/sandboxpools/{name}' },
+    method: 'GET',
+    path: '/templates/aliases/{name}',
+    access: 'tenant',
+    summary: 'Say whether a template is there: a pool, or an env',
+    params: TemplatePath,
+    answers: { 200: Template },
+    refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      const name = poolNameOf(params.name, terms);
+      if (!isDnsLabel(name)) throw poolNotFound();
+      await operations.getPool(caller, name).catch(async (error: unknown) => {
+        if (!(error instanceof Refusal && error.code === 'POOL_NOT_FOUND')) throw error;
+        await operations.getEnv(caller, name);
+      });
+      return ok({ templateID: params.name, public: false });
+    },
+  });
 
 const DONE: Answer = { status: 204, body: {} };
 

@@ -5,7 +5,7 @@ import type { PathParams } from '../../http/router/route.ts';
 import { bytesOfPairs, MOST_VARIABLE_BYTES } from '../../model/claim-terms.ts';
 import { MAX_DURATION_MS } from '../../model/durations.ts';
 import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
-import { sandboxNotFound } from '../../model/refusals.ts';
+import { poolNotFound, sandboxNotFound } from '../../model/refusals.ts';
 
 /** Whole seconds from now. */
 const timeout = z
@@ -48,6 +48,15 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
   otherwise: sandboxNotFound,
   names: { sandboxId: 'sandbox' },
 };
+
+/** A template is the name of a pool or an env. */
+export const TemplatePath: PathParams<{ name: string }> = {
+  schema: z.object({ name: z.string() }),
+  otherwise: poolNotFound,
+  names: { name: 'pool' },
+};
+
+export const Template = z.object({ templateID: z.string(), public: z.boolean() });
 
 export const NewTimeout = z.object({ timeout });
 
