@@ -26,6 +26,8 @@ export interface ProcessFact {
   readonly exitCode?: number;
   /** The signal that ended it, such as `KILL`. */
   readonly signal?: string;
+  /** A signal ended it, and memory ran out in its sandbox while it ran. */
+  readonly outOfMemory?: true;
   /** ms since the epoch. */
   readonly startedAt: number;
   readonly endedAt?: number;

@@ -10,6 +10,8 @@ import { sandboxServices } from '../../../src/e2b/services/services.ts';
 import { CostlyTurns } from '../../../src/http/limits/costly-turns.ts';
 import { errorAnswer } from '../../../src/http/router/error-table.ts';
 import { mayConcern, type PolicyRule } from '../../../src/model/approvals/policy.ts';
+import { sandboxNotFound } from '../../../src/model/refusals.ts';
+import type { SandboxDetailView } from '../../../src/operations/views.ts';
 import type { Caller } from '../../../src/model/tenant.ts';
 import { fileOperations } from '../../../src/operations/files/files.ts';
 import { processOperations } from '../../../src/operations/processes/processes.ts';
@@ -37,6 +39,8 @@ export interface ServedSandbox {
   caller: Caller;
   /** The policy that holds. */
   rules: readonly PolicyRule[];
+  /** Its record says that the sandbox ends. */
+  isEnding: boolean;
   /** Sandboxes that are let in, though they may be gone. */
   sandboxId: string;
   /** As the daemon does first when it stops. */
@@ -73,6 +77,10 @@ export const aServedSandbox = async ({
         requireRunning: async () => {},
         begin: () => () => {},
       }),
+      getSandbox: async () => {
+        if (served.isEnding) throw sandboxNotFound();
+        return { status: 'Running' } as SandboxDetailView;
+      },
       execInSandbox: (_caller, id, request, signal) => driver.exec(id, request, signal),
     },
     clock,
@@ -93,6 +101,7 @@ export const aServedSandbox = async ({
     port: 0,
     ...{ audited, counted, answers, costly, caller, sandboxId },
     rules: [],
+    isEnding: false,
     endStreams: () => services.endStreams(),
     stop: () => {
       server.closeAllConnections();

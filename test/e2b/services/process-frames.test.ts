@@ -1,10 +1,13 @@
 import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
+import { Code, type ConnectError } from '@connectrpc/connect';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { StartResponseSchema } from '../../../src/e2b/services/generated/process.ts';
 import { processFrames } from '../../../src/e2b/services/process/process-events.ts';
+import { sandboxEnded } from '../../../src/e2b/services/rpc/rpc-errors.ts';
 import type { ProcessFact, ProcessOutput } from '../../../src/model/process.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 import { runs } from '../../support/harness/runs.ts';
 
 const FACT: ProcessFact = {
@@ -16,6 +19,7 @@ const FACT: ProcessFact = {
 const framesOf = async (
   output: readonly ProcessOutput[],
   fact: ProcessFact = FACT,
+  gone?: ConnectError,
 ): Promise<readonly string[]> => {
   const found: string[] = [];
   const follow = {
@@ -24,7 +28,10 @@ const framesOf = async (
       yield* output;
     },
   };
-  const terms = { clock: new TestClock(), everyMs: 1_000, signal: new AbortController().signal };
+  const terms = {
+    ...{ clock: new TestClock(), everyMs: 1_000, signal: new AbortController().signal },
+    endOfSandbox: async () => gone,
+  };
   for await (const frame of processFrames(follow, terms)) {
     expect(frame[0]).to.equal(0);
     expect(frame.readUInt32BE(1)).to.equal(frame.length - 5);
@@ -76,5 +83,25 @@ describe('frames of a process, which are made by hand', () => {
       },
     );
     await fc.assert(property, { numRuns: runs(200) });
+  });
+
+  const endOf = (part: Partial<ProcessFact>, gone?: ConnectError): Promise<readonly string[]> =>
+    framesOf([{ kind: 'end', fact: { ...FACT, ...part }, next: 'end' }], FACT, gone);
+
+  it('end with the end of the sandbox if that ended the process, and not with its code', async () => {
+    const gone = sandboxEnded('oom-killed');
+    for (const part of [{ exitCode: 137, signal: 'KILL' }, { exitCode: 143 }])
+      expect(await rejection(endOf(part, gone))).to.equal(gone);
+    expect(await endOf({ exitCode: 3 }, gone)).to.have.lengthOf(1);
+    expect(gone).to.include({ code: Code.Unavailable });
+    expect(gone.message).to.contain('out of memory');
+  });
+
+  it('say that memory ran out', async () => {
+    const [end = ''] = await endOf({ exitCode: 137, signal: 'KILL', outOfMemory: true });
+    expect(JSON.parse(end)).to.have.nested.property(
+      'event.end.error',
+      'signal: killed (the sandbox ran out of memory)',
+    );
   });
 });

@@ -210,6 +210,19 @@ describe("processes for E2B's SDKs", function () {
     expect(await pids()).not.to.include(pid);
   });
 
+  it('ends a stream whose sandbox ends by `unavailable`, which SDKs take for its time', async () => {
+    const sleep = await shell('sleep 100; true');
+    const pid = await started(sleep);
+    served().isEnding = true;
+    await ask('SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' });
+    try {
+      expect(await sleep.end()).to.have.nested.property('error.code', 'unavailable');
+      expect(sleep.messages.filter((message) => 'end' in eventOf(message))).to.deep.equal([]);
+    } finally {
+      served().isEnding = false;
+    }
+  });
+
   it('gives a process a terminal, of another size where that is asked for', async () => {
     const body = { process: { cmd: '/bin/bash' }, pty: { size: { cols: 90, rows: 25 } } };
     const terminal = await open('Start', body);

@@ -94,6 +94,11 @@ describe('what a sandbox is kept to', function () {
       'head -c 200000000 /dev/zero | tail; echo $?',
     ]);
     expect(String(outcome.stdout)).to.not.equal('0\n');
+    const argv = ['sh', '-c', 'head -c 200000000 /dev/zero | tail'];
+    const flood = { ...{ processId: 'flood', tenant: 'alpha', stdin: false }, argv };
+    const { output } = await spawned.driver.processes.run(loud, flood, { pace: false });
+    for await (const item of output(new AbortController().signal))
+      if (item.kind === 'end') expect(item.fact).to.include({ signal: 'KILL', outOfMemory: true });
     await ended(loud);
   });
 

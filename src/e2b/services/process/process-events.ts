@@ -14,6 +14,8 @@ export interface EventTerms extends SilenceTerms {
   readonly signal: AbortSignal;
   /** Milliseconds after which the process is killed, which is told as the stream's own end. */
   readonly timeoutMs?: number | undefined;
+  /** Resolves with what a stream ends with whose sandbox has ended; undefined while it runs. */
+  readonly endOfSandbox: () => Promise<ConnectError | undefined>;
 }
 
 const PIECE = 32 << 10;
@@ -32,7 +34,7 @@ export const startOf = ({ pid }: ProcessFact): Told => ({
  */
 export async function* processFrames(
   { fact: { tty }, output }: Pick<ProcessFollow, 'fact' | 'output'>,
-  { signal, timeoutMs, ...silences }: EventTerms,
+  { signal, timeoutMs, endOfSandbox, ...silences }: EventTerms,
 ): AsyncGenerator<Buffer, void, undefined> {
   const most = tty ? TTY_PIECE : PIECE;
   const texts = { stdout: new WholeCharacters(most), stderr: new WholeCharacters(most) };
@@ -43,8 +45,10 @@ export async function* processFrames(
         yield dataFrame(tty ? 'pty' : item.stream, piece);
     else if (item.kind === 'end') {
       if (isTimedOut(item.fact, timeoutMs)) throw timedOut();
+      const gone = isEndedByOthers(item.fact) ? await endOfSandbox() : undefined;
       for (const stream of ['stdout', 'stderr'] as const)
         for (const piece of texts[stream].rest()) yield dataFrame(tty ? 'pty' : stream, piece);
+      if (gone) throw gone;
       yield endFrame(item.fact);
       return;
     }
@@ -71,14 +75,20 @@ const isTimedOut = (
   timeoutMs = Infinity,
 ): boolean => exitCode === 124 && endedAt - startedAt >= timeoutMs - ROUNDING_MS;
 
+/** A shell says by its code that what it ran was ended by a signal. */
+const isEndedByOthers = ({ signal, exitCode = 0 }: ProcessFact): boolean =>
+  signal !== undefined || exitCode > SIGNALLED;
+const SIGNALLED = 128;
+
 /** Names the signals as programs of E2B expect them to be named. */
 const KILLED: Readonly<Record<string, string>> = { KILL: 'killed', TERM: 'terminated' };
 
-const endOf = ({ exitCode = 0, signal = '' }: ProcessFact) => {
+const endOf = ({ exitCode = 0, signal = '', outOfMemory }: ProcessFact) => {
   const killed = KILLED[signal];
   if (killed !== undefined) {
     const status = `signal: ${killed}`;
-    return { exitCode: -1, exited: false, status, error: status };
+    const error = outOfMemory ? `${status} (the sandbox ran out of memory)` : status;
+    return { exitCode: -1, exited: false, status, error };
   }
   const status = `exit status ${exitCode}`;
   return { exitCode, exited: true, status, ...(exitCode === 0 ? {} : { error: status }) };

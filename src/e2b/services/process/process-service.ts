@@ -23,7 +23,7 @@ import {
 import { keepaliveMs } from '../keepalives.ts';
 import type { Call, FramesToCome } from '../rpc/call-guard.ts';
 import { plainStream, type PlainStream, type StreamTerms } from '../rpc/plain-streams.ts';
-import { badArgument, notFound, overTime } from '../rpc/rpc-errors.ts';
+import { badArgument, notFound, overTime, rpcErrorOf, sandboxEnded } from '../rpc/rpc-errors.ts';
 import { callOf, sandboxOf } from '../rpc/rpc-server.ts';
 import { FollowedProcesses } from './followed-processes.ts';
 import { processFrames, startOf } from './process-events.ts';
@@ -31,6 +31,7 @@ import { processFrames, startOf } from './process-events.ts';
 export interface ProcessServiceDeps {
   readonly operations: Pick<
     Operations,
+    | 'getSandbox'
     | 'runProcess'
     | 'followProcess'
     | 'listProcesses'
@@ -87,6 +88,14 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
     };
     return { fact: running.fact, output: (signal) => running.output(signal), close };
   };
+  const endOfSandbox = async ({ caller, sandboxId }: AddressedSandbox) => {
+    try {
+      const { status, endReason } = await operations.getSandbox(caller, sandboxId);
+      return status === 'Running' ? undefined : sandboxEnded(endReason);
+    } catch (error) {
+      return rpcErrorOf(error);
+    }
+  };
   /** Returns the start, and what comes behind it. */
   const begun = (
     { call, leftMs, header }: StreamTerms,
@@ -97,6 +106,7 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
     const left = leftMs();
     const frames = processFrames(running, {
       ...{ clock, signal, timeoutMs },
+      endOfSandbox: () => endOfSandbox(call.sandbox),
       everyMs: keepaliveMs(header('keepalive-ping-interval')),
       endsAt: left === undefined ? undefined : clock.now() + left,
     });

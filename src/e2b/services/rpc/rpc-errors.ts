@@ -2,6 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { InstanceGone } from '../../../contracts/sandbox-driver.ts';
 import { refusalOf, statusOf } from '../../../http/router/error-table.ts';
 import { ClientGone } from '../../../http/router/request-body.ts';
+import type { EndReason } from '../../../model/sandbox.ts';
 import type { RefusalCode } from '../../../model/refusals.ts';
 
 /** The sandbox is not there any more: what asked for it is answered 502, where it still can be. */
@@ -43,6 +44,13 @@ export const rpcErrorOf = (error: unknown): ConnectError | undefined => {
   const code = CODES[refusal.code] ?? BY_STATUS[statusOf(refusal.code)] ?? Code.FailedPrecondition;
   return new ConnectError(refusal.message, code);
 };
+
+/** SDKs take it for the end of a sandbox's time. */
+export const sandboxEnded = (reason: EndReason | undefined): ConnectError =>
+  new ConnectError(
+    reason === 'oom-killed' ? 'the sandbox ran out of memory, and ended' : 'the sandbox ended',
+    Code.Unavailable,
+  );
 
 export const notFound = (message: string): ConnectError => new ConnectError(message, Code.NotFound);
 

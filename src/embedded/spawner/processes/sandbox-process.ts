@@ -1,6 +1,7 @@
 import type { ProcessFact, ProcessSignal } from '../../../model/process.ts';
 import { KILL_ALL, LAUNCHER_SIGNALS } from '../launcher-signals.ts';
 import { afterReading } from '../after-reading.ts';
+import { outOfMemoryIn } from '../sandbox/cgroup-folders.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import { SurplusTurns } from '../surplus-turns.ts';
 import { INPUT_BYTES } from './bounds.ts';
@@ -70,6 +71,8 @@ export class SandboxProcess {
   #stubborn: NodeJS.Timeout | undefined;
   #refusal: CallRefused | undefined;
   #end: { readonly exitCode: number; readonly at: number } | undefined;
+  readonly #hasMemoryRunOut: () => boolean;
+  #outOfMemory = false;
   #settleStart: (error?: CallRefused) => void = () => {};
   #markOver: () => void = () => {};
 
@@ -82,6 +85,8 @@ export class SandboxProcess {
     this.ring = new OutputRing(deps.memory);
     this.#isInputOpen = order.stdin || order.tty !== undefined;
     this.#startedAt = deps.now();
+    const before = outOfMemoryIn(place.cgroups);
+    this.#hasMemoryRunOut = () => outOfMemoryIn(place.cgroups) > before;
     this.started = new Promise((resolve, reject) => {
       this.#settleStart = (error) => (error ? reject(error) : resolve());
     });
@@ -121,6 +126,7 @@ export class SandboxProcess {
       status: end ? 'Exited' : 'Running',
       ...(end ? { exitCode: end.exitCode, endedAt: end.at } : {}),
       ...(signal === undefined || this.#timedOut ? {} : { signal }),
+      ...(this.#outOfMemory ? { outOfMemory: true } : {}),
       startedAt: this.#startedAt,
       ...(tag === undefined ? {} : { tag }),
       tty: tty !== undefined,
@@ -286,6 +292,7 @@ export class SandboxProcess {
     this.#callOffTimeout?.();
     clearTimeout(this.#stubborn);
     this.#end = { exitCode: this.#timedOut ? TIMED_OUT : exitCode, at: this.#deps.now() };
+    this.#outOfMemory = !this.#timedOut && signalOf(exitCode) === 'KILL' && this.#hasMemoryRunOut();
     // Without a pid it never was in the sandbox.
     if (this.#pid === 0)
       this.#settleStart(

@@ -82,15 +82,29 @@ export const weigh = (folder: string, weight: number): void => {
 export const processesIn = (folders: readonly string[]): readonly number[] => {
   const pids = new Set<number>();
   for (const folder of folders) {
-    let text = '';
-    try {
-      text = readFileSync(join(folder, 'cgroup.procs'), 'utf8');
-    } catch {
-      continue;
-    }
+    const text = readWherePresent(join(folder, 'cgroup.procs'));
     for (const line of text.split('\n')) if (line !== '' && line !== '0') pids.add(Number(line));
   }
   return [...pids];
+};
+
+/** Counts the processes in these folders that the kernel ended for want of memory. */
+export const outOfMemoryIn = (folders: readonly string[]): number => {
+  let count = 0;
+  for (const folder of folders)
+    for (const file of ['memory.events', 'memory.oom_control']) {
+      const text = readWherePresent(join(folder, file));
+      count += Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
+    }
+  return count;
+};
+
+const readWherePresent = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 };
 
 /** May be there already. */
