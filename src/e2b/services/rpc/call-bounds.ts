@@ -6,7 +6,6 @@ const KIB = 1_024;
 const MOST_BYTES: Readonly<Record<string, number>> = {
   Start: 256 * KIB,
   SendInput: 1_024 * KIB,
-  StreamInput: 1_024 * KIB,
 };
 const MOST_BYTES_OF_OTHERS = 64 * KIB;
 /** Twice what the largest valid call has: 1,024 arguments and 128 variables. */

@@ -140,17 +140,43 @@ interface Asked {
 
 /** Sends an answer, of a stream its head and first message: what is to come of that is returned. */
 const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefined> => {
-  const { request, response, stream, sandbox } = asked;
+  const { stream } = asked;
+  const body = await readCall(deps, asked).catch((error: unknown) => {
+    if (!isOfCall(error)) throw error;
+    refuseCall(asked, error);
+  });
+  if (body === undefined) return undefined;
+  const opening = stream?.opening(request, body);
+  if (opening) return await beginPlainly(deps, opening, asked);
+  return await beginByLibrary(deps, asked, body);
+};
+
+/** Reads the body of a call once its tenant's turn has come. Refuses a body that is too large. */
+const readCall = async (
+  { arriving, costly }: RpcDeps,
+  { request, response, sandbox }: Asked,
+): Promise<Buffer> => {
   const path = pathOf(request);
-  const { arriving, costly } = deps;
   const body = await readWhole(request, response, { arriving, mostBytes: mostBytesOf(path) });
   const operation = OPERATIONS[path.slice(path.lastIndexOf('/') + 1)] ?? path;
   const turn = costly.request(tenantKey(sandbox.caller), operation).begin();
   if (turn) await turn;
   boundValues(body, STREAM_TYPE.test(request.headers['content-type'] ?? ''));
-  const opening = stream?.opening(request, body);
-  if (opening) return await beginPlainly(deps, opening, asked);
-  return await beginByLibrary(deps, asked, body);
+  return body;
+};
+
+const isOfCall = (error: unknown): error is Refusal =>
+  error instanceof Refusal &&
+  (error.code === 'PAYLOAD_TOO_LARGE' || error.code === 'INVALID_ARGUMENT');
+
+/** Answers as the protocol says. Clients take 413 for a rate limit, after which they try again. */
+const refuseCall = ({ request, response }: Asked, { message }: Refusal): void => {
+  const error = badArgument(message);
+  const { 'content-type': type = '' } = request.headers;
+  if (STREAM_TYPE.test(type))
+    return void response.writeHead(200, STREAM_HEAD).write(lastFrame(error));
+  const body = JSON.stringify({ code: 'invalid_argument', message });
+  response.writeHead(400, { 'content-type': 'application/json' }).write(body);
 };
 
 /** Sends what the library makes of an answer; nothing of the library's stays behind. */
