@@ -23,6 +23,7 @@ import { linkedAddressOf, overLinks } from './fleet/over-links.ts';
 import { restIdOf, sandboxNamed } from './sandbox-id.ts';
 import { sandboxServices } from './services/services.ts';
 import { shownError } from './shown-error.ts';
+import { letPagesRead } from './traffic/cross-origin.ts';
 import { sandboxTraffic } from './traffic/traffic.ts';
 
 export interface CompatibleApiDeps extends Pick<
@@ -85,6 +86,7 @@ export const createCompatibleApi = ({
     gateway: traffic,
     upgrade: traffic.upgrade,
   });
+  server.server.prependListener('request', letPagesRead);
   return {
     ...server,
     overLinks: overLinks(server.server, { clients, upgrade: traffic.upgrade }),

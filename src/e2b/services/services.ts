@@ -27,7 +27,7 @@ import { OPERATIONS } from './rpc/call-guard.ts';
 import { pathOf, rpcServer } from './rpc/rpc-server.ts';
 
 /** The version of E2B's own services that clients are told; by it they know what they may ask. */
-export const ENVD_VERSION = '0.6.1';
+export const ENVD_VERSION = '0.6.4';
 
 export interface ServicesDeps {
   readonly operations: ServedOperations;
@@ -70,9 +70,11 @@ const STALL_MS = 30_000;
 /** Bounds what bodies of calls that are still arriving hold together. */
 const ARRIVING_BYTES = 64 << 20;
 
+const isReading = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
+
 const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
   const path = pathOf(request);
-  if (path === '/files') return request.method === 'GET' ? 'readFile' : 'writeFile';
+  if (path === '/files') return isReading(request) ? 'readFile' : 'writeFile';
   const call = path.slice(path.lastIndexOf('/') + 1);
   return Object.hasOwn(OPERATIONS, call) ? OPERATIONS[call] : undefined;
 };
@@ -103,7 +105,7 @@ export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
     const path = pathOf(request);
     if (path === '/files') {
       const exchange = { request, response };
-      if (request.method === 'GET')
+      if (isReading(request))
         return await conduct.around(sandbox, 'readFile', () =>
           readFile({ operations, homes, unread }, exchange, sandbox),
         );

@@ -26,6 +26,10 @@ export const isForSandbox = ({ url = '', headers }: IncomingMessage): boolean =>
   PATHS.test(url) ||
   (headers['x-access-token'] !== undefined && /^\/health(?:[?]|$)/.test(url));
 
+/** Returns the port that a request is for, unless its address is refused. */
+export const portNamedBy = ({ headers }: IncomingMessage): number =>
+  Number(headers['e2b-sandbox-port'] ?? HOST.exec(headers.host ?? '')?.[1] ?? SERVICES_PORT);
+
 /** Reads the address. Refuses one that names two sandboxes or ports, or a port that is none. */
 export const addressOf = ({ headers }: IncomingMessage): Address => {
   const [, hostPort, hostSandbox] = HOST.exec(headers.host ?? '') ?? [];

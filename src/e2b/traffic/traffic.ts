@@ -34,6 +34,7 @@ import { shownError, type ShownError } from '../shown-error.ts';
 import { linkedAddressOf } from '../fleet/over-links.ts';
 import { TOKEN_HEADERS } from '../fleet/token-headers.ts';
 import { toCluster, type ToClusterDeps } from './to-cluster.ts';
+import { answerPreflight, isPreflight } from './cross-origin.ts';
 import { isForSandbox, SERVICES_PORT } from './address.ts';
 import { admitted, type Admitted, type AdmissionDeps } from './admission.ts';
 
@@ -108,14 +109,16 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
   };
 
   return {
-    takes: isTraffic,
-    answer: (request, response, terms) =>
-      containFaults(
+    takes: (request) => isPreflight(request) || isTraffic(request),
+    answer: async (request, response, terms) => {
+      if (isPreflight(request)) return answerPreflight(request, response);
+      return await containFaults(
         () => {
           request.socket.destroy();
         },
         () => answerWithin(request, response, terms),
-      ),
+      );
+    },
     upgrade: (request, socket, head) => {
       containFaults(
         () => {

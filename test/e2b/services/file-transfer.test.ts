@@ -45,6 +45,42 @@ describe("files that E2B's SDKs read and write", function () {
     expect(back.body.equals(content)).to.equal(true);
   });
 
+  it('reads a part of a file, and its head', async () => {
+    await octets('?path=/tmp/part', '0123456789');
+    const asked = (range: string, method = 'GET') =>
+      exchange('/files?path=/tmp/part', { method, headers: { range } });
+    const part = await asked('bytes=2-4');
+    const end = await asked('bytes=-3');
+    const head = await asked('', 'HEAD');
+
+    expect([part.status, String(part.body), part.headers['content-range']]).to.deep.equal([
+      206,
+      '234',
+      'bytes 2-4/10',
+    ]);
+    expect([end.status, String(end.body)]).to.deep.equal([206, '789']);
+    expect((await asked('bytes=10-')).status).to.equal(416);
+    expect([head.status, head.headers['content-length'], head.body.length]).to.deep.equal([
+      200,
+      '10',
+      0,
+    ]);
+  });
+
+  it('takes a text that a page sends without a file name, and leaves other fields', async () => {
+    const text = 'Content-Disposition: form-data; name="file"\r\n\r\nté';
+    const field = 'Content-Disposition: form-data; name="a"\r\n\r\nb';
+    const one = await form('?path=/tmp/text', [field, text, field]);
+    expect(one.json).to.deep.equal([{ path: '/tmp/text', name: 'text', type: 'file' }]);
+    expect(String((await read('/tmp/text')).body)).to.equal('té');
+    expect((await form('', [field, part('/tmp/beside', 'x')])).status).to.equal(200);
+    const long = await form('?path=/tmp/text', [text + 'x'.repeat(1 << 20)]);
+    expect([long.status, (long.json as Json)['message']]).to.deep.equal([
+      400,
+      'file: has no name, and over 1048576 bytes',
+    ]);
+  });
+
   it('says of an empty file that it has no bytes', async () => {
     await octets('?path=/tmp/empty', '');
     expect((await read('/tmp/empty')).headers['content-length']).to.equal('0');
@@ -110,7 +146,12 @@ describe("files that E2B's SDKs read and write", function () {
       ['metadata', octets('?path=/tmp/x', 'x', { 'x-metadata-a': 'b' }), 400],
       ['a folder in its place', octets('?path=/tmp', 'x'), 400],
       ['a name of a part that is none', form('', [part('/tmp/a\\0', 'x'), part('', 'x')]), 400],
-      ['a field', form('', ['Content-Disposition: form-data; name="a"\r\n\r\nb']), 400],
+      [
+        'a text without a path',
+        form('', ['Content-Disposition: form-data; name="file"\r\n\r\nb']),
+        400,
+      ],
+      ['a field alone', form('', ['Content-Disposition: form-data; name="a"\r\n\r\nb']), 400],
       ['two for one path', form('?path=/tmp/x', [part('a', 'x'), part('b', 'x')]), 400],
       [
         'no part',

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { rangeOf } from '../../../http/resources/files/conditions.ts';
+import type { OpenedContent } from '../../../operations/files/file-operations.ts';
 import { invalidArgument, Refusal } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { UnreadAnswers } from '../../../http/limits/unread-answers.ts';
@@ -22,17 +24,26 @@ export const readFile = async (
   const path = pathAsked(request);
   if (path === '') throw invalidArgument('path', 'is required');
   const { path: found } = await homes.place(sandbox, path);
+  const { range: asked, 'if-range': condition } = request.headers;
+  // No version is told, so that a condition can't name the present one.
+  const range = condition === undefined ? rangeOf(asked) : undefined;
+  const order = { as: 'file', ...(range ? { range } : {}) } as const;
   const opened = await asFile(() =>
-    operations.openFile(sandbox.caller, targetAt(sandbox, found), { as: 'file' }, sandbox.signal),
+    operations.openFile(sandbox.caller, targetAt(sandbox, found), order, sandbox.signal),
   );
   const { content } = opened;
-  const length = opened.kind === 'file' ? opened.end - opened.start : 0;
-  response.writeHead(200, {
+  response.writeHead(range ? 206 : 200, {
+    ...lengthsOf(opened, range !== undefined),
     'Content-Type': 'application/octet-stream',
-    'Content-Length': length,
+    'Accept-Ranges': 'bytes',
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': 'sandbox',
   });
+  if (request.method === 'HEAD') {
+    content.destroy();
+    response.end();
+    return;
+  }
   unread.watch(response);
   try {
     await pipeline(content, response);
@@ -40,6 +51,13 @@ export const readFile = async (
     // Its client left, or must not take what it has for the whole.
     response.destroy();
   }
+};
+
+const lengthsOf = (opened: OpenedContent, isPart: boolean): Readonly<Record<string, string>> => {
+  if (opened.kind !== 'file') return { 'Content-Length': '0' };
+  const { start, end, stat } = opened;
+  const part = { 'Content-Range': `bytes ${start}-${end - 1}/${stat.size}` };
+  return { 'Content-Length': String(end - start), ...(isPart ? part : {}) };
 };
 
 /** A folder, a device: what is there is not what was asked for, and that is the caller's fault. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { posix } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import busboy from 'busboy';
@@ -27,6 +27,11 @@ interface Written {
 }
 
 const MOST_FILES = 1_000;
+/** Fields of a form beside its files, which are not heeded. */
+const MOST_FIELDS = 100;
+/** Names the part of a form that is a file, also where pages send a text without a file name. */
+const FILE = 'file';
+const MOST_TEXT = 1 << 20;
 const OCTETS = /^application\/octet-stream\b/i;
 const FORM = /^multipart\/form-data\b/i;
 
@@ -133,7 +138,7 @@ const writeForm = async (
     failure ??= error;
     form.destroy();
   };
-  form.on('file', (_field, content, { filename }) => {
+  const take = (content: Readable, filename: string | undefined): void => {
     content.on('error', () => {});
     // Reads on no faster than files are written: the form keeps whole those that are small.
     form.cork();
@@ -149,8 +154,13 @@ const writeForm = async (
         fail(error);
       }
     });
+  };
+  form.on('file', (_field, content, { filename }) => take(content, filename));
+  form.on('field', (field, text, { valueTruncated }) => {
+    if (field !== FILE) return;
+    if (valueTruncated) fail(invalidArgument('file', `has no name, and over ${MOST_TEXT} bytes`));
+    else take(Readable.from([Buffer.from(text)]), undefined);
   });
-  form.on('field', () => fail(invalidArgument('body', 'has a part that is no file')));
   const tooMany = (): void => fail(invalidArgument('body', `has more than ${MOST_FILES} files`));
   form.on('filesLimit', tooMany).on('partsLimit', tooMany);
   try {
@@ -180,7 +190,12 @@ const openForm = ({ headers }: IncomingMessage): busboy.Busboy => {
       preservePath: true,
       defParamCharset: 'utf8',
       fileHwm: 256 * 1_024,
-      limits: { files: MOST_FILES, fields: 1, parts: MOST_FILES + 1, fieldSize: 1_024 },
+      limits: {
+        files: MOST_FILES,
+        fields: MOST_FIELDS,
+        parts: MOST_FILES + MOST_FIELDS,
+        fieldSize: MOST_TEXT,
+      },
     });
   } catch (error) {
     throw malformed(error);
