@@ -1,11 +1,11 @@
 import { invalidArgument } from '../../model/refusals.ts';
 
-/** Everything in a sandbox runs as its one user, whom the SDKs call `user`. */
-const USER = 'user';
+/** Everything in a sandbox runs as its one user: the SDKs' name of it, and its own. */
+const NAMES: ReadonlySet<string> = new Set(['', 'user', 'sandbox']);
 
 /** Refuses to act as anybody but the sandbox's user. */
 export const requireUser = (name: string): void => {
-  if (name !== '' && name !== USER)
+  if (!NAMES.has(name))
     throw invalidArgument(
       'user',
       `no calls are made as ${JSON.stringify(name.slice(0, 64))} here; ` +

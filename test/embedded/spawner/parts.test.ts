@@ -11,6 +11,7 @@ import {
   readProcessStat,
 } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import type { HostMount } from '../../../src/embedded/spawner/protocol.ts';
 import { bwrapOptions } from '../../../src/embedded/spawner/sandbox/rootfs.ts';
 import { publicMessage } from '../../../src/embedded/spawner/public-message.ts';
 import { aContainer, aDefinition } from '../../support/builders/instance-orders.ts';
@@ -180,14 +181,28 @@ describe('orders', () => {
 });
 
 describe('what bubblewrap is told', () => {
-  const options = (definition = aDefinition()): string =>
-    bwrapOptions(definition, definition.containers[0] ?? aContainer(), {
-      taken: [],
-      user: { uid: 1_000, gid: 1_000 },
-      launcher: '/l',
-      system: [],
-      proc: [],
-    }).join(' ');
+  const options = (
+    definition = aDefinition(),
+    {
+      system = [],
+      mounts = [],
+    }: { system?: readonly string[]; mounts?: readonly HostMount[] } = {},
+  ): string =>
+    bwrapOptions(
+      definition,
+      definition.containers[0] ?? aContainer(),
+      { taken: [], user: { uid: 1_000, gid: 1_000 }, launcher: '/l', system, proc: [] },
+      mounts,
+    ).join(' ');
+
+  it('links /home/user to the home, unless there is a folder of that name', () => {
+    const link = '--symlink sandbox /home/user';
+    const volume = { source: '/', target: '/home/user/data', readOnly: true };
+    expect(options()).to.include(link);
+    expect(options(aDefinition(), { system: ['--ro-bind', '/i', '/home/user'] })) //
+      .to.not.include(link);
+    expect(options(aDefinition(), { mounts: [volume] })).to.not.include(link);
+  });
 
   it("has memory for files in all at most half of the sandbox's", () => {
     const sizes = [...options().matchAll(/--size (\d+)/g)].map((match) => Number(match[1]));

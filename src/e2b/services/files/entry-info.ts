@@ -32,7 +32,9 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
   owner: userOf(stat.uid),
   group: userOf(stat.gid),
   modifiedTime: timestampFromMs(boundedMs(stat.mtimeNs)),
-  ...(stat.target ? { symlinkTarget: stat.target.toString('utf8') } : {}),
+  ...(stat.target
+    ? { symlinkTarget: posix.resolve(posix.dirname(path), stat.target.toString('utf8')) }
+    : {}),
 });
 
 /** Bytes of an entry on the wire beside its names. */

@@ -120,7 +120,7 @@ export const filesystemService = (
       return { watcherId: await watchers.add(order.sandbox, begin) };
     },
     getWatcherEvents: async ({ watcherId }, context) => ({
-      events: watchers.take(sandboxOf(context), watcherId),
+      events: await watchers.take(sandboxOf(context), watcherId),
     }),
     removeWatcher: async ({ watcherId }, context) => {
       watchers.remove(sandboxOf(context), watcherId);

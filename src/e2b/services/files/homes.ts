@@ -13,20 +13,27 @@ export interface Place {
   readonly path: string;
 }
 
+interface Home {
+  readonly path: string;
+  /** There is a folder `/home/user`: the home by another name, or one of the image. */
+  readonly hasTheirs: boolean;
+}
+
 /** Programs of E2B take this for the home of every sandbox. */
 const THEIR_HOME = '/home/user';
-const ASK_HOME = ['/bin/sh', '-c', 'printf %s "$HOME"'];
+/** Says behind a NUL that there is a folder of that name, which may be another one. */
+const ASK_HOME = ['/bin/sh', '-c', `printf %s "$HOME"; [ -d ${THEIR_HOME} ] && printf '\\0'; :`];
 const ASK_MS = 10_000;
 const MOST_BYTES = 4_096;
 const MOST_KNOWN = 10_000;
 
 /**
  * Finds what paths lead to: those that are not absolute lead on from the home, and `/home/user` is
- * the home. Each sandbox is asked once for its home.
+ * the home where there is no folder of that name. Each sandbox is asked once for its home.
  */
 export class Homes {
   readonly #operations: Pick<Operations, 'execInSandbox'>;
-  readonly #known = new Map<string, Promise<string>>();
+  readonly #known = new Map<string, Promise<Home>>();
 
   constructor(operations: Pick<Operations, 'execInSandbox'>) {
     this.#operations = operations;
@@ -41,15 +48,15 @@ export class Homes {
     const asked = posix.normalize(rest === undefined ? text : `/${rest}`);
     const shown = asked.length > 1 ? asked.replace(/\/$/, '') : asked;
     if (rest !== undefined) {
-      const path = beneath(await this.#homeOf(sandbox), shown);
+      const path = beneath((await this.#homeOf(sandbox)).path, shown);
       return { shown: path, path };
     }
     if (shown !== THEIR_HOME && !shown.startsWith(`${THEIR_HOME}/`)) return { shown, path: shown };
-    const home = await this.#homeOf(sandbox);
-    return { shown, path: beneath(home, shown.slice(THEIR_HOME.length)) };
+    const { path, hasTheirs } = await this.#homeOf(sandbox);
+    return { shown, path: hasTheirs ? shown : beneath(path, shown.slice(THEIR_HOME.length)) };
   }
 
-  async #homeOf(sandbox: AddressedSandbox): Promise<string> {
+  async #homeOf(sandbox: AddressedSandbox): Promise<Home> {
     const { sandboxId } = sandbox;
     const known = this.#known.get(sandboxId);
     if (known) return await known;
@@ -61,7 +68,7 @@ export class Homes {
     return await asked;
   }
 
-  async #ask({ caller, sandboxId }: AddressedSandbox): Promise<string> {
+  async #ask({ caller, sandboxId }: AddressedSandbox): Promise<Home> {
     const request = { argv: ASK_HOME, timeoutMs: ASK_MS, outputLimit: MOST_BYTES };
     // Others may wait for the same answer: it does not end with whoever asked first.
     const signal = AbortSignal.timeout(2 * ASK_MS);
@@ -70,8 +77,9 @@ export class Homes {
       .catch((error: unknown) => {
         throw signal.aborted ? unavailable('the sandbox does not say where its home is') : error;
       });
-    const home = stdout.toString('utf8');
-    return home.startsWith('/') && !home.includes('\0') ? posix.normalize(home) : '/';
+    const [home = '', theirs] = stdout.toString('utf8').split('\0');
+    const path = home.startsWith('/') ? posix.normalize(home) : '/';
+    return { path, hasTheirs: theirs !== undefined };
   }
 }
 

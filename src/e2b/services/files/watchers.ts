@@ -13,6 +13,9 @@ const MOST_OF_TENANT = 32;
 /** Bounds what one watcher keeps for whoever asks for it; an event counts with its names. */
 const MOST_BYTES = 1 << 20;
 const EVENT_BYTES = 512;
+/** A change shows this long after it at most, and the next one this long after the one before. */
+const FIRST_MS = 200;
+const NEXT_MS = 30;
 /** A watcher that nobody asks for so long is given up. */
 const UNASKED_MS = 600_000;
 
@@ -27,6 +30,8 @@ interface Watcher {
   events: EventInit[];
   bytes: number;
   failure?: ConnectError;
+  /** Called when something happened. */
+  wake: () => void;
   forget: () => void;
 }
 
@@ -57,6 +62,7 @@ export class Watchers {
       const leaving = new AbortController();
       const watcher: Watcher = {
         ...{ sandboxId, tenant, leaving, close, leave, events: [], bytes: 0 },
+        wake: () => {},
         forget: () => {},
       };
       this.#all.set(id, watcher);
@@ -69,9 +75,13 @@ export class Watchers {
     }
   }
 
-  /** Returns what happened since it was asked last. Throws `not_found`, or what it failed with. */
-  take(sandbox: AddressedSandbox, id: string): EventInit[] {
+  /**
+   * Returns what happened since it was asked last, and waits a little for what is on its way.
+   * Rejects with `not_found`, or what it failed with.
+   */
+  async take(sandbox: AddressedSandbox, id: string): Promise<EventInit[]> {
     const watcher = this.#find(sandbox, id);
+    await this.#untilSettled(watcher);
     const { events, failure } = watcher;
     watcher.events = [];
     watcher.bytes = 0;
@@ -82,6 +92,24 @@ export class Watchers {
 
   remove(sandbox: AddressedSandbox, id: string): void {
     this.#drop(id, this.#find(sandbox, id));
+  }
+
+  async #untilSettled(watcher: Watcher): Promise<void> {
+    const until = this.#clock.now() + FIRST_MS;
+    for (let known = -1; watcher.failure === undefined && this.#clock.now() < until;) {
+      const { length } = watcher.events;
+      if (length === known) return;
+      known = length === 0 ? -1 : length;
+      const moment = length === 0 ? until : Math.min(until, this.#clock.now() + NEXT_MS);
+      await new Promise<void>((resolve) => {
+        const cancel = this.#clock.at(moment, resolve);
+        watcher.wake = () => {
+          if (length > 0 && !watcher.failure) return;
+          cancel();
+          resolve();
+        };
+      });
+    }
   }
 
   #takePlace(sandboxId: string, tenant: string): () => void {
@@ -128,12 +156,14 @@ export class Watchers {
         if (watcher.bytes > MOST_BYTES)
           throw new ConnectError('more happened than is kept; watch again', Code.Aborted);
         watcher.events.push(event);
+        watcher.wake();
       }
       watcher.failure = notFound('the folder is gone');
     } catch (error) {
       watcher.failure =
         rpcErrorOf(error) ?? new ConnectError('it can be watched no further', Code.Aborted);
     } finally {
+      watcher.wake();
       watcher.close();
     }
   }

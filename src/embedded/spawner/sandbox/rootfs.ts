@@ -16,6 +16,8 @@ import type { HostMount, ImageRoot, InsideIds } from '../protocol.ts';
 /** Who the sandbox is, inside. */
 export const INSIDE_ID = 1_000;
 export const HOME = '/home/sandbox';
+/** Programs of E2B take this for the home. */
+const THEIR_HOME = '/home/user';
 /** The launcher's path inside of sandboxes. */
 export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 
@@ -243,6 +245,7 @@ export const bwrapOptions = (
     '/dev',
     ...writable('/tmp'),
     ...writable(HOME),
+    ...theirHome(rootfs, mounts),
     ...mounts.flatMap((mount) => mounted(mount, mounts, rootfs)),
     ...workingFolder(container.workingDir, rootfs),
     '--ro-bind',
@@ -289,6 +292,12 @@ export const foldersOf = (
   mounts: readonly HostMount[],
 ): readonly (readonly [volume: string, path: string])[] =>
   mounts.flatMap(({ source, subPath }) => (subPath === undefined ? [] : [[source, subPath]]));
+
+/** Links to the home, unless the image or a volume has a folder of that name. */
+const theirHome = ({ system }: Rootfs, mounts: readonly HostMount[]): readonly string[] =>
+  system.includes(THEIR_HOME) || mounts.some(({ target }) => isWithin(target, THEIR_HOME))
+    ? []
+    : ['--symlink', 'sandbox', THEIR_HOME];
 
 const sizeOf = ({ memoryBytes }: ContainerDefinition, share: number): number =>
   Math.floor(memoryBytes * share);
