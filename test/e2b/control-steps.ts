@@ -74,11 +74,13 @@ export const CONTROL_STEPS = {
     expect(await sandbox.isRunning()).to.equal(false);
   },
 
-  'names the host of a port by the domain that was asked': async ({ Sandbox, options }) => {
+  'names the host of a port by a name that URLs can have': async ({ Sandbox, options }) => {
     const sandbox = await Sandbox.create('base', options);
-    const { host } = new URL(options.apiUrl);
+    const host = new URL(options.apiUrl).host.replace('127.0.0.1', 'localhost');
+    const name = `3000-${sandbox.sandboxId}.${host}`;
 
-    expect(sandbox.getHost(3_000)).to.equal(`3000-${sandbox.sandboxId}.${host}`);
+    expect(sandbox.getHost(3_000)).to.equal(name);
+    expect(new URL(`http://${name}/`).host).to.equal(name);
     await sandbox.kill();
   },
 

@@ -102,7 +102,7 @@ export const CONTROL_FAULTS: readonly ServerFault<keyof typeof CONTROL_STEPS>[] 
   },
   {
     name: 'says no domain',
-    step: 'names the host of a port by the domain that was asked',
+    step: 'names the host of a port by a name that URLs can have',
     changes: bodies(CREATE, 201, without('domain')),
   },
   {

@@ -75,6 +75,30 @@ for (const [version, Sandbox] of SDKS)
       }
     });
 
+    it('are open to pages of every origin, which ask before they send', async () => {
+      const headers = { Origin: 'https://page.example' };
+      const asks = { ...headers, 'Access-Control-Request-Method': 'POST' };
+      const before = await fetch(await sandbox.uploadUrl('/home/user/page'), {
+        ...{ method: 'OPTIONS' },
+        headers: { ...asks, 'Access-Control-Request-Headers': 'x-access-token' },
+      });
+      const wrong = await fetch(`${api.url}/files?path=/x&signature=wrong`, { headers });
+      const control = await fetch(`${api.url}/v2/sandboxes`, { headers });
+      const port = await fetch(api.url, {
+        headers: { ...headers, 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '80' },
+      });
+
+      expect(before.status).to.equal(204);
+      expect(before.headers.get('access-control-allow-methods')).to.contain('POST');
+      expect(before.headers.get('access-control-allow-headers')).to.equal('x-access-token');
+      for (const answer of [before, wrong, control])
+        expect(answer.headers.get('access-control-allow-origin')).to.equal('*');
+      expect(port.headers.get('access-control-allow-origin')).to.equal(null);
+      expect(await port.text())
+        .to.contain('E2B-Traffic-Access-Token')
+        .and.contain('openPorts');
+    });
+
     it('open no port: an upgrade by one is refused', async () => {
       const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
       const asked = request(await sandbox.downloadUrl('/home/user/a'), { headers }).end();

@@ -24,7 +24,10 @@ export interface ShowTerms {
 export const domainOf = (
   { domain }: { readonly domain: string | undefined },
   base: string,
-): string => domain ?? new URL(base).host.replace(/^api\./, '');
+): string => domain ?? new URL(base).host.replace(/^api\./, '').replace(LOOPBACK, 'localhost');
+
+/** A name that ends in an address is none for parsers of URLs. */
+const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\])(?=:|$)/;
 
 /**
  * Returns the caller's tokens of a sandbox; none if rules let the key do nothing in it. A token is

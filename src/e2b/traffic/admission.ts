@@ -3,7 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import type { KeyRates } from '../../http/limits/key-rates.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import { invalidArgument, invalidToken, sandboxNotFound } from '../../model/refusals.ts';
+import { invalidArgument, invalidToken, Refusal, sandboxNotFound } from '../../model/refusals.ts';
 import { INTERPRETER_PORT } from '../../model/sandbox.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { FleetOperations } from '../../operations/fleet/fleet-operations.ts';
@@ -73,13 +73,26 @@ export const admitted = async (
   if (deps.terms.openPorts && isOpen(port) && given === undefined && text !== undefined)
     return asGuest(deps, request, { sandbox, port });
   const bearer = given === undefined ? undefined : await operations.bearerOf(given.token);
-  if (!bearer || !given?.kinds.includes(bearer.goodFor)) throw invalidToken();
+  if (!bearer || !given?.kinds.includes(bearer.goodFor)) throw invalidTokenAt(port);
   const { sandboxId, clusterId, caller } = bearer;
   if (text !== undefined && (sandbox?.id !== sandboxId || sandbox.clusterId !== clusterId))
-    throw invalidToken();
+    throw invalidTokenAt(port);
   keyRates.count(caller, request);
   return { sandboxId, clusterId, caller, port, by: 'token' };
 };
+
+/** Names what a port asks for; nobody but clients of SDKs knows it. */
+const invalidTokenAt = (port: number): Refusal =>
+  port === SERVICES_PORT
+    ? invalidToken()
+    : new Refusal(
+        'INVALID_TOKEN',
+        `invalid or expired token: this port asks for ${
+          isOpen(port)
+            ? 'the header E2B-Traffic-Access-Token, unless compatibleApi.openPorts is on'
+            : 'the header X-Access-Token'
+        }`,
+      );
 
 /** Reads an id, which may have this cluster's behind it. */
 const namedHere = (
