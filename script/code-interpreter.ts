@@ -17,6 +17,7 @@ const MODULES = [
   'charts',
   'formats',
   'engines',
+  'images',
   'runner',
   'executions',
   'processes',

@@ -101,8 +101,16 @@ export const INTERPRETER_STEPS = {
     const language = await rejection(sandbox.runCode('1', { language: 'r' }));
     const folder = await rejection(sandbox.createCodeContext({ cwd: '/none' }));
     expect([language.message, folder.message]).to.deep.equal([
-      '400 Bad Request',
-      '400 Bad Request',
+      '400 language: r is not provided, only python',
+      '400 cwd: there is no folder /none',
     ]);
+  },
+
+  'ends code that calls exit, and runs commands of a notebook': async (sandbox) => {
+    const ended = await sandbox.runCode("kept = 7\nexit()\nprint('no')");
+    expect([ended.error, ended.logs.stdout]).to.deep.equal([undefined, []]);
+    const { logs, text } = await sandbox.runCode('!echo by a shell\nkept');
+    expect([logs.stdout, text]).to.deep.equal([['by a shell\n'], '7']);
+    expect((await sandbox.runCode('exit(3)')).error).to.include({ name: 'SystemExit', value: '3' });
   },
 } satisfies Readonly<Record<string, InterpreterStep>>;

@@ -12,7 +12,7 @@ describe('the code interpreter', () => {
     const checks = await resultChecksOf(python.path);
 
     expect(checks.filter(({ why }) => why !== null)).to.deep.equal([]);
-    expect(checks).to.have.lengthOf(12);
+    expect(checks).to.have.lengthOf(15);
   });
 
   it('goes on where no thread and no process is to be had', async function () {

@@ -28,7 +28,7 @@ export const impatientWay = async (target: string): Promise<Way> =>
       onwards.on('timeout', () => onwards.destroy(new Error('it was silent')));
       onwards.on('error', () => response.destroy());
       onwards.on('response', (answer) => {
-        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        response.writeHead(answer.statusCode ?? 0, answer.statusMessage, answer.headers);
         response.flushHeaders();
         answer.on('error', () => response.destroy()).pipe(response);
       });

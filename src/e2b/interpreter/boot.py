@@ -6,7 +6,7 @@ import types
 NAME = "sandpool_interpreter"
 # What each of the two needs, in order: each takes memory in every sandbox.
 SERVER = ("events", "executions", "processes", "contexts", "server")
-CONTEXT = ("events", "charts", "formats", "engines", "runner")
+CONTEXT = ("events", "charts", "formats", "engines", "images", "runner")
 
 
 def load(names):

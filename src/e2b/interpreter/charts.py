@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 UNIT = re.compile(r"\(([^()]*)\)\s*$")
 SCALES = ("linear", "log", "symlog", "logit", "function", "functionlog", "asinh")
@@ -40,10 +41,17 @@ def labels(axes):
 def ticks(axes):
     found = {}
     for side, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
-        found[f"{side}_ticks"] = [float(at) for at in axis.get_ticklocs()]
+        scale = scale_of(axis)
+        found[f"{side}_ticks"] = [tick_at(at, scale) for at in axis.get_ticklocs()]
         found[f"{side}_tick_labels"] = [label.get_text() for label in axis.get_ticklabels()]
-        found[f"{side}_scale"] = scale_of(axis)
+        found[f"{side}_scale"] = scale
     return found
+
+
+def tick_at(at, scale):
+    """Says the moment of a date; matplotlib counts days."""
+    dates = sys.modules.get("matplotlib.dates")
+    return dates.num2date(at).isoformat() if scale == "datetime" and dates else float(at)
 
 
 def scale_of(axis):
@@ -97,32 +105,49 @@ def bars(axes):
 
 
 def boxes(axes):
-    """Finds boxes by how matplotlib draws them: a closed line, two whiskers, two caps, a median, and the outliers."""
-    lines, found = list(axes.lines), []
-    names = tick_names(axes.xaxis)
-    for at, line in enumerate(lines):
-        rest = lines[at + 1 : at + 7]
-        shape = [len(one.get_xdata()) for one in (line, *rest[:5])]
-        if shape != [BOX_CORNERS, 2, 2, 2, 2, 2]:
+    """Finds boxes by how matplotlib draws them: a box, two whiskers, two caps, a median, and the outliers."""
+    lines, found, at = list(axes.lines), [], 0
+    patches = [patch.get_path().vertices for patch in axes.patches if type(patch).__name__ == "PathPatch"]
+    while at < len(lines):
+        # with patch_artist the box is a patch, and else the line before the others
+        closed = len(lines[at].get_xdata()) == BOX_CORNERS
+        corners = list(zip(lines[at].get_xdata(), lines[at].get_ydata())) if closed else patches[0] if patches else None
+        parts = lines[at + closed : at + closed + 6]
+        box = box_of(axes, corners, parts) if corners is not None else None
+        if box is None:
+            at += 1
             continue
-        xs, ys = [list(map(value_at, part)) for part in (line.get_xdata(), line.get_ydata())]
-        if (xs[0], ys[0]) != (xs[-1], ys[-1]) or not isinstance(xs[0], float):
-            continue
-        ends = [[float(y) for y in other.get_ydata()] for other in rest]
-        outliers = ends[5] if len(rest) > 5 and rest[5].get_linestyle() == "None" else []
-        middle = (min(xs) + max(xs)) / 2
-        found.append(
-            {
-                "label": names.get(round(middle, 6)) or f"{middle:g}",
-                "min": min(ends[0]),
-                "first_quartile": min(ys),
-                "median": ends[4][0],
-                "third_quartile": max(ys),
-                "max": max(ends[1]),
-                "outliers": outliers,
-            }
-        )
+        if not closed:
+            patches.pop(0)
+        found.append(box)
+        at += closed + 5
     return found
+
+
+def box_of(axes, corners, parts):
+    """Returns the box with those corners; None where the lines are no whiskers, caps and median of it."""
+    if [len(one.get_xdata()) for one in parts[:5]] != [2] * 5:
+        return None
+    lies = list(parts[4].get_xdata())[0] == list(parts[4].get_xdata())[1]
+    across, along = ([[value_at(corner[side]) for corner in corners] for side in ((1, 0) if lies else (0, 1))])
+    ends = [[value_at(at) for at in (one.get_xdata() if lies else one.get_ydata())] for one in parts]
+    if not all(isinstance(at, float) for at in (*across, *along)):
+        return None
+    # each whisker begins at the box
+    if (ends[0][0], ends[1][0]) != (min(along), max(along)):
+        return None
+    outliers = ends[5] if len(parts) > 5 and parts[5].get_linestyle() == "None" else []
+    middle = (min(across) + max(across)) / 2
+    names = tick_names(axes.yaxis if lies else axes.xaxis)
+    return {
+        "label": names.get(round(middle, 6)) or f"{middle:g}",
+        "min": min(ends[0]),
+        "first_quartile": min(along),
+        "median": ends[4][0],
+        "third_quartile": max(along),
+        "max": max(ends[1]),
+        "outliers": outliers,
+    }
 
 
 def scatters(axes):

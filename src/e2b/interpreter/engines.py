@@ -4,11 +4,18 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
+import shlex
+import subprocess
 import sys
 import warnings
 
 from .formats import data_of, fields_of, fields_of_bundle, figure_fields
 
+COMMAND = re.compile(r"(\s*)(?:!(.*)|%pip\b(.*))$")
+MOST_COMMANDS = 1_000
+# Names of functions in the scope of code.
+CALL_SHELL, CALL_PIP = "__sandpool_shell__", "__sandpool_pip__"
 # Cells whose lines tracebacks can show.
 MOST_CELLS = 256
 
@@ -27,12 +34,13 @@ class PlainEngine:
         self._scope, self._events = scope, events
         self._loop = None
         scope["display"] = self._display
+        scope[CALL_SHELL], scope[CALL_PIP] = call_shell, call_pip
 
     def run(self, code, count):
         name = f"<cell {count}>"
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         linecache.cache.pop(f"<cell {count - MOST_CELLS}>", None)
-        tree = compile(code, name, "exec", flags=ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        tree = tree_of(code, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         if tree.body:
             self._carry_out(tree, name, "exec")
@@ -58,6 +66,34 @@ class PlainEngine:
     def _display(self, *values, **_):
         for value in values:
             self._events.result(fields_of(value), False)
+
+
+def tree_of(code, name):
+    """Reads code; a line that is none for Python may be one of a notebook: `!command` or `%pip arguments`."""
+    lines = code.split("\n")
+    for _ in range(MOST_COMMANDS):
+        try:
+            text = "\n".join(lines)
+            flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            return compile(text, name, "exec", flags=flags, dont_inherit=True)
+        except SyntaxError as error:
+            at = (error.lineno or 0) - 1
+            found = COMMAND.match(lines[at]) if 0 <= at < len(lines) else None
+            if found is None:
+                raise
+            indent, command, arguments = found.groups()
+            call, text = (CALL_SHELL, command) if command is not None else (CALL_PIP, arguments)
+            lines[at] = f"{indent}{call}({text!r})"
+    raise SyntaxError(f"more than {MOST_COMMANDS} commands")
+
+
+def call_shell(command):
+    sys.stdout.flush()
+    subprocess.call(command, shell=True, stdin=subprocess.DEVNULL)
+
+
+def call_pip(arguments):
+    call_shell(f"{shlex.quote(sys.executable)} -m pip {arguments}")
 
 
 class IPythonEngine:
@@ -89,6 +125,10 @@ class IPythonEngine:
                 """Shows nothing: what was raised is told with the end."""
 
             showsyntaxerror = showindentationerror = showtraceback
+
+            def ask_exit(self):
+                """Ends the code, and not the context."""
+                raise SystemExit
 
             def enable_gui(self, *_):
                 """Has no windows."""

@@ -7,6 +7,7 @@ import sys
 import types
 
 from .engines import engine_for, show_figures
+from .images import ShowsSaved
 from .events import Events, Interrupts, Printed
 
 # Of two processes that take too much memory, the kernel ends this one rather than the server.
@@ -30,6 +31,7 @@ def main(orders, told):
     module.__builtins__ = __builtins__
     sys.modules["__main__"] = module
     engine = engine_for(module.__dict__, events)
+    sys.meta_path.insert(0, ShowsSaved(events))
     events.word("ready")
     with open(orders, encoding="utf-8") as lines:
         for count, line in enumerate(lines, 1):
@@ -47,7 +49,10 @@ def carry_out(engine, order, count, events, interrupts):
         with interrupts:
             engine.run(order["code"], count)
             show_figures(events)
-    except BaseException as error:  # also SystemExit: the context goes on
+    except SystemExit as error:  # the code ends, and the context goes on
+        if error.code not in (None, 0):
+            events.failed(error)
+    except BaseException as error:
         events.failed(error)
     for name, value in before.items():
         if value is None:

@@ -23,6 +23,7 @@ MOST_BODY = 8 << 20
 MOST_LEFT = 64 << 20
 PIECE = 64 << 10
 MOST_TRAILERS = 100
+MOST_PHRASE = 200
 # For a request to come, and for a piece of an answer to be taken.
 STALL_S = 60
 # Clients give up on a stream that is silent for 300 s; they, or what stands between, may ask for more signs of life.
@@ -110,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         if self._head_sent:
             self.close_connection = True
         else:
-            self._json(status, {"code": status, "message": message[:2_000]})
+            self._json(status, {"code": status, "message": message[:2_000]}, message)
 
     def _route(self, path, body):
         contexts, method = self.server, self.command
@@ -242,21 +243,26 @@ class Handler(BaseHTTPRequestHandler):
             yield length
             self.rfile.readline(3)
 
-    def _json(self, status, value):
-        self._send(status, json.dumps(value).encode())
+    def _json(self, status, value, reason=None):
+        self._send(status, json.dumps(value).encode(), reason)
 
     def _nothing(self):
         self.send_response(204)
         self.end_headers()
 
-    def _send(self, status, body):
-        self.send_response(status)
+    def _send(self, status, body, reason=None):
+        # SDKs show nothing else of an error
+        self.send_response(status, reason and phrase_of(reason))
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
+
+
+def phrase_of(message):
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in message[:MOST_PHRASE])
 
 
 def object_of(body):

@@ -35,7 +35,7 @@ import { linkedAddressOf } from '../fleet/over-links.ts';
 import { TOKEN_HEADERS } from '../fleet/token-headers.ts';
 import { toCluster, type ToClusterDeps } from './to-cluster.ts';
 import { answerPreflight, isPreflight } from './cross-origin.ts';
-import { isForSandbox, SERVICES_PORT } from './address.ts';
+import { isForSandbox, portNamedBy, SERVICES_PORT } from './address.ts';
 import { admitted, type Admitted, type AdmissionDeps } from './admission.ts';
 
 export interface TrafficDeps {
@@ -316,6 +316,9 @@ const refuse = (
     deps.log.error({ requestId: seen.requestId, error }, 'sandbox traffic failed');
   const shown = asGone(errorCode, shownError(answer));
   note(deps, seen, shown.status, errorCode);
+  // The SDKs of the code interpreter show nothing else of an error.
+  if (portNamedBy(request) === INTERPRETER_PORT)
+    response.statusMessage = shown.body.message.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200);
   giveError(request, response, shown, seen.requestId);
 };
 

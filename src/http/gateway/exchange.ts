@@ -212,7 +212,9 @@ export const passOn = (
   terms: ExchangeTerms & { readonly fail: (error: Error) => void },
 ): void => {
   const { endpoint, clock, fail } = terms;
-  response.writeHead(answer.statusCode ?? 0, answeredHeaders(answer, { ...terms, upgrade: false }));
+  const { statusCode = 0, statusMessage = '' } = answer;
+  if (PHRASE.test(statusMessage)) response.statusMessage = statusMessage;
+  response.writeHead(statusCode, answeredHeaders(answer, { ...terms, upgrade: false }));
   flushHead(answer, response);
   let complete = false;
   const whole = (): void => {
@@ -228,6 +230,9 @@ export const passOn = (
     if (!complete) fail(error);
   });
 };
+
+/** Matches a reason that can be passed on in a status line. */
+const PHRASE = /^[\t\x20-\x7e]{1,256}$/;
 
 /**
  * A head goes out in one piece with the first of its body, where that comes soon. A stream of

@@ -5,6 +5,7 @@ installed here. The argument is the folder of its sources. Prints a line of JSON
 import json
 import os
 import sys
+import tempfile
 import traceback
 import types
 
@@ -13,7 +14,7 @@ package = types.ModuleType("sandpool_interpreter")
 package.__path__ = [sys.argv[1]]
 sys.modules["sandpool_interpreter"] = package
 
-from sandpool_interpreter import engines  # noqa: E402
+from sandpool_interpreter import engines, images  # noqa: E402
 
 
 class Told:
@@ -62,6 +63,7 @@ def lines():
 def dates():
     chart = charts_of("import datetime as d\nplt.plot([d.date(2026, 1, 1), d.date(2026, 1, 2)], [1, 2])\nplt.yscale('log')")
     same((chart["x_scale"], chart["y_scale"], chart["elements"][0]["points"][0]), ("datetime", "log", ["2026-01-01", 1.0]))
+    same(chart["x_ticks"][0], "2026-01-01T00:00:00+00:00")
 
 
 def dots():
@@ -85,6 +87,43 @@ def boxes():
     first, second = chart["elements"]
     same((chart["type"], first["label"], first["median"], first["outliers"]), ("box_and_whisker", "a", 3.5, [50.0]))
     same((second["label"], second["min"], second["first_quartile"], second["third_quartile"], second["max"], second["outliers"]), ("b", 2.0, 2.5, 3.5, 4.0, []))
+
+
+def filled_boxes():
+    for drawing in ("patch_artist=True", "patch_artist=True, orientation='horizontal'", "orientation='horizontal'"):
+        chart = charts_of(f"plt.boxplot([[1, 2, 3, 4, 5, 50], [2, 3, 4]], tick_labels=['a', 'b'], {drawing})")
+        first, second = chart["elements"]
+        same((chart["type"], first["label"], first["median"], first["outliers"]), ("box_and_whisker", "a", 3.5, [50.0]))
+        same((second["label"], second["min"], second["first_quartile"], second["third_quartile"], second["max"]), ("b", 2.0, 2.5, 3.5, 4.0))
+    same(charts_of("for at in range(6): plt.plot([1, 2], [at, 2])")["type"], "line")
+
+
+def saved():
+    told = Told()
+    finder = images.ShowsSaved(told)
+    for name in [name for name in sys.modules if name.split(".")[0] == "PIL"]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, finder)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            code = f"import io\nfrom PIL import Image\none = Image.new('RGB', (2, 2))\none.save(io.BytesIO(), 'png')\none.save({folder + '/a.png'!r})\none.show()"
+            engines.PlainEngine({"__builtins__": __builtins__}, told).run(code, 1)
+    finally:
+        sys.meta_path.remove(finder)
+    same([(one["png"][:11], one["main"]) for one in told.results], [("iVBORw0KGgo", False)] * 2)
+
+
+def commands():
+    with tempfile.TemporaryDirectory() as folder:
+        code = f"import os\nif True:\n    !echo '1 > 0' > {folder}/out\n%pip --version > {folder}/pip\ntext = \"\"\"\n!none\n\"\"\"\ntext, open({folder + '/out'!r}).read(), open({folder + '/pip'!r}).read()[:4]"
+        (result,) = shown(engines.PlainEngine, code)
+    same(result["text"], repr(("\n!none\n", "1 > 0\n", "pip ")))
+    try:
+        shown(engines.PlainEngine, "x =\n!ls")
+    except SyntaxError as error:
+        same(error.lineno, 1)
+    else:
+        raise AssertionError("what is no Python ran")
 
 
 def several():
@@ -136,7 +175,7 @@ def ipython():
     same((first["html"], first["main"]), ("<i>i</i>", False))
     same((last["text"], last["main"]), ("by-a-shell", True))
     same(shown(engines.IPythonEngine, "1 + 1;"), [])
-    for code, kind in (("1 / 0", ZeroDivisionError), ("x =", SyntaxError), ("raise SystemExit(1)", SystemExit)):
+    for code, kind in (("1 / 0", ZeroDivisionError), ("x =", SyntaxError), ("raise SystemExit(1)", SystemExit), ("exit()", SystemExit)):
         try:
             shown(engines.IPythonEngine, code)
         except kind:
@@ -144,7 +183,7 @@ def ipython():
         raise AssertionError(f"{code} did not raise {kind}")
 
 
-for check in (lines, dates, dots, bars, pies, boxes, several, unknown, undrawable, table, formats, ipython):
+for check in (lines, dates, dots, bars, pies, boxes, filled_boxes, saved, commands, several, unknown, undrawable, table, formats, ipython):
     try:
         check()
         why = None
