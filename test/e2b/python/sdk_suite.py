@@ -154,7 +154,10 @@ def processes(_, sandbox):
     left.disconnect()
     assert left.pid in [one.pid for one in of.list()]
     cat = of.connect(left.pid)
-    of.send_stdin(cat.pid, "hé\n")
+    if MODE == "sync":
+        of.stream_input(cat.pid, iter(["h", "é\n"]))
+    else:
+        of.send_stdin(cat.pid, "hé\n")
     of.close_stdin(cat.pid)
     same(cat.wait().stdout, "hé\n")
     sleep = of.run("sleep 100", background=True)

@@ -1,8 +1,11 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { eventually } from '../../support/harness/eventually.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { aServedSandbox, onAServedSandbox } from './a-served-sandbox.ts';
-import { call, RpcStream, type Json, type RpcAnswer } from './rpc-client.ts';
+import { call, frame, RpcStream, type Json, type RpcAnswer } from './rpc-client.ts';
 
 interface Event {
   readonly start?: { readonly pid: number };
@@ -165,6 +168,31 @@ describe("processes for E2B's SDKs", function () {
     expect(printed(counts).stdout).to.equal('300000\n');
   });
 
+  it('takes a stream of input, piece by piece as it comes', async () => {
+    const cat = await open('Start', { process: { cmd: '/bin/cat' }, stdin: true });
+    const pid = await started(cat);
+    const headers = { 'content-type': 'application/connect+json', 'connect-protocol-version': '1' };
+    const path = '/process.Process/StreamInput';
+    const input = request({ port: served().port, path, method: 'POST', headers, agent: false });
+    const answered = once(input, 'response') as Promise<[IncomingMessage]>;
+    const write = (message: object): void => void input.write(frame(JSON.stringify(message)));
+    write({ start: { process: { pid } } });
+    for (const word of ['first', 'second']) {
+      write({ data: { input: { stdin: Buffer.from(`${word} `).toString('base64') } } });
+      write({ keepalive: {} });
+      await cat.until(() => printed(cat).stdout.endsWith(`${word} `));
+    }
+    input.end();
+    const [answer] = await answered;
+    const frames = await buffer(answer);
+
+    expect([answer.statusCode, frames.subarray(5, 7).toString()]).to.deep.equal([200, '{}']);
+    expect(frames.subarray(-2).toString()).to.equal('{}');
+    expect((await ask('CloseStdin', { process: { pid } })).status).to.equal(200);
+    await cat.end();
+    expect(printed(cat).stdout).to.equal('first second ');
+  });
+
   it('looks for no process whose stream is open here', async () => {
     const { processes } = served().driver.driver;
     const { list, find } = processes;
@@ -304,8 +332,14 @@ describe("processes for E2B's SDKs", function () {
       ['CloseStdin', {}, [400, 'invalid_argument']],
     ] as const)
       expect(refusal(await ask(method, body)), method).to.deep.equal(expected);
-    const input = await open('StreamInput', {});
-    expect((await input.end())['error']).to.include({ code: 'unimplemented' });
+    for (const [body, code] of [
+      [{ start: { process } }, 'not_found'],
+      [{ data: { input: { stdin: '' } } }, 'invalid_argument'],
+      [{}, 'invalid_argument'],
+    ] as const) {
+      const input = await open('StreamInput', body);
+      expect((await input.end())['error']).to.include({ code });
+    }
   });
 
   it('is taken down as the requests of the API that it stands for', async () => {

@@ -17,6 +17,7 @@ import {
   Process,
   Signal,
   type ConnectRequest,
+  type ProcessInput,
   type ProcessSelector,
   type StartRequest,
 } from '../generated/process.ts';
@@ -113,9 +114,13 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
     return { first: startOf(running.fact), rest: { frames, close: () => running.close() } };
   };
   /** Gives a process input, in pieces that it takes one after another. */
-  const give = async (sandbox: AddressedSandbox, fact: ProcessFact, input: Uint8Array) => {
-    const { caller, sandboxId } = sandbox;
-    const { processId } = fact;
+  const give = async (
+    { caller, sandboxId }: AddressedSandbox,
+    { processId, tty }: ProcessFact,
+    { kind, input }: Input,
+  ) => {
+    if (tty !== (kind === 'pty'))
+      throw badArgument(`input: the process has ${tty ? 'a' : 'no'} terminal`);
     for (let at = 0; at < input.length; at += INPUT_BYTES) {
       const bytes = Buffer.from(input.subarray(at, at + INPUT_BYTES));
       await operations.giveInput(caller, sandboxId, { processId, bytes, last: false });
@@ -148,13 +153,20 @@ export const processService = (deps: ProcessServiceDeps): ProcessService => {
       return { processes: running.map(infoOf) };
     },
     sendInput: async ({ process, input }, context) => {
-      const sandbox = sandboxOf(context);
-      const { case: kind, value } = input?.input ?? {};
-      if (value === undefined) throw badArgument('input: is required');
+      const bytes = bytesIn(input);
       const fact = await find(callOf(context), process);
-      if (fact.tty !== (kind === 'pty'))
-        throw badArgument(`input: the process has ${fact.tty ? 'a' : 'no'} terminal`);
-      await give(sandbox, fact, value);
+      await give(sandboxOf(context), fact, bytes);
+      return {};
+    },
+    streamInput: async (requests, context) => {
+      let fact: ProcessFact | undefined;
+      for await (const { event } of requests) {
+        if (event.case === 'start') fact = await find(callOf(context), event.value.process);
+        else if (event.case !== 'data') continue;
+        else if (!fact) throw badArgument('start: must come before data');
+        else await give(sandboxOf(context), fact, bytesIn(event.value.input));
+      }
+      if (!fact) throw badArgument('start: is required');
       return {};
     },
     closeStdin: async ({ process }, context) => {
@@ -203,6 +215,17 @@ async function* handedOver<T>(
   call.goesOn = rest;
   yield first;
 }
+
+interface Input {
+  readonly kind: 'stdin' | 'pty';
+  readonly input: Uint8Array;
+}
+
+const bytesIn = (given: ProcessInput | undefined): Input => {
+  const input = given?.input;
+  if (input?.case === undefined) throw badArgument('input: is required');
+  return { kind: input.case, input: input.value };
+};
 
 const SIGNALS: Readonly<Partial<Record<Signal, 'KILL' | 'TERM'>>> = {
   [Signal.SIGKILL]: 'KILL',

@@ -37,6 +37,7 @@ export const OPERATIONS: Readonly<Record<string, ServedOperation>> = {
   Connect: 'followProcess',
   List: 'listProcesses',
   SendInput: 'writeToProcess',
+  StreamInput: 'writeToProcess',
   CloseStdin: 'writeToProcess',
   SendSignal: 'signalProcess',
   Update: 'resizeProcess',

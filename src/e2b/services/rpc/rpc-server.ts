@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import {
   createConnectRouter,
   createContextValues,
@@ -11,6 +12,8 @@ import type { Clock } from '../../../contracts/clock.ts';
 import type { Log } from '../../../contracts/log.ts';
 import type { CostlyTurns } from '../../../http/limits/costly-turns.ts';
 import { roomOf } from '../../../http/router/answer-writing.ts';
+import { thenLinger } from '../../../http/router/linger.ts';
+import { streamedBody } from '../../../http/router/streamed-body.ts';
 import { readWhole } from '../../../http/router/request-body.ts';
 import type { ArrivingBodies } from '../../../http/router/request-body.ts';
 import { Refusal } from '../../../model/refusals.ts';
@@ -140,7 +143,11 @@ interface Asked {
 
 /** Sends an answer, of a stream its head and first message: what is to come of that is returned. */
 const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefined> => {
-  const { stream } = asked;
+  const { handler, request, response, stream } = asked;
+  if (handler.method.methodKind === 'client_streaming')
+    return await thenLinger({ req: request, res: response }, () =>
+      beginByLibrary(deps, asked, streamedBody(request, response)),
+    );
   const body = await readCall(deps, asked).catch((error: unknown) => {
     if (!isOfCall(error)) throw error;
     refuseCall(asked, error);
@@ -183,7 +190,7 @@ const refuseCall = ({ request, response }: Asked, { message }: Refusal): void =>
 const beginByLibrary = async (
   deps: RpcDeps,
   { handler, request, response, sandbox }: Asked,
-  body: Buffer,
+  body: Buffer | Readable,
 ): Promise<FramesToCome | undefined> => {
   const call = callFor(deps, response, sandbox);
   try {
@@ -262,7 +269,7 @@ export const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?',
 
 interface Arrived {
   readonly request: IncomingMessage;
-  readonly body: Buffer;
+  readonly body: Buffer | Readable;
   readonly call: Call;
   readonly path: string;
 }
@@ -279,7 +286,7 @@ const handled = (
     method: request.method ?? 'POST',
     url: `http://sandbox${path}`,
     header,
-    body: framed(body, header),
+    body: body instanceof Readable ? body : framed(body, header),
     signal: call.sandbox.signal,
     contextValues: createContextValues().set(CALL, call),
   });
