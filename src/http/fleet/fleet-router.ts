@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { boundsOf } from '../../lib/streams/json-reader.ts';
 import { EffectIsOver, IS_OVER } from '../../model/approvals/approval-refusals.ts';
 import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import { Refusal, type RefusalCode } from '../../model/refusals.ts';
@@ -219,7 +220,6 @@ const answerOver = async (
   return { ...given, headers: { ...given.headers, ...routeHeaders(way) } };
 };
 
-const MOST_FOUND_BYTES = 2 << 20;
 const FOUND_MS = 10_000;
 
 /** The thing that a path names first, such as `/v1/sandboxes/w1.{uuid}`. */
@@ -243,10 +243,10 @@ export const requireThere = async (
     target: named.replace(/^\/v2/, ''),
   });
   if (answer.statusCode !== 404) return void answer.destroy();
-  const { errorCode, error } = (await readObject(answer, { mostBytes: MOST_FOUND_BYTES })) as {
-    readonly errorCode?: unknown;
-    readonly error?: unknown;
-  };
+  const { errorCode, error } = (await readObject(answer, {
+    ...boundsOf(0, 0),
+    work: (work) => passing.share.work(way.clusterId, work),
+  })) as { readonly errorCode?: unknown; readonly error?: unknown };
   if (typeof errorCode === 'string' && isErrorCode(errorCode) && errorCode !== 'INTERNAL')
     throw new Refusal(errorCode as RefusalCode, String(error).slice(0, 256));
 };
