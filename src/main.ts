@@ -175,6 +175,7 @@ const startUpOf = (config: Config, address: string): StartUp => ({
   command: fileURLToPath(new URL('../bin/sandpool', import.meta.url)),
   workingDir: process.cwd(),
   poolName: config.defaultPool.name,
+  isTerminal: process.stdout.isTTY,
   ...(config.secretsDir === undefined ? {} : { secretsDir: config.secretsDir }),
 });
 

@@ -13,6 +13,8 @@ export interface StartUp {
   readonly secretsDir?: string;
   /** Logs one browser in to the console, once and within five minutes. */
   readonly consoleLink?: string;
+  /** A person reads it: what is no terminal may be a log, which others read. */
+  readonly isTerminal: boolean;
 }
 
 /**
@@ -30,7 +32,11 @@ export const readyText = (startUp: StartUp): string => {
     `Keys: ${join(keys, 'tenant.key')} (tenant), ${join(keys, 'admin.key')} (admin)`,
     ...(startUp.consoleLink === undefined
       ? []
-      : [`Console, once and within five minutes: ${startUp.consoleLink}`]),
+      : [
+          startUp.isTerminal
+            ? `Console, once and within five minutes: ${startUp.consoleLink}`
+            : `A link to the console, for one browser: ${sandpool} console login`,
+        ]),
     'Try, from another terminal:',
     `  ${sandpool} run -- uname -a`,
     `  curl -H "SERVICE-API-KEY: $(cat ${quoted(join(keys, 'tenant.key'))})" -H ` +

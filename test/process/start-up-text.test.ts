@@ -9,6 +9,7 @@ describe('what the daemon tells a person', () => {
     command: '/opt/sandpool/bin/sandpool',
     workingDir: '/opt/sandpool',
     poolName: 'default',
+    isTerminal: true,
   };
 
   it('names the address, the key files and three lines to try', () => {
@@ -25,12 +26,17 @@ describe('what the daemon tells a person', () => {
     ]);
   });
 
-  it('gives a link to the console at the first start alone', () => {
+  it('gives a link to the console at the first start alone, and to a terminal alone', () => {
     const consoleLink = 'http://127.0.0.1:8080/console/link?token=x';
 
-    expect(readyText(startUp)).to.not.contain('/console');
+    expect(readyText(startUp)).to.not.contain('onsole');
     expect(readyText({ ...startUp, consoleLink }).split('\n')).to.include(
       `Console, once and within five minutes: ${consoleLink}`,
+    );
+    const text = readyText({ ...startUp, consoleLink, isTerminal: false });
+    expect(text).to.not.contain('/console');
+    expect(text.split('\n')).to.include(
+      'A link to the console, for one browser: ./bin/sandpool console login',
     );
   });
 
