@@ -37,6 +37,31 @@ describe('any request', () => {
     });
   });
 
+  describe('its key', () => {
+    it('may come as a bearer token', async () => {
+      const key = await server.operations.key('bearers', 'ada');
+      const get = (headers: Record<string, string>) =>
+        server.anyone.get('/sandboxpools', { headers });
+
+      expect((await get({ Authorization: `Bearer ${key}` })).status).to.equal(200);
+      expect((await get({ Authorization: `bearer  ${key} ` })).status).to.equal(200);
+      const wrong = await get({ Authorization: `Bearer ${key}0` });
+      expect([wrong.status, wrong.headers['www-authenticate']]).to.deep.equal([
+        401,
+        'ApiKeyAuth header="SERVICE-API-KEY", Bearer',
+      ]);
+      expect((await get({ Authorization: `Basic ${key}` })).status).to.equal(401);
+      expect((await get({ Authorization: `Bearer ${key} ${key}` })).status).to.equal(401);
+    });
+
+    it('counts as SERVICE-API-KEY if both are there', async () => {
+      const key = await server.operations.key('bearers', 'eve');
+      const both = { Authorization: 'Bearer of-another-service', 'SERVICE-API-KEY': key };
+
+      expect((await server.anyone.get('/sandboxpools', { headers: both })).status).to.equal(200);
+    });
+  });
+
   describe('to no operation', () => {
     it('is answered 404', async () => {
       for (const path of [

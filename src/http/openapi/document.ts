@@ -77,7 +77,12 @@ the sandboxes' own, are told of in docs/api.md.`.trim();
 
 const KEY_HEADER = { type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' };
 const SECURITY_SCHEMES: Json = {
-  ApiKeyAuth: { ...KEY_HEADER, description: 'The key of a tenant: of a user of a team.' },
+  ApiKeyAuth: {
+    ...KEY_HEADER,
+    description:
+      'The key of a tenant: of a user of a team. `Authorization: Bearer KEY` says the same, but ' +
+      'not to endpoints of sandboxes.',
+  },
   AdminKeyAuth: {
     ...KEY_HEADER,
     description: 'The same header with a key that has the role `admin`.',

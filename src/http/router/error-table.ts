@@ -178,6 +178,6 @@ const headersOf = (
   if (status === 429 || status === 503 || code === 'IDEMPOTENCY_IN_FLIGHT')
     return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
   if (code === 'API_KEY_REQUIRED' || code === 'INVALID_API_KEY')
-    return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY"' };
+    return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY", Bearer' };
   return {};
 };

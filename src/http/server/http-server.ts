@@ -30,7 +30,7 @@ import {
 import { inTurn, LoopTurns } from '../limits/loop-turns.ts';
 import { prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
-import { takeTarget } from './request-head.ts';
+import { takeBearer, takeTarget } from './request-head.ts';
 import { KeyRates } from '../limits/key-rates.ts';
 import { UnreadAnswers } from '../limits/unread-answers.ts';
 
@@ -154,11 +154,13 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     closeWithConnection(request, response);
     if (leaving) response.shouldKeepAlive = false;
     const hasTarget = takeTarget(request);
-    deps.terms.surface?.adopt(request);
+    const { gateway } = deps;
+    if (deps.terms.surface) deps.terms.surface.adopt(request);
+    // what an endpoint is sent is for the program behind it
+    else if (!gateway?.takes(request)) takeBearer(request);
     if (overload.shedLoad(request, response)) return;
     if (!hasTarget) return turnAway(request, response, NO_REQUEST);
     inFlight.add(request, response);
-    const { gateway } = deps;
     const handled = gateway?.takes(request)
       ? gateway.answer(request, response, { stopping })
       : begin(request, response);

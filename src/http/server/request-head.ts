@@ -26,6 +26,23 @@ export const takeTarget = (
 
 const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
 
+const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+
+/**
+ * Takes the key of a request from `Authorization: Bearer` (RFC 6750, 2.1) if it has no
+ * SERVICE-API-KEY. The request then has the latter only, so that the key goes nowhere else.
+ */
+export const takeBearer = (request: IncomingMessage): void => {
+  const { headers, rawHeaders } = request;
+  const [, key] = BEARER.exec(headers.authorization ?? '') ?? [];
+  if (key === undefined || headers['service-api-key'] !== undefined) return;
+  headers['service-api-key'] = key;
+  delete headers.authorization;
+  request.rawHeaders = rawHeaders.filter(
+    (_, at) => (rawHeaders[at - (at % 2)] ?? '').toLowerCase() !== 'authorization',
+  );
+};
+
 const FIT = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The client's own `X-Request-Id` where it is fit to be logged, else a new one. */
