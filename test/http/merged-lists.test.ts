@@ -55,6 +55,7 @@ const aManager = (played: Fleet, lie: object = { items: [], total: -3 }) => {
       },
     },
     passing: {
+      share: { work: async <T>(_cluster: string, work: () => T): Promise<T> => work() },
       pass: async ({ way, target }: { way: { clusterId: Cluster }; target: string }) => {
         const query = new URLSearchParams(target.split('?')[1]);
         asked.push({ clusterId: way.clusterId, query });

@@ -225,7 +225,7 @@ describe('sandboxes made from images', function () {
     writeFileSync(join(folder, 'etc/hosts'), 'its own');
     const id = await started('dir:tree');
     expect(await under.sh(id, 'cat /hello; ls /home; id -u; cat /etc/hosts')).to.equal(
-      'from the foldersandbox\nsomeone\n1000\n127.0.0.1 localhost sandbox\n::1 localhost\n',
+      'from the foldersandbox\nsomeone\nuser\n1000\n127.0.0.1 localhost sandbox\n::1 localhost\n',
     );
     expect(await under.sh(id, 'cat /etc/passwd 2>&1')).to.not.include('root:');
     expect(existsSync(join(folder, 'proc'))).to.equal(false);
