@@ -54,7 +54,7 @@ export interface Assembly {
    * starts them busy, few enough to time each fairly.
    */
   readonly startsAtOnce: number;
-  /** The same of instances with readiness probes, at first; absent: no fewer. */
+  /** Says how many of them at first, if they have readiness probes. If absent, no fewer. */
   readonly probedStartsAtOnce?: number;
   /** Whether a first start makes a pool, for whoever tries it. */
   readonly makesDefaultPool: boolean;

@@ -24,7 +24,8 @@ import { Filesystem } from './generated/filesystem.ts';
 import { Process } from './generated/process.ts';
 import { processService, type ProcessServiceDeps } from './process/process-service.ts';
 import { OPERATIONS } from './rpc/call-guard.ts';
-import { pathOf, rpcServer } from './rpc/rpc-server.ts';
+import { pathOf } from './rpc/read-call.ts';
+import { rpcServer } from './rpc/rpc-server.ts';
 
 /** The version of E2B's own services that clients are told; by it they know what they may ask. */
 export const ENVD_VERSION = '0.6.4';

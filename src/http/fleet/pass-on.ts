@@ -59,7 +59,7 @@ export class Passing {
   readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
   readonly tokens: TokenOwners;
   readonly passed = new PassedRequests();
-  /** Of the event loop, by cluster: for reading what it answers. */
+  /** Shares out the event loop's time for reading what each cluster answers. */
   readonly share = new LoopShare();
 
   constructor(clock: Clock) {

@@ -7,7 +7,7 @@ const KEPT_MS = 60_000;
 const MOST_TOKENS = 20_000;
 /** Tokens that a cluster may give in `KEPT_MS`: a cluster that gives more loses its oldest. */
 const MOST_OF_CLUSTER = 4_000;
-/** What a cluster gives as a token; it is text of the cluster's choice. */
+/** Matches a token of a cluster, which may send any text as one. */
 const TOKEN = /^[\w-]{1,256}$/;
 
 interface Owner {

@@ -14,7 +14,8 @@ export interface RefillPolicy {
   readonly burst: number;
   readonly inFlight: number;
   /**
-   * The same of instances with readiness probes, until some have become ready; absent: no fewer.
+   * Says how many instances with readiness probes may be starting at once until some have become
+   * ready. If absent, no fewer.
    */
   readonly probedInFlight?: number | undefined;
 }

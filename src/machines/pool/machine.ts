@@ -237,8 +237,8 @@ export const poolMachine = setup({
 });
 
 /** Whether the move was that of an instance from starting to idle. */
-const becameReady = (before: Tallied, after: Tallied): boolean =>
-  after.counts.starting < before.counts.starting && after.counts.idle > before.counts.idle;
+const becameReady = ({ counts: old }: Tallied, { counts }: Tallied): boolean =>
+  counts.starting < old.starting && counts.idle > old.idle;
 
 /**
  * Follows what the leader saved of a breaker; that it pauses anew says that a start has just failed

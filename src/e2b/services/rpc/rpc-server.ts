@@ -14,20 +14,17 @@ import type { CostlyTurns } from '../../../http/limits/costly-turns.ts';
 import { roomOf } from '../../../http/router/answer-writing.ts';
 import { thenLinger } from '../../../http/router/linger.ts';
 import { streamedBody } from '../../../http/router/streamed-body.ts';
-import { readWhole } from '../../../http/router/request-body.ts';
 import type { ArrivingBodies } from '../../../http/router/request-body.ts';
 import { Refusal } from '../../../model/refusals.ts';
-import { tenantKey } from '../../../model/tenant.ts';
 import type { AnswerBudget } from '../../../operations/sandboxes/answer-budget.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
-import { boundValues, mostBytesOf } from './call-bounds.ts';
+import { isOfCall, pathOf, readCall, STREAM_TYPE } from './read-call.ts';
 import { badArgument } from './rpc-errors.ts';
 import {
   CALL,
   guardCalls,
   GuardedCall,
-  OPERATIONS,
   toldOf,
   type Call,
   type FramesToCome,
@@ -69,7 +66,6 @@ export interface RpcServer {
 }
 
 const JSON_TYPE = /^application\/(connect\+)?json\b/i;
-const STREAM_TYPE = /^application\/connect\+/i;
 /** A flag of a frame. */
 const COMPRESSED = 1;
 const MESSAGE_BYTES = 1 << 20;
@@ -143,12 +139,12 @@ interface Asked {
 
 /** Sends an answer, of a stream its head and first message: what is to come of that is returned. */
 const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefined> => {
-  const { handler, request, response, stream } = asked;
+  const { handler, request, response, stream, sandbox } = asked;
   if (handler.method.methodKind === 'client_streaming')
     return await thenLinger({ req: request, res: response }, () =>
       beginByLibrary(deps, asked, streamedBody(request, response)),
     );
-  const body = await readCall(deps, asked).catch((error: unknown) => {
+  const body = await readCall(request, response, { ...deps, sandbox }).catch((error: unknown) => {
     if (!isOfCall(error)) throw error;
     refuseCall(asked, error);
   });
@@ -157,24 +153,6 @@ const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefi
   if (opening) return await beginPlainly(deps, opening, asked);
   return await beginByLibrary(deps, asked, body);
 };
-
-/** Reads the body of a call once its tenant's turn has come. Refuses a body that is too large. */
-const readCall = async (
-  { arriving, costly }: RpcDeps,
-  { request, response, sandbox }: Asked,
-): Promise<Buffer> => {
-  const path = pathOf(request);
-  const body = await readWhole(request, response, { arriving, mostBytes: mostBytesOf(path) });
-  const operation = OPERATIONS[path.slice(path.lastIndexOf('/') + 1)] ?? path;
-  const turn = costly.request(tenantKey(sandbox.caller), operation).begin();
-  if (turn) await turn;
-  boundValues(body, STREAM_TYPE.test(request.headers['content-type'] ?? ''));
-  return body;
-};
-
-const isOfCall = (error: unknown): error is Refusal =>
-  error instanceof Refusal &&
-  (error.code === 'PAYLOAD_TOO_LARGE' || error.code === 'INVALID_ARGUMENT');
 
 /** Answers as the protocol says. Clients take 413 for a rate limit, after which they try again. */
 const refuseCall = ({ request, response }: Asked, { message }: Refusal): void => {
@@ -264,8 +242,6 @@ const longAs = (answer: UniversalServerResponse, { longJson }: Call): UniversalS
 const unguarded = (): never => {
   throw new Error('a call that nothing guards');
 };
-
-export const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/';
 
 interface Arrived {
   readonly request: IncomingMessage;
