@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { ApiError, ConnectionFailed } from '../client/api-error.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Sandbox } from '../client/wire.ts';
@@ -52,11 +53,15 @@ export const withBorrowedSandbox = async (
   }
 };
 
-/** Uses a sandbox that stays where it is; signals end the use alone. */
+/**
+ * Uses a sandbox that stays where it is. Signals end the use only, and so does a reader of `output`
+ * that leaves.
+ */
 export const withInterrupts = async (
   use: (signal: AbortSignal) => Promise<number>,
+  output?: Writable,
 ): Promise<number> => {
-  const interrupts = catchInterrupts((exitCode) => process.exit(exitCode));
+  const interrupts = catchInterrupts((exitCode) => process.exit(exitCode), output);
   try {
     return await use(interrupts.signal);
   } catch (error) {

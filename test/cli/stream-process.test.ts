@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import type { SandboxProcess } from '../../src/client/process-calls.ts';
 import { streamProcess, type Streaming } from '../../src/cli/commands/stream-process.ts';
-import { Interrupted } from '../../src/cli/terminal/interrupts.ts';
+import { catchInterrupts, Interrupted } from '../../src/cli/terminal/interrupts.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe('a process that the command line follows', () => {
   it('is told of an interrupt that came before it was known', async () => {
@@ -36,5 +39,32 @@ describe('a process that the command line follows', () => {
 
     expect(await streamProcess(streaming as unknown as Streaming)).to.equal(130);
     expect(signals).to.deep.equal(['p INT']);
+  });
+
+  it('goes on when the reader of its output has left', async () => {
+    const stdout = new PassThrough();
+    const signals: string[] = [];
+    const process = { processId: 'p' } as SandboxProcess;
+    const { signal: interrupts, dispose } = catchInterrupts(() => undefined, stdout);
+    const streaming = {
+      api: {
+        processes: { signal: async (...of: readonly string[]) => void signals.push(of.join(' ')) },
+      },
+      context: { stdout },
+      sandboxId: 's',
+      input: false,
+      interrupts,
+      events: async function* events(leaving: AbortSignal) {
+        yield { type: 'start', process } as const;
+        stdout.destroy(new Error('EPIPE'));
+        await once(leaving, 'abort');
+        leaving.throwIfAborted();
+      },
+    };
+
+    const failure = await rejection(streamProcess(streaming as unknown as Streaming));
+    dispose();
+    expect(failure).to.include({ name: 'Interrupted', exitCode: 141 });
+    expect(signals).to.deep.equal([]);
   });
 });

@@ -67,6 +67,7 @@ export const attachLeaf = (action: Action): Command =>
                   interrupts,
                   events: (signal) => api.processes.follow(sandboxId, processId, { signal }),
                 }),
+              context.stdout,
             );
           } finally {
             api.close();

@@ -33,7 +33,8 @@ export interface Streaming {
 
 /**
  * Prints what a process prints as it comes, passes signals on to it, and resolves with its exit
- * code once it ended. One that ignores a signal for 3 s is killed.
+ * code once it ended. Kills a process that ignores a signal for 3 s. If the reader of the output
+ * leaves, the process goes on.
  */
 export const streamProcess = async (streaming: Streaming): Promise<number> => {
   const { context, interrupts } = streaming;
@@ -58,7 +59,7 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
     throw new CliFailure('the process can not be followed to its end', []);
   } catch (error) {
     if (!interrupts.aborted) throw error;
-    await pass.kill();
+    if (!isOfReader(interrupts)) await pass.kill();
     throw interrupts.reason;
   } finally {
     interrupts.removeEventListener('abort', pass.interrupted);
@@ -76,6 +77,9 @@ export const printEvent = async (event: ProcessEvent, context: CliContext): Prom
   else if (event.type === 'error') throw new CliFailure(event.error, []);
 };
 
+const isOfReader = ({ reason }: AbortSignal): boolean =>
+  reason instanceof Interrupted && reason.isOfReader;
+
 const passingOn = (
   { api, sandboxId, interrupts }: Streaming,
   life: { readonly processId: string | undefined },
@@ -83,6 +87,7 @@ const passingOn = (
 ) => {
   let timer: NodeJS.Timeout | undefined;
   const interrupted = (): void => {
+    if (isOfReader(interrupts)) return leaving.abort(interrupts.reason);
     timer ??= setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
     const { reason } = interrupts;
     const name = reason instanceof Interrupted ? SIGNALS[reason.exitCode] : undefined;
