@@ -160,6 +160,7 @@ describe('the commands about the service', () => {
         `${first} paused\n${second} paused\n`,
       ]);
       expect((await sandpool('sandboxes', 'get', first)).stdout).to.include('Running, paused');
+      expect((await sandpool('sandboxes', 'list')).stdout).to.include('Running, paused');
       expect((await sandpool('resume', first)).stdout).to.equal(`${first} running\n`);
       expect((await sandpool('sandboxes', 'get', first)).stdout).to.not.include('paused');
     });

@@ -59,6 +59,10 @@ describe('the Dockerfile', () => {
     );
   });
 
+  it('has the command on the path, as the pages type it', () => {
+    expect(only(final, 'ENV').split(' ')).to.include('PATH=/opt/sandpool/bin:$PATH');
+  });
+
   it('is sent what it copies, and nothing else', () => {
     const sent = readFileSync(join(REPOSITORY, '.dockerignore'), 'utf8').trim().split('\n');
     const copied = build

@@ -110,10 +110,12 @@ export const templateFields = (template: Template): string =>
     ['docs', template.docs?.split('\n')[0]],
   ]);
 
+const statusOf = ({ status, paused }: Sandbox): string => (paused ? `${status}, paused` : status);
+
 export const sandboxFields = (sandbox: Sandbox): string =>
   fields([
     ['sandbox', sandbox.sandboxId],
-    ['status', sandbox.paused ? `${sandbox.status}, paused` : sandbox.status],
+    ['status', statusOf(sandbox)],
     ['pool', sandbox.poolName],
     ['namespace', sandbox.namespace],
     ['owner', `${sandbox.team}/${sandbox.user}`],
@@ -177,7 +179,7 @@ export const templateOf = (pool: Pool): string | undefined =>
 const SANDBOX: readonly Column<Sandbox>[] = [
   { heading: 'SANDBOX', of: ({ sandboxId }) => sandboxId },
   { heading: 'POOL', of: ({ poolName }) => poolName },
-  { heading: 'STATUS', of: ({ status }) => status },
+  { heading: 'STATUS', of: statusOf },
   { heading: 'CLAIMED', of: ({ claimedAt }) => shortTime(claimedAt) },
   {
     heading: 'DURATION',

@@ -93,7 +93,7 @@ export const buildImage = async ({
       final
         .filter(({ keyword }) => keyword === 'ENV')
         .flatMap(({ text }) => text.split(' '))
-        .map((pair) => pair.split('=', 2)),
+        .map((pair) => pair.replace('$PATH', process.env['PATH'] ?? '').split('=', 2)),
     );
     const listOf = (keyword: string): readonly string[] =>
       JSON.parse(only(final, keyword)) as readonly string[];
