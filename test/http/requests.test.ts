@@ -62,6 +62,23 @@ describe('any request', () => {
     });
   });
 
+  describe('to the daemon’s own address', () => {
+    it('leads a browser to the pages', async () => {
+      const { status, headers, text } = await server.anyone.get('/', {
+        headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+      });
+
+      expect([status, headers['content-type']]).to.deep.equal([200, 'text/html; charset=utf-8']);
+      expect(text).to.include('href="docs"').and.not.include('href="console"');
+      expect(headers['content-security-policy']).to.include("default-src 'none'");
+    });
+
+    it('is nothing for a program', async () => {
+      for (const headers of [{}, { Accept: '*/*' }, { Accept: 'application/json' }])
+        expect((await server.anyone.get('/', { headers })).status).to.equal(404);
+    });
+  });
+
   describe('to no operation', () => {
     it('is answered 404', async () => {
       for (const path of [

@@ -126,7 +126,7 @@ export const createApp = ({
   app.use(errors(log, refusalPace, surface?.shown));
   app.use(admit(stopping));
   const routes = surface?.routes ?? routesOf(operations, new PoolPreviews({ metrics }));
-  if (!surface) app.use(pages(routes));
+  if (!surface) app.use(pages(routes, { hasConsole: console !== undefined }));
   if (console)
     app.use(
       consolePages({

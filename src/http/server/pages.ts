@@ -18,15 +18,20 @@ interface Page {
 
 /**
  * Serves what is open to everyone and never changes while the daemon runs: the API as an OpenAPI
- * document, `/openapi.json`, and `/docs`, which shows it in a browser. Each is made at its first
+ * document, `/openapi.json`, `/docs`, which shows it in a browser, and `/`, which leads a browser to
+ * the console and there. Each is made at its first
  * request and then kept. Browsers may keep it too, but ask whether it is still the same. The pages
  * reach no other host, and run no code but their own files.
  */
-export const pages = (routes: readonly Route[]) => {
+export const pages = (
+  routes: readonly Route[],
+  { hasConsole }: { readonly hasConsole: boolean },
+) => {
   const made = new Map<string, Promise<Page>>();
   const makers: Readonly<Record<string, () => Page | Promise<Page>>> = {
     '/openapi.json': () =>
       pageOf('application/json; charset=utf-8', JSON.stringify(openApiDocument(routes))),
+    '/': () => pageOf('text/html; charset=utf-8', startHtml(hasConsole)),
     '/docs': () => pageOf('text/html; charset=utf-8', DOCS_HTML),
     '/docs/start.js': () => pageOf('text/javascript; charset=utf-8', DOCS_START),
     '/docs/swagger-ui.css': () => viewerFile('swagger-ui.css', 'text/css; charset=utf-8'),
@@ -40,7 +45,9 @@ export const pages = (routes: readonly Route[]) => {
   );
   return async (context: Context, next: Next): Promise<void> => {
     const found = makerOf.get(context.path);
-    if (!found) return next();
+    // Programs are told that there is nothing at `/`.
+    if (!found || (found.path === '/' && !/\btext\/html\b/.test(context.get('Accept'))))
+      return next();
     if (context.method !== 'GET' && context.method !== 'HEAD')
       return methodNotAllowed(context, ['GET', 'HEAD']);
     const page = made.get(found.path) ?? Promise.resolve(found.make());
@@ -84,6 +91,24 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
+
+/** Where a person who types the daemon's address can go. */
+const startHtml = (hasConsole: boolean): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sandpool</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<h1>Sandpool</h1>
+<ul>
+${hasConsole ? '<li><a href="console">Console</a>: approvals and sessions</li>\n' : ''}<li><a href="docs">API</a></li>
+</ul>
+</body>
+</html>
+`;
 
 /** Addresses are relative, so that it works under `/v1` and behind a proxy's path too. */
 const DOCS_HTML = `<!doctype html>

@@ -83,9 +83,9 @@ export const pathOf = (method: string, target: string): string | undefined => {
 const TARGET =
   /^(?:https?:\/\/(?:\[[\d.:a-f]{2,45}\]|[\w.-]{1,253})(?::\d{1,5})?(\/[^?#]*)?|(\/[^?#]*))(?:\?[^#]*)?$/i;
 
-/** What is no operation: the document itself, the page that shows it, and what sandboxes answer. */
+/** What is no operation: the document itself, the pages, and what sandboxes answer. */
 export const PAGES =
-  /^\/(openapi\.json|console(\/.*)?|docs(\/.*)?|sandboxes\/[^/]+\/endpoints\/.*)$/;
+  /^\/(|openapi\.json|console(\/.*)?|docs(\/.*)?|sandboxes\/[^/]+\/endpoints\/.*)$/;
 
 const patterns = documentedOperations.map((operation) => ({
   ...operation,
