@@ -375,6 +375,40 @@ describe('the chart on a cluster', function () {
     });
   }
 
+  it('has definitions that helm installed upgraded by the command of the page', async () => {
+    const page = readFileSync(new URL('../../docs/kubernetes.md', import.meta.url), 'utf8');
+    const [, command = ''] = /`kubectl (apply [^`]*)deploy\/helm\/sandpool\/crds`/.exec(page) ?? [];
+    const definition = parse(
+      readFileSync(join(CHART, 'crds/userquotas.yaml'), 'utf8'),
+    ) as Manifest & { readonly spec: { readonly names: object } };
+    const older = {
+      ...definition,
+      spec: { ...definition.spec, names: { ...definition.spec.names, shortNames: ['older'] } },
+    };
+    const shortNames = async (): Promise<string> =>
+      cluster().kubectl(
+        ...['get', 'crd', 'userquotas.sandpool.dev', '-o', 'jsonpath={.spec.names.shortNames}'],
+      );
+    const asHelm = ['--server-side', '--force-conflicts', '--field-manager=helm', '-f', '-'];
+    const installed = await cluster().kubectlAs(
+      'admin',
+      ['apply', ...asHelm],
+      JSON.stringify(older),
+    );
+    expect([installed.exitCode, await shortNames()], installed.stderr).to.deep.equal([
+      0,
+      '["older"]',
+    ]);
+
+    const { exitCode, stderr } = await cluster().kubectlAs('admin', [
+      ...command.trim().split(' '),
+      join(CHART, 'crds'),
+    ]);
+
+    expect(exitCode, stderr).to.equal(0);
+    expect(await shortNames()).to.not.equal('["older"]');
+  });
+
   it('can be installed, upgraded, removed and installed again, and keeps its secrets and the namespaces of teams', async () => {
     const ownPattern = `${namespace}-own-{team}`;
     const place = ['--namespace', namespace, `--kubeconfig=${cluster().kubeconfig('admin')}`];
