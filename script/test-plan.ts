@@ -57,7 +57,6 @@ export const SLICES: readonly Slice[] = [
       'real-node/drills.',
       'real-node/replica',
     ],
-    env: WHOLE,
     needs: 'real-node',
   },
   {
