@@ -18,10 +18,10 @@ interface Page {
 
 /**
  * Serves what is open to everyone and never changes while the daemon runs: the API as an OpenAPI
- * document, `/openapi.json`, `/docs`, which shows it in a browser, and `/`, which leads a browser to
- * the console and there. Each is made at its first
- * request and then kept. Browsers may keep it too, but ask whether it is still the same. The pages
- * reach no other host, and run no code but their own files.
+ * document, `/openapi.json`, and `/docs`, which shows it in a browser; `/` leads a browser to the
+ * console and there. Each is made at its first request and then kept. Browsers may keep it too, but
+ * ask whether it is still the same. The pages reach no other host, and run no code but their own
+ * files.
  */
 export const pages = (
   routes: readonly Route[],
@@ -92,6 +92,8 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+const CONSOLE_ITEM = '<li><a href="console">Console</a>: approvals and sessions</li>\n';
+
 /** Where a person who types the daemon's address can go. */
 const startHtml = (hasConsole: boolean): string => `<!doctype html>
 <html lang="en">
@@ -104,7 +106,7 @@ const startHtml = (hasConsole: boolean): string => `<!doctype html>
 <body>
 <h1>Sandpool</h1>
 <ul>
-${hasConsole ? '<li><a href="console">Console</a>: approvals and sessions</li>\n' : ''}<li><a href="docs">API</a></li>
+${hasConsole ? CONSOLE_ITEM : ''}<li><a href="docs">API</a></li>
 </ul>
 </body>
 </html>
