@@ -14,8 +14,12 @@ const LIST = '/process.Process/List';
 describe("hostile calls of E2B's services", function () {
   const served = onAServedSandbox();
 
-  const stream = async (body: Buffer, headers: Record<string, string> = {}): Promise<unknown> => {
-    const opened = await RpcStream.open(served().port, START, body, headers);
+  const stream = async (
+    body: Buffer,
+    headers: Record<string, string> = {},
+    path = START,
+  ): Promise<unknown> => {
+    const opened = await RpcStream.open(served().port, path, body, headers);
     if (opened.answer.headers['content-type'] !== 'application/connect+json') {
       opened.leave();
       return opened.answer.statusCode;
@@ -100,6 +104,8 @@ describe("hostile calls of E2B's services", function () {
       );
       const { status } = await call(served().port, LIST, { a: Array(3_000).fill(0) });
       expect(status).to.equal(400);
+      const values = Buffer.concat([frame('{"keepalive":{}}'), frame(tooMany)]);
+      expect(await stream(values, {}, '/process.Process/StreamInput')).to.equal('invalid_argument');
       expect([...parsed]).to.not.include(tooMany);
     } finally {
       JSON.parse = parse;

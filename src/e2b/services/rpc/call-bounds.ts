@@ -8,6 +8,8 @@ const MOST_BYTES: Readonly<Record<string, number>> = {
   SendInput: 1_024 * KIB,
 };
 const MOST_BYTES_OF_OTHERS = 64 * KIB;
+/** Bytes of one message of a call that streams. */
+const MOST_BYTES_OF_MESSAGE = 1_024 * KIB;
 /** Twice what the largest valid call has: 1,024 arguments and 128 variables. */
 const MOST_VALUES = 2_304;
 
@@ -16,8 +18,8 @@ export const mostBytesOf = (path: string): number =>
   MOST_BYTES[path.slice(path.lastIndexOf('/') + 1)] ?? MOST_BYTES_OF_OTHERS;
 
 /**
- * Refuses a body of JSON with too many values with INVALID_ARGUMENT, before any object is made of
- * it. `isFramed`: the body is a stream of Connect, in which each message follows its length.
+ * Refuses JSON with too many values with INVALID_ARGUMENT, before any object is made of it.
+ * `isFramed`: it is a stream of Connect, in which each message follows its length.
  */
 export const boundValues = (body: Buffer, isFramed: boolean): void => {
   let left = MOST_VALUES;
@@ -33,6 +35,38 @@ function* messagesOf(body: Buffer): Generator<Buffer, void, undefined> {
     at = from + body.readUInt32BE(at + 1);
     yield body.subarray(from, at);
   }
+}
+
+/**
+ * Yields a stream of Connect message by message, each with its head and once it is permitted. What
+ * is no whole message is yielded as it is.
+ */
+export async function* wholeMessages(
+  content: AsyncIterable<Buffer>,
+  permit: (message: Buffer) => Promise<void>,
+): AsyncGenerator<Buffer, void, undefined> {
+  let pieces: Buffer[] = [];
+  let size = 0;
+  let needed = FRAME_HEAD_BYTES;
+  for await (const piece of content) {
+    pieces.push(piece);
+    size += piece.length;
+    while (size >= needed) {
+      const held = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces, size);
+      needed = FRAME_HEAD_BYTES + held.readUInt32BE(1);
+      if (needed > FRAME_HEAD_BYTES + MOST_BYTES_OF_MESSAGE)
+        throw invalidArgument('body', `a message must have at most ${MOST_BYTES_OF_MESSAGE} bytes`);
+      pieces = [held];
+      if (size < needed) break;
+      const message = held.subarray(0, needed);
+      await permit(message);
+      yield message;
+      pieces = [held.subarray(needed)];
+      size -= needed;
+      needed = FRAME_HEAD_BYTES;
+    }
+  }
+  if (size > 0) yield Buffer.concat(pieces, size);
 }
 
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];

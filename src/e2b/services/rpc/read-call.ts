@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CostlyTurns } from '../../../http/limits/costly-turns.ts';
 import { readWhole, type ArrivingBodies } from '../../../http/router/request-body.ts';
+import { streamedBody } from '../../../http/router/streamed-body.ts';
 import { Refusal } from '../../../model/refusals.ts';
 import { tenantKey } from '../../../model/tenant.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
-import { boundValues, mostBytesOf } from './call-bounds.ts';
+import { boundValues, mostBytesOf, wholeMessages } from './call-bounds.ts';
 import { OPERATIONS } from './call-guard.ts';
 
 /** The content types of a call that is a stream. */
@@ -30,11 +31,28 @@ export const readCall = async (
 ): Promise<Buffer> => {
   const path = pathOf(request);
   const body = await readWhole(request, response, { arriving, mostBytes: mostBytesOf(path) });
-  const operation = OPERATIONS[path.slice(path.lastIndexOf('/') + 1)] ?? path;
-  const turn = costly.request(tenantKey(sandbox.caller), operation).begin();
-  if (turn) await turn;
+  await turnOf(path, { costly, sandbox });
   boundValues(body, STREAM_TYPE.test(request.headers['content-type'] ?? ''));
   return body;
+};
+
+/** Reads the messages of a call that streams as they come, each under the same terms. */
+export const readMessages = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  terms: Pick<ReadCallTerms, 'costly' | 'sandbox'>,
+): AsyncIterable<Buffer> =>
+  wholeMessages(streamedBody(request, response), async (message) => {
+    await turnOf(pathOf(request), terms);
+    boundValues(message, true);
+  });
+
+const turnOf = async (
+  path: string,
+  { costly, sandbox }: Pick<ReadCallTerms, 'costly' | 'sandbox'>,
+): Promise<void> => {
+  const operation = OPERATIONS[path.slice(path.lastIndexOf('/') + 1)] ?? path;
+  await costly.request(tenantKey(sandbox.caller), operation).begin();
 };
 
 /** Whether an error says what is wrong with the body of a call. */

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import {
   createConnectRouter,
   createContextValues,
@@ -13,13 +12,12 @@ import type { Log } from '../../../contracts/log.ts';
 import type { CostlyTurns } from '../../../http/limits/costly-turns.ts';
 import { roomOf } from '../../../http/router/answer-writing.ts';
 import { thenLinger } from '../../../http/router/linger.ts';
-import { streamedBody } from '../../../http/router/streamed-body.ts';
 import type { ArrivingBodies } from '../../../http/router/request-body.ts';
 import { Refusal } from '../../../model/refusals.ts';
 import type { AnswerBudget } from '../../../operations/sandboxes/answer-budget.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
-import { isOfCall, pathOf, readCall, STREAM_TYPE } from './read-call.ts';
+import { isOfCall, pathOf, readCall, readMessages, STREAM_TYPE } from './read-call.ts';
 import { badArgument } from './rpc-errors.ts';
 import {
   CALL,
@@ -142,7 +140,7 @@ const begin = async (deps: RpcDeps, asked: Asked): Promise<FramesToCome | undefi
   const { handler, request, response, stream, sandbox } = asked;
   if (handler.method.methodKind === 'client_streaming')
     return await thenLinger({ req: request, res: response }, () =>
-      beginByLibrary(deps, asked, streamedBody(request, response)),
+      beginByLibrary(deps, asked, readMessages(request, response, { ...deps, sandbox })),
     );
   const body = await readCall(request, response, { ...deps, sandbox }).catch((error: unknown) => {
     if (!isOfCall(error)) throw error;
@@ -168,7 +166,7 @@ const refuseCall = ({ request, response }: Asked, { message }: Refusal): void =>
 const beginByLibrary = async (
   deps: RpcDeps,
   { handler, request, response, sandbox }: Asked,
-  body: Buffer | Readable,
+  body: Buffer | AsyncIterable<Uint8Array>,
 ): Promise<FramesToCome | undefined> => {
   const call = callFor(deps, response, sandbox);
   try {
@@ -245,7 +243,7 @@ const unguarded = (): never => {
 
 interface Arrived {
   readonly request: IncomingMessage;
-  readonly body: Buffer | Readable;
+  readonly body: Buffer | AsyncIterable<Uint8Array>;
   readonly call: Call;
   readonly path: string;
 }
@@ -262,7 +260,7 @@ const handled = (
     method: request.method ?? 'POST',
     url: `http://sandbox${path}`,
     header,
-    body: body instanceof Readable ? body : framed(body, header),
+    body: Buffer.isBuffer(body) ? framed(body, header) : body,
     signal: call.sandbox.signal,
     contextValues: createContextValues().set(CALL, call),
   });
