@@ -31,6 +31,8 @@ export const aDatabase = async (
     metrics: silentMetrics,
     log: quietLog,
     clock,
+    // Commits stay in the tests' own thread, however slow the machine's disk is today.
+    slowCommitMs: () => Number.POSITIVE_INFINITY,
     ...options,
   });
   return {
