@@ -57,6 +57,7 @@ export const SLICES: readonly Slice[] = [
       'real-node/drills.',
       'real-node/replica',
     ],
+    env: WHOLE,
     needs: 'real-node',
   },
   {

@@ -16,6 +16,8 @@ export type LifecycleEvent =
   | { readonly reason: 'IdleTimeoutChanged'; readonly idleTimeoutMs: number }
   /** A container beside the first has ended by itself; the sandbox goes on. */
   | { readonly reason: 'ContainerEnded'; readonly container: string; readonly how: string }
+  /** Processes that were started in it ended through no doing of theirs; the sandbox goes on. */
+  | { readonly reason: 'ProgramsEnded'; readonly why: string }
   /** It is being ended. */
   | { readonly reason: 'Killing'; readonly end: End }
   /** It did not come up. */
@@ -84,6 +86,7 @@ export const eventTypeOf = (event: LifecycleEvent): EventType => {
   switch (event.reason) {
     case 'Unhealthy':
     case 'ContainerEnded':
+    case 'ProgramsEnded':
     case 'Failed':
     case 'BackOff':
     case 'StartFailed':
@@ -111,6 +114,8 @@ export const eventMessageOf = (event: EventRecord): string => {
       return `it can not be used: ${event.why}`;
     case 'ContainerEnded':
       return wordsOfEnded({ [event.container]: event.how });
+    case 'ProgramsEnded':
+      return `the processes that ran in it have ended: ${event.why}`;
     case 'Claimed':
       return `claimed by ${event.owner.team}/${event.owner.user}`;
     case 'Paused':

@@ -198,6 +198,8 @@ export interface InstanceFact {
    * counts no more.
    */
   readonly afresh?: true;
+  /** Processes that were started in it have ended while it goes on: why. */
+  readonly programsEnded?: string;
 }
 
 /** A finished sandbox (one that was claimed), as history keeps it. */

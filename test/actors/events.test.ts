@@ -134,6 +134,32 @@ describe('what happens to sandboxes', () => {
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
+  it('tells and keeps that processes in one ended with what ran them, each time', async () => {
+    const { supervisor, events, claim, pool, clock } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const ears = listening(events, ALICE);
+    const { context } = supervisor.sandbox(id) ?? {};
+    const { record, startedAt = 0 } = context ?? {};
+    const fact = {
+      ...{ id, record, vitals: { kind: 'available', startedAt } as const },
+      programsEnded: 'the process that ran them was killed',
+    };
+
+    supervisor.send(id, { type: 'FACT', fact, now: clock.now() });
+    supervisor.send(id, { type: 'FACT', fact, now: clock.now() });
+    await eventually(() => ears.heard.length === 2, 'it is told twice');
+    await ears.stop();
+
+    const words = 'the processes that ran in it have ended: the process that ran them was killed';
+    expect(ears.heard.map(({ event }) => eventMessageOf(event))).to.deep.equal([words, words]);
+    expect((await events.eventsOf(id)).map(({ reason }) => reason)).to.deep.equal([
+      'ProgramsEnded',
+      'ProgramsEnded',
+    ]);
+    expect(supervisor.sandbox(id)?.status).to.equal('Running');
+  });
+
   it('tells why one did not start, and that its pool backs off', async () => {
     const driver = new FakeSandboxDriver({ startsByItself: false });
     const { supervisor, events, pool } = await aSupervisor({

@@ -135,10 +135,13 @@ const lifecycleEventsOf = (
     was.availableAt === is.availableAt &&
     was.gone === is.gone &&
     was.endedContainers === is.endedContainers &&
-    event.type !== 'AMENDED'
+    event.type !== 'AMENDED' &&
+    !(event.type === 'FACT' && event.fact.programsEnded !== undefined)
   )
     return NOTHING;
   const found: LifecycleEvent[] = [];
+  if (event.type === 'FACT' && event.fact.programsEnded !== undefined)
+    found.push({ reason: 'ProgramsEnded', why: event.fact.programsEnded });
   const { end } = is;
   for (const [container, how] of Object.entries(is.endedContainers ?? {})) {
     if (was.endedContainers?.[container] === undefined)
@@ -226,7 +229,8 @@ const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean
     reason === 'Unhealthy' ||
     reason === 'Ready' ||
     reason === 'Killing' ||
-    reason === 'ContainerEnded');
+    reason === 'ContainerEnded' ||
+    reason === 'ProgramsEnded');
 
 /**
  * Names it, alike on each replica; undefined for what each sees at a moment of its own. `known`:
@@ -244,6 +248,8 @@ const keyOf = (
     case 'Ready':
     case 'Unhealthy':
       return since === undefined || since === known?.since ? undefined : `${id}/${reason}/${since}`;
+    case 'ProgramsEnded':
+      return undefined;
     case 'Paused':
     case 'Resumed':
     case 'IdleTimeoutChanged':

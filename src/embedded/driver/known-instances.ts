@@ -115,6 +115,10 @@ export class KnownInstances {
       this.fact(id, vitals);
       if (known.unwanted && listed.has(id)) this.#deps.kill(id);
     }
+    for (const { id, programsEnded } of instances) {
+      const known = this.#known.get(id);
+      if (known && programsEnded !== undefined) this.#moved(id, known, { programsEnded });
+    }
     for (const [id, vitals] of listed) {
       if (this.#known.has(id) || vitals.kind === 'gone') continue;
       this.#deps.log.warn({ id }, 'a process without a record is ended');
@@ -145,14 +149,14 @@ export class KnownInstances {
   }
 
   /**
-   * Its readiness changed after it was available: the record is read, since it may have been
-   * claimed since.
+   * Its readiness changed after it was available, or more is told of it: the record is read, since
+   * it may have been claimed since.
    */
-  #moved(id: InstanceId, known: Known): void {
+  #moved(id: InstanceId, known: Known, more?: Pick<InstanceFact, 'programsEnded'>): void {
     const reported = this.#deps.records.read(id).then(
       (stored) => {
         if (this.#known.get(id) === known)
-          this.#report({ id, record: stored?.record, vitals: known.vitals });
+          this.#report({ id, record: stored?.record, vitals: known.vitals, ...more });
       },
       (error: unknown) =>
         this.#deps.log.error(

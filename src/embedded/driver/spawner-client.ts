@@ -8,7 +8,9 @@ import type {
 } from '../../contracts/sandbox-driver.ts';
 import type { Vitals } from '../../model/sandbox.ts';
 import {
+  FIRST_WITH_PART,
   PROTOCOL,
+  SPOKEN,
   type InstanceReport,
   type SocketOrder,
   type SpawnerConfig,
@@ -78,7 +80,10 @@ export class SpawnerClient {
     await connecting;
   }
 
-  /** The spawner ends, also one that does not answer; sandboxes stay. */
+  /**
+   * Sandboxes stay, and the processes in them. A spawner that does not answer, or has no process,
+   * ends.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const give of [...this.#waiting]) give(undefined);
@@ -89,7 +94,7 @@ export class SpawnerClient {
     await this.#connecting;
     callOff();
     if (this.#link?.silent) this.#end(this.#link);
-    else if (this.#link) await this.#left(this.#link, STOP_PATIENCE_MS);
+    else if (this.#link) await this.#parted(this.#link);
   }
 
   /** Undefined while none is connected. */
@@ -160,7 +165,7 @@ export class SpawnerClient {
         if (tries === MAX_TRIES || !(error instanceof SpawnerLost)) throw error;
       });
       if (!hello) continue;
-      if (hello.protocol === PROTOCOL) return this.#take(link, hello);
+      if (SPOKEN.has(hello.protocol)) return this.#take(link, hello);
       if (tries === MAX_TRIES)
         throw new SpawnerUnusable(
           `a spawner of another version (${hello.protocol}) does not leave`,
@@ -176,7 +181,10 @@ export class SpawnerClient {
   /** Rejects with SpawnerLost where it ended, also where it stood still and was ended for that. */
   async #greet(link: SpawnerLink): Promise<SpawnerHello> {
     try {
-      return await link.greet(this.#options.config);
+      const hello = await link.greet(this.#options.config);
+      return hello.protocol !== PROTOCOL && SPOKEN.has(hello.protocol)
+        ? await link.greet(this.#options.config, hello.protocol)
+        : hello;
     } catch (error) {
       const still =
         error instanceof SpawnerSilent && spawnerStandsStill(this.#options.process.dataDir);
@@ -267,6 +275,16 @@ export class SpawnerClient {
     link.leave();
     const { clock } = this.#options;
     const callOff = clock.at(clock.now() + patienceMs, () => this.#end(link));
+    await link.lost;
+    callOff();
+  }
+
+  /** As the daemon stops: resolves once the link is lost. */
+  async #parted(link: SpawnerLink): Promise<void> {
+    if ((this.#hello?.protocol ?? PROTOCOL) < FIRST_WITH_PART) return link.close();
+    link.leave('part');
+    const { clock } = this.#options;
+    const callOff = clock.at(clock.now() + STOP_PATIENCE_MS, () => link.close());
     await link.lost;
     callOff();
   }

@@ -119,16 +119,16 @@ export class SpawnerLink {
    * Rejects with SpawnerUnusable where it can't work with this configuration, with SpawnerSilent
    * where it says nothing.
    */
-  async greet(config: SpawnerConfig): Promise<SpawnerHello> {
+  async greet(config: SpawnerConfig, protocol = PROTOCOL): Promise<SpawnerHello> {
     const callOff = this.#clock.at(this.#clock.now() + HELLO_PATIENCE_MS, () =>
       this.#greeting?.fail(new SpawnerSilent('the spawner does not answer')),
     );
     try {
       const hello = await new Promise<SpawnerHello>((settle, fail) => {
         this.#greeting = { settle, fail };
-        this.#send({ type: 'hello', protocol: PROTOCOL, config });
+        this.#send({ type: 'hello', protocol, config });
       });
-      if (hello.protocol === PROTOCOL && !this.#over) this.#heartbeat.start();
+      if (hello.protocol === protocol && !this.#over) this.#heartbeat.start();
       return hello;
     } finally {
       callOff();
@@ -189,9 +189,9 @@ export class SpawnerLink {
     this.#send({ type: 'kill', id });
   }
 
-  /** Asks the spawner to leave the data folder; the link is lost when it does. */
-  leave(): void {
-    this.#send({ type: 'leave' });
+  /** Asks the spawner to leave the data folder, or to part; the link is lost when it does. */
+  leave(how: 'leave' | 'part' = 'leave'): void {
+    this.#send({ type: how });
   }
 
   close(): void {

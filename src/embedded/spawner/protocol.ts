@@ -13,7 +13,14 @@ import type { ProcessDaemonMessage, ProcessSpawnerMessage } from './processes/pr
  * version, so that a spawner left by another version can be told to go. Bytes of commands and
  * terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 12;
+export const PROTOCOL = 13;
+/**
+ * Versions of a spawner that a daemon of this build speaks with, so that an upgrade ends nothing
+ * that runs. A daemon says `hello` again, in the spawner's version.
+ */
+export const SPOKEN: ReadonlySet<number> = new Set([12, PROTOCOL]);
+/** Is the first version with `part`; to an older one, the daemon's connection just ends. */
+export const FIRST_WITH_PART = 13;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -49,6 +56,11 @@ export type DaemonMessage =
   | { readonly type: 'hello'; readonly protocol: number; readonly config: SpawnerConfig }
   /** Leave the data folder to another spawner: end at once. Sandboxes stay. */
   | { readonly type: 'leave' }
+  /**
+   * The daemon stops. End at once where no process runs in a sandbox; else stay for the next
+   * daemon, and end some time after the last process.
+   */
+  | { readonly type: 'part' }
   /** Asks for a sign of life: `alive`, unless something else is heard meanwhile. */
   | { readonly type: 'beat' }
   | { readonly type: 'list'; readonly request: number }
@@ -202,6 +214,8 @@ export interface InstanceReport {
   /** The key of the sandbox's image; absent for `host`. */
   readonly image?: string;
   readonly frozen?: true;
+  /** Processes that ran in it ended with a former spawner: why that ended. Told once. */
+  readonly programsEnded?: string;
 }
 
 /** Short and stable: what names this data folder outside of it. */

@@ -41,6 +41,8 @@ export interface DaemonListener {
     hello: Extract<DaemonMessage, { type: 'hello' }>,
   ) => Promise<SpawnerMessage>;
   readonly leave: () => void;
+  /** The daemon stops. */
+  readonly part: (session: Session) => void;
   /** The daemon was told that its configuration can't be used, and the connection is closed. */
   readonly refused: () => void;
   /** The connection is over, its commands and terminals are closed. */
@@ -116,6 +118,7 @@ export class Session {
 
   #obey(message: DaemonMessage): void {
     if (message.type === 'leave') return this.#deps.daemon.leave();
+    if (message.type === 'part') return this.#deps.daemon.part(this);
     if (message.type === 'hello') return void this.#greet(message);
     if (!this.#accepted) throw new Error(`${message.type} before hello`);
     switch (message.type) {

@@ -7,6 +7,7 @@ import { Agents } from './agents/agents.ts';
 import { HostUids } from './sandbox/host-uids.ts';
 import type { InstanceDeps } from './sandbox/instance.ts';
 import { Instances } from './sandbox/instances.ts';
+import { isolationWarnings } from './sandbox/isolation-warnings.ts';
 import { LauncherPool } from './launcher-pool.ts';
 import { LogPump } from './sandbox/log-pump.ts';
 import { Notes } from './sandbox/notes.ts';
@@ -29,7 +30,8 @@ import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import { Watcher } from './watcher.ts';
 
-const LONELY_MS = 30_000; // a spawner whose daemon is gone waits so long for another
+/** A spawner whose daemon is gone waits so long for another, and for the last process to end. */
+const LONELY_MS = 30_000;
 
 interface Settled {
   readonly config: SpawnerConfig;
@@ -102,6 +104,7 @@ export class Spawner {
       launchers: this.#launchers,
       ...joining,
       now: options.now,
+      run: (id, runs) => this.#notes.programs.set(id, runs),
       later: (milliseconds, act) => {
         const timer = setTimeout(act, milliseconds).unref();
         return () => clearTimeout(timer);
@@ -133,7 +136,8 @@ export class Spawner {
         new Session(socket, {
           daemon: {
             accept: (session, hello) => this.#accept(session, hello),
-            leave: () => this.stop(),
+            leave: () => this.stop(REPLACED),
+            part: (session) => this.#part(session),
             refused: () => this.#refused(),
             ended: (session) => this.#sessionEnded(session),
           },
@@ -163,10 +167,12 @@ export class Spawner {
     this.#awaitDaemon();
   }
 
-  /** Ends commands and terminals; sandboxes stay. */
-  stop(): void {
+  /** Ends commands, processes and terminals; sandboxes stay. `why` is what their owners read. */
+  stop(why: string): void {
     if (this.#stopping) return;
     this.#stopping = true;
+    this.#notes.programs.end(why);
+    this.#processes.stop();
     clearTimeout(this.#lonely);
     const ended = this.#settled?.logs.release(this.#instances.count === 0) ?? Promise.resolve();
     void ended.then(() => this.#end());
@@ -174,7 +180,6 @@ export class Spawner {
 
   #end(): void {
     this.#session?.close();
-    this.#processes.stop();
     this.#server.close();
     this.#settled?.watcher.stop();
     this.#readiness.stop();
@@ -213,7 +218,12 @@ export class Spawner {
     const former = this.#session;
     this.#session = session;
     former?.close();
-    return { ...answer, warnings: this.#warnings(hello.config) };
+    const warnings = isolationWarnings({
+      isolation: hello.config.isolation,
+      hasUids: this.#uids !== undefined,
+      someBare: this.#instances.someBare,
+    });
+    return { ...answer, warnings: [...warnings, ...this.#cgroups.warnings] };
   }
 
   /** For the first daemon, former instances are taken over first. */
@@ -263,7 +273,7 @@ export class Spawner {
 
   /** One that never had a daemon has adopted nothing, and nobody to wait for. */
   #refused(): void {
-    if (!this.#settled) this.stop();
+    if (!this.#settled) this.stop(REPLACED);
   }
 
   #sessionEnded(session: Session): void {
@@ -274,7 +284,21 @@ export class Spawner {
 
   #awaitDaemon(): void {
     clearTimeout(this.#lonely);
-    this.#lonely = setTimeout(() => this.stop(), LONELY_MS);
+    this.#lonely = setTimeout(() => {
+      if (this.#isNeeded) this.#awaitDaemon();
+      else this.stop(REPLACED);
+    }, LONELY_MS);
+  }
+
+  /** Processes run in sandboxes, and end with this one. */
+  get #isNeeded(): boolean {
+    return this.#processes.live > 0 && this.#instances.count > 0;
+  }
+
+  /** What runs in sandboxes outlives an orderly stop, as it does any other end of the daemon. */
+  #part(session: Session): void {
+    if (this.#isNeeded) session.close();
+    else this.stop(REPLACED);
   }
 
   #report(id: string, vitals: Vitals): void {
@@ -292,19 +316,6 @@ export class Spawner {
     } catch (error) {
       this.#log.warn("a sandbox's readiness can not be noted", { id, error: String(error) });
     }
-  }
-
-  #warnings(config: SpawnerConfig): readonly string[] {
-    const own = this.#uids
-      ? []
-      : ["not started by root: all sandboxes run under the same host uid, the daemon's own"];
-    const bare =
-      config.isolation === 'none'
-        ? [BARE, ...(this.#uids ? [] : [BARE_UNDER_OWN_UID])]
-        : this.#instances.someBare
-          ? [SOME_BARE]
-          : [];
-    return [...bare, ...this.#cgroups.warnings, ...own];
   }
 
   #instanceDeps(): InstanceDeps {
@@ -329,16 +340,7 @@ export class Spawner {
   }
 }
 
-const BARE =
-  'sandboxes are not isolated (isolation: none): bare processes of this machine, which ' +
-  'see its files, its network and one another, ' +
-  'and whose files outside of their home stay behind; for trials only';
-const BARE_UNDER_OWN_UID =
-  "sandboxes can read the daemon's keys and end it (isolation: none under its own uid), " +
-  'and a process that hides may outlive its sandbox';
-const SOME_BARE =
-  'some sandboxes are not isolated: they were started with isolation: none, and run until ' +
-  'they are ended';
+const REPLACED = 'an upgrade or the end of the daemon replaced the process that ran them';
 
 /** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
 const makePrivate = (folder: string): void => {

@@ -6,8 +6,10 @@ import { InstanceGone, OutcomeUnknown } from '../../../src/contracts/sandbox-dri
 import { SpawnerLink, type LinkEvents } from '../../../src/embedded/driver/spawner-link.ts';
 import { readProcessStat } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
+import type { EmbeddedSandboxDriver } from '../../../src/embedded/driver/sandbox-driver.ts';
 import type { ProcessFact } from '../../../src/model/process.ts';
-import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { buildLauncher, spawnerCommand } from '../../support/harness/a-spawned-driver.ts';
+import { FactLog } from '../../support/harness/fact-log.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { OutputReading } from '../../support/harness/output-reading.ts';
@@ -58,6 +60,17 @@ describe('processes and crashes', function () {
     await eventually(() => (readProcessStat(pid)?.state ?? 'Z') === 'Z', 'the spawner is dead');
   };
 
+  /** The next daemon on the data folder; a spawner that it starts has these options of Node. */
+  const next = async (
+    nodeOptions: readonly string[] = [],
+  ): Promise<{ readonly driver: EmbeddedSandboxDriver; readonly log: FactLog }> => {
+    const [node = '', ...rest] = spawnerCommand();
+    const driver = spawned.again({ spawnerEntry: { command: [node, ...nodeOptions, ...rest] } });
+    const log = new FactLog();
+    await driver.watch(log.report);
+    return { driver, log };
+  };
+
   it('outlive a daemon that is gone, and are found again with what they printed', async () => {
     const link = new SpawnerLink(await spawned.connect(), {
       clock: systemClock(),
@@ -81,6 +94,77 @@ describe('processes and crashes', function () {
     await third.end();
     const texts = [second, third].map((reading) => reading.text('stdout'));
     expect(texts).to.deep.equal(['before\nafter\n', 'after\n']);
+  });
+
+  it('outlive an orderly stop of the daemon; the next one reads on from where its reader was', async () => {
+    const fact = await start('echo before; read go; echo after; exit 3');
+    const first = read(fact);
+    await first.until('before\n');
+    const spawner = spawned.spawnerPid();
+    const left = rejection(first.end());
+    await spawned.driver.stop();
+    expect(await left).to.be.instanceOf(OutcomeUnknown);
+
+    const { driver } = await next();
+    const { signal } = new AbortController();
+    await driver.processes.write(id, fact.processId, Buffer.from('\n'), signal);
+    const from = first.positions().at(-1) ?? '';
+    const second = new OutputReading((call) =>
+      driver.processes.output(id, fact.processId, { pace: true, from }, call),
+    );
+    const end = await second.end();
+
+    expect([second.text('stdout'), end.exitCode]).to.deep.equal(['after\n', 3]);
+    expect(spawned.spawnerPid()).to.equal(spawner);
+  });
+
+  it('outlive an upgrade of the daemon, which speaks the version of the spawner that is there', async () => {
+    await spawned.driver.stop();
+    const older = await next(['--import', asVersion(12)]);
+    const spawner = spawned.spawnerPid();
+    const order = { processId: v7(), tenant: 'team/user', argv: ['sleep', mark], stdin: false };
+    await older.driver.processes.start(id, order);
+    await older.driver.stop();
+    const { driver } = await next();
+
+    const { processId } = order;
+    expect((await driver.processes.find(id, processId))?.status).to.equal('Running');
+    await driver.stop();
+    expect((await (await next()).driver.processes.list(id))[0]?.status).to.equal('Running');
+    expect(spawned.spawnerPid()).to.equal(spawner);
+  });
+
+  it('keep the spawner until the last has ended, and no longer', async () => {
+    const fact = await start(`sleep ${mark}`);
+    await spawned.driver.stop();
+    const { driver } = await next();
+    await driver.processes.signal(id, fact.processId, 'KILL');
+    await eventually(
+      async () => (await driver.processes.find(id, fact.processId))?.status === 'Exited',
+      'it has ended',
+    );
+    await driver.stop();
+    await eventually(() => spawned.spawnerPid() === 0, 'the spawner has ended');
+    await next();
+  });
+
+  it('are told of by an event where their spawner was killed', async () => {
+    await start(`sleep ${mark}`);
+    await killSpawner();
+    const told = (): readonly (string | undefined)[] =>
+      spawned.log.of(id).flatMap(({ programsEnded }) => programsEnded ?? []);
+    await eventually(() => told().length > 0, 'it is told');
+    const [first] = spawned.log.of(id).filter(({ programsEnded }) => programsEnded !== undefined);
+    expect(first?.vitals.kind).to.equal('available');
+
+    const killed = spawned.spawnerPid();
+    await killSpawner();
+    await eventually(() => ![0, killed].includes(spawned.spawnerPid()), 'another is there');
+    await eventually(
+      async () => (await spawned.driver.processes.list(id).catch(() => undefined))?.length === 0,
+      'it has none',
+    );
+    expect(told()).to.deep.equal(['the process that ran them was killed']);
   });
 
   it('end with a spawner that is killed while they are read; readers are told', async () => {
@@ -142,6 +226,19 @@ describe('processes and crashes', function () {
     );
   });
 });
+
+/** A module that has the spawner say that it is of this version of the protocol. */
+const asVersion = (version: number): string => {
+  const hooks = `export const load = async (url, context, next) => {
+    const loaded = await next(url, context);
+    if (!/spawner\\/protocol\\.[jt]s$/.test(url)) return loaded;
+    const source = String(loaded.source).replace(/PROTOCOL = \\d+/, 'PROTOCOL = ${version}');
+    return { ...loaded, source };
+  };`;
+  const begin = `import { register } from 'node:module';
+    register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hooks)}`)});`;
+  return `data:text/javascript,${encodeURIComponent(begin)}`;
+};
 
 const commandLine = (pid: string): string => {
   try {

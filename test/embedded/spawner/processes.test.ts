@@ -69,6 +69,7 @@ describe('processes of the spawner', function () {
         bare: { home: folder, uid: process.getuid?.() ?? 0 },
       }),
       now: () => 1_000,
+      run: () => {},
       later: (_milliseconds, act) => {
         due.add(act);
         return () => due.delete(act);

@@ -101,6 +101,10 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     close: async () => {
       await endAll(join(dataDir, 'run'));
       for (const driver of drivers) await driver.stop();
+      // It outlives its daemon where processes of sandboxes have only just ended.
+      const pid = lockHolder(pathsOf(dataDir).lock);
+      if (pid > 0) process.kill(pid, 'SIGTERM');
+      await eventually(() => lockHolder(pathsOf(dataDir).lock) === 0, 'the spawner has ended');
       isClosed = true;
       rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },

@@ -17,6 +17,8 @@ const MOST_COMMAND_BYTES = 4 << 20;
 export interface ProcessesDeps extends CommandDeps {
   readonly placeOf: (id: string) => JoinPlace | undefined;
   readonly now: () => number;
+  /** The first process of an instance runs, or the last one has ended. */
+  readonly run: (id: string, runs: boolean) => void;
   /** Calls back after so long; returns what calls it off. */
   readonly later: (milliseconds: number, act: () => void) => () => void;
   readonly shares?: MemoryShares;
@@ -87,6 +89,11 @@ export class Processes {
     }
   }
 
+  /** Counts those that have not ended, of all sandboxes. */
+  get live(): number {
+    return this.#live;
+  }
+
   /** Ends all of them. */
   stop(): void {
     for (const id of [...this.#ofInstance.keys()]) this.forget(id);
@@ -116,6 +123,7 @@ export class Processes {
       throw new CallRefused({ kind: 'not-joinable', message: publicMessage(error) });
     }
     const known = this.#ofInstance.get(id) ?? new Map<string, SandboxProcess>();
+    if (!someLive(known)) this.#deps.run(id, true);
     this.#ofInstance.set(id, known.set(order.processId, process));
     this.#countLive(tenant, 1);
     return process;
@@ -155,6 +163,7 @@ export class Processes {
 
   #ended(id: string, process: SandboxProcess): void {
     this.#countLive(process.order.tenant, -1);
+    if (!someLive(this.#ofInstance.get(id))) this.#deps.run(id, false);
     const ended = this.#endedOf(id);
     for (const oldest of ended.slice(0, Math.max(0, ended.length - ENDED_PROCESSES)))
       this.#drop(id, oldest);
@@ -186,6 +195,9 @@ export class Processes {
 /** Returns how many bytes are told of a command. */
 const bytesOf = ({ argv, tag }: ProcessStart): number =>
   Buffer.byteLength(JSON.stringify({ argv, tag }));
+
+const someLive = (processes: ReadonlyMap<string, SandboxProcess> | undefined): boolean =>
+  [...(processes?.values() ?? [])].some(({ isLive }) => isLive);
 
 const sumOf = (processes: readonly SandboxProcess[]): number =>
   processes.reduce((sum, { commandBytes }) => sum + commandBytes, 0);

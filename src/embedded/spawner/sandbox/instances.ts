@@ -29,6 +29,8 @@ export class Instances {
   readonly #waiting = new Map<string, Waiting>();
   /** The cgroups of those that stand still. */
   readonly #frozen = new Map<string, readonly string[]>();
+  /** Why processes ended that ran in it under a former spawner. */
+  readonly #programsEnded = new Map<string, string>();
   readonly #turns: FairSlots;
 
   constructor(options: {
@@ -63,6 +65,7 @@ export class Instances {
   async adopt(): Promise<void> {
     const deps = this.#deps();
     const swept: Promise<void>[] = [];
+    const programs = deps.notes.programs.take();
     for (const { id, note, running, wasReady } of deps.notes.all()) {
       if (!note || note.id !== id) swept.push(deps.notes.remove(id));
       else if (running && note.bootId === deps.terms.bootId && isAlive(running.init)) {
@@ -70,6 +73,8 @@ export class Instances {
           this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
         this.#keep(Instance.adopt(note, running, this.#reporting()));
         if (isFrozen(note.cgroups)) this.#frozen.set(id, note.cgroups);
+        const ended = programs.get(id);
+        if (ended !== undefined) this.#programsEnded.set(id, ended);
         if (note.probes)
           this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
       } else if (note.bootId === deps.terms.bootId) {
@@ -173,7 +178,10 @@ export class Instances {
     return this.#frozen.has(id);
   }
 
+  /** Tells of processes that ended with a former spawner once. */
   list(): readonly InstanceReport[] {
+    const programs = new Map(this.#programsEnded);
+    this.#programsEnded.clear();
     const waiting = [...this.#waiting].map(([id, { image }]): InstanceReport => ({
       id,
       vitals: { kind: 'starting' },
@@ -186,6 +194,7 @@ export class Instances {
         vitals: this.#readiness.vitalsOf(id) ?? vitals,
         ...(image === undefined ? {} : { image }),
         ...(this.#frozen.has(id) ? { frozen: true as const } : {}),
+        ...(programs.has(id) ? { programsEnded: programs.get(id) ?? '' } : {}),
       })),
     ];
   }

@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { ProgramNotes } from './program-notes.ts';
 import { join } from 'node:path';
 import type { ProcessIdentity } from './process-identity.ts';
 import type { InsideIds } from '../protocol.ts';
@@ -53,8 +54,10 @@ export interface FoundNote {
  */
 export class Notes {
   readonly #folder: string;
+  readonly programs: ProgramNotes;
 
   constructor(dataDir: string) {
+    this.programs = new ProgramNotes(dataDir);
     this.#folder = join(dataDir, 'run');
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
   }

@@ -18,8 +18,8 @@ export const Event = z
       .string()
       .describe(
         'One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, ' +
-          '`IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, `Killing`, `Failed`, ' +
-          '`Completed`; of a ' +
+          '`IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, `ProgramsEnded`, ' +
+          '`Killing`, `Failed`, `Completed`; of a ' +
           'pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, ' +
           '`StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`; of ' +
           'requests that wait for a person `approval.requested`, `approval.decided`, ' +
