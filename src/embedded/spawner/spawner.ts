@@ -30,8 +30,7 @@ import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import { Watcher } from './watcher.ts';
 
-/** A spawner whose daemon is gone waits so long for another, and for the last process to end. */
-const LONELY_MS = 30_000;
+const LONELY_MS = 30_000; // how long it waits for a daemon, and then for processes to end
 
 interface Settled {
   readonly config: SpawnerConfig;
@@ -290,12 +289,11 @@ export class Spawner {
     }, LONELY_MS);
   }
 
-  /** Processes run in sandboxes, and end with this one. */
+  /** Tells whether processes of sandboxes would end with this one. */
   get #isNeeded(): boolean {
     return this.#processes.live > 0 && this.#instances.count > 0;
   }
 
-  /** What runs in sandboxes outlives an orderly stop, as it does any other end of the daemon. */
   #part(session: Session): void {
     if (this.#isNeeded) session.close();
     else this.stop(REPLACED);

@@ -38,7 +38,7 @@ export class ProgramNotes {
     }
   }
 
-  /** What a former spawner left, as the reason by the instance; forgets it. */
+  /** Returns what a former spawner left, the reason by the instance, and forgets it. */
   take(): ReadonlyMap<string, string> {
     const left = new Map<string, string>();
     for (const id of readdirSync(this.#folder)) {
