@@ -1,4 +1,3 @@
-import type { Writable } from 'node:stream';
 import { ApiError, ConnectionFailed } from '../client/api-error.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Sandbox } from '../client/wire.ts';
@@ -17,8 +16,9 @@ const GIVE_BACK_TRIES = 3;
 const RETRY_MS = 300;
 
 /**
- * Claims a sandbox, uses it, and gives it back whatever happens: errors, signals (which abort the
- * use's signal and end in 128 + n), a claim that was interrupted. Answers what `use` answers.
+ * Claims a sandbox, uses it, and gives it back whatever happens: errors, signals and a reader of
+ * the output that leaves (which abort the use's signal and end in 128 + n), a claim that was
+ * interrupted. Answers what `use` answers.
  */
 export const withBorrowedSandbox = async (
   {
@@ -32,7 +32,7 @@ export const withBorrowedSandbox = async (
   const interrupts = catchInterrupts((exitCode) => {
     if (sandbox) context.stderr.write(`sandpool: ${leftBehind(sandbox)}\n`);
     process.exit(exitCode);
-  });
+  }, context.stdout);
   try {
     // Never called off: a claim that lands unseen would leave a sandbox behind.
     sandbox = await api.claimSandbox({
@@ -59,7 +59,7 @@ export const withBorrowedSandbox = async (
  */
 export const withInterrupts = async (
   use: (signal: AbortSignal) => Promise<number>,
-  output?: Writable,
+  output?: CliContext['stdout'],
 ): Promise<number> => {
   const interrupts = catchInterrupts((exitCode) => process.exit(exitCode), output);
   try {

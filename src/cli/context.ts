@@ -5,7 +5,8 @@ import type { NamedTexts } from '../config/environment.ts';
 export interface CliContext {
   readonly env: NamedTexts;
   readonly stdin: Readable & Partial<Pick<NodeJS.ReadStream, 'isTTY' | 'setRawMode'>>;
-  readonly stdout: Writable & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows'>>;
+  readonly stdout: Writable &
+    Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows'>> & { readonly fd?: number };
   readonly stderr: Writable & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>>;
 }
 

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandpoolClient } from '../../src/client/sandpool-client.ts';
 import { FakeProcesses } from '../support/fakes/fake-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { aCliDaemon, cli, cliHere, startCli, type CliDaemon } from './cli-support.ts';
+import { rememberChild } from '../../local-cluster/started-processes.ts';
+import { aCliDaemon, cli, cliCommand, cliHere, startCli, type CliDaemon } from './cli-support.ts';
 
 describe('processes on the command line', function () {
   let daemon: CliDaemon;
@@ -100,6 +103,48 @@ describe('processes on the command line', function () {
 
     expect((await following.ended).code).to.equal(130);
     expect((await daemonApi().processes.get(sandbox, id)).status).to.equal('Running');
+  });
+
+  it('commands that print as it comes end when their reader leaves, also while nothing comes', async () => {
+    const { processId: id } = await daemonApi().processes.start(sandbox, {
+      command: ['sleep', '65'],
+    });
+    const commands = [
+      ['exec', sandbox, '--', 'sleep', '66'],
+      ['run', '--', 'sleep', '67'],
+      ['attach', sandbox, id],
+      ['logs', '-f', sandbox],
+      ['logs', '-f', sandbox, '--process', id],
+      ['events', '-f'],
+    ];
+    const ends = commands.map(async (args) => {
+      const script = '"$@" | true; exit "${PIPESTATUS[0]}"';
+      const shell = spawn('bash', ['-c', script, 'bash', ...cliCommand(), ...args], {
+        env: { PATH: process.env['PATH'] ?? '', HOME: '/', ...env },
+        stdio: 'ignore',
+      });
+      rememberChild(args.join(' '), shell, () => '');
+      const [code] = (await once(shell, 'exit')) as [number | null];
+      return [args[0], code];
+    });
+
+    expect(await Promise.all(ends)).to.deep.equal(commands.map(([name]) => [name, 141]));
+    const { stdout } = await cliHere(['ps', sandbox], env);
+    expect(stdout, 'what exec ran ends').to.match(/Exited \(143\).*sleep 66/);
+    expect(stdout, 'what it only followed goes on').to.match(/Running.*sleep 65/);
+    expect(daemon.left(), 'run gives its sandbox back').to.deep.equal([sandbox]);
+  });
+
+  it('run prints both streams as they come, hands input on, and ends with the exit code', async () => {
+    const missing = await cli(['run', '--', 'nothing'], env);
+    const running = startCli(['run', '-i', '--', 'cat'], env);
+    running.child.stdin?.write('typed');
+    await eventually(() => running.text.stdout === 'typed', 'the output is shown before its end');
+    running.child.stdin?.end();
+
+    expect([missing.code, missing.stderr]).to.deep.equal([127, 'nothing: not found\n']);
+    expect((await running.ended).code).to.equal(0);
+    expect(daemon.left()).to.deep.equal([sandbox]);
   });
 
   it('completes processes of the sandbox that the line names', async () => {

@@ -41,7 +41,7 @@ describe('a process that the command line follows', () => {
     expect(signals).to.deep.equal(['p INT']);
   });
 
-  it('goes on when the reader of its output has left', async () => {
+  it('goes on, if it ran before, when the reader of its output has left', async () => {
     const stdout = new PassThrough();
     const signals: string[] = [];
     const process = { processId: 'p' } as SandboxProcess;
@@ -52,6 +52,7 @@ describe('a process that the command line follows', () => {
       },
       context: { stdout },
       sandboxId: 's',
+      processId: 'p',
       input: false,
       interrupts,
       events: async function* events(leaving: AbortSignal) {

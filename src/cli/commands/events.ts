@@ -65,7 +65,7 @@ export const eventsLeaf = (action: Action): Command =>
             if (options.follow) await follow(api, context, { subject, options, signal });
             else if (subject) await showPast(api, context, { subject, options });
             return 0;
-          });
+          }, context.stdout);
         } finally {
           api.close();
         }
@@ -153,7 +153,6 @@ const follow = async (
       ...omitUndefined({ lastEventId }),
     });
   for await (const item of followed({ open, signal })) {
-    if (context.stdout.destroyed) return;
     if (item.type === 'reset')
       await say(context, `older events ${ofCluster(item)}are no longer known`);
     else if (item.type === 'cluster') await say(context, heardText(item));

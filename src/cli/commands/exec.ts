@@ -1,21 +1,22 @@
 import type { Command } from 'commander';
-import { ApiError } from '../../client/api-error.ts';
-import type { ProcessRequest } from '../../client/process-calls.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
-import { print, say } from '../context.ts';
+import { print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
 import type { Action } from '../action.ts';
 import { addCommandOptions } from './run.ts';
-import { type CommandOptions, type CommandRun, commandWords, runCommand } from './run-command.ts';
-import { streamProcess } from './stream-process.ts';
+import {
+  type CommandOptions,
+  type CommandRun,
+  commandWords,
+  processRequest,
+  runCommand,
+} from './run-command.ts';
 
 interface ExecOptions extends ConnectionOptions, CommandOptions {
   readonly detach?: boolean;
 }
-
-const TIMED_OUT = 124;
 
 /** `exec SANDBOX -- CMD`: in a sandbox that is there and stays. */
 export const execLeaf = (action: Action): Command =>
@@ -25,8 +26,9 @@ export const execLeaf = (action: Action): Command =>
         leaf({
           usage: 'exec <sandbox> [command...]',
           summary:
-            'Runs a command in a running sandbox. Ends with the command’s exit code, and ' +
-            'with 125 when Sandpool itself failed.',
+            'Runs a command in a running sandbox and prints what it prints. Ends with the ' +
+            'command’s exit code, and with 125 when Sandpool itself failed. If the reader of ' +
+            'the output leaves, as head does, the command ends.',
           usageExit: SANDPOOL_FAILED,
           examples: [
             'sandpool exec 0190d4a5-7b1e-7c3a-9f00-1234567890ab -- ls -l /',
@@ -43,7 +45,10 @@ export const execLeaf = (action: Action): Command =>
       try {
         const run = { api, context, sandboxId: sandboxId as string, argv, options };
         if (options.detach) return await startAndLeave(run);
-        return await withInterrupts(async (signal) => await execCommand({ ...run, signal }));
+        return await withInterrupts(
+          async (signal) => await runCommand({ ...run, signal }),
+          context.stdout,
+        );
       } finally {
         api.close();
       }
@@ -55,39 +60,10 @@ const startAndLeave = async (run: Omit<CommandRun, 'signal'>): Promise<number> =
     throw new CliFailure('what is detached has no terminal and no input', [
       'leave out -t and -i, and look at it with sandpool attach',
     ]);
-  const { processId } = await run.api.processes.start(run.sandboxId, requestOf(run));
+  const { processId } = await run.api.processes.start(run.sandboxId, processRequest(run));
   await print(run.context.stdout, `${processId}\n`);
   return 0;
 };
-
-/** Prints as it comes what the command prints; where there are no processes, at its end. */
-const execCommand = async (run: CommandRun): Promise<number> => {
-  if (run.options.tty) return await runCommand(run);
-  const { api, context, sandboxId, options, signal } = run;
-  try {
-    const request = { ...requestOf(run), stdin: options.interactive ?? false };
-    const exitCode = await streamProcess({
-      api,
-      context,
-      sandboxId,
-      input: options.interactive ?? false,
-      interrupts: signal,
-      events: (leaving) => api.processes.run(sandboxId, request, { signal: leaving }),
-    });
-    if (options.timeout !== undefined && exitCode === TIMED_OUT)
-      await say(context, `the command was ended after ${options.timeout} s`);
-    return exitCode;
-  } catch (error) {
-    if (error instanceof ApiError && error.errorCode === 'FEATURE_DISABLED')
-      return await runCommand(run);
-    throw error;
-  }
-};
-
-const requestOf = ({ argv, options }: Omit<CommandRun, 'signal'>): ProcessRequest => ({
-  command: argv,
-  ...(options.timeout === undefined ? {} : { timeoutSeconds: options.timeout }),
-});
 
 /**
  * Options may also stand between the sandbox and the command: commander leaves all that follows the

@@ -81,7 +81,7 @@ export const logsLeaf = (action: Action): Command =>
                 await say(context, 'there is more than was shown; --tail shows more lines');
             }
             return 0;
-          });
+          }, context.stdout);
         } finally {
           api.close();
         }
@@ -123,7 +123,7 @@ const printProcess = async (
       ...omitUndefined({ from }),
     });
   for await (const event of followed({ open, signal })) {
-    if (event.type === 'end' || context.stdout.destroyed) return;
+    if (event.type === 'end') return;
     await printEvent(event, context);
   }
 };
@@ -135,7 +135,7 @@ type Item =
 
 const printLines = async (context: CliContext, items: AsyncIterable<Item>): Promise<void> => {
   for await (const item of items) {
-    if (item.type === 'end' || context.stdout.destroyed) return;
+    if (item.type === 'end') return;
     if (item.type === 'reset') await say(context, 'older lines are no longer kept');
     else {
       const time = item.timestamp === undefined ? '' : `${item.timestamp} `;

@@ -1,9 +1,12 @@
+import { ApiError } from '../../client/api-error.ts';
+import type { ProcessRequest } from '../../client/process-calls.ts';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { ExecResult } from '../../client/wire.ts';
 import { type CliContext, print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { interact, terminalSize } from '../terminal/interactive.ts';
 import { typedCommand } from '../typed-command.ts';
+import { streamProcess } from './stream-process.ts';
 
 export interface CommandOptions {
   readonly tty?: boolean;
@@ -14,6 +17,7 @@ export interface CommandOptions {
 
 export const MAX_TIMEOUT_SECONDS = 300;
 const MAX_STDIN_BYTES = 512 * 1024;
+const TIMED_OUT = 124;
 
 export interface CommandRun {
   readonly api: SandpoolClient;
@@ -24,9 +28,25 @@ export interface CommandRun {
   readonly signal: AbortSignal;
 }
 
-/** Runs the command in the sandbox, shows what it writes, and answers its exit code. */
-export const runCommand = async (run: CommandRun): Promise<number> =>
-  run.options.tty ? await runInTerminal(run) : await runAndPrint(run);
+/**
+ * Runs the command in the sandbox, shows what it writes as it comes, and answers its exit code. If
+ * there are no processes, shows it at the end.
+ */
+export const runCommand = async (run: CommandRun): Promise<number> => {
+  if (run.options.tty) return await runInTerminal(run);
+  try {
+    return await runAsProcess(run);
+  } catch (error) {
+    if (error instanceof ApiError && error.errorCode === 'FEATURE_DISABLED')
+      return await runAndPrint(run);
+    throw error;
+  }
+};
+
+export const processRequest = ({ argv, options }: Omit<CommandRun, 'signal'>): ProcessRequest => ({
+  command: argv,
+  ...(options.timeout === undefined ? {} : { timeoutSeconds: options.timeout }),
+});
 
 /** The command's words; a `--` before them is only there to end the options. */
 export const commandWords = (words: readonly string[]): readonly string[] => {
@@ -46,6 +66,23 @@ const runInTerminal = async ({
   const typed = typedCommand(argv);
   const terminal = await api.terminal(sandboxId, terminalSize(context));
   return await interact(terminal, context, { signal, typed });
+};
+
+const runAsProcess = async (run: CommandRun): Promise<number> => {
+  const { api, context, sandboxId, options, signal } = run;
+  const input = options.interactive ?? false;
+  const request = { ...processRequest(run), stdin: input };
+  const exitCode = await streamProcess({
+    api,
+    context,
+    sandboxId,
+    input,
+    interrupts: signal,
+    events: (leaving) => api.processes.run(sandboxId, request, { signal: leaving }),
+  });
+  if (options.timeout !== undefined && exitCode === TIMED_OUT)
+    await say(context, `the command was ended after ${options.timeout} s`);
+  return exitCode;
 };
 
 const runAndPrint = async ({

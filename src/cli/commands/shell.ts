@@ -40,7 +40,10 @@ export const shellLeaf = (action: Action): Command =>
         await interact(await api.terminal(sandboxId, terminalSize(context)), context, { signal });
       try {
         if (typeof sandbox === 'string')
-          return await withInterrupts(async (signal) => await open(sandbox, signal));
+          return await withInterrupts(
+            async (signal) => await open(sandbox, signal),
+            context.stdout,
+          );
         const borrowing = {
           poolName: options.pool,
           idleTimeout: options.idleTimeout,

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { ProcessEvent, ProcessSignal } from '../../client/process-calls.ts';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import { PROCESS_SIGNALS } from '../../model/process.ts';
 import { type CliContext, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { Interrupted } from '../terminal/interrupts.ts';
@@ -10,20 +11,13 @@ const INPUT_BYTES = 64 << 10;
 /** From a signal that is passed on to the end of whatever ignores it. */
 const STUBBORN_MS = 3_000;
 
-const SIGNALS: Readonly<Record<number, ProcessSignal>> = {
-  129: 'HUP',
-  130: 'INT',
-  131: 'QUIT',
-  143: 'TERM',
-};
-
 export interface Streaming {
   readonly api: SandpoolClient;
   readonly context: CliContext;
   readonly sandboxId: string;
   /** Reads the process; aborts with the signal given to it. */
   readonly events: (signal: AbortSignal) => AsyncIterable<ProcessEvent>;
-  /** Known before its first event, where it runs already. */
+  /** Known before its first event if this command did not start it. */
   readonly processId?: string;
   /** Hands the standard input on. */
   readonly input: boolean;
@@ -34,7 +28,8 @@ export interface Streaming {
 /**
  * Prints what a process prints as it comes, passes signals on to it, and resolves with its exit
  * code once it ended. Kills a process that ignores a signal for 3 s. If the reader of the output
- * leaves, the process goes on.
+ * leaves, a process that this command started is ended, with SIGPIPE as the cause; one that ran
+ * before goes on.
  */
 export const streamProcess = async (streaming: Streaming): Promise<number> => {
   const { context, interrupts } = streaming;
@@ -53,13 +48,14 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
         life.input = false;
         void handOn(streaming, life.processId, leaving.signal);
       }
-      if (event.type === 'end') return event.process.exitCode ?? 0;
+      if (event.type === 'end')
+        return readerLeft(interrupts)?.exitCode ?? event.process.exitCode ?? 0;
       await printEvent(event, context);
     }
     throw new CliFailure('the process can not be followed to its end', []);
   } catch (error) {
     if (!interrupts.aborted) throw error;
-    if (!isOfReader(interrupts)) await pass.kill();
+    if (!isLeftAlone(streaming)) await pass.kill();
     throw interrupts.reason;
   } finally {
     interrupts.removeEventListener('abort', pass.interrupted);
@@ -77,24 +73,30 @@ export const printEvent = async (event: ProcessEvent, context: CliContext): Prom
   else if (event.type === 'error') throw new CliFailure(event.error, []);
 };
 
-const isOfReader = ({ reason }: AbortSignal): boolean =>
-  reason instanceof Interrupted && reason.isOfReader;
+const readerLeft = ({ reason }: AbortSignal): Interrupted | undefined =>
+  reason instanceof Interrupted && reason.signal === 'SIGPIPE' ? reason : undefined;
+
+const isLeftAlone = ({ interrupts, processId }: Streaming): boolean =>
+  processId !== undefined && readerLeft(interrupts) !== undefined;
+
+const signalFor = ({ reason }: AbortSignal): ProcessSignal =>
+  PROCESS_SIGNALS.find((name) => reason instanceof Interrupted && reason.signal === `SIG${name}`) ??
+  'TERM';
 
 const passingOn = (
-  { api, sandboxId, interrupts }: Streaming,
+  streaming: Streaming,
   life: { readonly processId: string | undefined },
   leaving: AbortController,
 ) => {
+  const { api, sandboxId, interrupts } = streaming;
   let timer: NodeJS.Timeout | undefined;
   const interrupted = (): void => {
-    if (isOfReader(interrupts)) return leaving.abort(interrupts.reason);
+    if (isLeftAlone(streaming)) return leaving.abort(interrupts.reason);
     timer ??= setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
-    const { reason } = interrupts;
-    const name = reason instanceof Interrupted ? SIGNALS[reason.exitCode] : undefined;
     if (life.processId === undefined) return; // it may run already: it is told once it is known
     api.processes
-      .signal(sandboxId, life.processId, name ?? 'TERM')
-      .catch(() => leaving.abort(reason));
+      .signal(sandboxId, life.processId, signalFor(interrupts))
+      .catch(() => leaving.abort(interrupts.reason));
   };
   const kill = async (): Promise<void> => {
     if (life.processId !== undefined)

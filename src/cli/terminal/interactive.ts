@@ -41,7 +41,7 @@ export const interact = async (
     terminal.resize(cols, rows);
   };
   const hangUp = (): void => terminal.close();
-  context.stdout.on('resize', resize).once('error', hangUp);
+  context.stdout.on('resize', resize);
   signal.addEventListener('abort', hangUp, { once: true });
   if (signal.aborted) hangUp();
   try {
@@ -52,7 +52,7 @@ export const interact = async (
     return exitCodeOf(end);
   } finally {
     signal.removeEventListener('abort', hangUp);
-    context.stdout.off('resize', resize).off('error', hangUp);
+    context.stdout.off('resize', resize);
     detachInput();
     terminal.close();
     if (context.stdout.isTTY) context.stdout.write(modes.undo());

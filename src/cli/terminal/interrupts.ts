@@ -1,17 +1,20 @@
-import type { Writable } from 'node:stream';
+import { spawn } from 'node:child_process';
+import { fstatSync } from 'node:fs';
+import { constants } from 'node:os';
+import type { CliContext } from '../context.ts';
 
 /** Thrown where a signal told the command to end. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
+  /** `SIGPIPE` if the reader of the output has left, as `head` does. */
+  readonly signal: NodeJS.Signals;
   /** 128 and the signal's number, as shells have it. */
   readonly exitCode: number;
-  /** No signal came: whoever read the output has left, as `head` does. */
-  readonly isOfReader: boolean;
 
-  constructor(signal: string) {
+  constructor(signal: NodeJS.Signals) {
     super(`ended by ${signal}`);
-    this.exitCode = 128 + (signal === PIPE ? PIPE_NUMBER : (SIGNALS[signal] ?? 0));
-    this.isOfReader = signal === PIPE;
+    this.signal = signal;
+    this.exitCode = 128 + constants.signals[signal];
   }
 }
 
@@ -21,9 +24,7 @@ export interface Interrupts {
   readonly dispose: () => void;
 }
 
-const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 };
-const PIPE = 'SIGPIPE';
-const PIPE_NUMBER = 13;
+const CAUGHT = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const;
 
 /**
  * One cause often sends its signal twice: a shell that ends, and the terminal that goes with it.
@@ -39,7 +40,7 @@ const ECHO_MS = 1_000;
  */
 export const catchInterrupts = (
   insist: (exitCode: number) => void,
-  output?: Writable,
+  output?: CliContext['stdout'],
 ): Interrupts => {
   const abort = new AbortController();
   let firstAt = 0;
@@ -48,19 +49,43 @@ export const catchInterrupts = (
     if (!abort.signal.aborted) {
       firstAt = performance.now();
       abort.abort(interrupted);
-    } else if (name !== 'SIGHUP' && performance.now() - firstAt > ECHO_MS) {
+    } else if (INSISTS.has(name) && performance.now() - firstAt > ECHO_MS) {
       insist(interrupted.exitCode);
     }
   };
-  const names = Object.keys(SIGNALS) as NodeJS.Signals[]; // the table's own names
-  for (const name of names) process.on(name, caught);
-  const left = (): void => abort.abort(new Interrupted(PIPE));
-  output?.once('error', left);
+  for (const name of CAUGHT) process.on(name, caught);
+  const unwatch = output && watchReader(output, () => caught('SIGPIPE'));
   return {
     signal: abort.signal,
     dispose: () => {
-      for (const name of names) process.off(name, caught);
-      output?.off('error', left);
+      for (const name of CAUGHT) process.off(name, caught);
+      unwatch?.();
     },
+  };
+};
+
+const INSISTS: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTERM']);
+
+/**
+ * Calls `left` once nobody reads `output` any more. A write shows it. While nothing is written, GNU
+ * tail looks at the pipe each second, which Node can not, and dies of it.
+ */
+const watchReader = (output: CliContext['stdout'], left: () => void): (() => void) => {
+  output.once('error', left);
+  const { fd } = output;
+  const watcher =
+    fd !== undefined && fstatSync(fd).isFIFO()
+      ? spawn('tail', ['-f', `--pid=${process.pid}`, '/dev/null'], {
+          stdio: ['ignore', fd, 'ignore'],
+        })
+      : undefined;
+  watcher
+    ?.once('error', () => {}) // there is no tail: the next write shows it
+    .once('exit', (_code, signal) => {
+      if (signal === 'SIGPIPE') left();
+    });
+  return () => {
+    output.off('error', left);
+    watcher?.kill();
   };
 };

@@ -67,7 +67,7 @@ export const listLeaf = (action: Action): Command =>
                 options,
               });
             return 0;
-          });
+          }, context.stdout);
         } finally {
           api.close();
         }
@@ -102,7 +102,7 @@ const follow = async (
   let seen: ReadonlySet<string> | undefined;
   let limit = options.limit ?? 20;
   const look = lasting(context, () => api.listAudit({ ...query, limit }, { signal }));
-  for (; !context.stdout.destroyed; limit = FOLLOWED_AT_ONCE) {
+  for (; ; limit = FOLLOWED_AT_ONCE) {
     const { items } = await look();
     const before = seen;
     const fresh = items.filter(({ hash }) => !before?.has(hash));

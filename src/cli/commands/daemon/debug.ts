@@ -99,7 +99,7 @@ const actorLeaf = (
             if (options.follow) await follow(api, context, { ...asked, signal });
             else await look(api, context, asked);
             return 0;
-          });
+          }, context.stdout);
         } finally {
           api.close();
         }
@@ -128,7 +128,6 @@ const follow = async (
     open: () => api.debug.follow(kind, key, { signal }),
     signal,
   })) {
-    if (context.stdout.destroyed) return;
     if (news.type === 'transition')
       await print(
         context.stdout,
