@@ -40,12 +40,15 @@ const apiMessage = (error: ApiError): string => {
   const code = error.errorCode === undefined ? '' : ` (${error.errorCode})`;
   const request =
     error.status >= 500 && error.requestId !== undefined ? `, request ${error.requestId}` : '';
-  return `${OWN_MESSAGES[error.errorCode ?? ''] ?? error.message}${code}${request}`;
+  return `${ownMessage(error) ?? error.message}${code}${request}`;
 };
 
 /** The API has to speak of pods, which on one machine there are none of. */
-const OWN_MESSAGES: Readonly<Record<string, string>> = {
-  POOL_EXHAUSTED: 'the pool has no idle sandbox',
+const ownMessage = ({ errorCode, detail }: ApiError): string | undefined => {
+  if (errorCode !== 'POOL_EXHAUSTED' && errorCode !== 'POOL_NOT_FOUND') return undefined;
+  const name = poolIn(detail);
+  const pool = name === undefined ? 'the pool' : `pool ${name}`;
+  return errorCode === 'POOL_EXHAUSTED' ? `${pool} has no idle sandbox` : `${pool} not found`;
 };
 
 const apiHints = (error: ApiError): readonly string[] => {
@@ -58,6 +61,11 @@ const apiHints = (error: ApiError): readonly string[] => {
     return denialHints(detail);
   const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
   if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
+  if (error.errorCode === 'POOL_NOT_FOUND')
+    hints.push(
+      'see which there are: sandpool pools list',
+      `or create it: sandpool pools create ${poolIn(detail) ?? 'NAME'} --template TEMPLATE`,
+    );
   const pools = namesOf(detail?.['pools']);
   if (pools.length > 0) hints.unshift(`pools of it: ${pools.join(', ')}`);
   hints.push(...failuresOf(detail?.['failed']));
@@ -93,6 +101,9 @@ const denialHints = ({
   ...(typeof reason === 'string' ? [`reason: ${printable(reason)}`] : []),
   `see who denied it: sandpool approvals get ${String(approvalId)}`,
 ];
+
+const poolIn = (detail: ApiError['detail']): string | undefined =>
+  typeof detail?.['poolName'] === 'string' ? printable(detail['poolName']) : undefined;
 
 /** Words the service's advice in terms of this command line, where that can carry it out. */
 const exhaustedHints = ({

@@ -111,7 +111,8 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
     otherwise: async (context) => {
       if (!OF_THEIRS.test(context.path)) return await notFound(context);
       await clients.authenticate(context.req);
-      if (context.method === 'GET' && NAMED_TEMPLATE.test(context.path)) throw poolNotFound();
+      const [, template] = NAMED_TEMPLATE.exec(context.path) ?? [];
+      if (context.method === 'GET' && template !== undefined) throw poolNotFound(template);
       throw featureDisabled(
         `${context.method.slice(0, 32)} ${context.path.slice(0, 256)}`,
         'such operation',
@@ -125,7 +126,7 @@ const OF_THEIRS =
   /^\/(?:v\d\/)?(?:sandboxes|templates|snapshots|volumes|secrets|teams|nodes|events|admin)(?:\/|$)/;
 
 /** Some SDKs do not encode the slashes of a name, which no pool has. */
-const NAMED_TEMPLATE = /^\/templates\/aliases\/./;
+const NAMED_TEMPLATE = /^\/templates\/aliases\/(.+)/;
 
 const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32}[0-9a-z]{0,25})(?=[/?]|$)/;
 

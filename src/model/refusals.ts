@@ -136,14 +136,13 @@ export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', 
 export const poolNotOwned = (): Refusal =>
   new Refusal('POOL_NOT_OWNED', 'pool belongs to another team/user; create in a pool of your own');
 
-export const poolNotFound = (): Refusal => new Refusal('POOL_NOT_FOUND', 'pool not found');
-
-export const poolToClaimNotFound = (availablePools: readonly PoolChoice[]): Refusal =>
+export const poolNotFound = (poolName: string, choices?: readonly PoolChoice[]): Refusal =>
   new Refusal('POOL_NOT_FOUND', 'pool not found', {
     detail: {
-      availablePools,
+      poolName,
+      ...(choices && { availablePools: choices }),
       hint:
-        availablePools.length > 0
+        choices && choices.length > 0
           ? 'claim from one of availablePools, or create a pool with POST /v1/sandboxpools'
           : 'create a pool of your own with POST /v1/sandboxpools',
     },

@@ -40,7 +40,9 @@ describe('the commands about the service', () => {
       };
       expect(await said()).to.include('sandpool events pool NAME');
       expect(await said('pool')).to.include('name the pool');
-      expect(await said('pool', 'nothing')).to.include('pool not found');
+      expect(await said('pool', 'nothing'))
+        .to.include('pool nothing not found')
+        .and.include('sandpool pools create nothing --template');
       expect(await said('env', 'shells'))
         .to.include('sandpool envs explain shells')
         .and.include('sandpool envs groups decisions shells GROUP');

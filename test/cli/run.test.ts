@@ -68,7 +68,10 @@ describe('sandpool run', function () {
   it('claims from the pool and with the idle timeout that it is told', async () => {
     const refused = await cliHere(['run', '--pool', 'other', '--', 'true'], env);
     expect(refused.code).to.equal(125);
-    expect(refused.stderr).to.include('pool not found').and.to.include('there are: default');
+    expect(refused.stderr)
+      .to.include('pool other not found')
+      .and.include('there are: default')
+      .and.include('sandpool pools create other --template');
     await cliHere(['run', '--idle-timeout', '90s', '--', 'true'], env);
     expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
   });
@@ -105,7 +108,7 @@ describe('sandpool run', function () {
     expect(end.code).to.equal(125);
     expect(end.stdout).to.equal('');
     expect(end.stderr)
-      .to.include('the pool has no idle sandbox (POOL_EXHAUSTED)')
+      .to.include('pool default has no idle sandbox (POOL_EXHAUSTED)')
       .and.include('sandpool sandboxes delete')
       .and.include('sandpool pools update')
       .and.include('4 of the pool')

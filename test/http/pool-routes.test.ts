@@ -325,7 +325,14 @@ describe('pools over HTTP', () => {
       for (const client of [server.colleague, server.stranger]) {
         const answer = await client.get('/sandboxpools/shells');
         expect(answer.status).to.equal(404);
-        expect(answer.json).to.deep.equal({ error: 'pool not found', errorCode: 'POOL_NOT_FOUND' });
+        expect(answer.json).to.deep.equal({
+          error: 'pool not found',
+          errorCode: 'POOL_NOT_FOUND',
+          detail: {
+            poolName: 'shells',
+            hint: 'create a pool of your own with POST /v1/sandboxpools',
+          },
+        });
         expect((await client.get('/sandboxpools')).json.total).to.equal(0);
         expect((await client.get('/sandboxpools?all=true')).json.errorCode).to.equal(
           'ADMIN_REQUIRED',

@@ -169,7 +169,7 @@ const template = ({ operations, terms }: ControlDeps): Route =>
     refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => {
       const name = poolNameOf(params.name, terms);
-      if (!isDnsLabel(name)) throw poolNotFound();
+      if (!isDnsLabel(name)) throw poolNotFound(name);
       await operations.getPool(caller, name).catch(async (error: unknown) => {
         if (!(error instanceof Refusal && error.code === 'POOL_NOT_FOUND')) throw error;
         await operations.getEnv(caller, name);

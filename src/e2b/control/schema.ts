@@ -52,7 +52,7 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
 /** A template is the name of a pool or an env. */
 export const TemplatePath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string() }),
-  otherwise: poolNotFound,
+  otherwise: ({ name = '' }) => poolNotFound(name),
   names: { name: 'pool' },
 };
 

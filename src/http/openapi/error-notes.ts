@@ -26,7 +26,7 @@ import {
   poolAlreadyExists,
   poolBeingDeleted,
   poolNotOwned,
-  poolToClaimNotFound,
+  poolNotFound,
   processEnded,
   processNotFound,
   Refusal,
@@ -90,7 +90,9 @@ const templateChoice = z.object({
   description: z.string(),
   syncSource: z.string().optional(),
 });
+const ofPool = { poolName: z.string(), hint: z.string() };
 const exhaustedDetail = z.object({
+  ...ofPool,
   idle: z.int(),
   running: z.int(),
   starting: z.int(),
@@ -98,7 +100,6 @@ const exhaustedDetail = z.object({
   failed: z.int(),
   problem: z.string().optional(),
   problemSince: z.string().optional(),
-  hint: z.string(),
 });
 
 const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
@@ -132,9 +133,9 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: said(new Refusal('NOT_FOUND', 'there is nothing at this path')),
   },
   POOL_NOT_FOUND: {
-    detail: z.object({ availablePools: z.array(poolChoice), hint: z.string() }).optional(),
+    detail: z.object({ ...ofPool, availablePools: z.array(poolChoice).optional() }),
     example: said(
-      poolToClaimNotFound([
+      poolNotFound('lab', [
         { name: 'default', namespace: 'default', idle: 3, running: 1, starting: 0 },
       ]),
     ),

@@ -78,7 +78,8 @@ const moved = (row: Route, request: Request): Request => {
   const [name, named] = params?.name?.split('/').toReversed() ?? [];
   const namespace = asked ?? named;
   refuseAdminFields(caller, { namespace: asked }, ['namespace']);
-  if (row.params && named !== undefined && caller.role !== 'admin') throw row.params.otherwise({});
+  if (row.params && named !== undefined && caller.role !== 'admin')
+    throw row.params.otherwise({ ...params });
   if (named !== undefined && named !== namespace)
     throw invalidArgument('namespace', `is another than that of ${named}/${name}`);
   return {

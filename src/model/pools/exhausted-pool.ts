@@ -33,6 +33,7 @@ export const noIdleInstance = (
 ): Refusal =>
   new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
     detail: {
+      poolName: pool.name,
       idle: counts.idle,
       running: counts.running,
       starting: counts.starting,

@@ -2,12 +2,7 @@ import type { EnvMirror } from '../../actors/env/env-mirror.ts';
 import type { PoolSnapshot } from '../../actors/pool/pool-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { claimOrderOf } from '../../model/envs/claim-order.ts';
-import {
-  poolBeingDeleted,
-  poolNotOwned,
-  poolToClaimNotFound,
-  unavailable,
-} from '../../model/refusals.ts';
+import { poolBeingDeleted, poolNotOwned, poolNotFound, unavailable } from '../../model/refusals.ts';
 import { mayUse, type Caller } from '../../model/tenant.ts';
 import { memberPoolOf } from '../envs/member-pool.ts';
 
@@ -45,7 +40,7 @@ export const claimablePools = async (
   if (!pool)
     throw pools.index.existsAnywhere(name)
       ? poolNotOwned()
-      : poolToClaimNotFound(choicesOf(supervisor, caller));
+      : poolNotFound(name, choicesOf(supervisor, caller));
   if (!mayUse(pool.record, caller)) throw poolNotOwned();
   if (pool.record.deleting !== false) throw poolBeingDeleted();
   return [pool];

@@ -34,7 +34,7 @@ export const listActors =
       request.pool !== undefined &&
       (poolUid === undefined || !supervisor.pools.recordOf(poolUid))
     )
-      throw poolNotFound();
+      throw poolNotFound(request.pool);
     const items: ActorSummary[] = [];
     const wanted = ACTOR_KINDS.filter(
       (kind) => request.kind === undefined || kind === request.kind,

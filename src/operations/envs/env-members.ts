@@ -213,7 +213,7 @@ export const updateMember =
       await requireRoom(deps, current, { ...current, definition });
     const env = await changedMember(deps, before, name, wanted);
     const pool = await memberPool(deps, env, name);
-    if (!pool) throw poolNotFound();
+    if (!pool) throw poolNotFound(name);
     if (replicas !== undefined) await changePool(deps, pool.record, { replicas });
     const record = await reconcileMemberPool(deps, env, name);
     if (record) deps.members.pool({ kind: 'put', record });

@@ -73,7 +73,7 @@ const syncMember = async (deps: SyncEnvDeps, env: EnvRecord, name: string): Prom
   const { supervisor, members } = deps;
   const member = env.members.find((each) => each.name === name);
   const uid = (await memberPool(deps, env, name))?.record.uid;
-  if (!member || uid === undefined) throw poolNotFound();
+  if (!member || uid === undefined) throw poolNotFound(name);
   const part = memberPoolPart(env, member);
   const record = await supervisor.pools.change(uid, (current) =>
     syncedPool(
@@ -81,6 +81,6 @@ const syncMember = async (deps: SyncEnvDeps, env: EnvRecord, name: string): Prom
       matchesSpec(current, part) ? current : withSpec(current, part),
     ),
   );
-  if (!record) throw poolNotFound();
+  if (!record) throw poolNotFound(name);
   members.pool({ kind: 'put', record });
 };

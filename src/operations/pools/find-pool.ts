@@ -31,7 +31,7 @@ export const findUsablePool = async (
   name: string,
 ): Promise<PoolSnapshot> => {
   const pool = await usablePool(supervisor, caller, name);
-  if (!pool) throw poolNotFound();
+  if (!pool) throw poolNotFound(name);
   return pool;
 };
 

@@ -27,7 +27,7 @@ export const poolEvents =
       mayRead(caller, event, record),
     );
     const all = record && !kept.some(isCreationOf(record)) ? [creationOf(record), ...kept] : kept;
-    if (all.length === 0) throw poolNotFound();
+    if (all.length === 0) throw poolNotFound(name);
     return all.toSorted((a, b) => a.at - b.at).slice(-MOST_EVENTS);
   };
 

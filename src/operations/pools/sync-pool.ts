@@ -35,7 +35,7 @@ export const syncPool =
         },
         resizing.permitted,
       );
-      if (!record) throw poolNotFound();
+      if (!record) throw poolNotFound(before.name);
       await resizing.landed(record);
       return poolViewOf(supervisor, record);
     } catch (error) {

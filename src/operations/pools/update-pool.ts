@@ -77,7 +77,7 @@ export const changePool = async (
       },
       resizing.permitted,
     );
-    if (!record) throw poolNotFound();
+    if (!record) throw poolNotFound(before.name);
     await resizing.landed(record);
     if (forgetsPasswords(change)) await pullSecrets.forget(secretOwner);
     return poolViewOf(supervisor, record);

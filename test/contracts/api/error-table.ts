@@ -310,7 +310,9 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         it(`${documented.method} ${documented.path} of no pool`, async () => {
           for (const of of [aName('pool'), `local::${aName('pool')}`, 'No_Label']) {
             const answer = await sendTo(ask(), documented, {}, { name: of });
-            expect([answer.status, bodyOf(answer)], of).to.deep.equal([404, POOL_GONE]);
+            const { error, errorCode, detail } = answer.json;
+            expect([answer.status, { error, errorCode }], of).to.deep.equal([404, POOL_GONE]);
+            expect(detail?.['poolName'], of).to.equal(of.replace('local::', ''));
           }
           const far = await sendTo(ask(), documented, {}, { name: `faraway::${pool}` });
           expect([far.status, far.json.errorCode], far.text).to.deep.equal([
@@ -354,12 +356,14 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       it('a claim from no pool, with those there are and a hint', async () => {
         const { namespace } = (await ask().get(`/sandboxpools/${pool}`)).json.template ?? {};
         await eventually(async () => {
-          const answer = await ask().post('/sandboxes', { poolName: aName('pool') });
-          const { hint, ...detail } = answer.json.detail ?? {};
+          const unknown = aName('pool');
+          const answer = await ask().post('/sandboxes', { poolName: unknown });
+          const { hint, poolName, ...detail } = answer.json.detail ?? {};
           expect([
             answer.status,
             { error: answer.json.error, errorCode: answer.json.errorCode },
           ]).to.deep.equal([404, POOL_GONE]);
+          expect(poolName).to.equal(unknown);
           expect(hint).to.be.a('string').that.includes('/v1/');
           return isDeepStrictEqual(detail, {
             availablePools: [{ name: pool, namespace, idle: 1, running: 0, starting: 0 }],
@@ -445,8 +449,9 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         const id = await claimedFrom(ask, pool);
         await eventually(async () => {
           const answer = await ask().post('/sandboxes', { poolName: pool });
-          const { hint, ...counts } = answer.json.detail ?? {};
+          const { hint, poolName, ...counts } = answer.json.detail ?? {};
           expectRetry(answer, 429, 'POOL_EXHAUSTED');
+          expect(poolName).to.equal(pool);
           expect(answer.json.error).to.equal('no idle pods available in pool');
           expect(hint).to.be.a('string').that.includes('/v1/');
           return isDeepStrictEqual(counts, {

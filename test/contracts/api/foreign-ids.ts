@@ -170,10 +170,15 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
                   `${request.target} ${pair.what}`,
                 );
               }
+              const { detail, ...said } = answer?.json ?? {};
               expect(
-                [answer?.status, Object.keys(answer?.json ?? {}).sort()],
+                [answer?.status, Object.keys(said).sort(), Object.keys(detail ?? {})],
                 `the plain one: ${documented.path} ${pair.what}`,
-              ).to.deep.equal([404, ['error', 'errorCode']]);
+              ).to.deep.equal([
+                404,
+                ['error', 'errorCode'],
+                said.errorCode === 'POOL_NOT_FOUND' ? ['poolName', 'hint'] : [],
+              ]);
             }
           }
         });
@@ -623,9 +628,13 @@ const shownHeaders = (
       .map(([header, value]) => [header, withoutIds(value, ids)]),
   );
 
-/** An answer may hold what was sent; the longest first, as one may hold another. */
+/**
+ * An answer may hold what was sent, with or without its cluster; the longest first, as one may hold
+ * another.
+ */
 const withoutIds = (text: string, ids: Ids): string =>
   Object.values(ids)
+    .flatMap((id) => [id, id.replace(/^local::/, '')])
     .sort((a, b) => b.length - a.length)
     .reduce(
       (rest, id) => rest.replaceAll(encodeURIComponent(id), '{id}').replaceAll(id, '{id}'),

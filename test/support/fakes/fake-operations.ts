@@ -28,7 +28,6 @@ import {
   poolBeingDeleted,
   poolNotFound,
   poolNotOwned,
-  poolToClaimNotFound,
   sandboxNotFound,
   sandboxNotRunning,
   templateNotFound,
@@ -291,7 +290,8 @@ export class FakeOperations extends FakeDebug implements Operations {
     if (!pool && [...this.pools.values()].some(({ name }) => name === poolName))
       throw poolNotOwned();
     if (!pool)
-      throw poolToClaimNotFound(
+      throw poolNotFound(
+        poolName,
         this.#poolsOf(caller).map((view) => ({
           name: view.record.name,
           namespace: view.record.owner.namespace,
@@ -523,7 +523,7 @@ export class FakeOperations extends FakeDebug implements Operations {
       event.sandboxId === undefined && event.poolName === name && sameTenant(event.owner, caller);
     const pool = this.pools.get(`${caller.namespace}/${name}`);
     if (!this.happened.some(isOfPool) && !(pool && sameTenant(pool.owner, caller)))
-      throw poolNotFound();
+      throw poolNotFound(name);
     return this.happened.filter(isOfPool);
   };
 
@@ -869,7 +869,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     this.#fail();
     const record = this.pools.get(`${caller.namespace}/${name}`);
     if (!record || !(sameTenant(record.owner, caller) || caller.role === 'admin'))
-      throw poolNotFound();
+      throw poolNotFound(name);
     return record;
   }
 

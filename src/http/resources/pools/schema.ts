@@ -22,7 +22,7 @@ import { PoolSourceChangeFields, PoolSourceFields, RecordedPoolFields } from './
 
 export const PoolPath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string().refine(isDnsLabel).describe("A pool of the caller's.") }),
-  otherwise: poolNotFound,
+  otherwise: ({ name = '' }) => poolNotFound(name),
   names: { name: 'pool' },
 };
 
