@@ -71,8 +71,11 @@ const apiHints = (error: ApiError): readonly string[] => {
   hints.push(...failuresOf(detail?.['failed']));
   if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string')
     hints.push(
-      `change it there: sandpool envs members update ${detail['env']} ` +
-        `${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`,
+      ...['update', 'remove'].map(
+        (verb) =>
+          `${verb} it there: sandpool envs members ${verb} ${String(detail['env'])} ` +
+          `${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`,
+      ),
     );
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);

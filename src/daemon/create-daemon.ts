@@ -17,7 +17,7 @@ import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
 import { participantsOf } from './participants.ts';
 import { policyOf } from './policy.ts';
 import type { RunnableDaemon } from '../process/run-daemon.ts';
-import { makeDefaultEnv } from './default-env.ts';
+import { firstMember, makeDefaultEnv } from './default-env.ts';
 import { openTracing } from './tracing.ts';
 import { measuredDriver } from '../metrics/measured-driver.ts';
 import { renderDefinition } from '../model/pools/render-definition.ts';
@@ -144,6 +144,7 @@ export const createDaemon = async (
     clusterId: config.clusterId,
     copies: fleet.copies,
     newUid: () => idAt(clock.now()),
+    firstMember: parts.makesDefaultPool ? firstMember(config) : undefined,
   });
   const { runtime } = supervisor;
   const approvals: ApprovalsOfDaemon = openApprovals(config, {

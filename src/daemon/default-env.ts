@@ -2,6 +2,7 @@ import type { OwnedIndex } from '../actors/runtime/owned-index.ts';
 import type { Config } from '../config/config.ts';
 import type { Caller } from '../model/tenant.ts';
 import { namespaceOf } from './namespaces.ts';
+import type { FirstMember } from '../operations/envs/env-members.ts';
 import type { Operations } from '../operations/operations.ts';
 
 interface DefaultEnvDeps {
@@ -12,6 +13,19 @@ interface DefaultEnvDeps {
     'createPool' | 'createEnv' | 'addMember' | 'updateGroup' | 'listEnvs'
   >;
 }
+
+/** The member that the first start makes; undefined if it makes a pool alone. */
+export const firstMember = ({
+  defaultPool: { name, replicas, maxReplicas },
+  namespacePattern,
+}: DefaultEnvDeps['config']): FirstMember | undefined => {
+  const owner = {
+    namespace: namespaceOf(namespacePattern, 'default'),
+    team: 'default',
+    user: 'default',
+  };
+  return maxReplicas <= replicas ? undefined : { owner, name, replicas, maxReplicas };
+};
 
 /**
  * Makes what the first start gives the tenant key: an env with one member of its name, whose group

@@ -57,6 +57,7 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   /** Envs of other clusters; absent: there are none. */
   readonly copies?: EnvCopies | undefined;
   readonly newUid: () => string;
+  readonly firstMember?: EnvMembersDeps['firstMember'];
 }
 
 /** The parts of a daemon that see to envs. They lead as the supervisor does, beside it. */

@@ -230,6 +230,7 @@ describe('what hints advise', () => {
     const { error, detail } = await refused(tenant.put('/sandboxpools/small', change), 409);
     expect(error).to.equal('the pool is a member of env web; change it there');
     expect(detail).to.deep.equal({ env: 'web', member: 'small' });
+    expect(await refused(tenant.delete('/sandboxpools/small'), 409)).to.include({ error });
     const there = `/envs/${String(detail['env'])}/sandboxpools/${String(detail['member'])}`;
     expect((await tenant.put(there, { labels: { a: 'b' } })).status).to.equal(200);
   });

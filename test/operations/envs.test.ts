@@ -482,12 +482,48 @@ describe('members of an env', () => {
     await add(world, 'b', { config: { scalingGroup: 'a' } });
     await add(world, 'c');
 
-    await world.deletePool(alice, 'a', { force: false });
+    await world.deleteMember(alice, 'e', 'a', { force: false });
     await world.deleteMember(alice, 'e', 'c', { force: false });
 
     await eventually(() => world.env()?.members.length === 1, 'two are forgotten');
     expect(world.env()?.groups.map(({ name }) => name)).to.deep.equal(['a']);
     expect([world.pool('a'), world.pool('c')]).to.deep.equal([undefined, undefined]);
+  });
+
+  it('keep their pool when it is deleted like one without an env', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'a');
+
+    expect(await refusedWith(world.deletePool(alice, 'a', { force: true }))).to.deep.equal([
+      'CONFLICT',
+      { env: 'e', member: 'a' },
+    ]);
+    expect(world.env()?.members[0]?.deleting).to.equal(false);
+    expect(world.pool('a')?.deleting).to.equal(false);
+  });
+
+  it('get the sizes of the first start where that made them, and they are made again', async () => {
+    const { namespace, team, user } = alice;
+    const first = { owner: { namespace, team, user }, name: 'e', replicas: 2, maxReplicas: 8 };
+    const world = await anEnvWorld({ firstMember: first });
+    await world.made();
+    const sizes = ({ pool, env }: Awaited<ReturnType<typeof add>>, of: string) => {
+      const group = env.groups.find(({ name }) => name === of);
+      return [
+        'record' in pool && pool.record.replicas,
+        group?.minReplicas,
+        group?.maxReplicas,
+        group?.scaleUpPolicy.mode,
+      ];
+    };
+
+    expect(sizes(await add(world, 'e'), 'e')).to.deep.equal([2, 2, 8, 'Moderate']);
+    expect(sizes(await add(world, 'other'), 'other')).to.deep.equal([1, 0, 1, 'Conservative']);
+    const another = await anEnvWorld({ firstMember: first });
+    await another.made();
+    const sized = await add(another, 'e', { config: { maxReplicas: 3 } });
+    expect(sizes(sized, 'e'), 'what is asked for').to.deep.equal([1, 0, 3, 'Conservative']);
   });
 
   it('keep their size when their group is deleted', async () => {

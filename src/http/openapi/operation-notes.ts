@@ -217,7 +217,7 @@ the template's counts again, or what is usual: all but \`replicas\`, \`templateN
   deletePool:
     'No claim succeeds any more (409), unclaimed instances go, and then the pool. Running ' +
     'sandboxes live on to their own end. Repeating it is harmless; `force` may be added ' +
-    'later.',
+    'later. The pool of a member is its env’s: 409, and `detail` names both.',
   createEnv: `
 An env links a template, what differs from it (\`overrides\`), and members, each of them a pool.
 This makes it without members. With \`templateRef.version\` it stays at that version of the

@@ -63,13 +63,16 @@ export const groupFor = (
     readonly replicas: number;
     readonly minReplicas?: number;
     readonly maxReplicas?: number;
+    readonly mode?: ScaleUpMode | undefined;
   },
 ): AutoscalingGroup => ({
   name,
   enabled: true,
   minReplicas: bounds.minReplicas ?? 0,
   maxReplicas: bounds.maxReplicas ?? bounds.replicas,
-  scaleUpPolicy: DEFAULT_SCALE_UP_POLICY,
+  scaleUpPolicy: bounds.mode
+    ? { ...DEFAULT_SCALE_UP_POLICY, mode: bounds.mode }
+    : DEFAULT_SCALE_UP_POLICY,
   scaleDownPolicy: DEFAULT_SCALE_DOWN_POLICY,
 });
 

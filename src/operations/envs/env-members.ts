@@ -1,5 +1,5 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
-import { groupFor } from '../../model/envs/autoscaling-group.ts';
+import { groupFor, type ScaleUpMode } from '../../model/envs/autoscaling-group.ts';
 import {
   MOST_GROUPS,
   MOST_MEMBERS,
@@ -20,7 +20,7 @@ import {
   unavailable,
 } from '../../model/refusals.ts';
 import { tooManyGroups, tooManyMembers } from '../../model/limit-refusals.ts';
-import { sameTenant } from '../../model/tenant.ts';
+import { sameTenant, type Tenant } from '../../model/tenant.ts';
 import { envFieldOf, type EnvsDeps } from './envs.ts';
 import {
   changeEnv,
@@ -41,7 +41,7 @@ import {
   requireLink,
   shownPool,
 } from './away/away-members.ts';
-import type { MemberChange } from './env-operations.ts';
+import type { AddMemberRequest, MemberChange } from './env-operations.ts';
 import { memberDraft, memberPool, reconcileMemberPool, withoutMember } from './member-pool.ts';
 import type { Operations } from '../operations.ts';
 import type { AwayPoolView, PoolView } from '../views.ts';
@@ -63,18 +63,29 @@ export interface EnvMembersDeps
   readonly quotaLimits: EnvsDeps['quotaLimits'];
   readonly pullSecrets: EnvsDeps['pullSecrets'];
   readonly clock: EnvsDeps['clock'];
+  readonly firstMember?: FirstMember | undefined;
+}
+
+/** The member that the first start makes, in the env of its name, and its sizes. */
+export interface FirstMember {
+  readonly owner: Tenant;
+  readonly name: string;
+  readonly replicas: number;
+  readonly maxReplicas: number;
 }
 
 /**
  * Adds a member: its pool, and a group of its name unless it joins another (operation `POST
  * /envs/{name}/sandboxpools`). Both are durable when it resolves. First the env lists it: then its
- * pool is made, if need be by the env's leader.
+ * pool is made, if need be by the env's leader. One that the first start made gets the sizes of
+ * then, if the request names none.
  */
 export const addMember =
   (deps: EnvMembersDeps): Operations['addMember'] =>
-  async (caller, envName, request) => {
+  async (caller, envName, asked) => {
     const env = await findEnv(deps.envs, caller, envName);
     if (env.deleting !== false) throw envBeingDeleted();
+    const { mode, request } = likeTheFirst(deps.firstMember, env, asked);
     const { clusterId = deps.clusterId } = request;
     const isAway = clusterId !== deps.clusterId;
     const { replicas } = scaleOf({
@@ -92,14 +103,22 @@ export const addMember =
       config: { ...request.config, scalingGroup: request.config.scalingGroup ?? name },
       deleting: false,
     };
-    const pool = isAway ? await addAway(deps, env, member) : await addHere(deps, env, member);
+    const added = (current: EnvRecord) => withAdded(current, member, mode);
+    const pool = isAway
+      ? await addAway(deps, env, { member, added })
+      : await addHere(deps, env, { member, added });
     return { env: deps.envs.get(env.uid) ?? env, member, pool };
   };
+
+interface Adding {
+  readonly member: EnvMember;
+  readonly added: (env: EnvRecord) => EnvRecord;
+}
 
 const addHere = async (
   deps: EnvMembersDeps,
   env: EnvRecord,
-  member: EnvMember,
+  { member, added }: Adding,
 ): Promise<PoolView> => {
   const { namespace } = env.owner;
   const rendered = await renderSource(
@@ -113,7 +132,7 @@ const addHere = async (
   await deps.coordination.whenKnown(env.owner);
   const pool = await makePool(deps, memberDraft(deps, env, member, rendered), {
     prepare: async () => {
-      await changeEnv(deps.envs, env, (current) => withAdded(current, member));
+      await changeEnv(deps.envs, env, added);
     },
     undo: async () => {
       await deps.envs
@@ -128,11 +147,10 @@ const addHere = async (
 const addAway = async (
   deps: EnvMembersDeps,
   env: EnvRecord,
-  member: EnvMember,
+  { member, added }: Adding,
 ): Promise<AwayPoolView> => {
   const away = requireAway(deps.away, env, member.clusterId);
-  const added = await changeEnv(deps.envs, env, (current) => withAdded(current, member));
-  return await makeAwayPool(away, added, member);
+  return await makeAwayPool(away, await changeEnv(deps.envs, env, added), member);
 };
 
 /** See Operations. */
@@ -273,7 +291,23 @@ export const deleteMember =
     return { name, namespace: before.owner.namespace };
   };
 
-const withAdded = (env: EnvRecord, member: EnvMember): EnvRecord => {
+const likeTheFirst = (
+  first: FirstMember | undefined,
+  { name, owner }: EnvRecord,
+  request: AddMemberRequest,
+): { readonly mode?: ScaleUpMode; readonly request: AddMemberRequest } => {
+  const { minReplicas, maxReplicas, scalingGroup } = request.config;
+  const isSized = [request.replicas, minReplicas, maxReplicas, scalingGroup].some(
+    (said) => said !== undefined,
+  );
+  if (!first || isSized || !sameTenant(owner, first.owner)) return { request };
+  if (name !== first.name || request.name !== first.name) return { request };
+  const { replicas } = first;
+  const config = { ...request.config, minReplicas: replicas, maxReplicas: first.maxReplicas };
+  return { mode: 'Moderate', request: { ...request, replicas, config } };
+};
+
+const withAdded = (env: EnvRecord, member: EnvMember, mode?: ScaleUpMode): EnvRecord => {
   if (env.members.some(({ name }) => name === member.name)) throw poolAlreadyExists();
   if (env.members.length >= MOST_MEMBERS) throw tooManyMembers(MOST_MEMBERS);
   const { scalingGroup = member.name } = member.config;
@@ -284,7 +318,10 @@ const withAdded = (env: EnvRecord, member: EnvMember): EnvRecord => {
     members: [...env.members, member],
     groups: known
       ? env.groups
-      : [...env.groups, groupFor(scalingGroup, { replicas: member.replicas, ...member.config })],
+      : [
+          ...env.groups,
+          groupFor(scalingGroup, { replicas: member.replicas, mode, ...member.config }),
+        ],
   };
 };
 

@@ -1,6 +1,6 @@
 import type { EnvMirror } from '../../actors/env/env-mirror.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
-import { endingMember } from '../envs/find-env.ts';
+import { poolOfEnv } from '../../model/refusals.ts';
 import { findPool, findUsablePool, poolViewOf } from './find-pool.ts';
 import type { Operations } from '../operations.ts';
 import { viewOfPool } from '../claims/start-hindrance.ts';
@@ -40,8 +40,8 @@ export const listPools =
 
 /**
  * Deletes a pool of the caller's (operation `DELETE /sandboxpools/{name}`): its unclaimed instances
- * go; running sandboxes live on unless `force`. The record goes when they have, a member's with its
- * member. Repeating it is harmless; `force` may be added later.
+ * go; running sandboxes live on unless `force`. The record goes when they have. Repeating it is
+ * harmless; `force` may be added later. Refuses with CONFLICT what is a member's of an env.
  */
 export const deletePool =
   (deps: { readonly supervisor: Supervisor; readonly envs: EnvMirror }): Operations['deletePool'] =>
@@ -49,7 +49,8 @@ export const deletePool =
     const { record: before } = await findPool(deps.supervisor, caller, name);
     if (before.env) {
       await deps.envs.refresh(`${before.owner.namespace}/${before.env.name}`);
-      await deps.envs.change(before.env.uid, (env) => endingMember(env, name, force));
+      if (deps.envs.get(before.env.uid)?.members.some((member) => member.name === name))
+        throw poolOfEnv(before.env.name, name);
     }
     const record = await deps.supervisor.pools
       .change(before.uid, (current) => ({

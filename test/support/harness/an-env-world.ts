@@ -10,6 +10,7 @@ import { claimSandbox } from '../../../src/operations/claims/claim-sandbox.ts';
 import { groupMembers } from '../../../src/operations/envs/group-members.ts';
 import { instanceTypes } from '../../../src/operations/templates/instance-types.ts';
 import { PoolRenewal } from '../../../src/operations/pools/pool-renewal.ts';
+import type { FirstMember } from '../../../src/operations/envs/env-members.ts';
 import { deletePool } from '../../../src/operations/pools/pools.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
 import { syncPool } from '../../../src/operations/pools/sync-pool.ts';
@@ -42,6 +43,7 @@ export interface EnvWorldOptions {
   readonly copies?: EnvCopies;
   /** Envs that are there already, as after a restart. */
   readonly envs?: MemoryEnvs;
+  readonly firstMember?: FirstMember;
 }
 
 /**
@@ -113,6 +115,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     clusterId: 'local',
     copies: options.copies,
     newUid: () => `u${(serial += 1)}`,
+    firstMember: options.firstMember,
   });
   beside.parts = parts;
   const renewal = new PoolRenewal({
