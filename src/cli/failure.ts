@@ -180,6 +180,7 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
     'delete them, or give them another: sandpool pools update POOL --template TEMPLATE',
   ],
   SANDBOX_TEMPLATE_NOT_FOUND: ['see which there are: sandpool templates list'],
+  SANDBOX_NOT_FOUND: ['see those that finished lately: sandpool sandboxes list --phase Completed'],
   POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
 };
 

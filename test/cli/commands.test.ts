@@ -59,6 +59,21 @@ describe('the commands about the service', () => {
       expect(daemon().operations.sandboxes.get(end.stdout.trim())?.idleTimeoutMs).to.equal(300_000);
     });
 
+    it('get shows one that has finished, as the list has it', async () => {
+      const id = (await sandpool('sandboxes', 'create')).stdout.trim();
+      await sandpool('sandboxes', 'delete', id);
+      await claimed();
+
+      const end = await sandpool('sandboxes', 'get', id);
+      expect([end.code, end.stderr]).to.deep.equal([0, '']);
+      expect(end.stdout)
+        .to.match(/status: +Completed\n/)
+        .and.match(/end: +deleted\n/);
+      const unknown = await sandpool('sandboxes', 'get', id.replace(/.{4}$/, 'ffff'));
+      expect(unknown.code).to.equal(1);
+      expect(unknown.stderr).to.include('sandpool sandboxes list --phase Completed');
+    });
+
     it('create waits as long as it is told', async () => {
       expect((await sandpool('sandboxes', 'create', '--wait', '30s')).code).to.equal(0);
       expect(daemon().operations.waits).to.deep.equal([30_000]);
@@ -252,7 +267,9 @@ describe('the commands about the service', () => {
       expect(end).to.deep.equal({
         code: 1,
         stdout: '',
-        stderr: 'sandpool: sandbox not found or already terminated (SANDBOX_NOT_FOUND)\n',
+        stderr:
+          'sandpool: sandbox not found or already terminated (SANDBOX_NOT_FOUND)\n' +
+          '  see those that finished lately: sandpool sandboxes list --phase Completed\n',
       });
     });
   });

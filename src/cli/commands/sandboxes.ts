@@ -1,9 +1,12 @@
 import { type Command, Option } from 'commander';
+import { ApiError } from '../../client/api-error.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import type { Sandbox } from '../../client/wire.ts';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { durationText, nameAndValue, waitOption } from '../arguments.ts';
 import { claimFiles, filePair } from '../claim-files.ts';
 import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addConnectionOptions, type ConnectionOptions } from '../connection.ts';
 import { omitUndefined } from '../omit-undefined.ts';
 import { group, leaf } from '../leaf.ts';
 import type { ServiceAction } from '../action.ts';
@@ -70,16 +73,43 @@ const getLeaf = (action: ServiceAction): Command =>
     addConnectionOptions(
       leaf({
         usage: 'get <sandbox>',
-        summary: 'Shows one sandbox.',
+        summary: 'Shows one sandbox, or the record of one that finished lately, with how it ended.',
         examples: ['sandpool sandboxes get 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
       }),
     ),
   ).action(
-    action(async (api, context, [sandboxId], options: OutputOptions) => {
-      const sandbox = await api.getSandbox(sandboxId as string);
+    action(async (api, context, [operand], options: OutputOptions & ConnectionOptions) => {
+      const sandboxId = String(operand);
+      const sandbox = await api.getSandbox(sandboxId).catch(async (error: unknown) => {
+        const isGone = error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND';
+        const finished = isGone && (await findFinished(api, sandboxId, options));
+        if (finished) return finished;
+        throw error;
+      });
       await show(context, options, { value: sandbox, text: () => sandboxFields(sandbox) });
     }),
   );
+
+/** Of the finished ones that the list still has, the newest claims. */
+const MOST_SEARCHED = 20_000;
+const PAGE = 1_000;
+
+const findFinished = async (
+  api: SandpoolClient,
+  sandboxId: string,
+  { admin: all }: ConnectionOptions,
+): Promise<Sandbox | undefined> => {
+  const clusterID = /^(.+)\.[^.]+$/.exec(sandboxId)?.[1];
+  const filter = omitUndefined({ all, clusterID, phase: 'Completed' as const, limit: PAGE });
+  for (let offset = 0; offset < MOST_SEARCHED; offset += PAGE) {
+    const { items, total } = await api.listSandboxes({ ...filter, offset });
+    const found = items.find(
+      ({ sandboxId: id }) => id === sandboxId || sandboxId.endsWith(`.${id}`),
+    );
+    if (found || offset + PAGE >= total) return found;
+  }
+  return undefined;
+};
 
 const createLeaf = (action: ServiceAction): Command =>
   addVariableOptions(

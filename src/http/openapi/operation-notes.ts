@@ -97,7 +97,8 @@ it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the ca
 pairs those that have all. Finished ones are not found by it: with \`phase=Completed\` it is 400.`,
   getSandbox:
     "One live sandbox, or an unclaimed instance of a pool of the caller's. A finished one " +
-    'is 404; the list shows it. Admins see any.',
+    'is 404; `GET /sandboxes?phase=Completed` shows it with `endReason`, and ' +
+    '`GET /sandboxes/{sandboxId}/events` what happened to it. Admins see any.',
   isReady: `
 Runs the [readiness probes](templates.md#readiness-probes) of the container and of each endpoint,
 now, and answers 503 with the same body where one fails, without \`Retry-After\`. An endpoint is
