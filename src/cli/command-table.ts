@@ -224,6 +224,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ action }) => (await import('./commands/daemon/backup.ts')).backupLeaf(action),
   },
   {
+    name: 'restore',
+    summary: 'Puts the database and the keys of a backup into the data folder of a stopped daemon',
+    load: async ({ action }) => (await import('./commands/daemon/restore.ts')).restoreLeaf(action),
+  },
+  {
     name: 'stop',
     summary: 'Ends the local daemon and its helpers',
     load: async ({ action }) => (await import('./commands/daemon/stop.ts')).stopLeaf(action),

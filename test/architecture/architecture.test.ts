@@ -49,7 +49,7 @@ const COMPOSITION = ['doctor', 'daemon'];
 const ABOVE_COMPOSITION = ['main.ts', 'cli', 'client'];
 
 /** What the command line loads only when it is asked to: the daemon's own code. */
-const LAZY = /\bfrom\s*'[^']*\/(main|daemon\/end-all|doctor\/doctor)\.ts'/;
+const LAZY = /\bfrom\s*'[^']*\/(main|daemon\/end-all|daemon\/restore|doctor\/doctor)\.ts'/;
 
 /** A static import of the part that loads OpenTelemetry's packages. */
 const TRACING = /\bfrom\s*'[^']*\/tracing\/[^']*'/;

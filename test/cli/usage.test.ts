@@ -21,6 +21,7 @@ const COMMANDS = [
   ['completion'],
   ['cp'],
   ['backup'],
+  ['restore'],
   ['doctor'],
   ['logs'],
   ['events'],

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
-import { connect } from './database-library.ts';
-import { SCHEMA_VERSION } from './migrations.ts';
+import { connect, type Connection } from './database-library.ts';
+import { APPLICATION_ID, SCHEMA_VERSION } from './migrations.ts';
 
 /**
  * Looks at a database that nobody holds; takes a second or so per gigabyte. `fault` says why no
@@ -13,26 +13,30 @@ export const inspectDatabase = (
   const { size } = statSync(file);
   const connection = connect(file, { busyTimeoutMs: 0 });
   try {
-    const [version] = Object.values(
-      connection.prepare('PRAGMA user_version').get() as Readonly<Record<string, unknown>>,
-    );
-    if (Number(version) > SCHEMA_VERSION)
-      return {
-        size,
-        fault:
-          `a newer version of Sandpool wrote it (schema ${Number(version)}, this one knows ` +
-          `${SCHEMA_VERSION})`,
-      };
-    const [found] = Object.values(
-      connection.prepare('PRAGMA quick_check(1)').get() as Readonly<Record<string, unknown>>,
-    );
-    return {
-      size,
-      fault: found === 'ok' ? undefined : `it is damaged: ${String(found).split('\n')[0] ?? ''}`,
-    };
-  } catch (error) {
-    return { size, fault: error instanceof Error ? error.message : String(error) };
+    return { size, fault: faultOf(connection) };
   } finally {
     connection.close();
+  }
+};
+
+/** Says why no daemon could go on with the database; undefined if one could. */
+export const faultOf = (connection: Connection): string | undefined => {
+  const first = (pragma: string): unknown =>
+    Object.values(
+      connection.prepare(`PRAGMA ${pragma}`).get() as Readonly<Record<string, unknown>>,
+    )[0];
+  try {
+    const version = Number(first('user_version'));
+    if (Number(first('application_id')) !== APPLICATION_ID)
+      return 'it is a database, but not one of sandpool';
+    if (version > SCHEMA_VERSION)
+      return (
+        `a newer version of Sandpool wrote it (schema ${version}, this one knows ` +
+        `${SCHEMA_VERSION})`
+      );
+    const found = first('quick_check(1)');
+    return found === 'ok' ? undefined : `it is damaged: ${String(found).split('\n')[0] ?? ''}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   }
 };

@@ -49,7 +49,7 @@ export const migrate = (connection: Connection, path: string, upTo = MIGRATIONS.
 };
 
 /** `SPdb` in ASCII. */
-const APPLICATION_ID = 0x53_50_64_62;
+export const APPLICATION_ID = 0x53_50_64_62;
 
 const versionOf = (connection: Connection, path: string): number => {
   const version = pragma(connection, 'user_version');

@@ -18,12 +18,11 @@ export const backupLeaf = (action: Action): Command =>
     summary:
       'Writes a backup of the running local daemon to a file: its database as it is now, ' +
       'and its keys. Requests go on meanwhile. The file is a gzipped tar that holds ' +
-      'secrets; to restore it, unpack it into an empty data folder and start the daemon. ' +
+      'secrets; sandpool restore puts it back. ' +
       '- is the standard output.',
     examples: [
       'sandpool backup sandpool-backup.tar.gz',
       'sandpool backup - | ssh safe "cat > sandpool.tar.gz"',
-      'tar -xzf sandpool-backup.tar.gz -C NEW_DATA_DIR',
     ],
   })
     .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')

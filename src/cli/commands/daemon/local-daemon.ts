@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import { statSync } from 'node:fs';
 import { dataDirOf } from '../../connection.ts';
 import type { CliContext } from '../../context.ts';
 import { commandDaemon } from '../../control.ts';
+import { CliFailure } from '../../failure.ts';
 
 /** Says which daemon on this machine is meant. */
 export interface Place {
@@ -19,3 +21,12 @@ export const askLocalDaemon = async (
   body: object,
 ): Promise<Readonly<Record<string, unknown>>> =>
   await commandDaemon(await dataDirOf(options, context.env), path, body);
+
+/**
+ * Records and processes of sandboxes are their owner's: root, too, would leave them in disorder.
+ */
+export const requireOwn = (dataDir: string, hint: string): void => {
+  const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;
+  if (owner === undefined || owner === process.getuid?.()) return;
+  throw new CliFailure(`${dataDir} belongs to another user (uid ${owner})`, [hint]);
+};

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { statSync } from 'node:fs';
 import type { NamedTexts } from '../../../config/environment.ts';
 import { type PidFile, isRunning, readPidFile } from '../../../process/pid-file.ts';
 import { dataDirOf } from '../../connection.ts';
@@ -7,6 +6,7 @@ import { type CliContext, print } from '../../context.ts';
 import { CliFailure } from '../../failure.ts';
 import { leaf } from '../../leaf.ts';
 import type { Action } from '../../action.ts';
+import { requireOwn } from './local-daemon.ts';
 
 interface StopOptions {
   readonly all?: boolean;
@@ -37,7 +37,7 @@ export const stopLeaf = (action: Action): Command =>
     .action(
       action(1, async (context, _operands, options: StopOptions) => {
         const dataDir = await dataDirOf(options, context.env);
-        if (options.all) requireOwn(dataDir);
+        if (options.all) requireOwn(dataDir, 'end its sandboxes as that user; nothing was stopped');
         const daemon = readPidFile(dataDir);
         if (daemon) {
           await endDaemon(daemon);
@@ -53,17 +53,6 @@ export const stopLeaf = (action: Action): Command =>
         return 0;
       }),
     );
-
-/**
- * Records and processes of sandboxes are their owner's: root, too, would leave them in disorder.
- */
-const requireOwn = (dataDir: string): void => {
-  const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;
-  if (owner === undefined || owner === process.getuid?.()) return;
-  throw new CliFailure(`${dataDir} belongs to another user (uid ${owner})`, [
-    'end its sandboxes as that user; nothing was stopped',
-  ]);
-};
 
 const endDaemon = async (daemon: PidFile): Promise<void> => {
   try {

@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import type { Action } from '../../action.ts';
+import { dataDirOf } from '../../connection.ts';
+import { print } from '../../context.ts';
+import { CliFailure } from '../../failure.ts';
+import { leaf } from '../../leaf.ts';
+import { type Place, requireOwn, withPlace } from './local-daemon.ts';
+
+/** `restore FILE`: into the data folder of a daemon that has stopped. */
+export const restoreLeaf = (action: Action): Command =>
+  withPlace(
+    leaf({
+      usage: 'restore <file>',
+      summary:
+        'Puts the database and the keys of a backup into the data folder of a stopped daemon. ' +
+        'Sandboxes that the backup knows go on if they still run; idle ones are replaced. ' +
+        'The files that it replaces stay in a new folder of the data folder.',
+      examples: [
+        'sandpool restore sandpool-backup.tar.gz',
+        'sandpool restore sandpool-backup.tar.gz --data-dir /srv/sandpool',
+      ],
+    }),
+  ).action(
+    action(1, async (context, [file], options: Place) => {
+      const dataDir = await dataDirOf(options, context.env);
+      requireOwn(dataDir, 'restore as that user; nothing was replaced');
+      const { restoreBackup, RestoreRefused } = await import('../../../daemon/restore.ts');
+      try {
+        const aside = await restoreBackup(String(file), { dataDir, now: new Date() });
+        await print(
+          context.stdout,
+          `restored ${dataDir}\n` +
+            (aside === undefined ? '' : `replaced files: ${aside}\n`) +
+            'start the daemon: sandpool serve\n',
+        );
+        return 0;
+      } catch (error) {
+        if (!(error instanceof RestoreRefused)) throw error;
+        throw new CliFailure(error.message, [error.hint], { cause: error });
+      }
+    }),
+  );

@@ -1,0 +1,161 @@
+import {
+  chmodSync,
+  createReadStream,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { mkdir, open, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
+import { readySavedDatabase } from '../embedded/store/saved-database.ts';
+
+/** Nothing was replaced. The message says why. */
+export class RestoreRefused extends Error {
+  override readonly name = 'RestoreRefused';
+  readonly hint: string;
+
+  constructor(message: string, hint: string, options?: ErrorOptions) {
+    super(message, options);
+    this.hint = hint;
+  }
+}
+
+/** Also what a killed daemon left beside the database, which belongs to that one alone. */
+const REPLACED = ['sandpool.db', 'sandpool.db-wal', 'sandpool.db-shm', 'sandpool.db-journal'];
+const FOLDERS = ['keys', 'fleet'];
+const MOST_FILES = 1_000;
+const MOST_FILE_BYTES = 2 ** 20;
+
+/**
+ * Puts the database and the secrets of a backup into the data folder, which is made if it is not
+ * there. All else stays, `run/` and `logs/` above all: by these the daemon finds the sandboxes that
+ * run. What was replaced is kept in a new folder beside it, whose path is returned, if there was
+ * anything. Rejects with RestoreRefused, before anything is replaced, if a daemon runs there or the
+ * file is not a sound backup. A call that was interrupted may be repeated.
+ */
+export const restoreBackup = async (
+  backup: string,
+  { dataDir, now }: { readonly dataDir: string; readonly now: Date },
+): Promise<string | undefined> => {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockOf(dataDir);
+  const unpacked = join(dataDir, 'restoring');
+  try {
+    rmSync(unpacked, { recursive: true, force: true }); // an interrupted call leaves it behind
+    await mkdir(unpacked, { mode: 0o700 });
+    try {
+      await unpack(backup, unpacked);
+      check(unpacked);
+    } catch (error) {
+      throw new RestoreRefused(
+        `${backup} can’t be restored: ${error instanceof Error ? error.message : String(error)}`,
+        'nothing was replaced; name a file that sandpool backup wrote',
+        { cause: error },
+      );
+    }
+    return replace(dataDir, unpacked, now);
+  } finally {
+    rmSync(unpacked, { recursive: true, force: true });
+    lock.release();
+  }
+};
+
+const lockOf = (dataDir: string): ReturnType<typeof lockDataDir> => {
+  try {
+    return lockDataDir(dataDir);
+  } catch (error) {
+    if (!(error instanceof DataDirTaken)) throw error;
+    throw new RestoreRefused(
+      `a daemon runs on the data folder ${dataDir}`,
+      'stop it first: sandpool stop',
+      { cause: error },
+    );
+  }
+};
+
+const unpack = async (backup: string, into: string): Promise<void> => {
+  const archive = extract();
+  const source = createReadStream(backup);
+  const plain = source.pipe(createGunzip());
+  source.once('error', (error) => plain.destroy(error));
+  plain.once('error', (error) => archive.destroy(error));
+  plain.pipe(archive);
+  let files = 0;
+  try {
+    for await (const entry of archive) {
+      const { name, type, size } = entry.header;
+      if (!isOfBackup(name, type ?? 'file')) throw new Error(`it holds ${name}, as no backup does`);
+      if (type === 'directory') {
+        entry.resume();
+        continue;
+      }
+      if ((files += 1) > MOST_FILES) throw new Error(`it holds more than ${MOST_FILES} files`);
+      if (name !== 'sandpool.db' && size > MOST_FILE_BYTES)
+        throw new Error(`${name} in it is larger than ${MOST_FILE_BYTES} bytes`);
+      await write(join(into, name), entry as AsyncIterable<Buffer>);
+    }
+  } catch (error) {
+    throw worded(error);
+  } finally {
+    source.destroy();
+  }
+};
+
+const isOfBackup = (name: string, type: string): boolean => {
+  const [folder = '', file, ...more] = name.split('/');
+  if (name === 'sandpool.db') return type === 'file';
+  if (!FOLDERS.includes(folder) || more.length > 0 || file === '.' || file === '..') return false;
+  return type === (file === undefined || file === '' ? 'directory' : 'file');
+};
+
+const write = async (path: string, content: AsyncIterable<Buffer>): Promise<void> => {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await writeFile(file, content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};
+
+const worded = (error: unknown): unknown => {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'Z_BUF_ERROR') return new Error('it ends too soon', { cause: error });
+  if (typeof code === 'string' && code.startsWith('Z_'))
+    return new Error('it is not a gzipped tar', { cause: error });
+  return error;
+};
+
+/** Throws if a daemon could not begin with it. */
+const check = (unpacked: string): void => {
+  for (const name of ['sandpool.db', 'keys/pepper'])
+    if (!existsSync(join(unpacked, name))) throw new Error(`it holds no ${name}`);
+  if (!/^[0-9a-f]{64}$/.test(readFileSync(join(unpacked, 'keys/pepper'), 'utf8').trim()))
+    throw new Error('keys/pepper in it is damaged');
+  readySavedDatabase(join(unpacked, 'sandpool.db'));
+};
+
+const replace = (dataDir: string, unpacked: string, now: Date): string | undefined => {
+  const names = [...REPLACED, ...FOLDERS];
+  const old = names.filter((name) => existsSync(join(dataDir, name)));
+  const aside = join(dataDir, `replaced-${now.toISOString().replaceAll(/[:.]/g, '-')}`);
+  if (old.length > 0) mkdirSync(aside, { mode: 0o700 });
+  for (const name of old) renameSync(join(dataDir, name), join(aside, name));
+  for (const name of names)
+    if (existsSync(join(unpacked, name))) renameSync(join(unpacked, name), join(dataDir, name));
+  for (const name of FOLDERS)
+    if (existsSync(join(dataDir, name))) chmodSync(join(dataDir, name), 0o700);
+  const folder = openSync(dataDir, 'r');
+  fsyncSync(folder);
+  closeSync(folder);
+  return old.length > 0 ? aside : undefined;
+};

@@ -1,0 +1,20 @@
+import { connect } from './database-library.ts';
+import { faultOf } from './inspect-database.ts';
+
+/**
+ * Makes the copy of a database that a backup holds ready to be a data folder's own: forgets idle
+ * instances, and leaves no log beside the file. Somebody may have claimed an idle one after the
+ * backup: without a record the daemon ends its process and starts another. Throws if the file is
+ * not a sound database of this version or an earlier one. Nobody else may hold the file.
+ */
+export const readySavedDatabase = (file: string): void => {
+  const connection = connect(file, { busyTimeoutMs: 0 });
+  try {
+    const fault = faultOf(connection);
+    if (fault !== undefined) throw new Error(fault);
+    connection.exec("DELETE FROM instances WHERE state = 'idle'");
+    connection.exec('PRAGMA journal_mode = DELETE');
+  } finally {
+    connection.close();
+  }
+};
