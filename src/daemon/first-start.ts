@@ -28,8 +28,8 @@ export const readOrMakePepper = (dataDir: string): Buffer => {
   const pepper = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex');
   if (pepper.length !== 32)
     throw new Error(
-      `${file} is damaged: restore it from a backup, or delete it together with the keys ` +
-        'beside it to begin with new keys',
+      `${file} is damaged: restore a backup with sandpool restore FILE, or delete it together ` +
+        'with the keys beside it to begin with new keys',
     );
   return pepper;
 };

@@ -1,7 +1,11 @@
 import { existsSync, readdirSync, statfsSync, statSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
-import { inspectDatabase } from '../embedded/store/inspect-database.ts';
+import {
+  causeOf,
+  type DatabaseFault,
+  inspectDatabase,
+} from '../embedded/store/inspect-database.ts';
 import { type Check, codeOf, type Finding, ok, problem, warning } from './finding.ts';
 
 const LEAST_BYTES = 100 * 2 ** 20;
@@ -84,7 +88,7 @@ export const store: Check = ({ config: { dataDir }, daemon }) => {
       const { size, fault } = inspectDatabase(file);
       return fault === undefined
         ? ok('store', `${(size / 2 ** 20).toFixed(1)} MiB, sound`)
-        : problem('store', `${file}: ${fault}`, 'restore a backup: see docs/operating.md');
+        : problem('store', `${file}: ${fault.message}`, cureOf(fault.cause, file));
     } finally {
       lock.release();
     }
@@ -99,11 +103,23 @@ export const store: Check = ({ config: { dataDir }, daemon }) => {
       return problem(
         'store',
         `${file} can’t be opened: ${error instanceof Error ? error.message : String(error)}`,
-        'run this as the daemon’s user',
+        cureOf(causeOf(error, file), file),
       );
     throw error;
   }
 };
+
+const cureOf = (cause: DatabaseFault['cause'], file: string): string =>
+  ({
+    newer:
+      'start the Sandpool that wrote it, or restore a backup of this version: ' +
+      'sandpool restore FILE',
+    foreign: 'name another data folder with --data-dir DIR, or move the file away',
+    damaged: 'restore a backup: sandpool restore FILE',
+    locked: `end the program that holds it: fuser -v ${file}`,
+    'disk full': 'make room on its disk and start the daemon: nothing acknowledged is lost',
+    unreadable: 'run this as the daemon’s user; if it is, look for a fault of the disk: dmesg',
+  })[cause];
 
 export const keyFiles: Check = ({ config: { dataDir } }) => {
   const folder = join(dataDir, 'keys');
@@ -112,8 +128,8 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
       ? problem(
           'keys',
           `${folder} is missing: no key is valid`,
-          'restore it from a backup; else the next start makes new first keys, and all ' +
-            'others are void',
+          'restore a backup: sandpool restore FILE; else the next start makes new first keys, ' +
+            'and all others are void',
         )
       : [];
   const names = readdirSync(folder);
@@ -122,7 +138,8 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
     return problem(
       'keys',
       `${folder}/pepper is missing: no key is valid`,
-      'restore it from a backup; else delete the folder, and the next start makes new first keys',
+      'restore a backup: sandpool restore FILE; else delete the folder, and the next start ' +
+        'makes new first keys',
     );
   const open = names.filter((name) => ((statOf(join(folder, name))?.mode ?? 0) & 0o077) !== 0);
   if (open.length > 0)

@@ -8,6 +8,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,7 @@ import { loadConfig } from '../../src/config/config.ts';
 import type { NamedTexts } from '../../src/config/environment.ts';
 import { examine } from '../../src/doctor/doctor.ts';
 import type { Finding, Patient } from '../../src/doctor/finding.ts';
-import { connect } from '../../src/embedded/store/database-library.ts';
+import { connect, type Connection } from '../../src/embedded/store/database-library.ts';
 import { openDatabase } from '../../src/embedded/store/database.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
@@ -176,6 +177,42 @@ describe('the doctor', function () {
     );
     writeFileSync(file, 'no database'.repeat(1_000));
     expect((await findings('store'))[0]?.message).to.include('not a database');
+  });
+
+  it('advises a backup for a damaged database only, not for a locked one or a full disk', async function () {
+    const adviceAbout = async (damage: (file: string) => void): Promise<string | undefined> => {
+      damage(await aStore());
+      return (await findings('store'))[0]?.advice;
+    };
+    let holder: Connection | undefined;
+    expect(
+      await adviceAbout((file) => {
+        holder = connect(file, { busyTimeoutMs: 0 });
+        holder.exec('BEGIN EXCLUSIVE');
+      }),
+    ).to.equal(`end the program that holds it: fuser -v ${join(dataDir, 'sandpool.db')}`);
+    holder?.close();
+    expect(await adviceAbout((file) => truncateSync(file, 300_000))).to.equal(
+      'restore a backup: sandpool restore FILE',
+    );
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'sandpool-test', dataDir], {
+        stdio: 'ignore',
+      });
+    } catch {
+      skipBecause(this, 'needs the right to mount a tmpfs');
+    }
+    try {
+      const advice = await adviceAbout((file) => {
+        const log = connect(file, { busyTimeoutMs: 0 });
+        log.exec('PRAGMA journal_mode = WAL');
+        log.close();
+        expect(() => writeFileSync(join(dataDir, 'filler'), Buffer.alloc(2 ** 21))).to.throw();
+      });
+      expect(advice).to.match(/^make room/);
+    } finally {
+      execFileSync('umount', ['-l', dataDir]);
+    }
   });
 
   it('tells that a port is taken', async () => {

@@ -94,6 +94,6 @@ describe('a start of the daemon', () => {
   it('is refused where the pepper is damaged', () => {
     readOrMakePepper(dataDir);
     writeFileSync(pathOf('pepper'), '');
-    expect(() => readOrMakePepper(dataDir)).to.throw(/pepper is damaged: restore it/);
+    expect(() => readOrMakePepper(dataDir)).to.throw(/pepper is damaged: restore a backup/);
   });
 });

@@ -1,26 +1,38 @@
-import { statSync } from 'node:fs';
-import { connect, type Connection } from './database-library.ts';
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import {
+  connect,
+  SQLITE_BUSY,
+  SQLITE_LOCKED,
+  SQLITE_NOTADB,
+  sqliteCode,
+  type Connection,
+} from './database-library.ts';
 import { APPLICATION_ID, SCHEMA_VERSION } from './migrations.ts';
 
+/** Why no daemon could go on with a database: each cause has a cure of its own. */
+export interface DatabaseFault {
+  readonly cause: 'newer' | 'foreign' | 'damaged' | 'locked' | 'disk full' | 'unreadable';
+  readonly message: string;
+}
+
 /**
- * Looks at a database that nobody holds; takes a second or so per gigabyte. `fault` says why no
- * daemon could go on with it. Hazard: the caller must hold the data folder. What a killed daemon
- * left in the log beside it is written into it.
+ * Looks at a database that nobody holds; takes a second or so per gigabyte. Hazard: the caller must
+ * hold the data folder. What a killed daemon left in the log beside it is written into it.
  */
 export const inspectDatabase = (
   file: string,
-): { readonly size: number; readonly fault: string | undefined } => {
+): { readonly size: number; readonly fault: DatabaseFault | undefined } => {
   const { size } = statSync(file);
   const connection = connect(file, { busyTimeoutMs: 0 });
   try {
-    return { size, fault: faultOf(connection) };
+    return { size, fault: faultOf(connection, file) };
   } finally {
     connection.close();
   }
 };
 
-/** Says why no daemon could go on with the database; undefined if one could. */
-export const faultOf = (connection: Connection): string | undefined => {
+export const faultOf = (connection: Connection, file: string): DatabaseFault | undefined => {
   const first = (pragma: string): unknown =>
     Object.values(
       connection.prepare(`PRAGMA ${pragma}`).get() as Readonly<Record<string, unknown>>,
@@ -28,15 +40,34 @@ export const faultOf = (connection: Connection): string | undefined => {
   try {
     const version = Number(first('user_version'));
     if (Number(first('application_id')) !== APPLICATION_ID)
-      return 'it is a database, but not one of sandpool';
+      return { cause: 'foreign', message: 'it is a database, but not one of sandpool' };
     if (version > SCHEMA_VERSION)
-      return (
-        `a newer version of Sandpool wrote it (schema ${version}, this one knows ` +
-        `${SCHEMA_VERSION})`
-      );
+      return {
+        cause: 'newer',
+        message:
+          `a newer version of Sandpool wrote it (schema ${version}, this one knows ` +
+          `${SCHEMA_VERSION})`,
+      };
     const found = first('quick_check(1)');
-    return found === 'ok' ? undefined : `it is damaged: ${String(found).split('\n')[0] ?? ''}`;
+    if (found === 'ok') return undefined;
+    return { cause: 'damaged', message: `it is damaged: ${String(found).split('\n')[0] ?? ''}` };
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    const message = error instanceof Error ? error.message : String(error);
+    return { cause: causeOf(error, file), message };
   }
 };
+
+/** Says what kept SQLite from the file. */
+export const causeOf = (error: unknown, file: string): DatabaseFault['cause'] => {
+  const code = sqliteCode(error);
+  if (code === SQLITE_BUSY || code === SQLITE_LOCKED) return 'locked';
+  if (code === SQLITE_NOTADB) return 'foreign';
+  if (code === SQLITE_CORRUPT) return 'damaged';
+  // A full disk is an I/O error of the shared memory beside the file.
+  const { bavail, bsize } = statfsSync(dirname(file));
+  return code === SQLITE_FULL || bavail * bsize < NO_ROOM_BYTES ? 'disk full' : 'unreadable';
+};
+
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const NO_ROOM_BYTES = 2 ** 20;

@@ -10,8 +10,8 @@ import { faultOf } from './inspect-database.ts';
 export const readySavedDatabase = (file: string): void => {
   const connection = connect(file, { busyTimeoutMs: 0 });
   try {
-    const fault = faultOf(connection);
-    if (fault !== undefined) throw new Error(fault);
+    const fault = faultOf(connection, file);
+    if (fault !== undefined) throw new Error(fault.message);
     connection.exec("DELETE FROM instances WHERE state = 'idle'");
     connection.exec('PRAGMA journal_mode = DELETE');
   } finally {
