@@ -160,6 +160,8 @@ export const METRICS = {
     'Until the certificate of the REST API ends; below 0: it has.',
     [],
   ),
+  sandpool_disk_free_bytes: gauge('Room on the disk of the data folder, on one machine.', []),
+  sandpool_disk_bytes: gauge('Size of the disk of the data folder, on one machine.', []),
   sandpool_shards_led: gauge('Shards that this replica leads; 16 over all replicas.', []),
 
   sandpool_http_requests_total: {

@@ -10,6 +10,7 @@ import { embeddedBackup } from '../embedded/store/backup.ts';
 import { inProcessCoordination } from '../embedded/coordination/coordination.ts';
 import { keptClock } from '../embedded/store/clock-file.ts';
 import { lockDataDir } from '../embedded/store/data-lock.ts';
+import { diskRoom } from '../embedded/store/disk-room.ts';
 import { openDatabase } from '../embedded/store/database.ts';
 import { sqliteHistory } from '../embedded/store/history.ts';
 import { sqliteRecordStore } from '../embedded/store/record-store.ts';
@@ -35,6 +36,11 @@ export const openEmbedded = async (
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
   const { clock, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
+  const measured = (of: 'freeBytes' | 'bytes') => () => [
+    { labels: {}, value: diskRoom(dataDir)[of] },
+  ];
+  metrics.read('sandpool_disk_free_bytes', measured('freeBytes'));
+  metrics.read('sandpool_disk_bytes', measured('bytes'));
   try {
     const pepper = readOrMakePepper(dataDir);
     const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock, metrics });
@@ -102,8 +108,8 @@ export const openEmbedded = async (
       probedStartsAtOnce: Math.max(4, availableParallelism()),
       makesDefaultPool: true,
       reflectors: () => [],
-      problems: () => [],
-      warnings: () => [],
+      problems: () => roomText(dataDir, 'full'),
+      warnings: () => roomText(dataDir, 'low'),
       onOutdated: () => undefined,
       grantBy: () => undefined, // nobody but the daemon writes here
       records: sqliteRecordStore(database, log),
@@ -133,6 +139,13 @@ export const openEmbedded = async (
     lock.release();
     throw error;
   }
+};
+
+/** Says what GET /readyz has of the disk in such a state. */
+const roomText = (dataDir: string, of: 'low' | 'full'): readonly string[] => {
+  const { state, text } = diskRoom(dataDir);
+  if (state !== of) return [];
+  return [`the disk of the data folder is ${of === 'full' ? 'full' : 'nearly full'}: ${text}`];
 };
 
 /** A process of its own, from the files beside this one, built or not, run as this process is. */

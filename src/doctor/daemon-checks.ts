@@ -27,9 +27,10 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
   if (problems.length > 0 || readiness.status !== 200)
     findings.push(
       ...problem(
-        'spawner',
+        'readiness',
         problems.join('; ') || `not ready: ${readiness.status ?? readiness.text}`,
-        `it is started again within seconds; if not, see ${join(dataDir, 'spawner.err')}`,
+        'make room if the disk is full; a spawner is started again within seconds, if not see ' +
+          join(dataDir, 'spawner.err'),
       ),
     );
   else findings.push(...ok('spawner', 'ready'));

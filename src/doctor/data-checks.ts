@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, statfsSync, statSync, type Stats } from 'node:fs';
+import { existsSync, readdirSync, statSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { diskRoom } from '../embedded/store/disk-room.ts';
 import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
 import {
   causeOf,
@@ -8,9 +9,6 @@ import {
 } from '../embedded/store/inspect-database.ts';
 import { type Check, codeOf, type Finding, ok, problem, warning } from './finding.ts';
 
-const LEAST_BYTES = 100 * 2 ** 20;
-const ENOUGH_BYTES = 2 ** 30;
-const LEAST_FILES = 1_000;
 /**
  * File systems of other machines by the type that statfs gives: their locks and their fsync are not
  * to be relied on.
@@ -48,8 +46,7 @@ export const dataFolder: Check = ({ config: { dataDir } }) => {
 };
 
 export const diskSpace: Check = ({ config: { dataDir } }) => {
-  const { type, bsize, bavail, files, ffree } = statfsSync(nearest(dataDir));
-  const free = bavail * bsize;
+  const { type, state, text } = diskRoom(nearest(dataDir));
   const findings: Finding[] = [];
   const remote = REMOTE.get(type);
   if (remote !== undefined)
@@ -60,20 +57,11 @@ export const diskSpace: Check = ({ config: { dataDir } }) => {
         'the data folder must lie on a local disk: choose another',
       ),
     );
-  const left = `${(free / 2 ** 30).toFixed(1)} GiB free`;
-  if (free < LEAST_BYTES)
-    findings.push(
-      ...problem('disk', `${left} at ${dataDir}`, 'make room: a full disk stops the daemon'),
-    );
-  else if (files > 0 && ffree < LEAST_FILES)
-    findings.push(
-      ...problem('disk', `only ${ffree} more files at ${dataDir}`, 'make room: remove files'),
-    );
-  else if (free < ENOUGH_BYTES)
-    findings.push(
-      ...warning('disk', `${left} at ${dataDir}`, 'make room: a full disk stops the daemon'),
-    );
-  else findings.push(...ok('disk', left));
+  const at = `${text} at ${dataDir}`;
+  const cure = 'make room: a full disk stops the daemon';
+  if (state === 'full') findings.push(...problem('disk', at, cure));
+  else if (state === 'low') findings.push(...warning('disk', at, cure));
+  else findings.push(...ok('disk', text));
   return findings;
 };
 

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { copyFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../src/embedded/store/database-library.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
@@ -9,23 +11,39 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 import { line } from '../support/harness/line.ts';
 
 /** As alert-drills.test.ts, for a daemon that speaks TLS. */
-describe('the alerts about keys and certificates that end, on a real daemon', function () {
+describe('the alerts about keys, certificates and disks that end, on a real daemon', function () {
   let daemon: DaemonUnderTest | undefined;
   let [short, long]: (Certificate | undefined)[] = [];
+  let folder = '';
+  let isMounted = false;
 
   before(function () {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-small-'));
     [short, long] = [aCertificate({ days: 13 }), aCertificate({ days: 60 })];
     if (!short || !long) skipBecause(this, 'there is no openssl to make a certificate with');
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'sandpool-test', folder], {
+        stdio: 'ignore',
+      });
+      isMounted = true;
+    } catch {
+      // the drill of the disk says so
+    }
   });
   after(async () => {
     await daemon?.dispose();
+    if (isMounted) execFileSync('umount', ['-l', folder]);
+    rmSync(folder, { recursive: true, force: true });
     for (const made of [short, long]) if (made) rmSync(made.folder, { recursive: true });
   });
 
   it('SandpoolCertificateEnds: one of 13 days, and then one of 60', async () => {
     if (!short || !long) throw new Error('no certificates');
-    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 0
-      --tls-cert-file ${short.certFile} --tls-key-file ${short.keyFile}`);
+    daemon = await DaemonUnderTest.start(
+      line`--default-pool-replicas 0
+      --tls-cert-file ${short.certFile} --tls-key-file ${short.keyFile}`,
+      folder,
+    );
     const running = daemon;
     const watch = new AlertWatch({ a: () => running.metrics() });
     await watch.fires('SandpoolCertificateEnds');
@@ -33,6 +51,19 @@ describe('the alerts about keys and certificates that end, on a real daemon', fu
     copyFileSync(long.certFile, short.certFile);
     copyFileSync(long.keyFile, short.keyFile);
     await watch.clears('SandpoolCertificateEnds');
+  });
+
+  it('SandpoolDiskFills: a file that takes what is free, and then is gone', async function () {
+    if (!isMounted) skipBecause(this, 'needs the right to mount a tmpfs');
+    if (!daemon) throw new Error('no daemon');
+    const running = daemon;
+    const watch = new AlertWatch({ a: () => running.metrics() });
+    expect(await watch.look('SandpoolDiskFills')).to.equal(false);
+
+    writeFileSync(join(folder, 'filler'), Buffer.alloc(29.5 * 2 ** 20));
+    await watch.fires('SandpoolDiskFills');
+    rmSync(join(folder, 'filler'));
+    await watch.clears('SandpoolDiskFills');
   });
 
   it('SandpoolKeyEnds: one that was made long ago, and then another', async () => {

@@ -141,9 +141,14 @@ describe('a full disk', () => {
     rmSync(folder, { recursive: true, maxRetries: 5 });
   });
 
-  it('stops the daemon with a clear message, and loses nothing that was acknowledged', async function () {
+  it('is told before, stops the daemon with a clear message, and loses nothing that was acknowledged', async function () {
     const daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2'], folder);
+    const readiness = async (): Promise<readonly [number, string]> => {
+      const { status, text } = await daemon.client().get('/readyz');
+      return [status, text];
+    };
     try {
+      expect((await readiness())[0]).to.equal(200);
       const client = daemon.client();
       const held = [await claim(client), await claim(client)];
       mkdirSync(join(folder, 'ballast'));
@@ -153,6 +158,9 @@ describe('a full disk', () => {
       } catch (error) {
         expect(error).to.have.property('code', 'ENOSPC');
       }
+      const [status, text] = await readiness();
+      expect(status).to.equal(503);
+      expect(text).to.match(/"problems":\["the disk of the data folder is full: 0\.\d MiB free"\]/);
       const { stderr, process: child } = daemon.run;
       // Each of these writes; the log of the database has some room left before it has to grow.
       for (let i = 0; i < 2_000 && child.exitCode === null; i++) {
@@ -169,6 +177,7 @@ describe('a full disk', () => {
       rmSync(join(folder, 'ballast'), { recursive: true, maxRetries: 5 });
       await daemon.stop();
       await daemon.start();
+      expect((await readiness())[0]).to.equal(200);
       for (const id of held)
         expect((await daemon.client().get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal(
           'Running',
