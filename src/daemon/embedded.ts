@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import { sqliteAnswerRows } from '../embedded/store/answer-rows.ts';
 import { embeddedBackup } from '../embedded/store/backup.ts';
 import { inProcessCoordination } from '../embedded/coordination/coordination.ts';
-import { keptClock } from '../embedded/store/clock-file.ts';
+import { keptClock, WORTH_MS } from '../embedded/store/clock-file.ts';
 import { lockDataDir } from '../embedded/store/data-lock.ts';
 import { diskRoom } from '../embedded/store/disk-room.ts';
 import { openDatabase } from '../embedded/store/database.ts';
@@ -35,7 +35,7 @@ export const openEmbedded = async (
   const { dataDir } = config;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
-  const { clock, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
+  const { clock, aheadMs, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
   const measured = (of: 'freeBytes' | 'bytes') => () => [
     { labels: {}, value: diskRoom(dataDir)[of] },
   ];
@@ -109,7 +109,7 @@ export const openEmbedded = async (
       makesDefaultPool: true,
       reflectors: () => [],
       problems: () => roomText(dataDir, 'full'),
-      warnings: () => roomText(dataDir, 'low'),
+      warnings: () => [...roomText(dataDir, 'low'), ...clockText(aheadMs())],
       onOutdated: () => undefined,
       grantBy: () => undefined, // nobody but the daemon writes here
       records: sqliteRecordStore(database, log),
@@ -147,6 +147,14 @@ const roomText = (dataDir: string, of: 'low' | 'full'): readonly string[] => {
   if (state !== of) return [];
   return [`the disk of the data folder is ${of === 'full' ? 'full' : 'nearly full'}: ${text}`];
 };
+
+const clockText = (aheadMs: number): readonly string[] =>
+  Math.abs(aheadMs) <= WORTH_MS
+    ? []
+    : [
+        `the daemon's clock is ${Math.round(Math.abs(aheadMs) / 1_000)} s ` +
+          `${aheadMs > 0 ? 'ahead of' : 'behind'} the machine's: sandpool doctor says what to do`,
+      ];
 
 /** A process of its own, from the files beside this one, built or not, run as this process is. */
 const programOf = (folder: string): string => {

@@ -40,7 +40,8 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
       ...warning(
         'readiness',
         text,
-        'see docs/security.md about isolation, docs/fleet.md about promoted keys',
+        'see docs/security.md about isolation, docs/fleet.md about promoted keys, and ' +
+          'docs/operating.md about disk, clock and audit',
       ),
     );
   return findings;

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { diskRoom } from '../embedded/store/disk-room.ts';
+import { clockAheadMs, EARLIEST, WORTH_MS } from '../embedded/store/clock-file.ts';
 import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
 import {
   causeOf,
@@ -21,9 +22,6 @@ const REMOTE: ReadonlyMap<number, string> = new Map([
   [0x65735546, 'FUSE'],
   [0x01021997, '9P'],
 ]);
-const SKEW_MS = 60_000;
-/** No machine that runs this has an honest clock before it. */
-const EARLIEST = Date.parse('2025-01-01T00:00:00Z');
 
 export const dataFolder: Check = ({ config: { dataDir } }) => {
   const found = statOf(dataDir);
@@ -161,12 +159,21 @@ export const clock: Check = ({ config: { dataDir } }) => {
     ),
   );
   const ahead = latest - now;
-  if (ahead > SKEW_MS)
+  if (ahead > WORTH_MS)
     return warning(
       'clock',
       `it says ${new Date(now).toISOString()}, and the data folder was written ` +
         `${Math.round(ahead / 1_000)} s later than that`,
       'let NTP keep it: timedatectl set-ntp true',
+    );
+  const file = join(dataDir, 'clock.json');
+  const daemonAheadMs = clockAheadMs(file);
+  if (Math.abs(daemonAheadMs) > WORTH_MS)
+    return warning(
+      'clock',
+      `the daemon’s is ${Math.round(Math.abs(daemonAheadMs) / 1_000)} s ` +
+        `${daemonAheadMs > 0 ? 'ahead of' : 'behind'} the machine’s, which was set since`,
+      `if the machine’s is right: sandpool stop && rm ${file} && sandpool serve`,
     );
   return ok('clock', new Date(now).toISOString());
 };

@@ -19,7 +19,7 @@ import { examine } from '../../src/doctor/doctor.ts';
 import type { Finding, Patient } from '../../src/doctor/finding.ts';
 import { connect, type Connection } from '../../src/embedded/store/database-library.ts';
 import { openDatabase } from '../../src/embedded/store/database.ts';
-import { systemClock } from '../../src/embedded/system-clock.ts';
+import { machineTime, systemClock } from '../../src/embedded/system-clock.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -233,6 +233,18 @@ describe('the doctor', function () {
     writeFileSync(join(dataDir, 'daemon.json'), '{}');
     utimesSync(join(dataDir, 'daemon.json'), later, later);
     expect((await findings('clock'))[0]?.status).to.equal('warning');
+  });
+
+  it('names the command that corrects a clock that was wrong at the first start', async () => {
+    const { uptimeMs, bootId } = machineTime();
+    const at = Date.now() - 7_200_000;
+    writeFileSync(join(dataDir, 'clock.json'), JSON.stringify({ bootId, uptimeMs, at }));
+    const [finding] = await findings('clock');
+    expect(finding?.message).to.match(/^the daemon’s is 7[12]\d\d s behind the machine’s, /);
+    expect(finding).to.include({
+      status: 'warning',
+      advice: `if the machine’s is right: sandpool stop && rm ${dataDir}/clock.json && sandpool serve`,
+    });
   });
 
   it('tells a daemon that does not answer', async () => {

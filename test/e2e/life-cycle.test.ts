@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
@@ -110,6 +110,17 @@ describe('the daemon from start to end', () => {
     );
     expect(mark).to.equal('here\n');
     expect(spawnerPid(daemon.dataDir)).to.not.equal(before);
+  });
+
+  it('says that its clock was wrong at its first start, for as long as it goes by it', async () => {
+    await daemon.stop();
+    const file = join(daemon.dataDir, 'clock.json');
+    const seen = JSON.parse(readFileSync(file, 'utf8')) as { at: number };
+    writeFileSync(file, JSON.stringify({ ...seen, at: seen.at + 7_200_000 }));
+    await daemon.start();
+    expect((await daemon.client().get('/readyz')).text).to.match(
+      /"the daemon's clock is 7[12]\d\d s ahead of the machine's: sandpool doctor says what to do"/,
+    );
   });
 
   it('shows no secret in its log', async () => {

@@ -14,18 +14,23 @@ interface Seen {
 
 export interface KeptClock {
   readonly clock: Clock;
+  /** Milliseconds by which it is ahead of the machine's, which was set since; below 0: behind. */
+  readonly aheadMs: () => number;
   /** Notes where the time stands. May be repeated. */
   readonly stop: () => void;
 }
 
 const EVERY_MS = 60_000;
-/** Milliseconds by which the machine's time has to be off to be logged. */
-const WORTH_MS = 60_000;
+/** Milliseconds by which the machine's time has to be off to be reported. */
+export const WORTH_MS = 60_000;
+/** No machine that runs this has an honest clock before it. */
+export const EARLIEST = Date.parse('2025-01-01T00:00:00Z');
 
 /**
  * A clock that goes on over restarts, whatever is done to the machine's: as long as the machine
  * runs, by its uptime, so that no sandbox ends early because somebody set the time while the daemon
- * was away. After a reboot the machine's time counts, but never runs back behind what was seen.
+ * was away. After a reboot the machine's time counts, but never runs back behind what was seen. A
+ * time before EARLIEST was no honest one, and is taken for nothing once the machine knows better.
  */
 export const keptClock = (
   file: string,
@@ -33,13 +38,7 @@ export const keptClock = (
   machine: () => MachineTime = machineTime,
 ): KeptClock => {
   const found = machine();
-  const seen = readSeen(file);
-  const startAt =
-    seen === undefined
-      ? found.wall
-      : seen.bootId === found.bootId
-        ? seen.at + Math.max(0, found.uptimeMs - seen.uptimeMs)
-        : Math.max(found.wall, seen.at);
+  const startAt = timeNow(file, found);
   const aheadMs = Math.round(startAt - found.wall);
   if (Math.abs(aheadMs) > WORTH_MS) {
     log.warn(
@@ -70,11 +69,24 @@ export const keptClock = (
   again();
   return {
     clock,
+    aheadMs: () => clock.now() - machine().wall,
     stop: () => {
       cancel();
       note();
     },
   };
+};
+
+/** Says the same of the file of a daemon that may run or not. */
+export const clockAheadMs = (file: string, machine: MachineTime = machineTime()): number =>
+  timeNow(file, machine) - machine.wall;
+
+const timeNow = (file: string, machine: MachineTime): number => {
+  const seen = readSeen(file);
+  if (seen === undefined || (seen.at < EARLIEST && machine.wall >= EARLIEST)) return machine.wall;
+  return seen.bootId === machine.bootId
+    ? seen.at + Math.max(0, machine.uptimeMs - seen.uptimeMs)
+    : Math.max(machine.wall, seen.at);
 };
 
 /** Undefined where there is none, or it is none of ours. */

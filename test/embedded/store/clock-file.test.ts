@@ -2,13 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { keptClock } from '../../../src/embedded/store/clock-file.ts';
+import { clockAheadMs, keptClock } from '../../../src/embedded/store/clock-file.ts';
 import { machineTime, type MachineTime } from '../../../src/embedded/system-clock.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 const START = 1_700_000_000_000;
+const NOW = 1_790_000_000_000;
 
 describe('the clock over restarts', () => {
   let folder: string;
@@ -70,6 +71,27 @@ describe('the clock over restarts', () => {
     machine = { wall: START, uptimeMs: 700, bootId: 'third' };
     about(life(), START + HOUR_MS);
     expect(warnings).to.have.lengthOf(1);
+  });
+
+  it('is right from the next start on if it began before Sandpool was made', () => {
+    machine = { wall: 3_000, uptimeMs: 3_000, bootId: 'first' };
+    life();
+    machine = { wall: NOW, uptimeMs: HOUR_MS, bootId: 'first' };
+    about(life(), NOW);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('says by how much it is ahead while it runs, and without a daemon', () => {
+    const { stop, aheadMs } = keptClock(file, quietLog, () => machine);
+    expect(aheadMs()).to.be.within(-50, 60_000);
+    machine = { ...machine, wall: START - YEAR_MS };
+    about(aheadMs(), YEAR_MS);
+    stop();
+    expect(clockAheadMs(file, { ...machine, wall: START + YEAR_MS })).to.be.within(
+      -YEAR_MS - 50,
+      -YEAR_MS + 60_000,
+    );
+    expect(clockAheadMs(join(folder, 'none'), machine)).to.equal(0);
   });
 
   it('begins anew where its file says nothing', () => {
