@@ -456,7 +456,10 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
         about: 'Side by side only during an upgrade.',
         unit: 'short',
         lines: [
-          ['count by (version, assembly) (sandpool_build_info{all})', '{{version}} {{assembly}}'],
+          [
+            'count by (version, commit, assembly) (sandpool_build_info{all})',
+            '{{version}} {{commit}} {{assembly}}',
+          ],
         ],
       },
     ],

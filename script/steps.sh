@@ -37,6 +37,22 @@ alone() {
   flock -n 9 || { echo 'waiting for another script of this folder ...'; flock -w 900 9 || fail 'gave up after 15 minutes'; }
 }
 
+# note_build FOLDER: writes into FOLDER/build.json of which commit the build is and of which day that is. SANDPOOL_COMMIT and SANDPOOL_COMMIT_DATE
+# say so first, then git; without both the sources' own hash stands for the commit, and a note that is there stays.
+note_build() {
+  local commit=${SANDPOOL_COMMIT:-} date=${SANDPOOL_COMMIT_DATE:-}
+  if [ -z "$commit" ] && [ -e "$root/.git" ] && commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null); then
+    date=$(git -C "$root" log -1 --format=%cs)
+    git -C "$root" diff --quiet HEAD -- src config package.json || commit+=-changed
+  fi
+  if [ -z "$commit" ]; then
+    [ ! -e "$1/build.json" ] || return 0
+    commit=sources-$(cd "$root" && find src -type f ! -path '*/generated/*' ! -path '*/drawings/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
+  fi
+  [[ $commit =~ ^[0-9A-Za-z-]+$ ]] || fail "SANDPOOL_COMMIT may have letters, digits and hyphens only: $commit"
+  printf '{ "commit": "%s", "date": "%s" }\n' "$commit" "${date:-$(date -u +%F)}" >"$1/build.json"
+}
+
 # compile_to FOLDER: src/ as JavaScript, with its other files, the client's types and the state charts, drawn. Types are not checked, which takes six times as long: npm run check does. Into a folder beside it first: a failed build leaves the old one as it was. `step` runs this without errexit.
 compile_to() {
   local next

@@ -5,7 +5,7 @@ import type { ConnectionOptions } from './connection.ts';
 import { type CliContext, print, say } from './context.ts';
 import { explain } from './failure.ts';
 import { USAGE_EXIT, UsageEnd, withUsageExit } from './leaf.ts';
-import { version } from '../process/version.ts';
+import { build, version } from '../process/version.ts';
 
 const FAILED = 1;
 
@@ -90,7 +90,7 @@ export const program = async (
 ): Promise<Command> => {
   const root = withUsageExit(new Command('sandpool'), USAGE_EXIT)
     .description('Hands out isolated, pre-started sandboxes.')
-    .version(version())
+    .version(`${version()} (${build().date})`)
     .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .addHelpText('after', EXAMPLES);

@@ -47,8 +47,8 @@ const LATE_SECONDS = [0.01, 0.1, 1, 5, 30, 300];
 
 export const METRICS = {
   sandpool_build_info: gauge(
-    'Always 1: which version runs, as which assembly.',
-    ['version', 'assembly'],
+    'Always 1: which version runs, built of which commit of which day, as which assembly.',
+    ['version', 'commit', 'date', 'assembly'],
     1,
   ),
   sandpool_ready: gauge('1 where GET /readyz answers 200, else 0.', []),

@@ -21,6 +21,7 @@ import { EmbeddedSandboxDriver } from '../embedded/driver/sandbox-driver.ts';
 import { sqliteInstanceRecords } from '../embedded/store/sqlite-instance-records.ts';
 import { templateFolder } from '../embedded/template-folder.ts';
 import { VolumeDirectories } from '../embedded/driver/volume-directories.ts';
+import { version } from '../process/version.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { namespaceOf } from './namespaces.ts';
 
@@ -43,7 +44,12 @@ export const openEmbedded = async (
   metrics.read('sandpool_disk_bytes', measured('bytes'));
   try {
     const pepper = readOrMakePepper(dataDir);
-    const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock, metrics });
+    const database = await openDatabase(join(dataDir, 'sandpool.db'), {
+      log,
+      clock,
+      metrics,
+      version: version(),
+    });
     const history = sqliteHistory(database, {
       clock,
       log,

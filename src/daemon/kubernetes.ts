@@ -198,7 +198,7 @@ class Outdated {
   /** Says what is wrong in one sentence, of the first of the objects. */
   get why(): string | undefined {
     const [first] = this.#objects;
-    return first && first.join(' ');
+    return first && `${first.join(' ')}; this replica is sandpool ${version()}`;
   }
 
   readonly note = (object: string, why: string | undefined): void => {

@@ -14,7 +14,7 @@ import type { ApprovalsOfDaemon } from './approvals.ts';
 import type { EnvParts } from './envs.ts';
 import { listenOrDoWithout } from './listening/listen-or-do-without.ts';
 import type { Readiness } from '../operations/operations.ts';
-import { version } from '../process/version.ts';
+import { build } from '../process/version.ts';
 
 export interface MetricsParts {
   readonly metrics: Metrics;
@@ -33,7 +33,7 @@ export const openMetrics = (config: Config, log: Log, given: boolean): MetricsPa
     return { metrics: silentMetrics, start: async () => undefined, stop: async () => undefined };
   const metrics = new PrometheusMetrics();
   metrics.read('sandpool_build_info', () => [
-    { labels: { version: version(), assembly: config.assembly }, value: 1 },
+    { labels: { ...build(), assembly: config.assembly }, value: 1 },
   ]);
   const listener = new MetricsListener(metrics, log);
   return {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -82,9 +82,16 @@ describe('the command line', function () {
     );
   });
 
-  it('tells its version', async () => {
+  it('tells its version, and of which commit it was built', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-    expect(await cli(['--version'])).to.deep.equal({ code: 0, stdout: `${version}\n`, stderr: '' });
+    const { code, stdout, stderr } = await cli(['--version']);
+    expect([code, stderr]).to.deep.equal([0, '']);
+    const [, of, commit = '', date] = /^(\S+)\+(\S+) \((\S+)\)\n$/.exec(stdout) ?? [];
+    expect(of).to.equal(version);
+    expect(
+      execFileSync('git', ['cat-file', '-t', commit.replace('-changed', '')], { cwd: ROOT }),
+    ).to.be.instanceOf(Buffer);
+    expect(date).to.match(/^\d{4}-\d\d-\d\d$/);
   });
 
   for (const [args, code] of [

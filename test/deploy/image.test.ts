@@ -1,6 +1,15 @@
 import { expect } from 'chai';
-import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
@@ -74,6 +83,39 @@ describe('the Dockerfile', () => {
   });
 });
 
+describe('a release', () => {
+  it('raises the version of the package, the chart, its image and the pages', () => {
+    const copy = mkdtempSync(join(tmpdir(), 'sandpool-release-'));
+    const named = [
+      'package.json',
+      'package-lock.json',
+      'deploy/helm/sandpool/Chart.yaml',
+      'docs/kubernetes.md',
+      'test/kubernetes/chart-cases',
+      'CHANGELOG.md',
+    ];
+    for (const path of [...named, 'script/release', 'script/steps.sh'])
+      cpSync(join(REPOSITORY, path), join(copy, path), { recursive: true });
+    const textOf = (path: string): string => readFileSync(join(copy, path), 'utf8');
+    const release = (version: string) =>
+      spawnSync(join(copy, 'script/release'), [version], { encoding: 'utf8' });
+
+    expect(release('0.0.1').stderr).to.include('0.0.1 is not higher than ');
+    expect(release('987.6.5')).to.include({ status: 0, stderr: '' });
+
+    expect(JSON.parse(textOf('package-lock.json')).packages[''].version).to.equal('987.6.5');
+    expect(textOf('deploy/helm/sandpool/Chart.yaml')).to.match(
+      /^version: 987\.6\.5\nappVersion: 987\.6\.5$/m,
+    );
+    expect(textOf('test/kubernetes/chart-cases/usual.rendered.yaml')).to.include(
+      'image: sandpool:987.6.5\n',
+    );
+    expect(textOf('docs/kubernetes.md').match(/sandpool:987\.6\.5/g)).to.have.lengthOf(2);
+    expect(textOf('CHANGELOG.md')).to.match(/## \[Unreleased\]\n\n## \[987\.6\.5\] - \d{4}/);
+    rmSync(copy, { recursive: true });
+  });
+});
+
 describe('the image', function () {
   let image: ContainerImage;
   before(async () => {
@@ -101,7 +143,9 @@ describe('the image', function () {
   };
 
   it('starts without rights, on a file system that can not be written to', async () => {
-    expect(await run([...image.entrypoint, '--version'])).to.match(/^\d+\.\d+\.\d+\n$/);
+    expect(await run([...image.entrypoint, '--version'])).to.match(
+      /^\d+\.\d+\.\d+\+[\w-]+ \(\d{4}-\d\d-\d\d\)\n$/,
+    );
     expect(
       await run([
         'sh',

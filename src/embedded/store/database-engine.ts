@@ -11,7 +11,7 @@ import {
 } from './database-library.ts';
 import type { Call, CheckpointOrder, EngineOptions, Results, Row } from './database-protocol.ts';
 import { STATEMENT_NAMES, STATEMENTS, UNSYNCED } from './database-statements.ts';
-import { DatabaseRefused, migrate } from './migrations.ts';
+import { DatabaseRefused, migrate, noteWriter } from './migrations.ts';
 
 /** Calls in one transaction. */
 export const MAX_BATCH = 256;
@@ -139,7 +139,7 @@ const prepareAll = (connection: Connection): Prepared => ({
   }),
 });
 
-const open = ({ path, maxPages }: EngineOptions): Connection => {
+const open = ({ path, maxPages, version }: EngineOptions): Connection => {
   // Never opened here when it exists: closing any descriptor of the file would drop the locks that
   // this process has on it.
   if (existsSync(path)) chmodSync(path, 0o600);
@@ -155,6 +155,7 @@ const open = ({ path, maxPages }: EngineOptions): Connection => {
     );
     if (maxPages > 0) connection.exec(`PRAGMA max_page_count = ${maxPages}`);
     migrate(connection, path);
+    if (version !== undefined) noteWriter(connection, version);
     return connection;
   } catch (error) {
     leave(connection);

@@ -32,4 +32,6 @@ export interface EngineOptions {
    * disk. 0: no limit.
    */
   readonly maxPages: number;
+  /** The daemon's version, noted in the file. Absent: no note. */
+  readonly version?: string;
 }

@@ -21,6 +21,8 @@ export interface DatabaseOptions {
   readonly metrics: Metrics;
   /** The size that the file may grow to, in pages of 4 KiB; 0, the default: without limit. */
   readonly maxPages?: number;
+  /** The daemon's version, noted in the file for an earlier daemon that refuses it. */
+  readonly version?: string;
   /** Calls without an answer at one time; 10,000 by default. */
   readonly maxCalls?: number;
   /**
@@ -90,9 +92,9 @@ export class Database {
 
   constructor(
     path: string,
-    { log, clock, metrics, maxPages, maxCalls, slowCommitMs }: DatabaseOptions,
+    { log, clock, metrics, maxPages, version, maxCalls, slowCommitMs }: DatabaseOptions,
   ) {
-    this.#file = { path, maxPages: maxPages ?? 0 };
+    this.#file = { path, maxPages: maxPages ?? 0, ...(version === undefined ? {} : { version }) };
     this.#log = log;
     this.#clock = clock;
     this.#metrics = metrics;

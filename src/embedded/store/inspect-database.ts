@@ -8,7 +8,7 @@ import {
   sqliteCode,
   type Connection,
 } from './database-library.ts';
-import { APPLICATION_ID, SCHEMA_VERSION } from './migrations.ts';
+import { APPLICATION_ID, SCHEMA_VERSION, writerOf } from './migrations.ts';
 
 /** Why no daemon could go on with a database: each cause has a cure of its own. */
 export interface DatabaseFault {
@@ -46,7 +46,7 @@ export const faultOf = (connection: Connection, file: string): DatabaseFault | u
         cause: 'newer',
         message:
           `a newer version of Sandpool wrote it (schema ${version}, this one knows ` +
-          `${SCHEMA_VERSION})`,
+          `${SCHEMA_VERSION}; it names itself ${writerOf(connection) ?? 'nowhere'})`,
       };
     const found = first('quick_check(1)');
     if (found === 'ok') return undefined;

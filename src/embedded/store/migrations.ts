@@ -28,7 +28,8 @@ export const migrate = (connection: Connection, path: string, upTo = MIGRATIONS.
   if (version > MIGRATIONS.length) {
     throw new DatabaseRefused(
       'newer',
-      `${path} has schema version ${version}, and this sandpool knows up to ` +
+      `${path} has schema version ${version}, written by sandpool ` +
+        `${writerOf(connection) ?? 'of a later version'}, and this sandpool knows up to ` +
         `${MIGRATIONS.length}: ` +
         'start the newer sandpool that wrote it, or choose another data folder',
     );
@@ -46,6 +47,27 @@ export const migrate = (connection: Connection, path: string, upTo = MIGRATIONS.
       throw error;
     }
   }
+};
+
+/**
+ * Notes which version opened the file last, beside the schema: earlier daemons pass over the table,
+ * and name the version when they refuse the file.
+ */
+export const noteWriter = (connection: Connection, version: string): void => {
+  if (writerOf(connection) === version) return;
+  connection.exec(
+    'CREATE TABLE IF NOT EXISTS writer ' +
+      '(id INTEGER PRIMARY KEY CHECK (id = 1), version TEXT NOT NULL) STRICT',
+  );
+  connection.prepare('INSERT OR REPLACE INTO writer VALUES (1, ?)').run(version);
+};
+
+/** Undefined if no version noted itself. */
+export const writerOf = (connection: Connection): string | undefined => {
+  const table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'writer'";
+  if (connection.prepare(table).get() === undefined) return undefined;
+  const row: unknown = connection.prepare('SELECT version FROM writer').get();
+  return typeof row === 'object' && row !== null ? String(Reflect.get(row, 'version')) : undefined;
 };
 
 /** `SPdb` in ASCII. */

@@ -372,8 +372,8 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.be.an('array');
   });
 
-  it('refuses a file that a later version wrote, says what to do, and leaves it alone', async () => {
-    await (await open()).database.close();
+  it('refuses a file that a later version wrote, names it, says what to do, and leaves it alone', async () => {
+    await (await open({ version: '9.1.0+abc' })).database.close();
     directly(path, (connection) => {
       connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
     });
@@ -384,6 +384,7 @@ describe('the database', () => {
     expect(refused.message)
       .to.include(path)
       .and.include(`version ${SCHEMA_VERSION + 1}`)
+      .and.include('written by sandpool 9.1.0+abc')
       .and.include('start the newer sandpool');
     directly(path, (connection) => {
       connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
