@@ -18,6 +18,20 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
+interface PodSpec {
+  readonly containers: readonly Readonly<Record<string, unknown>>[];
+  readonly volumes: readonly { readonly name: string; readonly [part: string]: unknown }[];
+}
+
+const templateOf = (
+  manifests: readonly Manifest[],
+  kind: 'Deployment' | 'StatefulSet',
+): { readonly metadata: Manifest['metadata']; readonly spec: PodSpec } =>
+  (manifestOf(manifests, kind)['spec'] as { template: ReturnType<typeof templateOf> }).template;
+
+const podOf = (manifests: readonly Manifest[], kind: 'Deployment' | 'StatefulSet'): PodSpec =>
+  templateOf(manifests, kind).spec;
+
 const READING = ['get', 'list', 'watch'];
 /** Everything that can be chosen is chosen. */
 const EVERYTHING = {
@@ -164,6 +178,17 @@ describe('the chart', () => {
       expect(parseApiKey(clear(data['admin.key'])), clear(data['admin.key']))
         .to.have.property('keyId')
         .of.length(16);
+    }
+  });
+
+  it('gives the daemon operators.json of its Secret, as soon as that has one', () => {
+    for (const existing of ['', 'of-ours']) {
+      const { volumes } = podOf(renderChart({ values: { secrets: { existing } } }), 'Deployment');
+      const secret = volumes.find(({ name }) => name === 'secrets')?.['secret'];
+      // Without a list of keys the Pod has each key that the Secret has, also one that comes later.
+      expect(secret)
+        .to.include({ secretName: existing || 'sandpool' })
+        .and.not.have.property('items');
     }
   });
 
