@@ -192,6 +192,16 @@ describe('the chart', () => {
     }
   });
 
+  it('starts Redis anew when its configuration changes, as maxMemory does', () => {
+    const annotationsOf = (maxMemory: string): Manifest['metadata']['annotations'] =>
+      templateOf(renderChart({ values: { redis: { bundled: { maxMemory } } } }), 'StatefulSet')
+        .metadata.annotations;
+
+    expect(annotationsOf('512mb')).to.have.property('checksum/config');
+    expect(annotationsOf('512mb')).to.deep.equal(annotationsOf('512mb'));
+    expect(annotationsOf('512mb')).to.not.deep.equal(annotationsOf('768mb'));
+  });
+
   it('gives the daemon the instance types that are chosen, else its own', () => {
     const { data } = manifestOf(
       renderChart({ values: EVERYTHING }),

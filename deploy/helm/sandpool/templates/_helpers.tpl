@@ -47,6 +47,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "sandpool.name" . }}-redis
 {{- end }}
 
+{{- define "sandpool.redisConfig" -}}
+include /etc/redis/secret/password.conf
+dir /data
+appendonly yes
+appendfsync everysec
+save ""
+maxmemory {{ .Values.redis.bundled.maxMemory }}
+maxmemory-policy noeviction
+{{- end }}
+
 {{- define "sandpool.redisSelector" -}}
 app.kubernetes.io/name: sandpool-redis
 app.kubernetes.io/instance: {{ .Release.Name }}
