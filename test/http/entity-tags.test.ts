@@ -17,8 +17,9 @@ describe('entity tags', () => {
     (await server.tenant.get(path)).headers['etag'] ?? '';
 
   it('are of the revision and of the view', async () => {
-    for (const path of ['/sandboxpools/shells', sandbox])
-      expect(await tagOf(path)).to.match(/^"1-[0-9a-f]{16}"$/);
+    expect(await tagOf(sandbox)).to.match(/^"1-[0-9a-f]{16}"$/);
+    // The revision of a pool moves with its status too, which is nothing that its owner said.
+    expect(await tagOf('/sandboxpools/shells')).to.match(/^"[0-9a-f]{32}-[0-9a-f]{16}"$/);
   });
 
   it('stay while nothing changes, and a GET that names one gets 304 without a body', async () => {
@@ -63,7 +64,7 @@ describe('entity tags', () => {
 
     expect(status).to.equal(200);
     expect(headers['etag']).not.to.equal(tag);
-    expect(headers['etag']?.startsWith('"1-')).to.equal(true);
+    expect(headers['etag']?.split('-')[0]).to.equal(tag.split('-')[0]);
   });
 
   it('let a PUT by If-Match through at its revision, and refuse it with 412 at another', async () => {

@@ -1,3 +1,4 @@
+import { contentHash } from '../../lib/content-hash.ts';
 import type { Revision } from '../identifiers.ts';
 import type { PoolCondition } from './pool-condition.ts';
 import type { PoolSource } from './pool-source.ts';
@@ -145,3 +146,16 @@ export const NO_INSTANCES: PoolCounts = {
   retiring: 0,
   failed: 0,
 };
+
+/**
+ * Moves with what the owner says of the pool and what its instances are started from, and not with
+ * what is noted or shown beside that: what an `If-Match` is meant for. `updateRevision` stands for
+ * the definition.
+ */
+export const wordRevisionOfPool = ({
+  revision: _any,
+  breaker: _noted,
+  conditions: _shown,
+  definition: _named,
+  ...word
+}: PoolRecord): Revision => contentHash(word);

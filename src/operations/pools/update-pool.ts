@@ -4,7 +4,7 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { PullSecretOwner, PullSecrets } from '../../contracts/pull-secrets.ts';
 import { LeaseLost, RecordConflict } from '../../contracts/sandbox-driver.ts';
 import { requireMatch } from '../../model/if-match.ts';
-import type { PoolRecord } from '../../model/pools/pool.ts';
+import { wordRevisionOfPool, type PoolRecord } from '../../model/pools/pool.ts';
 import { withoutFields } from '../../model/pools/unset-fields.ts';
 import { mergedSource, type PoolSource } from '../../model/pools/pool-source.ts';
 import { poolBeingDeleted, poolNotFound, poolOfEnv, unavailable } from '../../model/refusals.ts';
@@ -44,7 +44,7 @@ export const changePool = async (
   change: PoolChange,
 ): Promise<PoolView> => {
   const { supervisor, pullSecrets } = deps;
-  requireMatch(change.ifMatch, before.revision);
+  requireMatch(change.ifMatch, wordRevisionOfPool(before));
   if (before.deleting !== false) throw poolBeingDeleted();
   const wanted = await changed(deps, before, change);
   const secretOwner: PullSecretOwner = {
@@ -68,7 +68,7 @@ export const changePool = async (
     const record = await supervisor.pools.change(
       before.uid,
       async (current) => {
-        requireMatch(change.ifMatch, current.revision);
+        requireMatch(change.ifMatch, wordRevisionOfPool(current));
         if (current.deleting !== false) throw poolBeingDeleted();
         const next = await changed(deps, current, change);
         await resizing.cover(current, next);

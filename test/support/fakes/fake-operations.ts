@@ -18,7 +18,11 @@ import type { InstanceType } from '../../../src/model/templates/instance-type.ts
 import type { Volume } from '../../../src/contracts/volumes.ts';
 import type { EventRecord } from '../../../src/model/event.ts';
 import { appliedSpec, namesWhatToRun } from '../../../src/model/pools/applied-spec.ts';
-import { type PoolRecord, NO_INSTANCES } from '../../../src/model/pools/pool.ts';
+import {
+  type PoolRecord,
+  NO_INSTANCES,
+  wordRevisionOfPool,
+} from '../../../src/model/pools/pool.ts';
 import { mergedSource, type RegistryCredentials } from '../../../src/model/pools/pool-source.ts';
 import {
   endpointNotFound,
@@ -666,7 +670,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     { ifMatch, source, registries, updateStrategy, access, ...change },
   ) => {
     const before = this.#pool(caller, name);
-    requireMatch(ifMatch, before.revision);
+    requireMatch(ifMatch, wordRevisionOfPool(before));
     this.registries.push(...(registries ?? []));
     const record = {
       ...before,

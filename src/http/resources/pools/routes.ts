@@ -1,3 +1,4 @@
+import { wordRevisionOfPool } from '../../../model/pools/pool.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { PoolView } from '../../../operations/views.ts';
 import { refuseAdminFields } from '../../router/admin-fields.ts';
@@ -187,4 +188,4 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
 ];
 
 const shown = (view: PoolView): Answer =>
-  versioned(ok({ template: presentPool(view) }), view.record.revision);
+  versioned(ok({ template: presentPool(view) }), wordRevisionOfPool(view.record));
