@@ -24,6 +24,7 @@ import { ResolvedTemplateSchema } from '../src/k8s/records/template-resource.ts'
 import { DNS_LABEL_PATTERN } from '../src/model/identifiers.ts';
 import { DEFAULT_UPDATE_STRATEGY } from '../src/model/pools/pool.ts';
 import { SandboxTemplateSchema } from '../src/model/templates/template.ts';
+import { described } from './crd-descriptions.ts';
 import { structuralOf, type Structural } from './structural-schema.ts';
 
 const FOLDER = 'deploy/helm/sandpool/crds/';
@@ -50,6 +51,10 @@ interface Kind {
   /** What daemons fill in; an object may be made without. */
   readonly resolved?: Structural;
   readonly conditions: boolean;
+  /** What its status has beside conditions. */
+  readonly status?: Structural;
+  /** `kubectl scale` can change its size. */
+  readonly scale?: boolean;
   readonly rules: readonly Rule[];
   readonly columns: readonly Column[];
 }
@@ -58,8 +63,15 @@ const AGE: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTi
 const PROBLEM: Column = {
   name: 'Problem',
   type: 'string',
-  jsonPath: '.status.conditions[?(@.status=="False")].message',
+  jsonPath: '.status.conditions[?(@.type=="Ready")].message',
 };
+const READY: Column = {
+  name: 'Ready',
+  type: 'string',
+  jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+};
+const IDLE: Column = { name: 'Idle', type: 'integer', jsonPath: '.status.idleReplicas' };
+const RUNNING: Column = { name: 'Running', type: 'integer', jsonPath: '.status.runningReplicas' };
 const IS_LABEL: Rule = {
   rule: `self.metadata.name.matches('${DNS_LABEL_PATTERN}')`,
   message: 'the name must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens',
@@ -284,10 +296,16 @@ const kinds = (): readonly Kind[] => [
     spec: poolSpec(),
     resolved: structuralOf(ResolvedPoolSchema),
     conditions: true,
+    status: POOL_STATUS,
+    scale: true,
     rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
     columns: [
-      { name: 'Template', type: 'string', jsonPath: '.spec.templateName' },
+      READY,
+      IDLE,
+      RUNNING,
       { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+      { name: 'Template', type: 'string', jsonPath: '.spec.templateName' },
       { name: 'Team', type: 'string', jsonPath: '.resolved.team' },
       { name: 'User', type: 'string', jsonPath: '.resolved.user' },
       PROBLEM,
@@ -304,8 +322,13 @@ const kinds = (): readonly Kind[] => [
     spec: envSpec(),
     resolved: structuralOf(ResolvedEnvSchema),
     conditions: true,
+    status: ENV_STATUS,
     rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
     columns: [
+      READY,
+      IDLE,
+      RUNNING,
+      { name: 'Members', type: 'integer', jsonPath: '.status.memberCount' },
       { name: 'Template', type: 'string', jsonPath: '.spec.templateRef.name' },
       { name: 'Team', type: 'string', jsonPath: '.resolved.team' },
       { name: 'User', type: 'string', jsonPath: '.resolved.user' },
@@ -412,9 +435,31 @@ const kinds = (): readonly Kind[] => [
   },
 ];
 
-const STATUS: Structural = {
+const counts = (...names: readonly string[]): Structural =>
+  Object.fromEntries(names.map((name) => [name, { type: 'integer' }]));
+
+/** As `GET /sandboxpools/{name}` names them. */
+const POOL_STATUS: Structural = {
+  phase: { type: 'string' },
+  selector: { type: 'string' },
+  ...counts(
+    'replicas',
+    'idleReplicas',
+    'unavailableIdleReplicas',
+    'runningReplicas',
+    'startingReplicas',
+    'stoppingReplicas',
+    'failedReplicas',
+    'updatedReplicas',
+  ),
+};
+/** As `GET /envs/{name}` names them. */
+const ENV_STATUS = counts('memberCount', 'desiredReplicas', 'runningReplicas', 'idleReplicas');
+
+const statusWith = (fields: Structural): Structural => ({
   type: 'object',
   properties: {
+    ...fields,
     conditions: {
       type: 'array',
       maxItems: 16,
@@ -434,6 +479,12 @@ const STATUS: Structural = {
       },
     },
   },
+});
+
+const SCALE = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.status.selector',
 };
 
 const manifestOf = ({
@@ -445,6 +496,8 @@ const manifestOf = ({
   spec,
   resolved,
   conditions,
+  status,
+  scale,
   rules,
   columns,
 }: Kind): object => ({
@@ -467,10 +520,10 @@ const manifestOf = ({
         name: 'v1alpha1',
         served: true,
         storage: true,
-        ...(conditions ? { subresources: { status: {} } } : {}),
+        ...(conditions ? { subresources: { status: {}, ...(scale ? { scale: SCALE } : {}) } } : {}),
         additionalPrinterColumns: columns,
         schema: {
-          openAPIV3Schema: {
+          openAPIV3Schema: withDescriptions(kind, {
             type: 'object',
             description,
             required: ['spec'],
@@ -482,15 +535,21 @@ const manifestOf = ({
               ...(resolved
                 ? { resolved: { description: 'Filled in by Sandpool.', ...resolved } }
                 : {}),
-              ...(conditions ? { status: STATUS } : {}),
+              ...(conditions ? { status: statusWith(status ?? {}) } : {}),
             },
             ...(rules.length > 0 ? validations(...rules) : {}),
-          },
+          }),
         },
       },
     ],
   },
 });
+
+const withDescriptions = (kind: string, schema: Structural): Structural => {
+  const own = structuredClone(schema);
+  described(own, [kind]);
+  return own;
+};
 
 /** The files, by path. */
 export const crdFiles = (): ReadonlyMap<string, string> =>

@@ -74,3 +74,40 @@ export interface RecordStore {
    */
   readonly clusters: Records<ClusterRecord>;
 }
+
+/** The kinds of records whose status is published. */
+export type PublishedKind = 'pool' | 'env';
+
+export interface PublishedCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  /** A word in CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** How a record stands, for those who read its object in the cluster and not the API. */
+export interface PublishedStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly fields: Readonly<Record<string, string | number>>;
+  readonly conditions: readonly PublishedCondition[];
+  /** Its owner asked for a size by hand that is not granted yet. */
+  readonly undecided: boolean;
+  /** It may change without a call of `changed`. */
+  readonly pending: boolean;
+}
+
+/** Says how a record stands; undefined if this replica does not lead it, or there is none. */
+export type StatusSource = (kind: PublishedKind, uid: string) => PublishedStatus | undefined;
+
+/**
+ * Publishes statuses in the background. Nobody waits for it, and it reports nothing: after a fault
+ * it tries again until what is published is what the source says.
+ */
+export interface StatusPublisher {
+  /** From where statuses come; once, before `changed`. */
+  publish(source: StatusSource): void;
+  /** The status is perhaps not what it was. Called often, returns at once. */
+  changed(kind: PublishedKind, uid: string): void;
+}

@@ -10,7 +10,7 @@ import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { MirrorReport } from '../contracts/mirror-report.ts';
 import type { PullSecrets } from '../contracts/pull-secrets.ts';
-import type { RecordStore } from '../contracts/record-store.ts';
+import type { RecordStore, StatusPublisher } from '../contracts/record-store.ts';
 import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { TemplateSource } from '../contracts/template-source.ts';
 import type { TraceScope } from '../contracts/tracing.ts';
@@ -82,6 +82,8 @@ export interface Assembly {
    * before pools are followed.
    */
   readonly grantBy: (grants: Grants<PoolRecord>) => void;
+  /** Absent where nobody reads records but by the API. */
+  readonly statuses?: StatusPublisher;
   /** Settles when a part can't go on and the daemon must start again, with the cause. */
   readonly failed: Promise<Error>;
   /** Before anything is asked of the parts. */

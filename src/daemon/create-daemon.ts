@@ -32,6 +32,7 @@ import { TemplateCatalog } from '../operations/templates/template-catalog.ts';
 import { openTls } from './listening/http-terms.ts';
 import { openListeners, type Listeners } from './listening/listeners.ts';
 import { idAt } from './ids.ts';
+import { openStatuses, type StatusesOfDaemon } from './statuses.ts';
 import { openedAssembly } from './opened-assembly.ts';
 import { operationsOf, type OperationParts } from './operations.ts';
 
@@ -106,9 +107,14 @@ export const createDaemon = async (
     newId: () => idAt(clock.now()),
     sharding: {
       replica,
-      participant: participantsOf(() => ({ records, renewal, envs, approvals })),
+      participant: participantsOf(() => ({ records, renewal, envs, approvals, statuses })),
     },
   });
+  const statuses: StatusesOfDaemon = openStatuses(
+    parts.statuses,
+    () => supervisor,
+    () => envs,
+  );
   const rendering = {
     templates,
     types,
@@ -145,6 +151,9 @@ export const createDaemon = async (
     copies: fleet.copies,
     newUid: () => idAt(clock.now()),
     firstMember: parts.makesDefaultPool ? firstMember(config) : undefined,
+    changed: (uid) => {
+      statuses.changed('env', uid);
+    },
   });
   const { runtime } = supervisor;
   const approvals: ApprovalsOfDaemon = openApprovals(config, {
@@ -230,7 +239,9 @@ export const createDaemon = async (
       await supervisor.start();
       await envs.start();
       await records.pools.watch(({ kind, record }) => {
-        if (kind === 'put') renewal.consider(record.uid);
+        if (kind !== 'put') return;
+        renewal.consider(record.uid);
+        statuses.changed('pool', record.uid);
       });
       for (const { document } of templates.list(TEMPLATE_LIMIT))
         driver.expect(renderDefinition(document.spec));

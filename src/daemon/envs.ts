@@ -9,6 +9,7 @@ import type { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { Assembly } from './assembly.ts';
 import type { EnvCopies } from '../contracts/fleet/env-copies.ts';
 import type { Log } from '../contracts/log.ts';
+import type { PublishedStatus } from '../contracts/record-store.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { ScalingDecision } from '../model/envs/scaling-decision.ts';
 import { claimPlaces } from '../operations/claims/claim-places.ts';
@@ -36,6 +37,7 @@ import {
   patchEnv,
   replaceEnv,
 } from '../operations/envs/envs.ts';
+import { envStatus } from '../operations/envs/env-status.ts';
 import { awayEffects, type AwayDeps } from '../operations/envs/away/away-effects.ts';
 import { groupMembers, type GroupMembersDeps } from '../operations/envs/group-members.ts';
 import { memberEffects } from '../operations/envs/member-effects.ts';
@@ -58,6 +60,8 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly copies?: EnvCopies | undefined;
   readonly newUid: () => string;
   readonly firstMember?: EnvMembersDeps['firstMember'];
+  /** The env, or how its members stand, is perhaps not what it was. */
+  readonly changed: (envUid: string) => void;
 }
 
 /** The parts of a daemon that see to envs. They lead as the supervisor does, beside it. */
@@ -67,6 +71,8 @@ export interface EnvParts extends Required<ShardParticipant> {
   readonly groups: GroupHost;
   readonly demand: PoolDemand;
   readonly operations: EnvOperations;
+  /** How an env that this replica leads stands. */
+  readonly status: (uid: string) => PublishedStatus | undefined;
   /** Once pools are known. */
   start(): Promise<void>;
   stop(): void;
@@ -92,6 +98,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     },
     changed: (uid) => {
       conditions.consider(uid);
+      deps.changed(uid);
     },
     effects: memberEffects({
       ...writing,
@@ -121,6 +128,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     },
     limited: (uid) => {
       conditions.consider(uid);
+      deps.changed(uid);
     },
   });
   const viewing = {
@@ -153,6 +161,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     members,
     groups,
     demand,
+    status: (uid) => envStatus(viewing, uid),
     onShardAcquired: (shard) => {
       members.lead(shard);
       groups.actors.lead(shard);
@@ -168,7 +177,9 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     },
     startFailed: wake,
     poolChanged: ({ env, name }) => {
-      if (env) groups.stir(env.uid, name);
+      if (!env) return;
+      groups.stir(env.uid, name);
+      deps.changed(env.uid);
     },
     operations: {
       claimPlaces: claimPlaces(all),
@@ -201,6 +212,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
           members.lookAgain(uid);
         },
         counted: (uid) => {
+          deps.changed(uid);
           for (const { name } of mirror.get(uid)?.members ?? []) groups.stir(uid, name);
         },
       });

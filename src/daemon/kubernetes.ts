@@ -11,6 +11,8 @@ import { PodStreams } from '../k8s/streams/pod-streams.ts';
 import { PodPullSecrets } from '../k8s/records/pull-secrets.ts';
 import { KubernetesRecordStore } from '../k8s/records/record-store.ts';
 import { KubernetesSandboxDriver } from '../k8s/sandboxes/sandbox-driver.ts';
+import { ObjectEvents } from '../k8s/status/object-events.ts';
+import { StatusWriter } from '../k8s/status/status-writer.ts';
 import { Seals } from '../k8s/records/seals.ts';
 import { ServerClock } from '../k8s/api/server-clock.ts';
 import { untilAnswering } from '../k8s/api/until-answering.ts';
@@ -98,6 +100,13 @@ export const openKubernetes = async (
       teamOf: ownersOf,
     },
   });
+  const statuses = new StatusWriter({
+    api,
+    clock,
+    log,
+    objects: records.published,
+    events: new ObjectEvents({ api, clock, log, replica }),
+  });
   const redis = redisCoordination({
     settings,
     replica,
@@ -155,6 +164,7 @@ export const openKubernetes = async (
     problems: () => [
       ...new Set([...records.problems, ...(outdated.why === undefined ? [] : [outdated.why])]),
     ],
+    statuses,
     grantBy: (grants) => {
       granting.by = grants;
     },
@@ -166,6 +176,7 @@ export const openKubernetes = async (
       await Promise.all([redis.start(), history.start(), records.start()]);
     },
     stop: async () => {
+      statuses.stop();
       await driver.stop();
       await records.stop();
       await redis.stop();

@@ -3,19 +3,22 @@ import type { PoolRenewal } from '../operations/pools/pool-renewal.ts';
 import type { ApprovalsOfDaemon } from './approvals.ts';
 import type { Assembly } from './assembly.ts';
 import type { EnvParts } from './envs.ts';
+import type { StatusesOfDaemon } from './statuses.ts';
 
 export interface Participants {
   readonly records: Pick<Assembly['records'], 'templates'>;
   readonly renewal: Pick<PoolRenewal, 'lead'>;
   readonly envs: EnvParts;
   readonly approvals: Pick<ApprovalsOfDaemon, 'host' | 'mirror' | 'webhooks'>;
+  readonly statuses: StatusesOfDaemon;
 }
 
 /** Makes one of all that lead as the supervisor does, beside it; they are made after it. */
 export const participantsOf = (all: () => Participants): ShardParticipant => ({
   onShardAcquired: (shard) => {
-    const { renewal, envs, approvals } = all();
+    const { renewal, envs, approvals, statuses } = all();
     renewal.lead(shard);
+    statuses.lead(shard);
     envs.onShardAcquired(shard);
     approvals.host.actors.lead(shard);
     approvals.webhooks?.lead(shard);
@@ -32,7 +35,9 @@ export const participantsOf = (all: () => Participants): ShardParticipant => ({
     all().envs.startFailed(poolUid);
   },
   poolChanged: (record) => {
-    all().envs.poolChanged(record);
+    const { envs, statuses } = all();
+    envs.poolChanged(record);
+    statuses.changed('pool', record.uid);
   },
   caughtUp: async () => {
     const { records, envs, approvals } = all();

@@ -4,6 +4,13 @@ import { z } from 'zod';
 import { crdFiles } from '../../script/crds.ts';
 import { structuralOf } from '../../script/structural-schema.ts';
 
+interface Node {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly items?: Node;
+  readonly additionalProperties?: Node;
+}
+
 describe('the manifests of the custom resources', () => {
   it('have the bounds of the HTTP API', () => {
     const { spec } = parse(crdFiles().get('deploy/helm/sandpool/crds/sandboxpools.yaml') ?? '').spec
@@ -22,6 +29,25 @@ describe('the manifests of the custom resources', () => {
       maxProperties: 64,
       additionalProperties: { type: 'string', pattern: String.raw`^[^\x00]*$`, maxLength: 1_024 },
     });
+  });
+
+  it('describe every field, and have a short name', () => {
+    const silent = (node: Node, path: string): readonly string[] => [
+      ...Object.entries(node.properties ?? {}).flatMap(([name, field]) => [
+        // the API server describes it, and takes no other description
+        ...(field.description || (path === '' && name === 'metadata') ? [] : [`${path}.${name}`]),
+        ...silent(field, `${path}.${name}`),
+      ]),
+      ...[node.items, node.additionalProperties].flatMap((inner) =>
+        inner ? silent(inner, `${path}[]`) : [],
+      ),
+    ];
+    for (const text of crdFiles().values()) {
+      const { names, versions } = parse(text).spec;
+      expect(silent(versions[0].schema.openAPIV3Schema, ''), names.kind).to.deep.equal([]);
+      expect(names.shortNames, names.kind).to.have.length(1);
+    }
+    expect(crdFiles().size).to.equal(8);
   });
 
   it('lose no bound without a word', () => {

@@ -363,8 +363,12 @@ describe('the custom resources', function () {
     expect(await shown('sbt')).to.deep.equal(['NAME', 'VERSION', 'PROBLEM', 'AGE']);
     expect(await shown('sbp')).to.deep.equal([
       'NAME',
-      'TEMPLATE',
+      'READY',
+      'IDLE',
+      'RUNNING',
       'REPLICAS',
+      'PHASE',
+      'TEMPLATE',
       'TEAM',
       'USER',
       'PROBLEM',

@@ -59,6 +59,7 @@ describe('the webhooks of a daemon', () => {
       renewal: { lead: () => undefined },
       envs: parts,
       approvals,
+      statuses: { lead: () => undefined, changed: () => undefined },
     }));
     return { approvals, participant, records, clock };
   };

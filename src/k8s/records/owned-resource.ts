@@ -8,6 +8,7 @@ import {
   type Reading,
   type Resource,
   type ResourceObject,
+  type StandingObject,
   type Unsealed,
   type Written,
 } from './resource.ts';
@@ -119,6 +120,7 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
         record,
         ...(asked ? { asked: { object, record: asked } } : {}),
         ...mendedOf(object),
+        standing: standingOf(object),
         ...unsealedIn(object, { verdict, seals: of.seals }),
       };
     },
@@ -135,6 +137,13 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
     },
   };
 };
+
+const standingOf = ({ metadata, status }: ResourceObject): StandingObject => ({
+  uid: metadata.uid,
+  resourceVersion: metadata.resourceVersion,
+  generation: metadata.generation,
+  status,
+});
 
 /**
  * Makes the reading of an object that is neither a daemon's nor a copy that would say whose it is:

@@ -17,10 +17,12 @@ import { approvalResource } from './approval-resource.ts';
 import { apiKeyResource } from './api-key-resource.ts';
 import { envResource } from './env-resource.ts';
 import { poolResource } from './pool-resource.ts';
-import { type OutdatedReport, ResourceRecords } from './resource-records.ts';
+import type { OutdatedReport } from './resource.ts';
+import { ResourceRecords } from './resource-records.ts';
 import type { Seals } from './seals.ts';
 import { templateResource } from './template-resource.ts';
 import { userQuotaResource } from './user-quota-resource.ts';
+import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 import { workerClusterResource } from './worker-cluster-resource.ts';
 
 export interface KubernetesRecordStoreDeps {
@@ -113,6 +115,26 @@ export class KubernetesRecordStore implements RecordStore {
         this.pools.lookAgain(record.namespace);
       }),
     ]);
+  }
+
+  /** The kinds whose status is published. */
+  get published() {
+    const { pools, envs } = this;
+    return {
+      pool: {
+        kind: 'SandboxPool',
+        plural: 'sandboxpools',
+        standing: pools.standing,
+        // What the scale subresource names Pods by.
+        added: (uid: string) => ({ selector: `${POOL_LABEL}=${uid}` }),
+      },
+      env: {
+        kind: 'SandboxEnv',
+        plural: 'sandboxenvs',
+        standing: envs.standing,
+        added: () => ({}),
+      },
+    };
   }
 
   /** Why this replica must not be relied on, for readiness. */

@@ -9,6 +9,7 @@ import {
   overwritten,
   READY,
   readyOf,
+  verdictIn,
   type Condition,
   type Fault,
   type Reading,
@@ -156,7 +157,7 @@ export class ResourceInitializer<T> {
       })) as ResourceObject;
     const landed = resource.read(stored);
     if (landed.kind === 'record') await grant?.landed(landed.record);
-    if (readyOf(stored)?.status === 'False') await this.#tell(stored, undefined);
+    if (verdictIn(stored.kind, stored.status?.conditions)) await this.#tell(stored, undefined);
   }
 
   /** Tries later again what was not granted, where the object is still as it was then. */

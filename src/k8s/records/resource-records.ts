@@ -16,6 +16,8 @@ import {
   collectionPath,
   objectPath,
   overwritten,
+  standingIn,
+  type OutdatedReport,
   type Place,
   type Reading,
   type Resource,
@@ -30,15 +32,9 @@ export interface ResourceRecordsDeps<T> {
   readonly metrics: Metrics;
   /** The API server's time, in ms since the epoch. */
   readonly now: () => number;
-  /**
-   * Told of each object of a later version, before anybody hears of it otherwise; `why` is
-   * undefined once it is there no more.
-   */
+  /** Told before anybody hears of it otherwise; `why` is undefined once it is there no more. */
   readonly outdated: OutdatedReport;
 }
-
-/** Told of an object of a later version that this one must keep its hands off. */
-export type OutdatedReport = (object: string, why: string | undefined) => void;
 
 const PAGE = 250;
 const CATCH_UP_MS = 5_000;
@@ -66,7 +62,6 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #tooNew = new Set<string>();
   readonly #outdated: OutdatedReport;
   #isFollowed = false;
-
   readonly #now: () => number;
 
   constructor({ api, resource, log, metrics, now, outdated }: ResourceRecordsDeps<T>) {
@@ -239,6 +234,9 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   shown(key: string): T | undefined {
     return this.#shown.get(key);
   }
+
+  /** The object of a record, of a kind whose status is published. */
+  readonly standing = (key: string) => standingIn(this.#mirror.get(key));
 
   /** Looks again at what was wrong, as it may be right now; `namespace`: in there alone. */
   lookAgain(namespace?: string): void {

@@ -13,6 +13,8 @@ export type Reading<T> =
       readonly asked?: Asked<T>;
       readonly mended?: ResourceObject;
       readonly unsealed?: Unsealed;
+      /** Set for a kind whose status is published. */
+      readonly standing?: StandingObject;
     }
   /** Made or edited by hand: what a daemon fills in is missing, or no longer true. */
   | { readonly kind: 'uninitialized'; readonly object: ResourceObject }
@@ -42,6 +44,12 @@ export interface Unsealed {
   readonly due: number;
 }
 
+export const standingIn = (reading: Reading<unknown> | undefined): StandingObject | undefined =>
+  reading?.kind === 'record' ? reading.standing : undefined;
+
+/** Told of an object of a later version that this one must keep its hands off. */
+export type OutdatedReport = (object: string, why: string | undefined) => void;
+
 /** Why an object can't be used. */
 export interface Fault {
   /** A word in CamelCase, as conditions have it. */
@@ -59,7 +67,20 @@ export interface ResourceObject {
   readonly metadata: ResourceMetadata;
   readonly spec: unknown;
   readonly resolved?: unknown;
-  readonly status?: { readonly conditions?: readonly Condition[] };
+  readonly status?: ObjectStatus;
+}
+
+export interface ObjectStatus {
+  readonly conditions?: readonly Condition[];
+  readonly [field: string]: unknown;
+}
+
+/** An object as it stands, without what it says: enough to write its status. */
+export interface StandingObject {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number | undefined;
+  readonly status?: ObjectStatus | undefined;
 }
 
 export interface ResourceMetadata {
@@ -131,9 +152,25 @@ export const READY = 'Ready';
 export const readyOf = ({ status }: ResourceObject): Condition | undefined =>
   status?.conditions?.find(({ type }) => type === READY);
 
+/** By kind: the reasons for which the status of a usable object says that it is not ready. */
+const NOT_READY_REASONS: Readonly<Record<string, readonly string[]>> = {
+  SandboxPool: ['Filling', 'Degraded', 'Deleting'],
+  SandboxEnv: ['Deleting', 'TemplateNotFound', 'MembersNotReady'],
+};
+
+/** Finds the condition by which an object says that it can't be used, or not have what it asks. */
+export const verdictIn = (
+  kind: string,
+  conditions: readonly Condition[] = [],
+): Condition | undefined =>
+  conditions.find(
+    ({ type, status, reason }) =>
+      type === READY && status === 'False' && !NOT_READY_REASONS[kind]?.includes(reason),
+  );
+
 /** Gives the object where a condition says that it can't be used, while it can. */
 export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } =>
-  readyOf(object)?.status === 'False' ? { mended: object } : {};
+  verdictIn(object.kind, object.status?.conditions) ? { mended: object } : {};
 
 /**
  * An object of a later format than this version knows, which no daemon of this installation wrote.

@@ -32,7 +32,7 @@ import { InstanceMirror } from './instance-mirror.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
 import { PodRemoval } from './pods/pod-removal.ts';
 import type { PodSettings } from './pods/pod-resource.ts';
-import type { OutdatedReport } from '../records/resource-records.ts';
+import type { OutdatedReport } from '../records/resource.ts';
 import type { Seals } from '../records/seals.ts';
 import { SilentNodes } from './silent-nodes.ts';
 import { checkDefinition } from './check-definition.ts';

@@ -45,7 +45,10 @@ export const hindranceOf = (
  * Shows a pool as it stands, Degraded where instances of it can't start as things are: a start that
  * is kept from going on counts as failed only after the template's startupTimeout.
  */
-export const viewOfPool = (supervisor: Supervisor, pool: PoolSnapshot): PoolView => {
+export const viewOfPool = (
+  supervisor: Pick<Supervisor, 'index' | 'sandbox'>,
+  pool: PoolSnapshot,
+): PoolView => {
   const hindered = pool.record.deleting === false ? hinderedIn(supervisor, pool) : undefined;
   if (
     !hindered ||
@@ -65,7 +68,7 @@ export const viewOfPool = (supervisor: Supervisor, pool: PoolSnapshot): PoolView
 
 /** Tells what hinders the oldest instance of those that are kept from starting. */
 const hinderedIn = (
-  supervisor: Supervisor,
+  supervisor: Pick<Supervisor, 'index' | 'sandbox'>,
   { record, counts }: Pick<PoolSnapshot, 'record' | 'counts'>,
 ): Hindered | undefined => {
   if (counts.starting === 0) return undefined;

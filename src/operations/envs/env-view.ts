@@ -58,16 +58,12 @@ export const envViewOf = (
 ): EnvView => {
   const template = deps.templates.get(record.templateRef.name);
   const left = room.of(record.owner);
-  const observed = withHeadroom(
-    record,
-    record.members.map(({ name }) => observedOf(deps, record, name)),
-    (name) => {
-      const copied = copiedOf(deps, record, name);
-      if (copied) return copied.headroom;
-      const definition = memberPoolOf(deps.supervisor, record, name)?.record.definition;
-      return definition ? roomFor(definition, left) : left.replicas;
-    },
-  );
+  const observed = withHeadroom(record, observedMembers(deps, record), (name) => {
+    const copied = copiedOf(deps, record, name);
+    if (copied) return copied.headroom;
+    const definition = memberPoolOf(deps.supervisor, record, name)?.record.definition;
+    return definition ? roomFor(definition, left) : left.replicas;
+  });
   return {
     record,
     observed,
@@ -83,6 +79,13 @@ export const envViewOf = (
     ...(template ? { template } : {}),
   };
 };
+
+/** The members as they stand, without the room that they have to grow. */
+export const observedMembers = (
+  deps: EnvViewDeps,
+  record: EnvRecord,
+): readonly Omit<ObservedMember, 'headroom'>[] =>
+  record.members.map(({ name }) => observedOf(deps, record, name));
 
 const copiedOf = (
   { copies }: Pick<EnvViewDeps, 'copies'>,

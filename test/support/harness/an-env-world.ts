@@ -116,6 +116,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     copies: options.copies,
     newUid: () => `u${(serial += 1)}`,
     firstMember: options.firstMember,
+    changed: () => undefined,
   });
   beside.parts = parts;
   const renewal = new PoolRenewal({

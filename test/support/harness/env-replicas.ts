@@ -96,6 +96,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     quotaLimits,
     clusterId: 'local',
     newUid: shared.newUid,
+    changed: () => undefined,
   });
   beside.parts = parts;
   await mirror.start();
