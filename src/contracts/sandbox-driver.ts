@@ -80,6 +80,7 @@ export interface ExecOutcome {
   readonly timedOut: boolean;
   readonly truncated: boolean;
   readonly durationMs: number;
+  readonly outOfMemory?: true;
 }
 
 export interface TerminalRequest {

@@ -36,6 +36,19 @@ describe('processes on the command line', function () {
     expect(copied).to.deep.equal({ code: 0, stdout: 'typed', stderr: '' });
   });
 
+  it('exec and ps say that memory ran out', async () => {
+    const flooded = await cli(['exec', sandbox, '--', 'flood'], env);
+
+    expect(flooded).to.deep.equal({
+      code: 137,
+      stdout: '',
+      stderr: 'sandpool: the command was killed: the sandbox ran out of memory\n',
+    });
+    expect((await cliHere(['ps', sandbox], env)).stdout).to.match(
+      /Exited \(137, out of memory\).*flood/,
+    );
+  });
+
   it('exec passes Ctrl-C on, and ends as the process did', async () => {
     const running = startCli(['exec', sandbox, '--', 'sleep', '61'], env);
     const listed = async (): Promise<string> => (await cliHere(['ps', sandbox], env)).stdout;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
+import { outcome } from '../support/fakes/fake-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import {
   aCliDaemon,
@@ -153,6 +154,15 @@ describe('sandpool run', function () {
       expect(end.stderr).to.not.equal('');
     }
     expect(daemon.operations.sandboxes.size).to.equal(0);
+  });
+
+  it('says that memory ran out', async () => {
+    daemon.operations.runExec = async () => outcome({ exitCode: 137, outOfMemory: true });
+    const end = await cliHere(['run', '--', 'true'], env);
+    expect([end.code, end.stderr]).to.deep.equal([
+      137,
+      'sandpool: the command was killed: the sandbox ran out of memory\n',
+    ]);
   });
 
   it('gives back when the command could not be run', async () => {

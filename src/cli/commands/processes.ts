@@ -101,10 +101,12 @@ export const killLeaf = (action: ServiceAction): Command =>
 const processTable = (processes: readonly SandboxProcess[]): string =>
   table(
     ['PROCESS', 'PID', 'STATUS', 'STARTED', 'TAG', 'COMMAND'],
-    processes.map(({ processId, pid, status, exitCode, startedAt, tag, command }) => [
+    processes.map(({ processId, pid, status, exitCode, oomKilled, startedAt, tag, command }) => [
       processId,
       String(pid),
-      status === 'Exited' ? `Exited (${exitCode ?? '?'})` : status,
+      status === 'Exited'
+        ? `Exited (${exitCode ?? '?'}${oomKilled ? ', out of memory' : ''})`
+        : status,
       startedAt.slice(0, 19),
       printable(tag ?? '-'),
       printable(command.join(' ')).slice(0, 60),

@@ -6,7 +6,7 @@ import { type CliContext, print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { interact, terminalSize } from '../terminal/interactive.ts';
 import { typedCommand } from '../typed-command.ts';
-import { streamProcess } from './stream-process.ts';
+import { OUT_OF_MEMORY, streamProcess } from './stream-process.ts';
 
 export interface CommandOptions {
   readonly tty?: boolean;
@@ -112,6 +112,7 @@ const remark = async (
   context: CliContext,
 ): Promise<void> => {
   if (result.truncated) await say(context, 'the output was cut at 1 MiB');
+  if (result.oomKilled) await say(context, OUT_OF_MEMORY);
   if (result.timedOut)
     await say(
       context,

@@ -6,6 +6,7 @@ import { type CliContext, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { Interrupted } from '../terminal/interrupts.ts';
 
+export const OUT_OF_MEMORY = 'the command was killed: the sandbox ran out of memory';
 /** Longest input of one call. */
 const INPUT_BYTES = 64 << 10;
 /** From a signal that is passed on to the end of whatever ignores it. */
@@ -48,8 +49,10 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
         life.input = false;
         void handOn(streaming, life.processId, leaving.signal);
       }
-      if (event.type === 'end')
+      if (event.type === 'end') {
+        if (event.process.oomKilled) await say(context, OUT_OF_MEMORY);
         return readerLeft(interrupts)?.exitCode ?? event.process.exitCode ?? 0;
+      }
       await printEvent(event, context);
     }
     throw new CliFailure('the process can not be followed to its end', []);

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { afterReading } from './after-reading.ts';
 import { FRAME_KINDS, MAX_CHUNK, type FrameKind } from './frames.ts';
 import type { JoinPlace } from './sandbox/join-place.ts';
+import { watchMemory } from './sandbox/cgroup-folders.ts';
 import type { LauncherPool } from './launcher-pool.ts';
 import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';
@@ -20,6 +21,8 @@ const STUBBORN_MS = 2_000;
 /** The launcher's exit code when it could not join; the reason is then on stderr. */
 export const COULD_NOT_JOIN = 125;
 const TIMED_OUT = 124;
+/** The exit code of what SIGKILL ended. */
+const KILLED = 137;
 
 /** The turns in which all commands of this process read what is beyond their limits. */
 const SURPLUS = new SurplusTurns();
@@ -29,6 +32,7 @@ export interface ExecutionOutcome {
   readonly timedOut: boolean;
   readonly truncated: boolean;
   readonly durationMs: number;
+  readonly outOfMemory?: true;
 }
 
 export interface ExecutionEvents {
@@ -47,6 +51,7 @@ export class Execution {
   readonly #events: ExecutionEvents;
   readonly #startedAt = performance.now();
   readonly #callOffTimeout: () => void;
+  readonly #hasMemoryRunOut: () => boolean;
   #stubborn: NodeJS.Timeout | undefined;
   #stopDraining: (() => void) | undefined;
   #exitCode: number | undefined;
@@ -65,6 +70,7 @@ export class Execution {
   ) {
     this.#order = order;
     this.#events = events;
+    this.#hasMemoryRunOut = watchMemory(place.cgroups);
     const bytes = joinOrder({
       init: place.init,
       user: place.user,
@@ -179,6 +185,7 @@ export class Execution {
         timedOut: this.#timedOut,
         truncated: this.#truncated,
         durationMs,
+        ...(exitCode === KILLED && this.#hasMemoryRunOut() && { outOfMemory: true }),
       }),
     );
   }

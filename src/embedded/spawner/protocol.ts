@@ -199,6 +199,7 @@ export type SpawnerMessage =
       readonly timedOut: boolean;
       readonly truncated: boolean;
       readonly durationMs: number;
+      readonly outOfMemory?: true;
     }
   | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
   | {

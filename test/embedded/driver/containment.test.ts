@@ -96,10 +96,24 @@ describe('what a sandbox is kept to', function () {
     expect(String(outcome.stdout)).to.not.equal('0\n');
     const argv = ['sh', '-c', 'head -c 200000000 /dev/zero | tail'];
     const flood = { ...{ processId: 'flood', tenant: 'alpha', stdin: false }, argv };
+    expect(await spawned.exec(loud, argv)).to.include({ exitCode: 137, outOfMemory: true });
     const { output } = await spawned.driver.processes.run(loud, flood, { pace: false });
     for await (const item of output(new AbortController().signal))
       if (item.kind === 'end') expect(item.fact).to.include({ signal: 'KILL', outOfMemory: true });
     await ended(loud);
+  });
+
+  it('says that memory ran out of a sandbox whose main process was killed for it', async function () {
+    if (!spawned.driver.describe().isolation.startsWith('cgroup'))
+      skipBecause(this, 'there are no cgroups here');
+    const script = 'until [ -e /tmp/go ]; do sleep 0.05; done; exec tail /dev/zero';
+    const argv = ['sh', '-c', script];
+    const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes: 32 * MIB, argv })));
+    await spawned.sh(id, 'touch /tmp/go');
+    expect(await spawned.log.when(id, 'gone')).to.have.nested.include({
+      'vitals.exitCode': 137,
+      'vitals.outOfMemory': true,
+    });
   });
 
   it('keeps a flood of files inside, wherever something can be written', async () => {

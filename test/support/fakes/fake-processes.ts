@@ -19,7 +19,8 @@ import {
 
 /**
  * Working processes without programs. `echo` prints and ends, `cat` prints its input until that
- * ends, `sleep` lives until it is signalled, `false` ends with 1; others are not found. A shell's
+ * ends, `sleep` lives until it is signalled, `false` ends with 1, `flood` is killed for want of
+ * memory; others are not found. A shell's
  * script is one such command.
  */
 export class FakeProcesses implements ProcessDriver {
@@ -184,7 +185,10 @@ class FakeProcess {
       this.#end(0);
     } else if (this.#program === 'true' || this.#program === 'false')
       this.#end(this.#program === 'true' ? 0 : 1);
-    else if (this.#program === 'cat' && !this.#inputOpen) this.#end(0);
+    else if (this.#program === 'flood') {
+      this.#fact = { ...this.#fact, outOfMemory: true };
+      this.#end(137, 'KILL');
+    } else if (this.#program === 'cat' && !this.#inputOpen) this.#end(0);
     else if (this.#program !== 'cat' && this.#program !== 'sleep') {
       this.#print('stderr', Buffer.from(`${this.#program}: not found\n`));
       this.#end(127);

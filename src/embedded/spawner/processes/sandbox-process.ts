@@ -1,7 +1,7 @@
 import type { ProcessFact, ProcessSignal } from '../../../model/process.ts';
 import { KILL_ALL, LAUNCHER_SIGNALS } from '../launcher-signals.ts';
 import { afterReading } from '../after-reading.ts';
-import { outOfMemoryIn } from '../sandbox/cgroup-folders.ts';
+import { watchMemory } from '../sandbox/cgroup-folders.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';
 import { SurplusTurns } from '../surplus-turns.ts';
 import { INPUT_BYTES } from './bounds.ts';
@@ -85,8 +85,7 @@ export class SandboxProcess {
     this.ring = new OutputRing(deps.memory);
     this.#isInputOpen = order.stdin || order.tty !== undefined;
     this.#startedAt = deps.now();
-    const before = outOfMemoryIn(place.cgroups);
-    this.#hasMemoryRunOut = () => outOfMemoryIn(place.cgroups) > before;
+    this.#hasMemoryRunOut = watchMemory(place.cgroups);
     this.started = new Promise((resolve, reject) => {
       this.#settleStart = (error) => (error ? reject(error) : resolve());
     });

@@ -99,6 +99,12 @@ export const outOfMemoryIn = (folders: readonly string[]): number => {
   return count;
 };
 
+/** Returns what tells whether memory has run out in these folders since this call. */
+export const watchMemory = (folders: readonly string[]): (() => boolean) => {
+  const before = outOfMemoryIn(folders);
+  return () => outOfMemoryIn(folders) > before;
+};
+
 const readWherePresent = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');

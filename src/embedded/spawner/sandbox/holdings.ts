@@ -1,7 +1,8 @@
+import type { Gone } from '../../../model/sandbox.ts';
 import type { SpawnerLog } from '../spawner-log.ts';
 import type { Watcher } from '../watcher.ts';
 import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
-import { forbidForks, processesIn, removeCgroups } from './cgroup-folders.ts';
+import { forbidForks, outOfMemoryIn, processesIn, removeCgroups } from './cgroup-folders.ts';
 import type { HostUids } from './host-uids.ts';
 import type { InstanceNote } from './notes.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
@@ -15,6 +16,8 @@ export interface HoldingsDeps {
 }
 
 const MAX_PAUSE_MS = 1_000;
+/** The exit code of what SIGKILL ended. */
+const KILLED = 137;
 
 /** Holds what one sandbox has of the host: a uid, cgroups, and a bare one's home. */
 export class Holdings {
@@ -23,6 +26,7 @@ export class Holdings {
   readonly #deps: HoldingsDeps;
   #uid: number | undefined;
   #bare: Bare | undefined;
+  #memoryRanOut = false;
 
   constructor(id: string, deps: HoldingsDeps) {
     this.#id = id;
@@ -67,6 +71,7 @@ export class Holdings {
    * runs: that is killed, and looked at again.
    */
   async clear(): Promise<void> {
+    this.#memoryRanOut = outOfMemoryIn(this.cgroups) > 0;
     for (
       let pause = 1;
       !removeCgroups(this.cgroups) || this.#strays().length > 0;
@@ -78,6 +83,11 @@ export class Holdings {
         this.kill(readProcessStat(pid));
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
+  }
+
+  /** Says so if its main process was killed and memory ran out. Known once it is cleared. */
+  causeOf(exitCode: number | null): Pick<Gone, 'outOfMemory'> {
+    return exitCode === KILLED && this.#memoryRanOut ? { outOfMemory: true } : {};
   }
 
   /** Removes a bare one's home. Never rejects. */

@@ -338,7 +338,8 @@ export class Instance {
     await this.#held.removeHome();
     await notes.remove(this.id);
     this.#held.giveBackUid();
-    this.#say({ kind: 'gone', exitCode: this.#exitCode, reason: this.#reason || 'it ended' });
+    const gone = { exitCode: this.#exitCode, reason: this.#reason || 'it ended' };
+    this.#say({ kind: 'gone', ...gone, ...(!this.#killed && this.#held.causeOf(gone.exitCode)) });
     this.#markReclaimed();
   }
 

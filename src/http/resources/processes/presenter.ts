@@ -12,6 +12,7 @@ export const presentProcess = (fact: ProcessFact): ProcessWire => ({
   status: fact.status,
   ...(fact.exitCode === undefined ? {} : { exitCode: fact.exitCode }),
   ...(fact.signal === undefined ? {} : { signal: fact.signal }),
+  ...(fact.outOfMemory ? { oomKilled: true } : {}),
   startedAt: new Date(fact.startedAt).toISOString(),
   ...(fact.endedAt === undefined ? {} : { endedAt: new Date(fact.endedAt).toISOString() }),
   ...(fact.tag === undefined ? {} : { tag: fact.tag }),

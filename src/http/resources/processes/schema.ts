@@ -101,6 +101,12 @@ export const Process = z
       .string()
       .optional()
       .describe('What its `exitCode` says that ended it, such as `KILL`.'),
+    oomKilled: z
+      .literal(true)
+      .optional()
+      .describe(
+        'It was killed, and memory ran out in its sandbox while it ran. Not known on Kubernetes.',
+      ),
     startedAt: timestamp,
     endedAt: timestamp.optional(),
     tag: z.string().optional(),

@@ -104,6 +104,7 @@ export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer =>
       outcome.stdout.length > EXEC_OUTPUT_LIMIT ||
       outcome.stderr.length > EXEC_OUTPUT_LIMIT,
     durationMs: Math.round(outcome.durationMs),
+    ...(outcome.outOfMemory ? { oomKilled: true } : {}),
   } satisfies TextAsBytes<ExecResultWire>);
 
 /** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */

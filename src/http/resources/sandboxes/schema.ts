@@ -231,6 +231,12 @@ export const ExecResult = z
       .boolean()
       .describe('Some output went beyond 1 MiB and was dropped, or was lost on its way.'),
     durationMs: z.int(),
+    oomKilled: z
+      .literal(true)
+      .optional()
+      .describe(
+        'It was killed, and memory ran out in its sandbox while it ran. Not known on Kubernetes.',
+      ),
   })
   .meta({ id: 'ExecResult' });
 
