@@ -15,7 +15,7 @@ import { readPidFile, removePidFile, writePidFile } from './process/pid-file.ts'
 import { runDaemon } from './process/run-daemon.ts';
 import { endFaulty } from './lib/fault-scope.ts';
 import { comeFirst } from './lib/processes.ts';
-import { createLog, type ProcessLog } from './process/log.ts';
+import { createLog, lineOutput, type ProcessLog } from './process/log.ts';
 import { readyText, type StartUp, stoppedText } from './process/start-up-text.ts';
 
 export interface ServeOptions {
@@ -40,7 +40,14 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
     config.logLevel === 'auto' ? (process.stderr.isTTY ? 'warn' : 'info') : config.logLevel,
     { replica },
   );
+  const out =
+    config.audit.stdout === 'on'
+      ? lineOutput(1, () => {
+          log.warn({}, 'audit-copy-dropped');
+        })
+      : undefined;
   const exit = (code: number): never => {
+    out?.flushSync();
     log.flush();
     process.exit(code);
   };
@@ -59,6 +66,7 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
     await run(config, {
       log,
       replica,
+      ...(out === undefined ? {} : { auditCopy: out.write }),
       given: new Set([
         ...(origins['metrics.listen'] === 'default' ? [] : (['metrics'] as const)),
         ...(origins['compatibleApi.listen'] === 'default' ? [] : (['compatibleApi'] as const)),

@@ -24,6 +24,8 @@ export interface AuditTrailOptions {
   readonly recent: RecentAudit;
   /** Told how far the chain is on the disk. */
   readonly anchor?: AuditAnchor | undefined;
+  /** Given whole lines, each once, after they are in the file. It must not wait. */
+  readonly copy?: ((text: string) => void) | undefined;
 }
 
 /**
@@ -224,7 +226,7 @@ export class AuditTrail implements AuditSink {
   }
 
   async #writeAll(): Promise<void> {
-    const { log, recent, clock } = this.#options;
+    const { log, recent, clock, copy } = this.#options;
     try {
       for (let left = this.#unwritten.length; left > 0; left -= WRITTEN_AT_ONCE) {
         // what comes meanwhile waits for the next time
@@ -235,6 +237,7 @@ export class AuditTrail implements AuditSink {
         this.#unwritten = this.#unwritten.slice(batch.length);
         this.#counts.written += batch.length;
         recent.add(lines);
+        copy?.(`${lines.join('\n')}\n`);
         this.#tellOfLost();
         this.#syncSoon();
       }

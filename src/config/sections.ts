@@ -294,6 +294,10 @@ export const auditSettings = z.strictObject({
     'Bytes of one file of the audit; then the next one begins.',
   ),
   files: whole(2, 10_000, 'Files of the audit that are kept; the oldest go.'),
+  stdout: choice(
+    ['on', 'off'],
+    'Whether each line of the audit goes to the standard output too, as JSON, for a collector.',
+  ),
   anchor: z
     .string('must be text')
     .regex(

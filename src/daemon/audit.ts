@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Assembly } from './assembly.ts';
 import { AuditAnchor, anchorPlace } from '../audit/audit-anchor.ts';
-import { AuditTrail } from '../audit/audit-trail.ts';
+import { AuditTrail, type AuditTrailOptions } from '../audit/audit-trail.ts';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../contracts/log.ts';
 import { version } from '../process/version.ts';
@@ -13,7 +13,13 @@ export const openAudit = (
     parts,
     log,
     replica,
-  }: { readonly parts: Assembly; readonly log: Log; readonly replica: string },
+    auditCopy,
+  }: {
+    readonly parts: Assembly;
+    readonly log: Log;
+    readonly replica: string;
+    readonly auditCopy?: AuditTrailOptions['copy'];
+  },
 ): AuditTrail | undefined => {
   if (audit.mode === 'off') return undefined;
   const { folder = join(dataDir, 'audit'), fileBytes, files } = audit;
@@ -30,5 +36,6 @@ export const openAudit = (
     log,
     recent,
     anchor,
+    copy: audit.stdout === 'on' ? auditCopy : undefined,
   });
 };

@@ -45,6 +45,8 @@ export interface DaemonTerms {
    * without them.
    */
   readonly given?: ReadonlySet<'metrics' | 'compatibleApi'>;
+  /** Takes lines of the audit to the standard output, without waiting for its reader. */
+  readonly auditCopy?: (text: string) => void;
   /** Aborts once the process is told to stop; of no more use once this has resolved. */
   readonly stopped: AbortSignal;
 }

@@ -116,11 +116,36 @@ const SECRET_PATHS = SECRETS.flatMap((name) =>
   ),
 );
 
-const standardError = (): DestinationStream & { flushSync: () => void } => {
-  const stream = pino.destination({ dest: 2, sync: false, maxLength: WAITING_LIMIT_BYTES });
+const standardError = (): LineOutput => {
+  const output = lineOutput(2);
   return {
+    ...output,
     write: (line) => {
-      stream.write(process.stderr.isTTY ? logText(line) : line);
+      output.write(process.stderr.isTTY ? logText(line) : line);
+    },
+  };
+};
+
+export interface LineOutput {
+  readonly write: (text: string) => void;
+  /** Writes out what is still in memory, before the process ends. */
+  readonly flushSync: () => void;
+}
+
+/**
+ * Writes whole lines to an open descriptor in the background: at most 1 MiB waits for a slow
+ * reader, then lines are dropped, and `dropped` is called, once.
+ */
+export const lineOutput = (descriptor: number, dropped = (): void => undefined): LineOutput => {
+  const stream = pino.destination({
+    dest: descriptor,
+    sync: false,
+    maxLength: WAITING_LIMIT_BYTES,
+  });
+  stream.once('drop', dropped);
+  return {
+    write: (text) => {
+      stream.write(text);
     },
     // Fails where nothing was written yet, or where the reader is gone; neither matters at the end.
     flushSync: () => {

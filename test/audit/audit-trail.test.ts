@@ -44,6 +44,15 @@ describe('the audit', () => {
     expect(statSync(audit.files[0] ?? '').mode & 0o777).to.equal(0o600);
   });
 
+  it('copies to another place what it has written, line by line', async () => {
+    const copied: string[] = [];
+    const copy = (text: string): void => void copied.push(text);
+    await audit.run(3, { copy });
+
+    expect(copied.join('')).to.equal(audit.text);
+    expect(audit.text.match(/\n/g)).to.have.lengthOf(5);
+  });
+
   it('goes on with its chain after a restart, and says how the run before ended', async () => {
     await audit.run(1);
     const killed = await audit.begin();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
 import { claim, stocked } from '../support/harness/on-a-daemon.ts';
+import { line } from '../support/harness/line.ts';
 
 interface Line {
   readonly kind: string;
@@ -18,7 +19,7 @@ interface Line {
 describe('the audit of a daemon', function () {
   let daemon: DaemonUnderTest;
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2']);
+    daemon = await DaemonUnderTest.start(line`--default-pool-replicas 2 --audit-stdout on`);
   });
   after(() => daemon.dispose());
 
@@ -68,6 +69,11 @@ describe('the audit of a daemon', function () {
       (await shown()).filter(({ kind }) => kind === 'begin').map(({ after }) => after),
     ).to.deep.equal(['crash', undefined]);
     expect([verified.code, verified.stderr]).to.deep.equal([0, '']);
+    const copied = daemon.run.stdout().match(/^\{.*"hash":"[0-9a-f]{64}"\}$/gm) ?? [];
+    expect(copied.map((text) => (JSON.parse(text) as { kind: string }).kind)).to.include.members([
+      'begin',
+      'write',
+    ]);
     expect(verified.stdout)
       .to.include('1 run did not end in order')
       .and.include('the chain is whole');

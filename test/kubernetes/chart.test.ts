@@ -49,7 +49,7 @@ const EVERYTHING = {
   },
   tls: { existingSecret: 'certificate' },
   config: { quotas: { sandboxes: 5 }, listen: '[::]:8080' },
-  audit: { volume: { persistentVolumeClaim: { claimName: 'audit' } } },
+  audit: { stdout: true, volume: { persistentVolumeClaim: { claimName: 'audit' } } },
   instanceTypes: [
     { name: 'tiny', baseResources: { limits: { cpu: '100m', memory: '64Mi' } }, maxMultiplier: 2 },
   ],
@@ -87,6 +87,7 @@ const EVERYTHING = {
   },
   extraEnv: [{ name: 'OTEL_SERVICE_NAME', value: 'sandpool' }],
   extraVolumes: [{ name: 'extra', emptyDir: {} }],
+  extraContainers: [{ name: 'shipper', image: 'registry.example.com/shipper:1' }],
   extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
   networkPolicy: {
     from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }],
@@ -190,6 +191,23 @@ describe('the chart', () => {
         .to.include({ secretName: existing || 'sandpool' })
         .and.not.have.property('items');
     }
+  });
+
+  it('has the audit on the standard output, and containers beside the daemon, if that is chosen', () => {
+    const shipper = { name: 'shipper', image: 'registry.example.com/shipper:1' };
+    const manifests = renderChart({
+      values: {
+        audit: { stdout: true },
+        config: { audit: { files: 4 } },
+        extraContainers: [shipper],
+      },
+    });
+    const { data } = manifestOf(manifests, 'ConfigMap', 'sandpool') as unknown as {
+      data: Record<string, string>;
+    };
+
+    expect(parse(data['sandpool.yaml'] ?? '').audit).to.deep.equal({ files: 4, stdout: 'on' });
+    expect(podOf(manifests, 'Deployment').containers.slice(1)).to.deep.equal([shipper]);
   });
 
   it('starts Redis anew when its configuration changes, as maxMemory does', () => {

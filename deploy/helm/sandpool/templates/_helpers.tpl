@@ -102,6 +102,7 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- if .Values.fleet.managers }}{{ $_ := set $fleet "joinTokenFile" "/etc/sandpool/fleet/token" }}{{ end }}
 {{- $_ := set $own "fleet" $fleet }}
 {{- end }}
+{{- if .Values.audit.stdout }}{{ $_ := set $own "audit" (dict "stdout" "on") }}{{ end }}
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
 {{- with include "sandpool.sealedSince" . }}{{ $_ := set $own "kubernetes" (dict "sealedSince" .) }}{{ end }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") "compatibleApi" (dict "listen" "0.0.0.0:8081") }}
