@@ -79,6 +79,8 @@ export const openKubernetes = async (
     pods: {
       runAsUser: config.kubernetes.runAsUser,
       terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000),
+      evictionGraceSeconds: Math.ceil(config.kubernetes.evictionGrace / 1_000),
+      protected: config.kubernetes.protectSandboxes === 'on',
     },
   });
   const granting = new LateGrants();

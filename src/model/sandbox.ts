@@ -142,12 +142,16 @@ export type Vitals =
       readonly unlaunched?: true;
     })
   | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
-  /** `nodeInTrouble`: that is why; the instance itself may be well. */
+  /**
+   * `nodeInTrouble`: that is why; the instance itself may be well. `nodeLeaving`: its node is to be
+   * emptied, so that an unclaimed instance is to be replaced at once.
+   */
   | (NotReady & {
       readonly kind: 'unavailable';
       readonly startedAt: number;
       readonly reason: string;
       readonly nodeInTrouble?: true;
+      readonly nodeLeaving?: true;
     })
   | Gone;
 

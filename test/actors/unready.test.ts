@@ -70,6 +70,19 @@ describe('an idle instance that stays not ready', () => {
     expect(driver.running()).to.include(one);
   });
 
+  it('is replaced at once on a node that is to be emptied', async () => {
+    const {
+      driver,
+      shown,
+      pass,
+      ids: [one],
+    } = await filled();
+    driver.becomeUnavailable(one, 'its node is cordoned', { nodeLeaving: true });
+    await pass(5_000);
+    expect(driver.running()).to.have.length(3).and.not.include(one);
+    expect(shown().counts).to.deep.include({ idle: 3, unavailable: 0 });
+  });
+
   it('takes no other with it: the next goes when the one before has been replaced', async () => {
     const { driver, shown, pass, ids } = await filled();
     driver.startsByItself = false;

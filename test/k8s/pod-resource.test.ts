@@ -71,6 +71,22 @@ describe('the Pod of an instance', () => {
     expect(policies({})).to.deep.equal([undefined]);
   });
 
+  it('asks autoscalers of nodes to leave it, and gives evictions a grace of their own', () => {
+    const made = (settings: Partial<Parameters<typeof podOf>[2]>) =>
+      podOf(anOrder(aDefinition({ image: 'busybox' })), 'uid', {
+        runAsUser: 1_000,
+        terminationGraceSeconds: 5,
+        ...settings,
+      }) as { readonly metadata: { readonly annotations?: object }; readonly spec: object };
+    const guarded = made({ protected: true, evictionGraceSeconds: 30 });
+    expect(guarded.metadata.annotations).to.deep.equal({
+      'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
+      'karpenter.sh/do-not-disrupt': 'true',
+    });
+    expect(guarded.spec).to.include({ terminationGracePeriodSeconds: 30 });
+    expect(made({}).metadata).to.not.have.property('annotations');
+  });
+
   it('keeps the processes of several containers apart', () => {
     expect(specOf(['main', 'beside'])).to.not.have.property('shareProcessNamespace');
   });

@@ -50,16 +50,25 @@ describe('what a node can suffer', function () {
     await isAvailable(idle.id);
   });
 
-  it('ends them when it is drained: what was claimed is killed, what idled is gone', async () => {
+  it('ends nothing when it is drained; without the budget what was claimed is killed, what idled is gone', async () => {
     const [idle, claimed] = [await pods.launched(), await pods.claimed()];
     const nodes = [...new Set(await Promise.all([nodeOf(idle.id), nodeOf(claimed.id)]))];
-    await kubectl(
-      'drain',
-      ...nodes,
-      '--force',
-      `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`,
-      '--timeout=90s',
-    );
+    const drain = (timeout: string) =>
+      controlPlane().kubectlAs('admin', [
+        'drain',
+        ...nodes,
+        '--force',
+        `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`,
+        `--timeout=${timeout}`,
+      ]);
+    const refused = await drain('3s');
+    expect(refused.exitCode).to.equal(1);
+    expect(refused.stderr).to.contain("violate the pod's disruption budget");
+    expect(last(claimed.id)?.record?.state).to.equal('claimed');
+    expect(last(claimed.id)?.vitals).to.have.property('nodeLeaving', true);
+
+    await kubectl('delete', 'pdb', '--all', '-n', pods.namespace);
+    expect((await drain('90s')).exitCode).to.equal(0);
     for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone');
     await kubectl('uncordon', ...nodes);
     expect(pods.log.of(claimed.id).findLast(({ record }) => record)?.record?.end).to.deep.equal({

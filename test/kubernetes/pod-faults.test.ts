@@ -226,6 +226,7 @@ describe('what a Pod can suffer', function () {
 
     it('counts as killed, and says by whom, where it is evicted', async () => {
       const { id } = await pods.claimed();
+      await kubectl('delete', 'pdb', '--all'); // it would be refused
       const eviction = JSON.stringify({
         apiVersion: 'policy/v1',
         kind: 'Eviction',

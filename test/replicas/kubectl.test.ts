@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { HttpClient } from '../support/harness/http-client.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
@@ -95,6 +96,51 @@ describe('kubectl', function () {
     const [, row] = (await kubectl('get', 'sbe', 'both')).split('\n');
     expect(row?.split(/ +/).slice(0, 5)).to.deep.equal(['both', 'True', '2', '0', '2']);
     await kubectl('delete', 'sbe', 'both');
+  });
+
+  it('drains a node once its claimed sandboxes have ended; what idles there leaves by itself', async () => {
+    const key = await replicas().tenant('kube', 'kay');
+    const client = new HttpClient(replicas().replica(0).port, key);
+    await apply('SandboxPool', 'moving', { template: TEMPLATE, replicas: 3 });
+    await kubectl('wait', '--for=jsonpath={.status.phase}=Ready', 'sbp/moving', WITHIN);
+    const { json } = await client.post('/sandboxes', { poolName: 'moving' });
+    const id = String(json.sandbox?.['sandboxId']);
+    const selector = `sandpool.dev/pool-uid=${await kubectl('get', 'sbp', 'moving', '-o', 'jsonpath={.resolved.uid}')}`;
+    const nodes = (await controlPlane().kubectl('get', 'nodes', '-o', 'name')).trim().split('\n');
+    const node = await kubectl('get', 'pod', `sb-${id}`, '-o', 'jsonpath={.spec.nodeName}');
+    const podsThere = async (): Promise<readonly string[]> =>
+      (
+        await kubectl(
+          'get',
+          'pods',
+          '-l',
+          selector,
+          `--field-selector=spec.nodeName=${node}`,
+          '-o',
+          'name',
+        )
+      )
+        .trim()
+        .split('\n');
+    const others = nodes.filter((each) => each !== `node/${node}`);
+    try {
+      await controlPlane().kubectl('cordon', ...others); // so that what replaces it idles beside it
+      await kubectl('wait', '--for=jsonpath={.status.phase}=Ready', 'sbp/moving', WITHIN);
+      await controlPlane().kubectl('uncordon', ...others);
+      const drained = controlPlane().kubectlAs('admin', [
+        ...['drain', node, '--force', `--pod-selector=${selector}`, WITHIN],
+      ]);
+      await eventually(
+        async () => (await podsThere()).join() === `pod/sb-${id}`,
+        'only the claimed one is left there',
+      );
+      expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({ status: 'Running' });
+      await client.delete(`/sandboxes/${id}`);
+      expect((await drained).exitCode).to.equal(0);
+    } finally {
+      client.close();
+      await controlPlane().kubectl('uncordon', ...nodes);
+    }
   });
 
   it('explains each field', async () => {

@@ -151,6 +151,7 @@ describe('replicas on a cluster, when their Pods suffer', function () {
       await claim('mortal'),
       await claim('mortal'),
     ];
+    await controlPlane().kubectl('delete', 'pdb', '--all', '-n', namespace); // it would be refused
     const eviction = JSON.stringify({
       apiVersion: 'policy/v1',
       kind: 'Eviction',

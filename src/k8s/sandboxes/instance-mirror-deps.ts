@@ -8,6 +8,8 @@ export interface InstanceMirrorDeps {
   readonly missesPod: (id: InstanceId) => void;
   /** Says why what runs on the node can't be relied on; undefined where it can. */
   readonly nodeTrouble: (nodeName: string) => string | undefined;
+  /** Whether the node is to be emptied; absent: none is. */
+  readonly nodeLeaves?: (nodeName: string) => boolean;
   /** Says why what is idle on the node is not to be handed out; undefined where it may be. */
   readonly idleTrouble?: (nodeName: string) => string | undefined;
   /** Nothing can be in the Pod any more. */

@@ -330,12 +330,16 @@ export class InstanceMirror {
         kind: 'unavailable',
         startedAt,
         reason: trouble,
-        ...(nodeTrouble === undefined ? {} : { nodeInTrouble: true }),
+        ...(nodeTrouble === undefined ? {} : this.#nodeState(nodeName)),
         ...rest,
       };
     if (vitals.kind !== 'starting') return vitals;
     const { advice: _ofStarts, hindrance: _none, ...unready } = vitals;
     return { ...unready, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' };
+  }
+
+  #nodeState(name = ''): { readonly nodeLeaving: true } | { readonly nodeInTrouble: true } {
+    return this.#deps.nodeLeaves?.(name) ? { nodeLeaving: true } : { nodeInTrouble: true };
   }
 
   #nodeTrouble(nodeName: string, isIdle: boolean): string | undefined {

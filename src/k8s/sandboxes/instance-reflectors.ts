@@ -142,6 +142,11 @@ export class InstanceReflectors {
     return node ? node.trouble : UNKNOWN_NODE;
   }
 
+  /** Whether the node is to be emptied. */
+  nodeLeaves(name: string): boolean {
+    return this.#nodes.get(name)?.isLeaving === true;
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.#all.map((reflector) => reflector.stop()));
   }

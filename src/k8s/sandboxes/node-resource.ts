@@ -7,6 +7,8 @@ export interface StoredNode {
   readonly name: string;
   /** Why what runs on it can't be relied on. */
   readonly trouble: string | undefined;
+  /** It is to be emptied. */
+  readonly isLeaving: boolean;
 }
 
 interface NodeObject {
@@ -25,26 +27,32 @@ interface NodeObject {
   };
 }
 
-/** By it the cluster's autoscaler says that it is about to drain the node. */
-const DOOMED_TAINT = 'ToBeDeletedByClusterAutoscaler';
+/** By these the cluster's autoscaler and Karpenter say that they are about to drain the node. */
+const DOOMED_TAINTS = ['ToBeDeletedByClusterAutoscaler', 'karpenter.sh/disrupted'];
 const MOST_TEXT = 200;
 
 export const storedNodeOf = (object: unknown): StoredNode => {
   const { metadata, spec, status } = object as NodeObject;
+  const leaving = leavingOf({ metadata, ...(spec ? { spec } : {}) });
   return {
     name: metadata.name,
-    trouble: troubleOf({ metadata, ...(spec ? { spec } : {}), ...(status ? { status } : {}) }),
+    trouble: leaving ?? unreadinessOf({ metadata, ...(status ? { status } : {}) }),
+    isLeaving: leaving !== undefined,
   };
 };
 
 /** The trouble of a node that nobody has seen: it is yet to come, or is gone. */
 export const UNKNOWN_NODE = 'its node is not there';
 
-const troubleOf = ({ metadata, spec, status }: NodeObject): string | undefined => {
+const leavingOf = ({ metadata, spec }: NodeObject): string | undefined => {
   if (metadata.deletionTimestamp !== undefined) return 'its node is being removed';
   if (spec?.unschedulable === true) return 'its node is cordoned';
-  if (spec?.taints?.some(({ key }) => key === DOOMED_TAINT))
+  if (spec?.taints?.some(({ key }) => DOOMED_TAINTS.includes(key)))
     return 'its node is about to be removed';
+  return undefined;
+};
+
+const unreadinessOf = ({ metadata, status }: NodeObject): string | undefined => {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status === 'True') return undefined;
   const more = ready?.message

@@ -108,6 +108,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
         this.#lookForPod(id);
       },
       nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
+      nodeLeaves: (name) => this.#reflectors.nodeLeaves(name),
       podGone: (uid) => {
         deps.streams.gone(uid);
       },

@@ -75,7 +75,7 @@ export const learned = (
   const isUnready = vitals.kind === 'unavailable' && !vitals.nodeInTrouble;
   const unready =
     isUnready || context.unreadyAt !== undefined
-      ? { unreadyAt: isUnready ? (context.unreadyAt ?? now) : undefined }
+      ? { unreadyAt: isUnready ? unreadySince(vitals, context.unreadyAt, now) : undefined }
       : {};
   const ending = 'endsBy' in vitals ? { endsBy: vitals.endsBy } : {};
   const since = 'since' in vitals ? { since: vitals.since } : {};
@@ -108,6 +108,13 @@ export const learned = (
     ...(record?.end ? { end: record.end } : {}),
   };
 };
+
+/** Counts an instance on a node that leaves as unready for ever: nobody waits for it. */
+const unreadySince = (
+  { nodeLeaving }: Extract<Vitals, { kind: 'unavailable' }>,
+  before: number | undefined,
+  now: number,
+): number => (nodeLeaving ? 0 : before || now);
 
 const withAdvice = (reason: string, advice: string | undefined): string =>
   advice === undefined ? reason : `${reason}; ${advice}`;

@@ -160,7 +160,10 @@ export class FakeSandboxDriver implements SandboxDriver {
   becomeUnavailable(
     id: InstanceId,
     reason = 'not answering',
-    noted: { readonly since?: number; readonly nodeInTrouble?: true } = {},
+    noted: Pick<
+      Extract<Vitals, { kind: 'unavailable' }>,
+      'since' | 'nodeInTrouble' | 'nodeLeaving'
+    > = {},
   ): void {
     this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason, ...noted });
   }

@@ -104,7 +104,10 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- end }}
 {{- if .Values.audit.stdout }}{{ $_ := set $own "audit" (dict "stdout" "on") }}{{ end }}
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
-{{- with include "sandpool.sealedSince" . }}{{ $_ := set $own "kubernetes" (dict "sealedSince" .) }}{{ end }}
+{{- $kubernetes := dict }}
+{{- with include "sandpool.sealedSince" . }}{{ $_ := set $kubernetes "sealedSince" . }}{{ end }}
+{{- if not .Values.protectSandboxes }}{{ $_ := set $kubernetes "protectSandboxes" "off" }}{{ end }}
+{{- if $kubernetes }}{{ $_ := set $own "kubernetes" $kubernetes }}{{ end }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") "compatibleApi" (dict "listen" "0.0.0.0:8081") }}
 {{- with .Values.compatibleApi.domain }}{{ $_ := set $usual.compatibleApi "domain" . }}{{ end }}
 {{- if not .Values.service.compatiblePort }}{{ $_ := set $own "compatibleApi" (dict "listen" "none") }}{{ end }}

@@ -24,7 +24,20 @@ export interface PodSettings {
   readonly runAsUser: number;
   /** Seconds between the polite and the hard end. */
   readonly terminationGraceSeconds: number;
+  /** As many where it is not this daemon that ends the Pod; absent: the same. */
+  readonly evictionGraceSeconds?: number;
+  /** Whether autoscalers of nodes are asked to leave the Pods where they are. */
+  readonly protected?: boolean;
 }
+
+/**
+ * Asks the cluster autoscaler and Karpenter not to remove the node for its own sake. Pods have it
+ * from birth: a claim writes its record and no Pod.
+ */
+const PROTECTED = {
+  'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
+  'karpenter.sh/do-not-disrupt': 'true',
+} as const;
 
 /** Before the name of a container whose probe is an endpoint's. */
 const ENDPOINT_PROBE = 'probe.sandpool.dev/';
@@ -46,8 +59,12 @@ export const podOf = (
 ): object => {
   const { byContainer } = placedProbes(definition);
   const mounts = definition.volumes ?? [];
-  const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) =>
-    endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]],
+  const annotations = Object.fromEntries(
+    [...byContainer]
+      .flatMap(([container, { endpoint }]) =>
+        endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]],
+      )
+      .concat(settings.protected ? Object.entries(PROTECTED) : []),
   );
   return {
     apiVersion: 'v1',
@@ -56,7 +73,7 @@ export const podOf = (
       name: podNameOf(record.id),
       namespace: record.poolOwner.namespace,
       labels: { [POOL_LABEL]: record.poolUid, ...CLOSED_NETWORK },
-      ...(ofEndpoints.length === 0 ? {} : { annotations: Object.fromEntries(ofEndpoints) }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
       ownerReferences: [
         {
           apiVersion: 'sandpool.dev/v1alpha1',
@@ -73,7 +90,8 @@ export const podOf = (
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       enableServiceLinks: false,
-      terminationGracePeriodSeconds: settings.terminationGraceSeconds,
+      terminationGracePeriodSeconds:
+        settings.evictionGraceSeconds ?? settings.terminationGraceSeconds,
       // The pause container is pid 1 then: it reaps orphans, and a main process without handlers
       // heeds SIGTERM. Several containers stay apart.
       ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
