@@ -16,6 +16,10 @@ import {
 import { ApprovalSpecSchema } from '../src/k8s/records/approval-resource.ts';
 import { ApiKeySpecSchema } from '../src/k8s/records/api-key-resource.ts';
 import { ResolvedEnvSchema } from '../src/k8s/records/env-resource.ts';
+import {
+  DEFINITIONS_ANNOTATION,
+  DEFINITIONS_VERSION,
+} from '../src/k8s/records/installed-definitions.ts';
 import { ResolvedPoolSchema } from '../src/k8s/records/resolved-pool.ts';
 import { SandboxSpecSchema } from '../src/k8s/sandboxes/sandbox-resource.ts';
 import { UserQuotaSpecSchema } from '../src/k8s/records/user-quota-resource.ts';
@@ -503,7 +507,10 @@ const manifestOf = ({
 }: Kind): object => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.sandpool.dev` },
+  metadata: {
+    name: `${plural}.sandpool.dev`,
+    annotations: { [DEFINITIONS_ANNOTATION]: String(DEFINITIONS_VERSION) },
+  },
   spec: {
     group: 'sandpool.dev',
     scope,

@@ -229,11 +229,11 @@ export const createDaemon = async (
       await templates.start();
       parts.onOutdated((why) => {
         if (why === undefined) {
-          log.info({}, 'leads again: nothing of a later version is there any more');
+          log.info({}, 'leads again: nothing of another version is there any more');
           supervisor.standUp();
           return;
         }
-        log.error({ why }, 'leads nothing while a later version is at work');
+        log.error({ why }, 'leads nothing while the cluster has what is of another version');
         supervisor.standDown();
       });
       parts.grantBy(grantPools({ supervisor, coordination, clock, quotaLimits }));

@@ -11,6 +11,7 @@ import { PodStreams } from '../k8s/streams/pod-streams.ts';
 import { PodPullSecrets } from '../k8s/records/pull-secrets.ts';
 import { KubernetesRecordStore } from '../k8s/records/record-store.ts';
 import { KubernetesSandboxDriver } from '../k8s/sandboxes/sandbox-driver.ts';
+import { InstalledDefinitions } from '../k8s/records/installed-definitions.ts';
 import { ObjectEvents } from '../k8s/status/object-events.ts';
 import { StatusWriter } from '../k8s/status/status-writer.ts';
 import { Seals } from '../k8s/records/seals.ts';
@@ -102,6 +103,12 @@ export const openKubernetes = async (
       teamOf: ownersOf,
     },
   });
+  const definitions = new InstalledDefinitions({
+    api: background,
+    clock,
+    log,
+    outdated: outdated.note,
+  });
   const statuses = new StatusWriter({
     api,
     clock,
@@ -162,7 +169,7 @@ export const openKubernetes = async (
       );
     },
     reflectors: () => [...driver.reflectors(), ...records.reflectors()],
-    warnings: () => history.warnings(),
+    warnings: () => [...history.warnings(), ...definitions.warnings()],
     problems: () => [
       ...new Set([...records.problems, ...(outdated.why === undefined ? [] : [outdated.why])]),
     ],
@@ -175,9 +182,11 @@ export const openKubernetes = async (
     },
     failed: new Promise<Error>(() => undefined),
     start: async () => {
+      await definitions.start();
       await Promise.all([redis.start(), history.start(), records.start()]);
     },
     stop: async () => {
+      definitions.stop();
       statuses.stop();
       await driver.stop();
       await records.stop();
@@ -201,8 +210,8 @@ class LateGrants implements Grants<PoolRecord> {
 }
 
 /**
- * The objects of a later version that this one does not understand: while there is one, the later
- * version leads.
+ * The objects of a later version that this one does not understand, and definitions that would cut
+ * off what this one writes: while there is one of either, another version leads.
  */
 class Outdated {
   readonly #objects = new Map<string, string>();

@@ -1,6 +1,13 @@
+import { basename } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { contentHash } from '../../src/lib/content-hash.ts';
+import {
+  DEFINITIONS_ANNOTATION,
+  DEFINITIONS_VERSION,
+  PLURALS,
+} from '../../src/k8s/records/installed-definitions.ts';
 import { crdFiles } from '../../script/crds.ts';
 import { structuralOf } from '../../script/structural-schema.ts';
 
@@ -48,6 +55,21 @@ describe('the manifests of the custom resources', () => {
       expect(names.shortNames, names.kind).to.have.length(1);
     }
     expect(crdFiles().size).to.equal(8);
+  });
+
+  it('have a version that rises with each change of them', () => {
+    const texts = [...crdFiles().values()].map((text) => {
+      const { metadata, spec } = parse(text);
+      expect(metadata.annotations[DEFINITIONS_ANNOTATION]).to.equal(String(DEFINITIONS_VERSION));
+      return spec;
+    });
+    expect([...crdFiles().keys()].map((path) => basename(path, '.yaml'))).to.have.members(PLURALS);
+
+    // raise DEFINITIONS_VERSION, and note both here
+    expect([DEFINITIONS_VERSION, contentHash(texts)]).to.deep.equal([
+      1,
+      'adf9759e3f9673c92fbee6bd33bd3054',
+    ]);
   });
 
   it('lose no bound without a word', () => {

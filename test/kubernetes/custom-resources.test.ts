@@ -1,5 +1,13 @@
 import { expect } from 'chai';
 import { stringify } from 'yaml';
+import {
+  DEFINITIONS_ANNOTATION,
+  DEFINITIONS_VERSION,
+  InstalledDefinitions,
+} from '../../src/k8s/records/installed-definitions.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { anApiOf } from './a-record-store.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 import { asMergePatch } from '../../local-cluster/control-plane/cluster.ts';
@@ -349,6 +357,33 @@ describe('the custom resources', function () {
     expect(
       (await cluster().kubectlAs('admin', ['replace', '-f', '-'], stringify(made))).stderr,
     ).to.include('must stay');
+  });
+
+  it('show a replica with its own rights which of them are older', async () => {
+    const api = await anApiOf(cluster(), 'sandpool');
+    const older = async (): Promise<readonly string[]> => {
+      const problems: string[] = [];
+      const definitions = new InstalledDefinitions({
+        api: api.lane('background'),
+        clock: new TestClock(),
+        log: quietLog,
+        outdated: (object, why) => {
+          if (why !== undefined) problems.push(object);
+        },
+      });
+      await definitions.start();
+      definitions.stop();
+      expect(definitions.warnings()).to.deep.equal([]);
+      return problems;
+    };
+    const annotate = (value: string): Promise<string> =>
+      cluster().kubectl('annotate', 'crd', 'approvals.sandpool.dev', value);
+    expect(await older()).to.deep.equal([]);
+    await annotate(`${DEFINITIONS_ANNOTATION}-`);
+    expect(await older()).to.deep.equal(['the definition approvals.sandpool.dev']);
+    await annotate(`${DEFINITIONS_ANNOTATION}=${DEFINITIONS_VERSION}`);
+    expect(await older()).to.deep.equal([]);
+    await api.close();
   });
 
   it('show what matters, by short names', async () => {

@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+import type { ApiClient } from '../../src/k8s/api/api-calls.ts';
+import { ApiRefused, ApiUnreachable } from '../../src/k8s/api/api-errors.ts';
+import {
+  DEFINITIONS_ANNOTATION,
+  DEFINITIONS_VERSION,
+  InstalledDefinitions,
+} from '../../src/k8s/records/installed-definitions.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { turns } from '../support/harness/turns.ts';
+
+const POOLS = 'sandboxpools.sandpool.dev';
+const LOOK_MS = 30_000;
+
+describe('a replica whose definitions are of another version', () => {
+  const world = async (versions: Record<string, string | undefined> = {}) => {
+    const clock = new TestClock();
+    const problems = new Map<string, string>();
+    const state = { fault: undefined as Error | undefined };
+    const list: ApiClient['list'] = async (_path, { fieldSelector = '' }) => {
+      if (state.fault) throw state.fault;
+      const name = fieldSelector.replace('metadata.name=', '');
+      const version = name in versions ? versions[name] : String(DEFINITIONS_VERSION);
+      const annotations = { [DEFINITIONS_ANNOTATION]: version };
+      const items = version === 'missing' ? [] : [{ metadata: { name, annotations } }];
+      return { metadata: { resourceVersion: '1' }, items };
+    };
+    const definitions = new InstalledDefinitions({
+      api: { list } as ApiClient,
+      clock,
+      log: quietLog,
+      outdated: (object, why) => {
+        if (why === undefined) problems.delete(object);
+        else problems.set(object, why);
+      },
+    });
+    await definitions.start();
+    const look = async (): Promise<void> => {
+      clock.advance(LOOK_MS);
+      await turns();
+    };
+    return { versions, state, problems, definitions, look };
+  };
+
+  it('leads nothing while one is older, was never given a version, or is missing', async () => {
+    for (const [version, words] of [
+      [String(DEFINITIONS_VERSION - 1), 'is older'],
+      [undefined, 'is older'],
+      ['missing', 'is missing'],
+    ] as const) {
+      const { versions, problems, look } = await world({ [POOLS]: version });
+      expect([...problems.keys()]).to.deep.equal([`the definition ${POOLS}`]);
+      expect([...problems.values()][0]).to.contain(words);
+
+      versions[POOLS] = String(DEFINITIONS_VERSION);
+      await look();
+      expect(problems.size).to.equal(0);
+    }
+  });
+
+  it('goes on where they are later', async () => {
+    const { problems } = await world({ [POOLS]: String(DEFINITIONS_VERSION + 1) });
+    expect(problems.size).to.equal(0);
+  });
+
+  it('keeps to what it saw while the API server is away, and looks again afterwards', async () => {
+    const { versions, state, problems, definitions, look } = await world();
+    versions[POOLS] = '0';
+    state.fault = new ApiUnreachable('connection refused');
+    await look();
+    expect([problems.size, definitions.warnings()]).to.deep.equal([0, []]);
+
+    state.fault = undefined;
+    await look();
+    expect(problems.size).to.equal(1);
+  });
+
+  it('warns where it may not look', async () => {
+    const { state, problems, definitions, look } = await world();
+    const cause = { status: 403, reason: 'Forbidden', message: 'no', causes: [] };
+    state.fault = new ApiRefused({ ...cause, retryAfterSeconds: undefined });
+    await look();
+    expect(problems.size).to.equal(0);
+    expect(definitions.warnings()[0]).to.contain('lacks the right to list them');
+
+    state.fault = undefined;
+    await look();
+    expect(definitions.warnings()).to.deep.equal([]);
+  });
+
+  it('looks no more once it was stopped', async () => {
+    const { versions, problems, definitions, look } = await world();
+    definitions.stop();
+    versions[POOLS] = '0';
+    await look();
+    expect(problems.size).to.equal(0);
+  });
+});
