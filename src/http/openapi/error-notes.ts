@@ -90,7 +90,8 @@ const templateChoice = z.object({
   description: z.string(),
   syncSource: z.string().optional(),
 });
-const ofPool = { poolName: z.string(), hint: z.string() };
+/** Clusters of earlier versions name no pool. */
+const ofPool = { poolName: z.string().optional(), hint: z.string() };
 const exhaustedDetail = z.object({
   ...ofPool,
   idle: z.int(),
@@ -133,7 +134,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: said(new Refusal('NOT_FOUND', 'there is nothing at this path')),
   },
   POOL_NOT_FOUND: {
-    detail: z.object({ ...ofPool, availablePools: z.array(poolChoice).optional() }),
+    detail: z.object({ ...ofPool, availablePools: z.array(poolChoice).optional() }).optional(),
     example: said(
       poolNotFound('lab', [
         { name: 'default', namespace: 'default', idle: 3, running: 1, starting: 0 },
