@@ -279,12 +279,15 @@ export class SpawnerClient {
     callOff();
   }
 
-  /** As the daemon stops: resolves once the link is lost. */
+  /** As the daemon stops: resolves once the link is lost. One that was stopped is ended. */
   async #parted(link: SpawnerLink): Promise<void> {
     if ((this.#hello?.protocol ?? PROTOCOL) < FIRST_WITH_PART) return link.close();
     link.leave('part');
-    const { clock } = this.#options;
-    const callOff = clock.at(clock.now() + STOP_PATIENCE_MS, () => link.close());
+    const { clock, process } = this.#options;
+    const callOff = clock.at(clock.now() + STOP_PATIENCE_MS, () => {
+      if (spawnerStandsStill(process.dataDir)) this.#end(link);
+      else link.close();
+    });
     await link.lost;
     callOff();
   }
