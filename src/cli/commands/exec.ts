@@ -26,7 +26,7 @@ export const execLeaf = (action: Action): Command =>
         leaf({
           usage: 'exec <sandbox> [command...]',
           summary:
-            'Runs a command in a running sandbox and prints what it prints. Ends with the ' +
+            'Runs a command in a running sandbox. Prints what it prints as it comes. Ends with the ' +
             'command’s exit code, and with 125 when Sandpool itself failed. If the reader of ' +
             'the output leaves, as head does, the command ends.',
           usageExit: SANDPOOL_FAILED,

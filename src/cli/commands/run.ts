@@ -25,9 +25,9 @@ export const runLeaf = (action: Action): Command =>
       leaf({
         usage: 'run [command...]',
         summary:
-          'Runs a command in a sandbox of its own, which is given back afterwards, and prints ' +
-          'what it prints. Ends with the command’s exit code, and with 125 when Sandpool ' +
-          'itself failed. If the reader of the output leaves, as head does, the command ends.',
+          'Runs a command in a sandbox of its own, which is given back afterwards. Prints ' +
+          'what it prints as it comes. Ends with the command’s exit code, and with 125 when ' +
+          'Sandpool itself failed. If the reader of the output leaves, as head does, the command ends.',
         usageExit: SANDPOOL_FAILED,
         examples: [
           'sandpool run -- uname -a',
