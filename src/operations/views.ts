@@ -7,7 +7,11 @@ import type { PoolCondition } from '../model/pools/pool-condition.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pools/pool.ts';
 import type { QuotaAmounts } from '../model/quota.ts';
 import type { EndReason, SandboxStatus } from '../model/sandbox.ts';
-import type { TemplateRecord, TemplateSpec } from '../model/templates/template.ts';
+import type {
+  InstanceDefinition,
+  TemplateRecord,
+  TemplateSpec,
+} from '../model/templates/template.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /**
@@ -78,9 +82,8 @@ export interface QuotaView {
 
 export interface TemplateView {
   readonly record: TemplateRecord;
-  /** Cpu of an instance of it; `memory` likewise. */
-  readonly cpu: string;
-  readonly memory: string;
+  /** What an instance of it is started from. */
+  readonly definition: InstanceDefinition;
 }
 
 /** A switch for each optional feature that is wired into the deployment, named as on the wire. */

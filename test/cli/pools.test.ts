@@ -35,9 +35,9 @@ describe('sandpool pools', () => {
   it('get and delete reach the pools of others by --namespace, for an admin', async () => {
     const namespace = 'team-default';
     expect(await sandpool('pools', 'get', 'default', '--admin')).to.deep.include({ code: 1 });
-    expect(
-      (await sandpool('pools', 'get', 'default', '--admin', '--namespace', namespace)).stdout,
-    ).to.include(namespace);
+    expect((await sandpool('pools', 'get', 'default', '--admin', '--namespace', namespace)).stdout)
+      .to.include(namespace)
+      .and.match(/^network: +none$/m);
     expect((await sandpool('pools', 'get', 'default', '--namespace', namespace)).stderr).to.include(
       'namespace needs a key with the admin role',
     );

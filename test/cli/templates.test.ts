@@ -15,6 +15,8 @@ spec:
     - name: main
       image: host
       resources: { limits: { cpu: 500m, memory: 512Mi } }
+      ports: [{ name: web, containerPort: 8000 }]
+      ephemeralStorage: 1Gi
 `;
 
 describe('sandpool templates', () => {
@@ -42,11 +44,17 @@ describe('sandpool templates', () => {
     expect(end.stdout)
       .to.match(/^template: +python$/m)
       .and.match(/^version: +1$/m)
-      .and.match(/^memory: +512Mi$/m);
+      .and.match(/^memory: +512Mi$/m)
+      .and.match(/^image of main: +host$/m)
+      .and.match(/^ports: +web:8000$/m)
+      .and.match(/^disk: +1024Mi$/m);
     expect((await sandpool('templates', 'list')).stdout).to.match(
       /^TEMPLATE +VERSION +CPU +MEMORY +DESCRIPTION\npython +1 +500m +512Mi +Python\n$/,
     );
     expect((await sandpool('templates', 'get', 'python')).stdout).to.equal(end.stdout);
+    expect((await sandpool('templates', 'list', '-o', 'wide')).stdout).to.match(
+      /DESCRIPTION +IMAGE +NETWORK +PORTS +DISK .*\npython .* host +none +web:8000 +1024Mi /,
+    );
     expect(
       JSON.parse((await sandpool('templates', 'get', 'python', '-o', 'json')).stdout),
     ).to.include({ name: 'python', version: '1' });

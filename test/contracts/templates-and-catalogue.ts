@@ -112,6 +112,9 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
         poolSizing: 'free',
         cpu: '100m',
         memory: '64Mi',
+        containerImages: { main: of().image },
+        network: 'none',
+        ports: {},
       });
       expect(parse(String(crdYaml))).to.deep.equal(
         aDocument(template, { docs: '# It', poolSizing: 'free', idleTimeout: '5m' }),

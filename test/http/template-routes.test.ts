@@ -42,6 +42,9 @@ describe('templates over HTTP', () => {
         createdAt: '2026-03-01T12:00:00.000Z',
         cpu: '500m',
         memory: '128Mi',
+        containerImages: { main: 'host' },
+        network: 'none',
+        ports: {},
         docs: '# Small',
         poolSizing: 'billed',
       });

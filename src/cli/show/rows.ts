@@ -14,6 +14,7 @@ import type {
 } from '../../client/wire.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { formatMemory } from '../../model/quantities.ts';
+import { imageColumn, imageFields, SHAPE, shapeFields } from './shape-rows.ts';
 import { fields, table } from './table.ts';
 
 /**
@@ -105,6 +106,7 @@ export const templateFields = (template: Template): string =>
     ['created', shortTime(template.createdAt)],
     ['cpu', template.cpu],
     ['memory', template.memory],
+    ...shapeFields(template),
     ['comes from', template.syncSource && TEMPLATE_SOURCES[template.fleet ?? 'file']],
     ['pool sizing', template.poolSizing],
     ['docs', template.docs?.split('\n')[0]],
@@ -128,9 +130,7 @@ export const sandboxFields = (sandbox: Sandbox): string =>
     ['idle until', shortTime(sandbox.idleExpiresAt)],
     ['cpu', sandbox.cpu],
     ['memory', sandbox.memory],
-    ...Object.entries(sandbox.containerImages ?? {}).map(
-      ([name, image]) => [`image of ${name}`, image] as const,
-    ),
+    ...imageFields(sandbox),
     ...Object.entries(sandbox.endpoints ?? {}).map(
       ([name, url]) => [`endpoint ${name}`, url] as const,
     ),
@@ -150,6 +150,7 @@ export const poolFields = (pool: Pool): string =>
     ['created', shortTime(pool.createdAt)],
     ['cpu', pool.cpu],
     ['memory', pool.memory],
+    ...shapeFields(pool),
     ['replicas', pool.spec.replicas],
     ['idle', pool.status.idleReplicas],
     ['unavailable', pool.status.unavailableIdleReplicas],
@@ -192,11 +193,7 @@ const SANDBOX: readonly Column<Sandbox>[] = [
   { heading: 'TERMINATED', of: ({ terminatedAt }) => shortTime(terminatedAt), wide: true },
   { heading: 'CPU', of: ({ cpu }) => cpu, wide: true },
   { heading: 'MEMORY', of: ({ memory }) => memory, wide: true },
-  {
-    heading: 'IMAGE',
-    of: ({ containerImages }) => Object.values(containerImages ?? {}).join(','),
-    wide: true,
-  },
+  imageColumn,
 ];
 
 const POOL: readonly Column<Pool>[] = [
@@ -209,6 +206,7 @@ const POOL: readonly Column<Pool>[] = [
   { heading: 'FAILED', of: ({ status }) => status.failedReplicas },
   { heading: 'CPU', of: ({ cpu }) => cpu },
   { heading: 'MEMORY', of: ({ memory }) => memory },
+  ...SHAPE,
   { heading: 'UNAVAILABLE', of: ({ status }) => status.unavailableIdleReplicas, wide: true },
   { heading: 'STOPPING', of: ({ status }) => status.stoppingReplicas, wide: true },
   { heading: 'OUTDATED', of: ({ status }) => status.outdatedReplicas, wide: true },
@@ -246,6 +244,7 @@ const TEMPLATE: readonly Column<Template>[] = [
   { heading: 'CPU', of: ({ cpu }) => cpu },
   { heading: 'MEMORY', of: ({ memory }) => memory },
   { heading: 'DESCRIPTION', of: ({ description }) => description },
+  ...SHAPE,
   { heading: 'SIZING', of: ({ poolSizing }) => poolSizing, wide: true },
   { heading: 'SOURCE', of: ({ syncSource }) => syncSource, wide: true },
   { heading: 'CREATED', of: ({ createdAt }) => shortTime(createdAt), wide: true },

@@ -23,7 +23,7 @@ export const listTemplates =
     return { items: records.map(templateView), total, limit, offset };
   };
 
-export const templateView = (record: TemplateRecord): TemplateView => {
-  const { cpu, memory } = renderDefinition(record.document.spec);
-  return { record, cpu, memory };
-};
+export const templateView = (record: TemplateRecord): TemplateView => ({
+  record,
+  definition: renderDefinition(record.document.spec),
+});

@@ -6,6 +6,7 @@ import type { PoolSyncView, PoolView } from '../../../operations/views.ts';
 import type { PoolDeletionWire, PoolWire } from './schema.ts';
 import { presentCondition } from '../present-condition.ts';
 import { presentEmbeddedTemplate } from './embedded-template.ts';
+import { presentInstanceShape } from '../instance-shape.ts';
 import { timestampOf } from '../common-schema.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
@@ -31,6 +32,7 @@ export const presentListedPool = ({
   namespace: record.owner.namespace,
   cpu: record.definition.cpu,
   memory: record.definition.memory,
+  ...presentInstanceShape(record.definition),
   team: record.owner.team,
   user: record.owner.user,
   templateVersion: record.templateVersion ?? record.updateRevision,

@@ -18,6 +18,7 @@ import {
   timestamp,
   unsettable,
 } from '../common-schema.ts';
+import { InstanceShape } from '../instance-shape.ts';
 import { PoolSourceChangeFields, PoolSourceFields, RecordedPoolFields } from './source-schema.ts';
 
 export const PoolPath: PathParams<{ name: string }> = {
@@ -176,6 +177,7 @@ export const PoolShape = z
     namespace: z.string(),
     cpu: z.string().describe('Of each instance.'),
     memory: z.string().describe('Of each instance.'),
+    ...InstanceShape,
     team: z.string().describe("The owner's."),
     user: z.string().describe("The owner's."),
     templateVersion: maybe(z.string()).describe(

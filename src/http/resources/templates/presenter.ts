@@ -4,17 +4,19 @@ import type { SandboxTemplateDocument } from '../../../model/templates/template.
 import type { TemplateClusterView } from '../../../operations/fleet/template-clusters.ts';
 import type { TemplateView } from '../../../operations/views.ts';
 import type { TemplateClusterWire, TemplateDeletionWire, TemplateWire } from './schema.ts';
+import { presentInstanceShape } from '../instance-shape.ts';
 import { timestampOf } from '../common-schema.ts';
 
-export const presentTemplate = ({ record, cpu, memory }: TemplateView): TemplateWire => {
+export const presentTemplate = ({ record, definition }: TemplateView): TemplateWire => {
   const { description, docs, poolSizing } = record.document.spec;
   return {
     name: record.name,
     version: record.version,
     ...(description === undefined ? {} : { description }),
     createdAt: timestampOf(record.createdAt),
-    cpu,
-    memory,
+    cpu: definition.cpu,
+    memory: definition.memory,
+    ...presentInstanceShape(definition),
     ...(hasGlobalSource(record) ? { syncSource: 'global' } : {}),
     ...(isGlobalHere(record) ? { fleet: 'source' } : {}),
     ...(isCopy(record) ? { fleet: 'copy' } : {}),

@@ -5,6 +5,7 @@ import { noSuchTemplate } from '../../../model/refusals.ts';
 import { MAX_TEMPLATE_BYTES, POOL_SIZINGS } from '../../../model/templates/template.ts';
 import type { PathParams } from '../../router/route.ts';
 import { limit, maybe, ofCluster, offset, pageOf, text, timestamp } from '../common-schema.ts';
+import { InstanceShape } from '../instance-shape.ts';
 
 export const TemplatePath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string().refine(isDnsLabel) }),
@@ -46,6 +47,7 @@ const Template = z
     createdAt: timestamp,
     cpu: z.string().describe('Of an instance of it.'),
     memory: z.string().describe('Of an instance of it.'),
+    ...InstanceShape,
     syncSource: maybe(z.literal('global')).describe(
       'It comes from a file of `templatesDir`, or is the same on all clusters of a fleet; left ' +
         'out where it was made here.',

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { formatMemory } from '../../model/quantities.ts';
+import type { InstanceDefinition } from '../../model/templates/template.ts';
+
+/** What a list shows of an instance besides its size; a daemon of an older version sends none. */
+export const InstanceShape = {
+  containerImages: z.record(z.string(), z.string()).optional().describe('By container.'),
+  network: z.enum(['none', 'host']).optional(),
+  ports: z.record(z.string(), z.int()).optional().describe('By name.'),
+  ephemeralStorage: z
+    .string()
+    .optional()
+    .describe('What its containers may write to the disk of their node, where that is limited.'),
+};
+
+export const presentInstanceShape = ({
+  containers,
+  network,
+}: Pick<InstanceDefinition, 'containers' | 'network'>) => {
+  const disk = containers.reduce(
+    (sum, { ephemeralStorageBytes = 0 }) => sum + ephemeralStorageBytes,
+    0,
+  );
+  return {
+    containerImages: Object.fromEntries(containers.map(({ name, image }) => [name, image])),
+    network,
+    ports: Object.fromEntries(containers.flatMap(({ ports }) => Object.entries(ports))),
+    ...(disk === 0 ? {} : { ephemeralStorage: formatMemory(disk) }),
+  };
+};
