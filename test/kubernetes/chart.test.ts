@@ -87,7 +87,13 @@ const EVERYTHING = {
   },
   extraEnv: [{ name: 'OTEL_SERVICE_NAME', value: 'sandpool' }],
   extraVolumes: [{ name: 'extra', emptyDir: {} }],
-  extraContainers: [{ name: 'shipper', image: 'registry.example.com/shipper:1' }],
+  extraContainers: [
+    {
+      name: 'shipper',
+      image: 'registry.example.com/shipper:1',
+      securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+    },
+  ],
   extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
   networkPolicy: {
     from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }],
