@@ -14,12 +14,12 @@ import {
   whole,
 } from './fields.ts';
 import { fleetSettings } from './fleet-settings.ts';
+import { kubernetesSettings } from './kubernetes-section.ts';
 import {
   approvalsSettings,
   tracingSettings,
   imagesSettings,
   keysSettings,
-  kubernetesSettings,
   redisSettings,
   terminalSettings,
   auditSettings,

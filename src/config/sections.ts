@@ -158,40 +158,6 @@ export const keysSettings = z
     error: 'must not exceed keys.maxLifetime',
   });
 
-export const kubernetesSettings = z.strictObject({
-  kubeconfig: path(
-    'How the API server is reached. Unset: as the service account of the Pod that the ' +
-      'daemon runs in.',
-  ).optional(),
-  context: z
-    .string('must be text')
-    .min(1, 'must not be empty')
-    .max(253)
-    .optional()
-    .meta({ description: 'Context of the kubeconfig. Unset: its current one.' }),
-  runAsUser: whole(1, 2_147_483_647, 'User and group that everything in a sandbox runs as.'),
-  terminationGrace: duration(0, 3_600_000, 'Between the polite and the hard end of a sandbox.'),
-  evictionGrace: duration(
-    0,
-    3_600_000,
-    'Between the polite and the hard end of a sandbox whose Pod the cluster ends: by an ' +
-      'eviction, a drain or a preemption.',
-  ),
-  protectSandboxes: choice(
-    ['on', 'off'],
-    'Asks the cluster autoscaler and Karpenter to keep the nodes of sandboxes: by annotations ' +
-      'that every Pod has.',
-  ),
-  sealedSince: z.iso
-    .datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z')
-    .optional()
-    .meta({
-      description:
-        'Records made before this moment may be without a seal, as earlier versions ' +
-        'wrote them; they are sealed then. Unset: every record must have one.',
-    }),
-});
-
 export const redisSettings = z
   .strictObject({
     urls: z

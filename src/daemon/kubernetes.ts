@@ -78,7 +78,7 @@ export const openKubernetes = async (
     metrics,
     outdated: outdated.note,
     pods: {
-      runAsUser: config.kubernetes.runAsUser,
+      ...podTerms(config.kubernetes),
       terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000),
       evictionGraceSeconds: Math.ceil(config.kubernetes.evictionGrace / 1_000),
       protected: config.kubernetes.protectSandboxes === 'on',
@@ -196,6 +196,13 @@ export const openKubernetes = async (
     },
   };
 };
+
+const podTerms = ({ runAsUser, runtimeClassName, registry, podLabels }: Config['kubernetes']) => ({
+  runAsUser,
+  runtimeClassName,
+  registry,
+  labels: Object.fromEntries(podLabels.map((text) => text.split('=', 2) as [string, string])),
+});
 
 /** Who grants stands above, and comes later: until then nothing is granted, nor denied. */
 class LateGrants implements Grants<PoolRecord> {

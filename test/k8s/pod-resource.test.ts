@@ -39,6 +39,40 @@ describe('the Pod of an instance', () => {
     expect(placed({})).to.not.have.any.keys(...Object.keys(placement));
   });
 
+  it('has the labels, the RuntimeClass and the registry of the settings, under what is its own', () => {
+    const settings = {
+      runAsUser: 1_000,
+      terminationGraceSeconds: 5,
+      labels: { team: 'red', 'sandpool.dev/network': 'any' },
+      runtimeClassName: 'gvisor',
+      registry: 'registry.example.com:5000/mirror',
+    };
+    const made = (image: string, part: object = {}) =>
+      podOf(anOrder(aDefinition({ image }, part)), 'uid', settings) as {
+        readonly metadata: { readonly labels: object };
+        readonly spec: {
+          readonly runtimeClassName: string;
+          readonly containers: readonly { readonly image: string }[];
+        };
+      };
+    const { metadata, spec } = made('busybox');
+    expect(metadata.labels).to.include({ team: 'red', 'sandpool.dev/network': 'none' });
+    expect(spec.runtimeClassName).to.equal('gvisor');
+    const own = { placement: { runtimeClassName: 'kata' } };
+    expect(made('busybox', own).spec.runtimeClassName).to.equal('kata');
+
+    const imageOf = (image: string, part?: object): string | undefined =>
+      made(image, part).spec.containers[0]?.image;
+    const mirror = 'registry.example.com:5000/mirror';
+    expect(imageOf('busybox:1')).to.equal(`${mirror}/library/busybox:1`);
+    expect(imageOf('team/app')).to.equal(`${mirror}/team/app`);
+    expect(imageOf('docker.io/library/debian:12')).to.equal(`${mirror}/library/debian:12`);
+    for (const named of ['quay.io/a/b:1', 'localhost/app', '127.0.0.1:5000/app'])
+      expect(imageOf(named)).to.equal(named);
+    // The password is for the registry that the image names.
+    expect(imageOf('team/app', { imagePullSecret: true })).to.equal('team/app');
+  });
+
   it('has the devices and the disk that its template names, set aside and at most', () => {
     const definition = aDefinition({
       image: 'busybox',

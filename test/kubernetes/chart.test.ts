@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
+import { loadConfig } from '../../src/config/config.ts';
 import { readInstanceTypes } from '../../src/config/instance-types.ts';
 import { fleetKeyOf, signatureCheck } from '../../src/fleet/fleet-keys.ts';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
@@ -55,6 +56,11 @@ const EVERYTHING = {
   ],
   podAnnotations: { a: 'b' },
   podLabels: { c: 'd' },
+  sandboxes: {
+    runtimeClassName: 'gvisor',
+    labels: { team: 'red' },
+    registry: 'registry.example.com/mirror',
+  },
   nodeSelector: { disk: 'ssd' },
   tolerations: [{ key: 'x', operator: 'Exists' }],
   priorityClassName: 'system-cluster-critical',
@@ -197,6 +203,44 @@ describe('the chart', () => {
         .to.include({ secretName: existing || 'sandpool' })
         .and.not.have.property('items');
     }
+  });
+
+  it('has the daemon give sandboxes a RuntimeClass, labels and a registry, which Redis has too', () => {
+    const sandboxes = {
+      runtimeClassName: 'gvisor',
+      labels: { team: 'red', 'example.com/a': '' },
+      registry: 'registry.example.com/mirror',
+    };
+    const manifests = renderChart({ values: { sandboxes } });
+    const { data } = manifestOf(manifests, 'ConfigMap', 'sandpool') as unknown as {
+      data: Record<string, string>;
+    };
+
+    const folder = mkdtempSync(join(tmpdir(), 'sandpool-chart-'));
+    writeFileSync(join(folder, 'sandpool.yaml'), data['sandpool.yaml'] ?? '');
+    const argvOptions = { config: join(folder, 'sandpool.yaml') };
+
+    expect(loadConfig({ env: {}, argvOptions }).config.kubernetes).to.deep.include({
+      runtimeClassName: 'gvisor',
+      podLabels: ['example.com/a=', 'team=red'],
+      registry: 'registry.example.com/mirror',
+    });
+    rmSync(folder, { recursive: true });
+    expect(podOf(manifests, 'StatefulSet').containers[0]?.['image']).to.match(
+      /^registry\.example\.com\/mirror\/library\/redis:/,
+    );
+  });
+
+  it('names both images by digest, if that is chosen', () => {
+    const digest = `sha256:${'1a'.repeat(32)}`;
+    const manifests = renderChart({
+      values: { image: { digest }, redis: { bundled: { digest } } },
+    });
+
+    expect(podOf(manifests, 'Deployment').containers[0]?.['image']).to.equal(`sandpool@${digest}`);
+    expect(podOf(manifests, 'StatefulSet').containers[0]?.['image']).to.match(
+      new RegExp(`^docker\\.io/library/redis:\\S+@${digest}$`),
+    );
   });
 
   it('has the audit on the standard output, and containers beside the daemon, if that is chosen', () => {
@@ -369,6 +413,11 @@ describe('the chart', () => {
     [{ redis: { urls: ['redis://u:secret@h:1'] } }, '/redis/urls/0'],
     [{ redis: { bundled: { enabled: false } } }, 'redis.urls must name a Redis'],
     [{ redis: { urls: ['redis://h:1'] } }, 'redis.bundled.enabled must be false'],
+    [
+      { redis: { bundled: { image: 'redis@sha256:0', digest: `sha256:${'0'.repeat(64)}` } } },
+      'redis.bundled.digest must be empty',
+    ],
+    [{ sandboxes: { labels: { 'sandpool.dev/network': 'any' } } }, 'sandpool.dev/network'],
     [{ redis: { existingSecret: 'a' } }, 'has a Secret of its own'],
     [{ terminationGracePeriodSeconds: 5 }, '/terminationGracePeriodSeconds'],
     [

@@ -31,6 +31,19 @@ const objectName = z
   .meta({ pattern: SUBDOMAIN_PATTERN });
 const isLabelKey = (text: string): boolean =>
   new RegExp(KEY_PATTERN).test(text) && text.lastIndexOf('/') <= MAX_PREFIX;
+
+/** Whether it is `NAME=VALUE`, a label as `kubectl label` takes it. */
+export const isLabelText = (text: string): boolean => {
+  const [key = '', value, ...more] = text.split('=');
+  return (
+    isLabelKey(key) &&
+    value !== undefined &&
+    value.length <= 63 &&
+    new RegExp(VALUE_PATTERN).test(value) &&
+    more.length === 0
+  );
+};
+
 const labelKey = z
   .string()
   .max(MAX_KEY)

@@ -47,6 +47,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "sandpool.name" . }}-redis
 {{- end }}
 
+{{- define "sandpool.redisImage" -}}
+{{- $image := .Values.redis.bundled.image }}
+{{- with .Values.sandboxes.registry }}{{ if hasPrefix "docker.io/" $image }}{{ $image = printf "%s/%s" . (trimPrefix "docker.io/" $image) }}{{ end }}{{ end }}
+{{- if and .Values.redis.bundled.digest (contains "@" $image) }}{{ fail "redis.bundled.image names a digest: redis.bundled.digest must be empty" }}{{ end }}
+{{- $image }}{{ with .Values.redis.bundled.digest }}@{{ . }}{{ end }}
+{{- end }}
+
 {{- define "sandpool.redisConfig" -}}
 include /etc/redis/secret/password.conf
 dir /data
@@ -107,6 +114,13 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- $kubernetes := dict }}
 {{- with include "sandpool.sealedSince" . }}{{ $_ := set $kubernetes "sealedSince" . }}{{ end }}
 {{- if not .Values.protectSandboxes }}{{ $_ := set $kubernetes "protectSandboxes" "off" }}{{ end }}
+{{- with .Values.sandboxes.runtimeClassName }}{{ $_ := set $kubernetes "runtimeClassName" . }}{{ end }}
+{{- with .Values.sandboxes.registry }}{{ $_ := set $kubernetes "registry" . }}{{ end }}
+{{- if .Values.sandboxes.labels }}
+{{- $labels := list }}
+{{- range $name, $value := .Values.sandboxes.labels }}{{ $labels = append $labels (printf "%s=%s" $name $value) }}{{ end }}
+{{- $_ := set $kubernetes "podLabels" $labels }}
+{{- end }}
 {{- if $kubernetes }}{{ $_ := set $own "kubernetes" $kubernetes }}{{ end }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") "compatibleApi" (dict "listen" "0.0.0.0:8081") }}
 {{- with .Values.compatibleApi.domain }}{{ $_ := set $usual.compatibleApi "domain" . }}{{ end }}

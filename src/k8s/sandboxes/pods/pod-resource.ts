@@ -28,6 +28,12 @@ export interface PodSettings {
   readonly evictionGraceSeconds?: number;
   /** Whether autoscalers of nodes are asked to leave the Pods where they are. */
   readonly protected?: boolean;
+  /** Labels of every Pod, beside those that the daemon needs. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Unless the template names one. */
+  readonly runtimeClassName?: string | undefined;
+  /** Takes the place of docker.io, if an image is pulled without a password. */
+  readonly registry?: string | undefined;
 }
 
 /**
@@ -72,7 +78,7 @@ export const podOf = (
     metadata: {
       name: podNameOf(record.id),
       namespace: record.poolOwner.namespace,
-      labels: { [POOL_LABEL]: record.poolUid, ...CLOSED_NETWORK },
+      labels: { ...settings.labels, [POOL_LABEL]: record.poolUid, ...CLOSED_NETWORK },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
       ownerReferences: [
         {
@@ -86,6 +92,9 @@ export const podOf = (
       ],
     },
     spec: {
+      ...(settings.runtimeClassName === undefined
+        ? {}
+        : { runtimeClassName: settings.runtimeClassName }),
       ...definition.placement,
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
@@ -115,11 +124,22 @@ export const podOf = (
       containers: definition.containers.map((container) => ({
         ...containerOf(container, byContainer.get(container.name)?.probe, mounts),
         // What is on the node may be there by another tenant's password.
-        ...(definition.imagePullSecret ? { imagePullPolicy: 'Always' } : {}),
+        ...(definition.imagePullSecret
+          ? { imagePullPolicy: 'Always' }
+          : { image: pulledAs(container.image, settings.registry) }),
       })),
       ...(mounts.length === 0 ? {} : { volumes: volumesOf(mounts) }),
     },
   };
+};
+
+/** An image without a registry is one of docker.io, and one without a folder of its `library`. */
+const pulledAs = (image: string, registry: string | undefined): string => {
+  const [first = '', ...rest] = image.split('/');
+  const namesRegistry = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  if (registry === undefined || (namesRegistry && first !== 'docker.io')) return image;
+  const path = namesRegistry ? rest : [first, ...rest];
+  return [registry, ...(path.length === 1 ? ['library'] : []), ...path].join('/');
 };
 
 const containerOf = (
