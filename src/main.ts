@@ -5,6 +5,7 @@ import {
   type Config,
   ConfigFaults,
   dataDirFrom,
+  isAskedFor,
   loadConfig,
   type LoadedConfig,
   type NamedTexts,
@@ -68,8 +69,8 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
       replica,
       ...(out === undefined ? {} : { auditCopy: out.write }),
       given: new Set([
-        ...(origins['metrics.listen'] === 'default' ? [] : (['metrics'] as const)),
-        ...(origins['compatibleApi.listen'] === 'default' ? [] : (['compatibleApi'] as const)),
+        ...(isAskedFor(origins['metrics.listen']) ? (['metrics'] as const) : []),
+        ...(isAskedFor(origins['compatibleApi.listen']) ? (['compatibleApi'] as const) : []),
       ]),
       exit,
     }),

@@ -167,6 +167,14 @@ const otelLayer = (env: NamedTexts, settings: readonly Setting[]): Layer['values
     }),
   );
 
+/**
+ * Whether somebody asked for a value with this origin: the shipped files have usual values only,
+ * also for a daemon on Kubernetes.
+ */
+export const isAskedFor = (origin: string | undefined): boolean =>
+  origin !== undefined && origin !== 'default' && origin !== KUBERNETES_FILE;
+
+const KUBERNETES_FILE = fileURLToPath(new URL('../../config/kubernetes.yaml', import.meta.url));
 const DEFAULT_FILE = fileURLToPath(new URL('../../config/default.yaml', import.meta.url));
 
 /**

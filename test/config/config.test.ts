@@ -2,7 +2,15 @@ import { expect } from 'chai';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigFaults, configFlags, dataDirFrom, loadConfig } from '../../src/config/config.ts';
+import { fileURLToPath } from 'node:url';
+import {
+  ConfigFaults,
+  configFlags,
+  dataDirFrom,
+  isAskedFor,
+  loadConfig,
+  type NamedTexts,
+} from '../../src/config/config.ts';
 import { listSettings } from '../../src/config/settings.ts';
 import { configJson, configYaml } from '../../src/config/shown.ts';
 
@@ -82,6 +90,21 @@ describe('the configuration', () => {
       clusterId: file,
       listen: 'default',
     });
+  });
+
+  it('takes ports of the shipped files for usual ones, which another daemon of the machine may have', () => {
+    const kubernetes = fileURLToPath(new URL('../../config/kubernetes.yaml', import.meta.url));
+    const env = { SANDPOOL_REDIS_URLS: 'redis://127.0.0.1:6379' };
+    const asked = (argvOptions: NamedTexts): readonly boolean[] => {
+      const { origins } = loadConfig({ env, argvOptions });
+      return ['metrics.listen', 'compatibleApi.listen'].map((path) => isAskedFor(origins[path]));
+    };
+    const listen = { compatibleApiListen: '127.0.0.1:8091' };
+
+    expect(asked({})).to.deep.equal([false, false]);
+    expect(asked({ config: kubernetes })).to.deep.equal([false, false]);
+    expect(asked({ config: kubernetes, ...listen })).to.deep.equal([false, true]);
+    expect(asked({ config: aFile(readFileSync(kubernetes, 'utf8')) })).to.deep.equal([true, true]);
   });
 
   it('takes the collector of traces from where OpenTelemetry has it, unless one is set', () => {
