@@ -140,6 +140,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async (actions) => (await import('./commands/clusters.ts')).clustersGroup(actions),
   },
   {
+    name: 'nodes',
+    summary: 'Empties a node of a Kubernetes cluster',
+    load: async ({ action }) => (await import('./commands/nodes.ts')).nodesGroup(action),
+  },
+  {
     name: 'features',
     summary: 'Shows which optional features this deployment has',
     load: async ({ serviceAction }) =>

@@ -11,6 +11,8 @@ export type LifecycleEvent =
   | { readonly reason: 'Created' | 'Started' | 'Ready' | 'Recovered' }
   /** It is alive and can't be claimed. */
   | { readonly reason: 'Unhealthy'; readonly why: string }
+  /** Its node is to be emptied; a claimed sandbox goes on there until it ends. */
+  | { readonly reason: 'NodeLeaving'; readonly why: string }
   | { readonly reason: 'Claimed' }
   | { readonly reason: 'Paused' | 'Resumed' }
   | { readonly reason: 'IdleTimeoutChanged'; readonly idleTimeoutMs: number }
@@ -85,6 +87,7 @@ export type EventType = 'Normal' | 'Warning';
 export const eventTypeOf = (event: LifecycleEvent): EventType => {
   switch (event.reason) {
     case 'Unhealthy':
+    case 'NodeLeaving':
     case 'ContainerEnded':
     case 'ProgramsEnded':
     case 'Failed':
@@ -112,6 +115,8 @@ export const eventMessageOf = (event: EventRecord): string => {
       return 'it can be used again';
     case 'Unhealthy':
       return `it can not be used: ${event.why}`;
+    case 'NodeLeaving':
+      return `it goes on, but ${event.why}: end it soon, and claim another`;
     case 'ContainerEnded':
       return wordsOfEnded({ [event.container]: event.how });
     case 'ProgramsEnded':

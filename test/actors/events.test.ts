@@ -93,6 +93,23 @@ describe('what happens to sandboxes', () => {
     expect(ears.heard[0]?.event).to.include({ why: 'HTTP 500' });
   });
 
+  it('tells the owner of a claimed one that its node is to be emptied, and nothing worse', async () => {
+    const { supervisor, driver, events, claim, pool } = await aSupervisor({
+      pool: { replicas: 1 },
+    });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const ears = listening(events, ALICE);
+
+    driver.becomeUnavailable(id, 'its node is cordoned', { nodeLeaving: true });
+    await eventually(() => ears.heard.some(({ event }) => event.sandboxId === id), 'it is told');
+    await ears.stop();
+
+    const own = ears.heard.flatMap(({ event }) => (event.sandboxId === id ? [event] : []));
+    expect(own.map(({ reason }) => reason)).to.deep.equal(['NodeLeaving']);
+    expect(own[0]).to.include({ why: 'its node is cordoned' });
+  });
+
   it('tells no fault of one that ended by itself, but why it ended', async () => {
     const { supervisor, driver, events, claim, pool } = await aSupervisor({
       pool: { replicas: 1 },

@@ -40,6 +40,7 @@ const COMMANDS = [
   ['instance-types'],
   ['volumes'],
   ...['list', 'join-token'].map((name) => ['clusters', name]),
+  ['nodes', 'drain'],
   ['features'],
   ['stats'],
 ];

@@ -1,4 +1,6 @@
+import { dirname } from 'node:path';
 import { expect } from 'chai';
+import { cliHere } from '../cli/cli-support.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
@@ -122,21 +124,35 @@ describe('kubectl', function () {
       )
         .trim()
         .split('\n');
+    const drain = (...args: readonly string[]) =>
+      cliHere(['nodes', 'drain', node, ...args], {
+        PATH: dirname(controlPlane().kubectlProgram),
+        KUBECONFIG: controlPlane().kubeconfig('admin'),
+      });
     const others = nodes.filter((each) => each !== `node/${node}`);
     try {
       await controlPlane().kubectl('cordon', ...others); // so that what replaces it idles beside it
       await kubectl('wait', '--for=jsonpath={.status.phase}=Ready', 'sbp/moving', WITHIN);
       await controlPlane().kubectl('uncordon', ...others);
-      const drained = controlPlane().kubectlAs('admin', [
-        ...['drain', node, '--force', `--pod-selector=${selector}`, WITHIN],
-      ]);
+      const late = await drain('--wait', '0.1s');
+      expect([late.code, late.stderr]).to.deep.equal([3, late.stderr]);
+      expect(late.stderr).to.contain(`${namespace}/sb-${id}`);
+      const [drained, emptied] = [
+        controlPlane().kubectlAs('admin', [
+          ...['drain', node, '--force', `--pod-selector=${selector}`, WITHIN],
+        ]),
+        drain('--wait', '2m'),
+      ];
       await eventually(
         async () => (await podsThere()).join() === `pod/sb-${id}`,
         'only the claimed one is left there',
       );
       expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({ status: 'Running' });
+      const { text } = await client.get(`/sandboxes/${id}/events`);
+      expect(text).to.contain('NodeLeaving').and.contain('its node is cordoned');
       await client.delete(`/sandboxes/${id}`);
       expect((await drained).exitCode).to.equal(0);
+      expect((await emptied).code).to.equal(0);
     } finally {
       client.close();
       await controlPlane().kubectl('uncordon', ...nodes);

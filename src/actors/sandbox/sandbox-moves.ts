@@ -150,9 +150,7 @@ const lifecycleEventsOf = (
   if (was.startedAt !== is.startedAt) found.push({ reason: 'Started' });
   else if (was.availableAt !== is.availableAt && !is.gone && !end && !is.endedContainers)
     found.push(
-      is.availableAt === undefined
-        ? { reason: 'Unhealthy', why: whyUnhealthy(event) }
-        : { reason: 'Ready' },
+      is.availableAt === undefined ? unhealthyOr(after.state, event) : { reason: 'Ready' },
     );
   if (before.state !== 'running' && after.state === 'running') found.push({ reason: 'Claimed' });
   if (event.type === 'AMENDED' && is.record?.claim)
@@ -227,6 +225,7 @@ const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean
     reason === 'Paused' ||
     reason === 'Resumed' ||
     reason === 'Unhealthy' ||
+    reason === 'NodeLeaving' ||
     reason === 'Ready' ||
     reason === 'Killing' ||
     reason === 'ContainerEnded' ||
@@ -246,6 +245,7 @@ const keyOf = (
     case 'ContainerEnded':
       return `${id}/${reason}/${lifecycleEvent.container}`;
     case 'Ready':
+    case 'NodeLeaving':
     case 'Unhealthy':
       return since === undefined || since === known?.since ? undefined : `${id}/${reason}/${since}`;
     case 'ProgramsEnded':
@@ -257,6 +257,17 @@ const keyOf = (
     default:
       return `${id}/${reason}`; // once in its life
   }
+};
+
+const unhealthyOr = (state: string, event: SandboxEvent): LifecycleEvent => {
+  const isLeaving =
+    event.type === 'FACT' &&
+    event.fact.vitals.kind === 'unavailable' &&
+    event.fact.vitals.nodeLeaving === true;
+  const why = whyUnhealthy(event);
+  return state === 'running' && isLeaving
+    ? { reason: 'NodeLeaving', why }
+    : { reason: 'Unhealthy', why };
 };
 
 const whyUnhealthy = (event: SandboxEvent): string =>

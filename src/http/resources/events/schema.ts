@@ -17,9 +17,9 @@ export const Event = z
     reason: z
       .string()
       .describe(
-        'One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, ' +
-          '`IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, `ProgramsEnded`, ' +
-          '`Killing`, `Failed`, `Completed`; of a ' +
+        'One word for programs: `Created`, `Started`, `Unhealthy`, `NodeLeaving`, `Ready`, ' +
+          '`Claimed`, `IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, ' +
+          '`ProgramsEnded`, `Killing`, `Failed`, `Completed`; of a ' +
           'pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, ' +
           '`StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`; of ' +
           'requests that wait for a person `approval.requested`, `approval.decided`, ' +
