@@ -149,8 +149,7 @@ export const createDaemon = async (
     supervisor,
     quotaLimits,
     ...rendering,
-    clusterId: config.clusterId,
-    copies: fleet.copies,
+    fleet: { clusterId: config.clusterId, copies: fleet.copies },
     newUid: () => idAt(clock.now()),
     firstMember: parts.makesDefaultPool ? firstMember(config) : undefined,
     changed: (uid) => {

@@ -55,9 +55,11 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly metrics: Metrics;
   readonly supervisor: Supervisor;
   readonly quotaLimits: QuotaLimits;
-  readonly clusterId: string;
-  /** Envs of other clusters; absent: there are none. */
-  readonly copies?: EnvCopies | undefined;
+  readonly fleet: {
+    readonly clusterId: string;
+    /** Envs of other clusters; absent: there are none. */
+    readonly copies?: EnvCopies | undefined;
+  };
   readonly newUid: () => string;
   readonly firstMember?: EnvMembersDeps['firstMember'];
   /** The env, or how its members stand, is perhaps not what it was. */
@@ -84,10 +86,10 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     log,
     supervisor,
     quotaLimits,
-    clusterId,
+    fleet: { clusterId, copies },
   } = deps;
   const writing = { ...deps, clock, coordination, pools: records.pools, envs: mirror };
-  const away = deps.copies && openAway(mirror, deps.copies, deps);
+  const away = copies && openAway(mirror, copies, deps);
   const members: MemberHost = new MemberHost({
     runtime: supervisor.runtime,
     envs: mirror,
@@ -232,7 +234,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
 const openAway = (
   envs: EnvMirror,
   copies: EnvCopies,
-  { parts: { clock }, log, clusterId }: EnvPartsDeps,
+  { parts: { clock }, log, fleet: { clusterId } }: EnvPartsDeps,
 ): AwayDeps => ({
   copies,
   envs,

@@ -82,7 +82,7 @@ export interface QuotaView {
 
 export interface TemplateView {
   readonly record: TemplateRecord;
-  /** What an instance of it is started from. */
+  /** Defines an instance of it. */
   readonly definition: InstanceDefinition;
 }
 

@@ -26,9 +26,9 @@ export const execLeaf = (action: Action): Command =>
         leaf({
           usage: 'exec <sandbox> [command...]',
           summary:
-            'Runs a command in a running sandbox. Prints what it prints as it comes. Ends with the ' +
-            'command’s exit code, and with 125 when Sandpool itself failed. If the reader of ' +
-            'the output leaves, as head does, the command ends.',
+            'Runs a command in a running sandbox. Prints what it prints as it comes. Ends with ' +
+            'the command’s exit code, and with 125 when Sandpool itself failed. If the reader ' +
+            'of the output leaves, as head does, the command ends.',
           usageExit: SANDPOOL_FAILED,
           examples: [
             'sandpool exec 0190d4a5-7b1e-7c3a-9f00-1234567890ab -- ls -l /',

@@ -27,7 +27,8 @@ export const runLeaf = (action: Action): Command =>
         summary:
           'Runs a command in a sandbox of its own, which is given back afterwards. Prints ' +
           'what it prints as it comes. Ends with the command’s exit code, and with 125 when ' +
-          'Sandpool itself failed. If the reader of the output leaves, as head does, the command ends.',
+          'Sandpool itself failed. If the reader of the output leaves, as head does, the ' +
+          'command ends.',
         usageExit: SANDPOOL_FAILED,
         examples: [
           'sandpool run -- uname -a',

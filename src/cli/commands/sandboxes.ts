@@ -90,7 +90,7 @@ const getLeaf = (action: ServiceAction): Command =>
     }),
   );
 
-/** Of the finished ones that the list still has, the newest claims. */
+/** Bounds how many finished ones are looked through, the newest claims first. */
 const MOST_SEARCHED = 20_000;
 const PAGE = 1_000;
 

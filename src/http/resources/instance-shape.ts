@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatMemory } from '../../model/quantities.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 
-/** What a list shows of an instance besides its size; a daemon of an older version sends none. */
+/** Describes an instance in a list, besides its size; a daemon of an older version sends none. */
 export const InstanceShape = {
   containerImages: z.record(z.string(), z.string()).optional().describe('By container.'),
   network: z.enum(['none', 'host']).optional(),

@@ -94,7 +94,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     log: quietLog,
     supervisor,
     quotaLimits,
-    clusterId: 'local',
+    fleet: { clusterId: 'local' },
     newUid: shared.newUid,
     changed: () => undefined,
   });
