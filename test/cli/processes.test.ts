@@ -7,7 +7,15 @@ import { SandpoolClient } from '../../src/client/sandpool-client.ts';
 import { FakeProcesses } from '../support/fakes/fake-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rememberChild } from '../../local-cluster/started-processes.ts';
-import { aCliDaemon, cli, cliCommand, cliHere, startCli, type CliDaemon } from './cli-support.ts';
+import {
+  aCliDaemon,
+  cli,
+  cliCommand,
+  cliHere,
+  startCli,
+  startCliInTerminal,
+  type CliDaemon,
+} from './cli-support.ts';
 
 describe('processes on the command line', function () {
   let daemon: CliDaemon;
@@ -100,6 +108,15 @@ describe('processes on the command line', function () {
     expect((await following.ended).code).to.equal(0);
     const tail = await cliHere(['logs', sandbox, '--process', echo, '--tail', '3'], env);
     expect(tail.stderr).to.equal('sandpool: --tail is not for the output of a process\n');
+  });
+
+  it('logs says in a terminal whose lines it shows, and where others are', async () => {
+    const hint = `sandpool ps ${sandbox}, then: sandpool logs ${sandbox} --process PROCESS`;
+    const run = startCliInTerminal(['logs', sandbox], env, { cols: 200, rows: 30 });
+
+    expect(await run.ended).to.equal(0);
+    expect(run.output()).to.include('the main process’s').and.include(hint);
+    expect((await cliHere(['logs', sandbox], env)).stderr, 'no terminal').to.equal('');
   });
 
   it('who stops reading the output of a process ends nothing', async () => {

@@ -29,7 +29,8 @@ export const logsLeaf = (action: Action): Command =>
       usage: 'logs <sandbox>',
       summary:
         'Prints what a sandbox’s main process has printed; also of one that has ended, ' +
-        'for as long as it is kept. With -f it goes on until the sandbox ends. With --process ' +
+        'for as long as it is kept. What other processes print is not among it: sandpool ps ' +
+        'lists them. With -f it goes on until the sandbox ends. With --process ' +
         'what a process of it printed, the last 1 MiB, and with -f what it prints to its end; ' +
         'who stops reading ends nothing.',
       examples: [
@@ -68,6 +69,7 @@ export const logsLeaf = (action: Action): Command =>
                 options.process,
               );
             else if (options.follow) {
+              await sayWhose(context, String(sandbox));
               const open = (lastEventId: string | undefined) =>
                 api.followLogs(String(sandbox), query, {
                   signal,
@@ -77,6 +79,7 @@ export const logsLeaf = (action: Action): Command =>
             } else {
               const { logs, truncated } = await api.logs(String(sandbox), query, { signal });
               await print(context.stdout, logs === '' || logs.endsWith('\n') ? logs : `${logs}\n`);
+              await sayWhose(context, String(sandbox));
               if (truncated)
                 await say(context, 'there is more than was shown; --tail shows more lines');
             }
@@ -87,6 +90,16 @@ export const logsLeaf = (action: Action): Command =>
         }
       }),
     );
+
+/** To a person only: a program gets the lines alone. */
+const sayWhose = async (context: CliContext, sandboxId: string): Promise<void> => {
+  if (context.stdout.isTTY)
+    await say(
+      context,
+      'these lines are the main process’s; for those of another process:',
+      `sandpool ps ${sandboxId}, then: sandpool logs ${sandboxId} --process PROCESS`,
+    );
+};
 
 /** A process keeps bytes, and neither lines nor their times. */
 const checkProcess = (options: LogsOptions): void => {

@@ -116,8 +116,9 @@ command. At most 64 at a time a sandbox. While a command runs the sandbox is not
 stead: \`POST /sandboxes/{sandboxId}/processes\`, which streams, and has no limit of time.`,
   ...PROCESS_NOTES,
   getSandboxLogs: `
-What the main process printed, to its output and its errors; commands and terminals have their
-own. A finished sandbox's stays readable to its owner for as long as the sandbox is kept
+What the main process printed, to its output and its errors. What another process printed is at
+\`GET /sandboxes/{sandboxId}/processes/{processId}/output\`; \`GET …/processes\` lists them. A
+finished sandbox's stays readable to its owner for as long as the sandbox is kept
 (\`history.retention\`), bounded by \`logs.fileBytes\` and \`logs.totalBytes\`: then older lines
 go first. An unclaimed instance's belongs to the pool's owner.
 
