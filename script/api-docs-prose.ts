@@ -20,7 +20,8 @@ in another's sandbox, and claims from its own pools alone.
 **Requests.** A body is a JSON object, \`application/json\` in UTF-8, at most 1 MiB; without a body it is \`{}\`. Refused with 400
 are also: nesting beyond 64, a key that appears twice, the keys \`__proto__\`, \`constructor\` and \`prototype\`, half a surrogate
 pair, and numbers that JSON readers do not agree on (integers beyond 2^53 − 1, anything beyond 1.8e308). Unknown fields of a
-body are let pass, nothing of them is kept, and a \`Warning: 299\` header names each (16 at most). Known ones are checked: 400
+body are let pass, nothing of them is kept, and a \`Warning: 299\` header names each (16 at most). With
+\`?strict=true\` the first of them is refused: 400 \`INVALID_ARGUMENT\`, and \`detail.field\` is its path. Known ones are checked: 400
 \`INVALID_ARGUMENT\` with \`detail.field\`, and with \`detail.allowed\` where there is a choice. Values out of bounds are refused,
 never moved into bounds. A query parameter is given once; unknown ones are let pass,
 and a \`Warning\` names them. Headers must be in within 10 s and take

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { unknownFields, unknownFieldWarning } from '../../src/http/router/unknown-fields.ts';
-import { aServer } from './a-server.ts';
+import { aServer, type TestServer } from './a-server.ts';
 
 describe('warnings of unknown fields', () => {
   const part = z.object({ known: z.string().optional() });
@@ -51,6 +51,63 @@ describe('warnings of unknown fields', () => {
     ).to.have.length(16);
     expect(fieldsOf({ ['ä"\\\n']: 1 })).to.deep.equal(['?\\"\\\\?']);
     expect(fieldsOf({ ['x'.repeat(100)]: 1 })[0]).to.have.length(64);
+  });
+});
+
+describe('unknown fields with ?strict', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await aServer();
+  });
+  after(() => server.stop());
+
+  it('are refused with their path, and nothing is done', async () => {
+    const body = { name: 'shells', templateName: 'default', overrides: { image: 'a', colour: 1 } };
+    for (const query of ['strict=true', 'strict']) {
+      const { status, json } = await server.tenant.post(`/sandboxpools?${query}`, body);
+      expect([status, json.errorCode, json.error, json.detail]).to.deep.equal([
+        400,
+        'INVALID_ARGUMENT',
+        'overrides.colour: is unknown',
+        { field: 'overrides.colour' },
+      ]);
+    }
+    expect((await server.tenant.get('/sandboxpools')).json.total).to.equal(0);
+  });
+
+  it('are refused where no body is asked for, or only part of one', async () => {
+    for (const [method, path] of [
+      ['POST', '/sandboxpools/none/sync-template'],
+      ['PATCH', '/envs/none'],
+      ['PUT', '/sandboxpools/none'],
+    ] as const) {
+      const body = Buffer.from('{"colour":1}');
+      const headers = {
+        'content-type': `application/${method === 'PATCH' ? 'merge-patch+' : ''}json`,
+      };
+      const sent = { headers, raw: body };
+      const { status, json } = await server.tenant.send(method, `${path}?strict=true`, sent);
+      expect([status, json.detail], path).to.deep.equal([400, { field: 'colour' }]);
+    }
+  });
+
+  it('are let pass without it, and known ones with it; no Warning names it', async () => {
+    const pool = { name: 'shells', templateName: 'default' };
+    const made = await server.tenant.post('/sandboxpools?strict=true', pool);
+    const lax = await server.tenant.put('/sandboxpools/shells?strict=false', { colour: 1 });
+    const odd = await server.tenant.put('/sandboxpools/shells?strict=maybe', {});
+    const twice = await server.tenant.put('/sandboxpools/shells?strict&strict=false', {});
+
+    expect([made.status, made.headers['warning']]).to.deep.equal([201, undefined]);
+    expect([lax.status, lax.headers['warning']]).to.deep.equal([
+      200,
+      '299 - "unknown field colour"',
+    ]);
+    expect([odd.status, odd.json.detail]).to.deep.equal([
+      400,
+      { field: 'strict', allowed: ['true', 'false'] },
+    ]);
+    expect([twice.status, twice.json.detail]).to.deep.equal([400, { field: 'strict' }]);
   });
 });
 

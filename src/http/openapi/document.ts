@@ -130,6 +130,14 @@ const PARAMETERS: Json = {
     description: 'The session of an agent. What waits for a person may be approved for all of one.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
+  Strict: {
+    name: 'strict',
+    in: 'query',
+    description:
+      'Refuses an unknown field of the body with 400, which names it, in place of a `Warning`.',
+    schema: { type: 'boolean', default: false },
+    allowEmptyValue: true,
+  },
   WaitApprovalSeconds: {
     name: 'waitApprovalSeconds',
     in: 'query',

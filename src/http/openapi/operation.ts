@@ -125,6 +125,7 @@ const parametersOf = (row: Route, components: Components): readonly Json[] => {
           },
         ]
       : []),
+    ...(row.body ? [{ $ref: '#/components/parameters/Strict' }] : []),
     ...(streams(row) ? [{ $ref: '#/components/parameters/LastEventId' }] : []),
     ...(row.access === 'open'
       ? []

@@ -6,6 +6,9 @@ import { invalidArgument } from '../../model/refusals.ts';
  */
 export const WAIT_PARAMETER = 'waitApprovalSeconds';
 
+/** By it a client has unknown fields of its body refused. */
+export const STRICT_PARAMETER = 'strict';
+
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({});
 const NO_MAPS: ReadonlySet<string> = new Set();
 

@@ -37,7 +37,12 @@ import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, readWhole, type JsonBody } from './request-body.ts';
 import type { Answer, AnyRequest, Deprecation, Route } from './route.ts';
 import { stillAsks, whoAsks, type SessionFinder } from './who-asks.ts';
-import { unknownFields, unknownFieldWarning, unknownQueryWarnings } from './unknown-fields.ts';
+import {
+  refuseIfStrict,
+  unknownFields,
+  unknownFieldWarning,
+  unknownQueryWarnings,
+} from './unknown-fields.ts';
 import type { CostlyRequest } from '../limits/costly-turns.ts';
 import type { RequestLimits } from '../limits/request-limits.ts';
 import { check } from './validation.ts';
@@ -130,6 +135,7 @@ const answerRow = async (
   const body = row.body ? check(row.body, value) : undefined;
   if (session && row.body) await stillAsks(session, deps, context);
   const unknown = row.unknownOf?.(value) ?? [];
+  if (row.body) refuseIfStrict(context.querystring, unknown);
   warnOfUnknown(row, context, unknown);
   context.state.asked = body;
   const told: ToldClaim = row.opensItself ? toldClaimIn(context, deps.clients) : {};

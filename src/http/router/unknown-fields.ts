@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { mapPairOf, mapParametersOf, WAIT_PARAMETER } from './query.ts';
+import { invalidArgument } from '../../model/refusals.ts';
+import { mapPairOf, mapParametersOf, STRICT_PARAMETER, WAIT_PARAMETER } from './query.ts';
 
 const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
+/** Of a path that a refusal names. */
+const LONGEST_PATH = 256;
 
 /**
  * Names the fields of a body that its schema does not know, those of objects inside too. They are
@@ -16,6 +19,18 @@ export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly s
     if (known) collect(body, known, '', names);
     return names;
   };
+};
+
+/** Refuses the first of the unknown fields if the query asks for that. */
+export const refuseIfStrict = (query: string, [first]: readonly string[]): void => {
+  if (!query.includes(STRICT_PARAMETER)) return;
+  const [value, ...more] = new URLSearchParams(query).getAll(STRICT_PARAMETER);
+  if (value === undefined) return;
+  if (more.length > 0) throw invalidArgument(STRICT_PARAMETER, 'is given more than once');
+  if (!['true', 'false', ''].includes(value))
+    throw invalidArgument(STRICT_PARAMETER, 'must be one of true, false', ['true', 'false']);
+  if (value !== 'false' && first !== undefined)
+    throw invalidArgument(first.slice(0, LONGEST_PATH), 'is unknown');
 };
 
 /** Returns a value of the `Warning` header. */
@@ -36,7 +51,7 @@ export const unknownQueryWarnings = (
     if (query === '') return [];
     const names = new Set(
       [...new URLSearchParams(query).keys()].filter(
-        (name) => name !== WAIT_PARAMETER && !known.fields.has(name) && !mapPairOf(name, maps),
+        (name) => !OF_ALL.has(name) && !known.fields.has(name) && !mapPairOf(name, maps),
       ),
     );
     return [...names]
@@ -44,6 +59,9 @@ export const unknownQueryWarnings = (
       .map((name) => `299 - "unknown query parameter ${printable(name)}"`);
   };
 };
+
+/** Parameters that every operation takes. */
+const OF_ALL: ReadonlySet<string> = new Set([WAIT_PARAMETER, STRICT_PARAMETER]);
 
 /** Describes what a schema knows the fields of; undefined: of nothing. */
 type Known =
