@@ -223,7 +223,10 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     expect([await running(), await granted()]).to.deep.equal([0, undefined]);
     await scaled(2);
     await eventually(async () => (await running()) === 2, 'within the quota it starts');
-    await eventually(async () => (await ready('sbp', 'carls')) === 'True Usable', 'it is used');
+    await eventually(
+      async () => (await ready('sbp', 'carls')) === 'True InstancesIdle',
+      'it is used',
+    );
 
     await scaled(5);
     await eventually(
@@ -243,7 +246,10 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
 
     await limit({ replicas: 5 });
     await eventually(async () => (await running()) === 5, 'with the quota it grows');
-    await eventually(async () => (await ready('sbp', 'carls')) === 'True Usable', 'all is well');
+    await eventually(
+      async () => (await ready('sbp', 'carls')) === 'True InstancesIdle',
+      'all is well',
+    );
     await scaled(0);
     await eventually(
       async () => (await granted()) === 0 && (await used('replicas')) === 0,
