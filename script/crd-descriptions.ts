@@ -197,6 +197,9 @@ const TEMPLATE: Readonly<Record<string, string>> = {
   weight: 'How much the term counts, from 1 to 100.',
   preference: 'The term.',
   priorityClassName: 'The PriorityClass of the Pods.',
+  podLabels:
+    'Labels of the Pods. Those of kubernetes.io, k8s.io, sandpool.dev and karpenter.sh are refused.',
+  podAnnotations: 'Annotations of the Pods, with names as podLabels may have.',
   hostUsers: 'false: root in the Pod is nobody on the node.',
 };
 

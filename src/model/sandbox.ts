@@ -115,6 +115,8 @@ export interface InstanceEndpoint extends Endpoint {
 export interface LaunchOrder {
   readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
   readonly definition: InstanceDefinition;
+  /** The pool's, as its owner gave them; absent: there are none. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /**

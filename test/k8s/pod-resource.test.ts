@@ -121,6 +121,28 @@ describe('the Pod of an instance', () => {
     expect(made({}).metadata).to.not.have.property('annotations');
   });
 
+  it('bears the labels of its template, and those of its pool under a domain of their own', () => {
+    const definition = aDefinition(
+      { image: 'busybox' },
+      { placement: { podLabels: { app: 'web' }, podAnnotations: { note: 'x y' } } },
+    );
+    const labels = { team: 'red', app: 'db', 'sandpool.dev/pool-uid': 'x', 'Not a label!': 'x' };
+    const order = { ...anOrder(definition), labels };
+    const { metadata, spec } = podOf(order, 'uid', {
+      runAsUser: 1_000,
+      terminationGraceSeconds: 5,
+    }) as { readonly metadata: { readonly labels: object }; readonly spec: object };
+    expect(metadata).to.have.property('annotations').that.deep.equals({ note: 'x y' });
+    expect(metadata.labels).to.deep.equal({
+      app: 'web',
+      'pool.sandpool.dev/team': 'red',
+      'pool.sandpool.dev/app': 'db',
+      'sandpool.dev/pool-uid': order.record.poolUid,
+      'sandpool.dev/network': 'none',
+    });
+    expect(spec).to.not.have.any.keys('podLabels', 'podAnnotations');
+  });
+
   it('keeps the processes of several containers apart', () => {
     expect(specOf(['main', 'beside'])).to.not.have.property('shareProcessNamespace');
   });

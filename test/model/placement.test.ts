@@ -30,6 +30,8 @@ const PLACED = {
     },
   },
   priorityClassName: 'sandboxes.low',
+  podLabels: { 'example.com/cost-center': '12', app: '' },
+  podAnnotations: { 'example.com/owner': 'Ann, of "blue"' },
   hostUsers: false,
 };
 
@@ -53,6 +55,31 @@ describe('where the Pods of a template run', () => {
   ].join('.');
   const labels = (count: number): Record<string, string> =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, 'v']));
+
+  for (const [what, fields, path] of [
+    [
+      'a label of Kubernetes',
+      { podLabels: { 'a.kubernetes.io/b': 'x' } },
+      'podLabels.a.kubernetes.io/b',
+    ],
+    [
+      'a label of Sandpool',
+      { podLabels: { 'sandpool.dev/pool-uid': 'x' } },
+      'podLabels.sandpool.dev/pool-uid',
+    ],
+    [
+      'an annotation of Karpenter',
+      { podAnnotations: { 'karpenter.sh/x': '' } },
+      'podAnnotations.karpenter.sh/x',
+    ],
+    ['a label that is none', { podLabels: { 'Not one!': 'x' } }, 'podLabels.Not one!'],
+    ['a value that is none', { podLabels: { app: 'a b' } }, 'podLabels.app'],
+    ['too many labels', { podLabels: labels(33) }, 'podLabels'],
+    ['a long annotation', { podAnnotations: { a: 'x'.repeat(4_097) } }, 'podAnnotations.a'],
+  ] as const)
+    it(`does not have ${what} on Pods`, () => {
+      expect(faultOf(fields)).to.equal(path);
+    });
 
   it('is in the definition as the template has it', () => {
     expect(renderDefinition(SPEC.parse({ ...BARE, ...PLACED })).placement).to.deep.equal(PLACED);

@@ -7,7 +7,7 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 
 /** Makes what a new instance of the pool is born from, as the pool stands. */
 export const launchOrderOf = (
-  { uid, name, owner, env, updateRevision, definition }: PoolRecord,
+  { uid, name, owner, env, updateRevision, definition, labels }: PoolRecord,
   id: InstanceId,
   now: number,
 ): LaunchOrder => ({
@@ -16,6 +16,7 @@ export const launchOrderOf = (
   definition: definition.imagePullSecret
     ? { ...definition, imagePullSecret: env?.uid ?? true }
     : definition,
+  ...(Object.keys(labels).length > 0 ? { labels } : {}),
   record: {
     id,
     poolUid: uid,

@@ -49,6 +49,10 @@ const labelKey = z
   .max(MAX_KEY)
   .refine(isLabelKey, 'must be the key of a label: NAME or DOMAIN/NAME')
   .meta({ pattern: KEY_PATTERN });
+/** Keys and values that a label of Kubernetes may have. */
+export const isLabel = (key: string, value: string): boolean =>
+  isLabelKey(key) && value.length <= 63 && new RegExp(VALUE_PATTERN).test(value);
+
 const labelValue = z
   .string()
   .max(63)
@@ -70,6 +74,34 @@ const NodeSelector = z
     if (wrong !== undefined) add('must be the key of a label: NAME or DOMAIN/NAME', [wrong]);
   })
   .meta({ maxProperties: MOST_LABELS });
+
+const MOST_ANNOTATION = 4_096;
+/** Domains whose labels and annotations mean something to the cluster or to a daemon. */
+const RESERVED = /(^|\.)(kubernetes\.io|k8s\.io|sandpool\.dev|karpenter\.sh)\//;
+
+/** Labels or annotations that Pods bear beside what a daemon gives them. */
+const podMetadata = (value: z.ZodString, what: string) =>
+  z
+    .record(z.string(), value)
+    .superRefine((given, context) => {
+      const keys = Object.keys(given);
+      const add = (message: string, path: string[]): void => {
+        context.addIssue({ code: 'custom', path, message });
+      };
+      if (keys.length > MOST_LABELS) add(`must be at most ${MOST_LABELS} ${what}`, []);
+      for (const key of keys) {
+        if (!isLabelKey(key)) add('must be a key as labels have it: NAME or DOMAIN/NAME', [key]);
+        else if (RESERVED.test(key))
+          add('must not be of kubernetes.io, k8s.io, sandpool.dev or karpenter.sh', [key]);
+      }
+    })
+    .meta({ maxProperties: MOST_LABELS });
+
+const annotation = z
+  .string()
+  .max(MOST_ANNOTATION)
+  .refine((text) => !text.includes('\0'), 'must not hold a NUL')
+  .meta({ pattern: '^[^\\u0000]*$' });
 
 const Toleration = z
   .strictObject({
@@ -139,6 +171,8 @@ export const PlacementFields = {
   priorityClassName: objectName.optional(),
   /** `false`: the Pod has a user namespace of its own. */
   hostUsers: z.literal(false).optional(),
+  podLabels: podMetadata(labelValue, 'labels').optional(),
+  podAnnotations: podMetadata(annotation, 'annotations').optional(),
 };
 
 const MOST_RESOURCES = 16;

@@ -1,4 +1,5 @@
 import type { LaunchOrder, Vitals } from '../../../model/sandbox.ts';
+import { isLabel } from '../../../model/pools/placement.ts';
 import type { ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
 import type { ContainerDefinition, VolumeMount } from '../../../model/templates/template.ts';
 import { idOfPodName, podNameOf, type InstanceId } from '../../../model/identifiers.ts';
@@ -18,6 +19,9 @@ export const podPath = (namespace: string, name: string): string =>
  * definition decides it.
  */
 const CLOSED_NETWORK = { 'sandpool.dev/network': 'none' } as const;
+
+/** Before the name of a label that is the pool's. */
+const LABEL_OF_POOL = 'pool.sandpool.dev/';
 
 export interface PodSettings {
   /** The user that everything in a sandbox runs as. */
@@ -59,26 +63,34 @@ export const endpointProbeOf = (
  * Security, no service account.
  */
 export const podOf = (
-  { record, definition }: LaunchOrder,
+  { record, definition, labels = {} }: LaunchOrder,
   ownerUid: string,
   settings: PodSettings,
 ): object => {
   const { byContainer } = placedProbes(definition);
   const mounts = definition.volumes ?? [];
-  const annotations = Object.fromEntries(
-    [...byContainer]
-      .flatMap(([container, { endpoint }]) =>
-        endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]],
-      )
-      .concat(settings.protected ? Object.entries(PROTECTED) : []),
+  const { podLabels, podAnnotations, ...placement } = definition.placement ?? {};
+  const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) =>
+    endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]],
   );
+  const annotations = {
+    ...podAnnotations,
+    ...(settings.protected ? PROTECTED : {}),
+    ...(Object.fromEntries(ofEndpoints) as Record<string, string>),
+  };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name: podNameOf(record.id),
       namespace: record.poolOwner.namespace,
-      labels: { ...settings.labels, [POOL_LABEL]: record.poolUid, ...CLOSED_NETWORK },
+      labels: {
+        ...settings.labels,
+        ...podLabels,
+        ...labelsOfPool(labels),
+        [POOL_LABEL]: record.poolUid,
+        ...CLOSED_NETWORK,
+      },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
       ownerReferences: [
         {
@@ -95,7 +107,7 @@ export const podOf = (
       ...(settings.runtimeClassName === undefined
         ? {}
         : { runtimeClassName: settings.runtimeClassName }),
-      ...definition.placement,
+      ...placement,
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -141,6 +153,17 @@ const pulledAs = (image: string, registry: string | undefined): string => {
   const path = namesRegistry ? rest : [first, ...rest];
   return [registry, ...(path.length === 1 ? ['library'] : []), ...path].join('/');
 };
+
+/**
+ * Gives Pods the labels of their pool under a domain of its own, as far as they can be labels: they
+ * are its owner's data, by which no policy of the cluster is to be fooled.
+ */
+const labelsOfPool = (labels: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(labels).flatMap(([key, value]) =>
+      !key.includes('/') && isLabel(key, value) ? [[`${LABEL_OF_POOL}${key}`, value]] : [],
+    ),
+  );
 
 const containerOf = (
   container: ContainerDefinition,
