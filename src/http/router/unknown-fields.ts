@@ -4,7 +4,7 @@ import { mapPairOf, mapParametersOf, STRICT_PARAMETER, WAIT_PARAMETER } from './
 
 const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
-/** Of a path that a refusal names. */
+/** Bounds a path that a refusal names. */
 const LONGEST_PATH = 256;
 
 /**
