@@ -5,8 +5,13 @@ export type ApiCounts = ReadonlyMap<string, number>;
 
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'DELETECOLLECTION']);
 const READS = new Set(['GET', 'LIST']);
-/** What comes and goes with time, whatever Sandpool does. */
+/**
+ * What comes and goes with time, whatever Sandpool does, and statuses: at most one a second for
+ * each pool and env, however many cycles there are.
+ */
 const BESIDE = new Set([
+  'sandboxpools/status',
+  'sandboxenvs/status',
   'leases',
   'nodes',
   'tokenreviews',

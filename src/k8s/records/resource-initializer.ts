@@ -222,7 +222,7 @@ export class ResourceInitializer<T> {
         : new Date(this.#deps.now()).toISOString();
     await api.patch(`${this.#pathOf(object)}/status`, 'application/merge-patch+json', {
       metadata: { resourceVersion },
-      status: { conditions: [...others, { ...condition, lastTransitionTime }] },
+      status: { conditions: [{ ...condition, lastTransitionTime }, ...others] },
     });
   }
 
