@@ -120,9 +120,15 @@ describe("the filesystem for E2B's SDKs", function () {
         seen.push(`${String(event['type'])} ${String(event['name'])}`);
     };
     await sh('echo 1 > polled/file; rm polled/file');
-    await take();
+    await eventually(
+      async () => {
+        await take();
+        return seen.at(-1) === 'EVENT_TYPE_REMOVE file';
+      },
+      'it is told of the end',
+      () => seen,
+    );
     expect(seen[0]).to.equal('EVENT_TYPE_CREATE file');
-    expect(seen.at(-1)).to.equal('EVENT_TYPE_REMOVE file');
     expect(await ask('RemoveWatcher', { watcherId })).to.deep.equal({ status: 200, json: {} });
     expect(refusal(await ask('GetWatcherEvents', { watcherId }))).to.deep.equal([404, 'not_found']);
   });
