@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { boundsOf } from '../../lib/streams/json-reader.ts';
 import { EffectIsOver, IS_OVER } from '../../model/approvals/approval-refusals.ts';
 import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
-import { Refusal, type RefusalCode } from '../../model/refusals.ts';
+import { poolNotFound, Refusal, type RefusalCode } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../operations/approvals/grant.ts';
 import type { FleetOperations, WayToCluster } from '../../operations/fleet/fleet-operations.ts';
@@ -247,6 +247,8 @@ export const requireThere = async (
     ...boundsOf(0, 0),
     work: (work) => passing.share.work(way.clusterId, work),
   })) as { readonly errorCode?: unknown; readonly error?: unknown };
+  if (errorCode === 'POOL_NOT_FOUND')
+    throw poolNotFound(decodeURIComponent(named.replace(/^.*\//, '')));
   if (typeof errorCode === 'string' && isErrorCode(errorCode) && errorCode !== 'INTERNAL')
     throw new Refusal(errorCode as RefusalCode, String(error).slice(0, 256));
 };
