@@ -20,6 +20,8 @@ export const BENCH_FLAGS: readonly string[] = [
   'none',
   '--default-pool-replicas',
   '0',
+  '--interpreter-pool-max-replicas',
+  '0',
   '--quotas-sandboxes',
   '100000',
   '--quotas-pools',

@@ -287,6 +287,14 @@ export const ConfigSchema = z
       ),
       template: label('Its template.'),
     }),
+    interpreterPool: z.strictObject({
+      maxReplicas: whole(
+        0,
+        10_000,
+        'The most that the pool code-interpreter-v1 grows to, which the first start makes. ' +
+          'It has none while nobody uses it. 0 makes no such pool.',
+      ),
+    }),
   })
   .superRefine(({ assembly, secretsDir, redis, role, fleet }, context) => {
     if (role === 'manager' && fleet.managers.length > 0)

@@ -17,7 +17,7 @@ import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
 import { participantsOf } from './participants.ts';
 import { policyOf } from './policy.ts';
 import type { RunnableDaemon } from '../process/run-daemon.ts';
-import { firstMember, makeDefaultEnv } from './default-env.ts';
+import { firstMembers, makeDefaultEnvs } from './default-env.ts';
 import { openTracing } from './tracing.ts';
 import { measuredDriver } from '../metrics/measured-driver.ts';
 import { renderDefinition } from '../model/pools/render-definition.ts';
@@ -151,7 +151,7 @@ export const createDaemon = async (
     ...rendering,
     fleet: { clusterId: config.clusterId, copies: fleet.copies },
     newUid: () => idAt(clock.now()),
-    firstMember: parts.makesDefaultPool ? firstMember(config) : undefined,
+    firstMembers: parts.makesDefaultPool ? firstMembers(config) : [],
     changed: (uid) => {
       statuses.changed('env', uid);
     },
@@ -249,7 +249,12 @@ export const createDaemon = async (
       const { isolation, warnings } = driver.describe();
       for (const warning of warnings) log.warn({ isolation }, warning);
       if (firstStart && parts.makesDefaultPool)
-        await makeDefaultEnv({ config, pools: supervisor.pools.index, operations });
+        await makeDefaultEnvs({
+          config,
+          pools: supervisor.pools.index,
+          hasTemplate: (name) => templates.get(name) !== undefined,
+          operations,
+        });
       await parts.ensureFirstKeys(apiKeys);
       await fleet.start();
       await control.start();

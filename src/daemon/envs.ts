@@ -61,7 +61,7 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
     readonly copies?: EnvCopies | undefined;
   };
   readonly newUid: () => string;
-  readonly firstMember?: EnvMembersDeps['firstMember'];
+  readonly firstMembers: EnvMembersDeps['firstMembers'];
   /** The env, or how its members stand, is perhaps not what it was. */
   readonly changed: (envUid: string) => void;
 }

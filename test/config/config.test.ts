@@ -71,6 +71,7 @@ describe('the configuration', () => {
       maxReplicas: 64,
       template: 'default',
     });
+    expect(config.interpreterPool).to.deep.equal({ maxReplicas: 64 });
     expect(config.templatesDir).to.match(/\/config\/templates$/);
   });
 

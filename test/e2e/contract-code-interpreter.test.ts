@@ -6,7 +6,8 @@ import { stepsByDomain } from '../e2b/by-domain.ts';
 import { INTERPRETER_STEPS } from '../e2b/interpreter-steps.ts';
 import { impatientWay, type Way } from '../e2b/ways.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
-import { stocked } from '../support/harness/on-a-daemon.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
+import { poolStatus } from '../support/harness/on-a-daemon.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 
 const TEMPLATE = 'code-interpreter-v1';
@@ -14,6 +15,8 @@ const TEMPLATE = 'code-interpreter-v1';
 describe("E2B's code interpreter, unchanged, on a daemon", function () {
   let daemon: DaemonUnderTest;
   let sandbox: Sandbox;
+  let atRest: Awaited<ReturnType<typeof poolStatus>>;
+  let claimed: number;
   /** One whose address is another than that of the control API. */
   let apart: Sandbox | undefined;
   let way: Way | undefined;
@@ -21,10 +24,13 @@ describe("E2B's code interpreter, unchanged, on a daemon", function () {
 
   before(async function () {
     if (!existsSync('/usr/bin/python3')) return skipBecause(this, 'there is no /usr/bin/python3');
-    daemon = await DaemonUnderTest.start(['--compatible-api-listen', '127.0.0.1:0']);
+    daemon = await DaemonUnderTest.start([
+      ...['--compatible-api-listen', '127.0.0.1:0', '--interpreter-pool-max-replicas', '8'],
+      ...['--compatible-api-wait', '50s'],
+    ]);
     const tenant = daemon.client();
-    await tenant.post('/sandboxpools', { name: TEMPLATE, templateName: TEMPLATE, replicas: 3 });
-    await stocked(tenant, 3, TEMPLATE);
+    atRest = await poolStatus(tenant, TEMPLATE);
+    const claim = { poolName: TEMPLATE, waitTimeoutSeconds: NEVER_COMES_MS / 1_000 };
     const url = daemon.compatibleUrl;
     const key = toCompatibleForm(daemon.tenantKey);
     way = await impatientWay(url);
@@ -33,7 +39,10 @@ describe("E2B's code interpreter, unchanged, on a daemon", function () {
         ...{ apiKey: key, apiUrl: url, sandboxUrl },
         envs: { OF_CLAIM: 'claim', LONG: 'é'.repeat(20_000) },
       });
-    sandbox = await create(url);
+    [sandbox, { status: claimed }] = await Promise.all([
+      create(url),
+      tenant.post('/sandboxes', claim),
+    ]);
     apart = await create(`http://127.0.0.1:${way.port}`);
     // It goes on beside the others.
     byDomain = stepsByDomain('interpreter', { url, key });
@@ -43,6 +52,11 @@ describe("E2B's code interpreter, unchanged, on a daemon", function () {
     await byDomain?.catch(() => {});
     way?.stop();
     await daemon?.dispose();
+  });
+
+  it('starts in the pool of the first start, which has no instance until a claim waits', () => {
+    expect(atRest).to.include({ phase: 'Ready', idleReplicas: 0, startingReplicas: 0 });
+    expect(claimed, 'a claim over REST, at the same time').to.equal(201);
   });
 
   for (const ports of ['one port', 'two ports'])

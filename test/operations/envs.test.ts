@@ -505,8 +505,10 @@ describe('members of an env', () => {
 
   it('get the sizes of the first start where that made them, and they are made again', async () => {
     const { namespace, team, user } = alice;
-    const first = { owner: { namespace, team, user }, name: 'e', replicas: 2, maxReplicas: 8 };
-    const world = await anEnvWorld({ firstMember: first });
+    const owner = { namespace, team, user };
+    const first = { owner, name: 'e', replicas: 2, maxReplicas: 8 };
+    const other = { owner, name: 'other', replicas: 0, maxReplicas: 64 };
+    const world = await anEnvWorld({ firstMembers: [other, first] });
     await world.made();
     const sizes = ({ pool, env }: Awaited<ReturnType<typeof add>>, of: string) => {
       const group = env.groups.find(({ name }) => name === of);
@@ -520,7 +522,7 @@ describe('members of an env', () => {
 
     expect(sizes(await add(world, 'e'), 'e')).to.deep.equal([2, 2, 8, 'Moderate']);
     expect(sizes(await add(world, 'other'), 'other')).to.deep.equal([1, 0, 1, 'Conservative']);
-    const another = await anEnvWorld({ firstMember: first });
+    const another = await anEnvWorld({ firstMembers: [other, first] });
     await another.made();
     const sized = await add(another, 'e', { config: { maxReplicas: 3 } });
     expect(sizes(sized, 'e'), 'what is asked for').to.deep.equal([1, 0, 3, 'Conservative']);

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { makeDefaultEnv } from '../../src/daemon/default-env.ts';
+import { firstMembers, makeDefaultEnvs } from '../../src/daemon/default-env.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 
+const INTERPRETER = 'code-interpreter-v1';
 const KEY = 'team-default/default';
 const CALLER: Caller = {
   namespace: 'team-default',
@@ -19,13 +20,22 @@ describe('what the first start makes', () => {
     operations = new FakeOperations();
   });
 
-  const make = async ({ replicas = 4, maxReplicas = 64 } = {}): Promise<void> =>
-    await makeDefaultEnv({
-      config: {
-        namespacePattern: 'team-{team}',
-        defaultPool: { name: 'default', replicas, maxReplicas, template: 'default' },
-      },
+  const configOf = ({ replicas = 4, maxReplicas = 64, most = 16 } = {}) => ({
+    namespacePattern: 'team-{team}',
+    defaultPool: { name: 'default', replicas, maxReplicas, template: 'default' },
+    interpreterPool: { maxReplicas: most },
+  });
+  const make = async (
+    sizes = {},
+    {
+      quota = 50,
+      templates = [INTERPRETER],
+    }: { quota?: number; templates?: readonly string[] } = {},
+  ): Promise<void> =>
+    await makeDefaultEnvs({
+      config: { ...configOf(sizes), quotas: { pools: quota } },
       pools: { uidOf: (namespace, name) => operations.pools.get(`${namespace}/${name}`)?.uid },
+      hasTemplate: (name) => templates.includes(name),
       operations,
     });
   const env = (): EnvRecord | undefined => operations.envs.get(KEY);
@@ -62,6 +72,67 @@ describe('what the first start makes', () => {
   it('is a pool alone where it must not grow', async () => {
     await make({ maxReplicas: 4 });
     expect([env(), operations.pools.get(KEY)?.replicas]).to.deep.equal([undefined, 4]);
+  });
+
+  describe('for the code interpreter', () => {
+    const both = (): readonly unknown[] => [
+      operations.envs.get(`team-default/${INTERPRETER}`)?.groups[0],
+      operations.pools.get(`team-default/${INTERPRETER}`)?.replicas,
+    ];
+    const isMade = (): void => {
+      const [group, replicas] = both();
+      expect(replicas).to.equal(0);
+      expect(group)
+        .to.deep.include({ name: INTERPRETER, enabled: true, minReplicas: 0, maxReplicas: 16 })
+        .and.have.nested.property('scaleUpPolicy.mode', 'Moderate');
+    };
+
+    it('is an env whose one member rests at no replicas and grows with demand', async () => {
+      await make();
+      isMade();
+      isWhole();
+    });
+
+    it('is the same beside a default pool that must not grow', async () => {
+      await make({ maxReplicas: 4 });
+      isMade();
+    });
+
+    it('is finished if an interrupted first start left an env without a member', async () => {
+      await make({ most: 0 });
+      await operations.createEnv(CALLER, {
+        name: INTERPRETER,
+        mode: 'WarmPool',
+        templateRef: { name: INTERPRETER },
+        overrides: {},
+        labels: {},
+        annotations: {},
+      });
+      await make();
+      isMade();
+    });
+
+    for (const [why, sizes, terms] of [
+      ['its most is 0', { most: 0 }, {}],
+      ['its template is missing', {}, { templates: [] }],
+      ['the quota has room for one pool only', {}, { quota: 1 }],
+    ] as const)
+      it(`is nothing if ${why}`, async () => {
+        await make(sizes, terms);
+        expect(both()).to.deep.equal([undefined, undefined]);
+        isWhole();
+      });
+  });
+
+  it('is what a member gets again: of each pool that grows its sizes', () => {
+    const owner = { namespace: 'team-default', team: 'default', user: 'default' };
+    const [ofDefault, ofInterpreter] = [
+      { owner, name: 'default', replicas: 4, maxReplicas: 64 },
+      { owner, name: INTERPRETER, replicas: 0, maxReplicas: 16 },
+    ];
+    expect(firstMembers(configOf())).to.deep.equal([ofDefault, ofInterpreter]);
+    expect(firstMembers(configOf({ maxReplicas: 4 }))).to.deep.equal([ofInterpreter]);
+    expect(firstMembers(configOf({ most: 0 }))).to.deep.equal([ofDefault]);
   });
 
   describe('finishes what an interrupted one began', () => {

@@ -63,10 +63,10 @@ export interface EnvMembersDeps
   readonly quotaLimits: EnvsDeps['quotaLimits'];
   readonly pullSecrets: EnvsDeps['pullSecrets'];
   readonly clock: EnvsDeps['clock'];
-  readonly firstMember?: FirstMember | undefined;
+  readonly firstMembers: readonly FirstMember[];
 }
 
-/** The member that the first start makes, in the env of its name, and its sizes. */
+/** A member that the first start makes, in the env of its name, and its sizes. */
 export interface FirstMember {
   readonly owner: Tenant;
   readonly name: string;
@@ -85,7 +85,7 @@ export const addMember =
   async (caller, envName, asked) => {
     const env = await findEnv(deps.envs, caller, envName);
     if (env.deleting !== false) throw envBeingDeleted();
-    const { mode, request } = likeTheFirst(deps.firstMember, env, asked);
+    const { mode, request } = likeTheFirst(deps.firstMembers, env, asked);
     const { clusterId = deps.clusterId } = request;
     const isAway = clusterId !== deps.clusterId;
     const { replicas } = scaleOf({
@@ -292,7 +292,7 @@ export const deleteMember =
   };
 
 const likeTheFirst = (
-  first: FirstMember | undefined,
+  firstMembers: readonly FirstMember[],
   { name, owner }: EnvRecord,
   request: AddMemberRequest,
 ): { readonly mode?: ScaleUpMode; readonly request: AddMemberRequest } => {
@@ -300,8 +300,10 @@ const likeTheFirst = (
   const isSized = [request.replicas, minReplicas, maxReplicas, scalingGroup].some(
     (said) => said !== undefined,
   );
-  if (!first || isSized || !sameTenant(owner, first.owner)) return { request };
-  if (name !== first.name || request.name !== first.name) return { request };
+  const first = firstMembers.find(
+    (member) => sameTenant(owner, member.owner) && member.name === name,
+  );
+  if (!first || isSized || request.name !== name) return { request };
   const { replicas } = first;
   const config = { ...request.config, minReplicas: replicas, maxReplicas: first.maxReplicas };
   return { mode: 'Moderate', request: { ...request, replicas, config } };

@@ -13,10 +13,16 @@ import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { compatibleClient, HttpClient } from './http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** The default pool keeps its size, unless a test says otherwise. */
-const FLAGS: readonly string[] = ['--default-pool-max-replicas', '0'];
-/** As a newcomer starts it: an env sizes the default pool. */
-export const AS_SHIPPED: readonly string[] = ['--default-pool-max-replicas', '64'];
+/** The default pool is the only one and keeps its size, unless a test says otherwise. */
+const FLAGS: readonly string[] = [
+  ...['--default-pool-max-replicas', '0'],
+  ...['--interpreter-pool-max-replicas', '0'],
+];
+/** As a newcomer starts it: envs size the default pool and the code interpreter's. */
+export const AS_SHIPPED: readonly string[] = [
+  ...['--default-pool-max-replicas', '64'],
+  ...['--interpreter-pool-max-replicas', '64'],
+];
 
 /** How long a fact is looked for at each turn, and how far apart the looks are after that. */
 const OFTEN_FOR_MS = 1_000;

@@ -43,7 +43,7 @@ export interface EnvWorldOptions {
   readonly copies?: EnvCopies;
   /** Envs that are there already, as after a restart. */
   readonly envs?: MemoryEnvs;
-  readonly firstMember?: FirstMember;
+  readonly firstMembers?: readonly FirstMember[];
 }
 
 /**
@@ -114,7 +114,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     quotaLimits,
     fleet: { clusterId: 'local', copies: options.copies },
     newUid: () => `u${(serial += 1)}`,
-    firstMember: options.firstMember,
+    firstMembers: options.firstMembers ?? [],
     changed: () => undefined,
   });
   beside.parts = parts;

@@ -96,6 +96,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     quotaLimits,
     fleet: { clusterId: 'local' },
     newUid: shared.newUid,
+    firstMembers: [],
     changed: () => undefined,
   });
   beside.parts = parts;
