@@ -16,6 +16,7 @@ import { sqliteHistory } from '../embedded/store/history.ts';
 import { sqliteRecordStore } from '../embedded/store/record-store.ts';
 import { sqliteDeadLetters } from '../embedded/store/dead-letters.ts';
 import { KeptAnswers } from '../embedded/store/kept-answers.ts';
+import { requireWholeRestore } from '../embedded/store/saved-database.ts';
 import { sqlitePullSecrets } from '../embedded/pull-secrets.ts';
 import { EmbeddedSandboxDriver } from '../embedded/driver/sandbox-driver.ts';
 import { sqliteInstanceRecords } from '../embedded/store/sqlite-instance-records.ts';
@@ -43,6 +44,7 @@ export const openEmbedded = async (
   metrics.read('sandpool_disk_free_bytes', measured('freeBytes'));
   metrics.read('sandpool_disk_bytes', measured('bytes'));
   try {
+    requireWholeRestore(dataDir);
     const pepper = readOrMakePepper(dataDir);
     const database = await openDatabase(join(dataDir, 'sandpool.db'), {
       log,

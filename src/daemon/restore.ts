@@ -1,21 +1,22 @@
 import {
-  chmodSync,
+  closeSync,
   createReadStream,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
-  closeSync,
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
-import { readySavedDatabase } from '../embedded/store/saved-database.ts';
+import { readySavedDatabase, UNFINISHED_RESTORE } from '../embedded/store/saved-database.ts';
 
 /** Nothing was replaced. The message says why. */
 export class RestoreRefused extends Error {
@@ -31,6 +32,7 @@ export class RestoreRefused extends Error {
 /** Also what a killed daemon left beside the database, which belongs to that one alone. */
 const REPLACED = ['sandpool.db', 'sandpool.db-wal', 'sandpool.db-shm', 'sandpool.db-journal'];
 const FOLDERS = ['keys', 'fleet'];
+const ROOM = 'make room for one more copy of the database';
 const MOST_FILES = 1_000;
 const MOST_FILE_BYTES = 2 ** 20;
 
@@ -38,8 +40,9 @@ const MOST_FILE_BYTES = 2 ** 20;
  * Puts the database and the secrets of a backup into the data folder, which is made if it is not
  * there. All else stays, `run/` and `logs/` above all: by these the daemon finds the sandboxes that
  * run. What was replaced is kept in a new folder beside it, whose path is returned, if there was
- * anything. Rejects with RestoreRefused, before anything is replaced, if a daemon runs there or the
- * file is not a sound backup. A call that was interrupted may be repeated.
+ * anything. Rejects with RestoreRefused, and has replaced nothing, if a daemon runs there, the file
+ * is not a sound backup or a file can't be moved. A call that was interrupted may be repeated: until
+ * one ends well, no daemon starts there.
  */
 export const restoreBackup = async (
   backup: string,
@@ -54,14 +57,15 @@ export const restoreBackup = async (
     try {
       await unpack(backup, unpacked);
       check(unpacked);
+      return replace(dataDir, unpacked, now);
     } catch (error) {
+      const isFull = error instanceof Error && 'code' in error && error.code === 'ENOSPC';
       throw new RestoreRefused(
         `${backup} can’t be restored: ${error instanceof Error ? error.message : String(error)}`,
-        'nothing was replaced; name a file that sandpool backup wrote',
+        `nothing was replaced; ${isFull ? ROOM : 'name a file that sandpool backup wrote'}`,
         { cause: error },
       );
     }
-    return replace(dataDir, unpacked, now);
   } finally {
     rmSync(unpacked, { recursive: true, force: true });
     lock.release();
@@ -144,18 +148,40 @@ const check = (unpacked: string): void => {
   readySavedDatabase(join(unpacked, 'sandpool.db'));
 };
 
+/** All or nothing: also if the process is killed, as a daemon refuses the folder until then. */
 const replace = (dataDir: string, unpacked: string, now: Date): string | undefined => {
   const names = [...REPLACED, ...FOLDERS];
-  const old = names.filter((name) => existsSync(join(dataDir, name)));
+  const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  const old = names.filter((name) => isThere(join(dataDir, name)));
   const aside = join(dataDir, `replaced-${now.toISOString().replaceAll(/[:.]/g, '-')}`);
+  const mark = join(dataDir, UNFINISHED_RESTORE);
+  const wasUnfinished = isThere(mark);
+  const moved: { readonly from: string; readonly to: string }[] = [];
+  const move = (name: string, source: string, target: string): void => {
+    const [from, to] = [join(source, name), join(target, name)];
+    renameSync(from, to);
+    moved.unshift({ from, to });
+  };
   if (old.length > 0) mkdirSync(aside, { mode: 0o700 });
-  for (const name of old) renameSync(join(dataDir, name), join(aside, name));
-  for (const name of names)
-    if (existsSync(join(unpacked, name))) renameSync(join(unpacked, name), join(dataDir, name));
-  for (const name of FOLDERS)
-    if (existsSync(join(dataDir, name))) chmodSync(join(dataDir, name), 0o700);
-  const folder = openSync(dataDir, 'r');
-  fsyncSync(folder);
-  closeSync(folder);
+  try {
+    writeFileSync(mark, '', { mode: 0o600 });
+    sync(dataDir);
+    for (const name of old) move(name, dataDir, aside);
+    for (const name of names.filter((each) => isThere(join(unpacked, each))))
+      move(name, unpacked, dataDir);
+  } catch (error) {
+    for (const { from, to } of moved) renameSync(to, from);
+    if (!wasUnfinished) rmSync(mark, { force: true });
+    if (old.length > 0) rmSync(aside, { recursive: true });
+    throw error;
+  }
+  sync(dataDir);
+  rmSync(mark);
   return old.length > 0 ? aside : undefined;
+};
+
+const sync = (folder: string): void => {
+  const file = openSync(folder, 'r');
+  fsyncSync(file);
+  closeSync(file);
 };

@@ -8,6 +8,7 @@ import {
   type DatabaseFault,
   inspectDatabase,
 } from '../embedded/store/inspect-database.ts';
+import { UNFINISHED_RESTORE } from '../embedded/store/saved-database.ts';
 import { type Check, codeOf, type Finding, ok, problem, warning } from './finding.ts';
 
 /**
@@ -67,6 +68,12 @@ export const diskSpace: Check = ({ config: { dataDir } }) => {
 export const store: Check = ({ config: { dataDir }, daemon }) => {
   const file = join(dataDir, 'sandpool.db');
   if (daemon) return ok('store', 'held by the daemon');
+  if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
+    return problem(
+      'store',
+      `a restore of ${dataDir} was interrupted`,
+      'finish it: sandpool restore FILE',
+    );
   if (!existsSync(file)) return ok('store', 'not there yet: the first start makes it');
   try {
     const lock = lockDataDir(dataDir);

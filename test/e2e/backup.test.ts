@@ -176,6 +176,39 @@ describe('a backup of the running daemon', function () {
     expect((await daemon.client().get('/sandboxpools')).status).to.equal(200);
   });
 
+  it('keeps a daemon from a folder in which it is half restored, until it is restored again', async () => {
+    const { tenantKey } = daemon;
+    const id = await claim(daemon.client());
+    expect((await daemon.cli(['backup', file])).code).to.equal(0);
+    await daemon.stop();
+    // The database has been moved aside, and none has come in its place.
+    const killed = `import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';
+      const rename = fs.renameSync;
+      fs.renameSync = (...paths) => { rename(...paths); process.kill(process.pid, 'SIGKILL'); };
+      syncBuiltinESMExports();`;
+    const program = (words: readonly string[], args: readonly string[]) =>
+      spawnSync(
+        process.execPath,
+        [...args, 'dist/cli/main.js', ...words, '--data-dir', daemon.dataDir],
+        { encoding: 'utf8', timeout: 20_000 },
+      );
+    const preload = ['--import', `data:text/javascript,${encodeURIComponent(killed)}`];
+    expect(program(['restore', file], preload).signal).to.equal('SIGKILL');
+
+    const start = program(['serve', '--listen', '127.0.0.1:0'], []);
+    expect(start.status).to.equal(1);
+    expect((await daemon.cli(['doctor'])).stdout).to.include('a restore of');
+    expect(start.stderr).to.include(
+      `a restore of ${daemon.dataDir} was interrupted: run sandpool restore FILE again`,
+    );
+    expect(await daemon.cli(['restore', file])).to.include({ code: 0, stderr: '' });
+    await daemon.start();
+
+    expect(daemon.tenantKey).to.equal(tenantKey);
+    expect((await run(daemon.client(), id, 'echo hello')).stdout).to.equal('hello\n');
+    await daemon.client().delete(`/sandboxes/${id}`);
+  });
+
   it('goes to the standard output, and says what is wrong', async () => {
     const piped = spawnSync(
       '/bin/sh',

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect } from './database-library.ts';
 import { faultOf } from './inspect-database.ts';
 
@@ -17,4 +19,15 @@ export const readySavedDatabase = (file: string): void => {
   } finally {
     connection.close();
   }
+};
+
+/** Is in a data folder while a restore replaces its files, and stays if that was killed. */
+export const UNFINISHED_RESTORE = 'restore-unfinished';
+
+/** Throws if the files of the folder are partly those from before a restore. */
+export const requireWholeRestore = (dataDir: string): void => {
+  if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
+    throw new Error(
+      `a restore of ${dataDir} was interrupted: run sandpool restore FILE again to finish it`,
+    );
 };
