@@ -18,7 +18,8 @@ export const LOG_EVENTS = {
   'approval-not-given-back': 'approval not given back',
   'approval-not-withdrawn': 'approval not withdrawn',
   'approval-use-not-settled': 'use of an approval not settled',
-  'audit-copy-dropped': 'the standard output lacks lines of the audit: its reader is too slow',
+  'audit-copy-dropped':
+    'the standard output lacks lines of the audit: its reader is too slow, or its disk is full',
   'audit-end-not-written': 'the end of the audit could not be written',
   'audit-head-not-told': 'the head of the audit can not be told (audit.anchor)',
   'audit-head-told-again': 'the head of the audit is told again',

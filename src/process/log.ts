@@ -133,16 +133,32 @@ export interface LineOutput {
 }
 
 /**
- * Writes whole lines to an open descriptor in the background: at most 1 MiB waits for a slow
- * reader, then lines are dropped, and `dropped` is called, once.
+ * Writes whole lines to an open descriptor in the background: at most 1 MiB waits for a slow reader
+ * or a full disk, then lines are dropped. `lacking` is called once, when the first write fails or
+ * the first line is dropped.
  */
-export const lineOutput = (descriptor: number, dropped = (): void => undefined): LineOutput => {
+export const lineOutput = (descriptor: number, lacking = (): void => undefined): LineOutput => {
   const stream = pino.destination({
     dest: descriptor,
     sync: false,
     maxLength: WAITING_LIMIT_BYTES,
   });
-  stream.once('drop', dropped);
+  let [isFailing, isTold] = [false, false];
+  const tell = (): void => {
+    if (!isTold) lacking();
+    isTold = true;
+  };
+  // Each line tries again. A flush, also the library's own at the end, would try for ever.
+  const flush = stream.flushSync.bind(stream);
+  stream.flushSync = () => {
+    if (!isFailing) flush();
+  };
+  stream.on('write', () => (isFailing = false));
+  stream.on('error', () => {
+    isFailing = true;
+    tell();
+  });
+  stream.once('drop', tell);
   return {
     write: (text) => {
       stream.write(text);

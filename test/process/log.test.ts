@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { closeSync, openSync } from 'node:fs';
 import type { LogLevel } from '../../src/contracts/log.ts';
-import { createLog } from '../../src/process/log.ts';
+import { createLog, lineOutput, type LineOutput } from '../../src/process/log.ts';
 import { logText } from '../../src/process/log-text.ts';
 
 const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
@@ -119,5 +120,18 @@ describe('the log', () => {
     );
     expect(plain(failed)).to.match(/error failed error=Error: no luck\n +at /);
     expect(logText('no JSON\n')).to.equal('no JSON\n');
+  });
+});
+
+describe('lines for a descriptor whose disk is full', () => {
+  it('are lacking, and neither end the process nor keep it from ending', async () => {
+    const full = openSync('/dev/full', 'w');
+    let output: LineOutput | undefined;
+    await new Promise<void>((lacking) => {
+      output = lineOutput(full, lacking);
+      output.write('a line\n');
+    });
+    expect(output?.flushSync()).to.equal(undefined);
+    closeSync(full);
   });
 });
