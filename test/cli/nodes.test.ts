@@ -45,7 +45,7 @@ describe('sandpool nodes drain', () => {
         'sandpool: 1 claimed sandboxes run on n1, 1 others are leaving\n',
     });
     const [first = '', second = ''] = readFileSync(join(folder, 'asked'), 'utf8').split('\n');
-    expect(first).to.equal('--context=there cordon n1');
+    expect(first).to.equal('--context=there cordon -- n1');
     expect(second).to.contain('--field-selector=spec.nodeName=n1,');
   });
 
@@ -64,6 +64,14 @@ describe('sandpool nodes drain', () => {
       stdout: '',
       stderr: 'sandpool: Error from server (NotFound): nodes "n1" not found\n',
     });
+  });
+
+  it('takes a node that looks like an option for its name', async () => {
+    await cliHere(['nodes', 'drain', '--wait', '0.1s', '--', '--selector=all'], {
+      PATH: `${folder}:${process.env['PATH'] ?? ''}`,
+    });
+    const [first] = readFileSync(join(folder, 'asked'), 'utf8').split('\n');
+    expect(first).to.equal('cordon -- --selector=all');
   });
 
   it('says that it needs kubectl', async () => {

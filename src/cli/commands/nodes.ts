@@ -42,7 +42,7 @@ const drainLeaf = (action: Action): Command =>
     .action(
       action(1, async (context, [node], options: DrainOptions) => {
         const kubectl = kubectlOf(context, options);
-        await kubectl('cordon', String(node));
+        await kubectl('cordon', '--', String(node));
         await say(context, `node ${String(node)} is cordoned`);
         return await emptied(context, kubectl, { node: String(node), wait: options.wait });
       }),
