@@ -136,10 +136,13 @@ export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', 
 export const poolNotOwned = (): Refusal =>
   new Refusal('POOL_NOT_OWNED', 'pool belongs to another team/user; create in a pool of your own');
 
+/** No pool has a longer name; a path may hold any. */
+const LONGEST_POOL_NAME = 512;
+
 export const poolNotFound = (poolName: string, choices?: readonly PoolChoice[]): Refusal =>
   new Refusal('POOL_NOT_FOUND', 'pool not found', {
     detail: {
-      poolName,
+      poolName: poolName.slice(0, LONGEST_POOL_NAME),
       ...(choices && { availablePools: choices }),
       hint:
         choices && choices.length > 0

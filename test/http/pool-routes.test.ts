@@ -323,6 +323,11 @@ describe('pools over HTTP', () => {
       expect(await sync('team-blue')).to.deep.equal([200, 'team-blue', 'true']);
     });
 
+    it('are named in a 404 by no more than a pool can have', async () => {
+      const { json } = await server.tenant.get(`/sandboxpools/${'x'.repeat(4_000)}`);
+      expect(json.detail).to.include({ poolName: 'x'.repeat(512) });
+    });
+
     it('show others nothing, and admins all with all', async () => {
       await create();
       for (const client of [server.colleague, server.stranger]) {

@@ -23,7 +23,7 @@ export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly s
 
 /** Refuses the first of the unknown fields if the query asks for that. */
 export const refuseIfStrict = (query: string, [first]: readonly string[]): void => {
-  if (!query.includes(STRICT_PARAMETER)) return;
+  if (query === '') return;
   const [value, ...more] = new URLSearchParams(query).getAll(STRICT_PARAMETER);
   if (value === undefined) return;
   if (more.length > 0) throw invalidArgument(STRICT_PARAMETER, 'is given more than once');
