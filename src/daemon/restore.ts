@@ -41,8 +41,8 @@ const MOST_FILE_BYTES = 2 ** 20;
  * there. All else stays, `run/` and `logs/` above all: by these the daemon finds the sandboxes that
  * run. What was replaced is kept in a new folder beside it, whose path is returned, if there was
  * anything. Rejects with RestoreRefused, and has replaced nothing, if a daemon runs there, the file
- * is not a sound backup or a file can't be moved. A call that was interrupted may be repeated: until
- * one ends well, no daemon starts there.
+ * is not a sound backup or a file can't be moved. A call that was interrupted may be repeated:
+ * until one ends well, no daemon starts there.
  */
 export const restoreBackup = async (
   backup: string,

@@ -136,8 +136,7 @@ export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', 
 export const poolNotOwned = (): Refusal =>
   new Refusal('POOL_NOT_OWNED', 'pool belongs to another team/user; create in a pool of your own');
 
-/** No pool has a longer name; a path may hold any. */
-const LONGEST_POOL_NAME = 512;
+const LONGEST_POOL_NAME = 512; // a path may hold any
 
 export const poolNotFound = (poolName: string, choices?: readonly PoolChoice[]): Refusal =>
   new Refusal('POOL_NOT_FOUND', 'pool not found', {
