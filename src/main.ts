@@ -159,7 +159,7 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
     } else {
       // a person gets the line below
       if (!process.stderr.isTTY) log.error({ error }, 'start failed');
-      process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n`);
+      process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n${adviceOn(error)}`);
     }
     return 1;
   } finally {
@@ -187,6 +187,12 @@ const startUpOf = (config: Config, address: string): StartUp => ({
   isTerminal: process.stdout.isTTY,
   ...(config.secretsDir === undefined ? {} : { secretsDir: config.secretsDir }),
 });
+
+/** Listeners besides the REST API's name their setting themselves. */
+const adviceOn = (error: unknown): string =>
+  error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+    ? '  another program has this address; choose another one: --listen HOST:PORT\n'
+    : '';
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

@@ -132,31 +132,34 @@ const exhaustedHints = ({
     ...(typeof running === 'number'
       ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`]
       : []),
-    ...(enlarge.length > 0
-      ? [
-          'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
-          ...enlarge,
-        ]
-      : [advice]),
+    ...(enlarge.length > 0 ? waysOut(running, enlarge) : [advice]),
   ];
 };
+
+const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[] =>
+  running === 0
+    ? enlarge
+    : [
+        'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
+        ...enlarge.map((line) => `or ${line}`),
+      ];
 
 /** Pairs the service's words for enlarging a pool with the command that does so. */
 const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] =
   [
     [
       /PUT \/v1\/sandboxpools\/(?<pool>[^;,\s]+)/,
-      ({ pool }) => `or enlarge the pool: sandpool pools update ${pool} --replicas N`,
+      ({ pool }) => `enlarge the pool: sandpool pools update ${pool} --replicas N`,
     ],
     [
       /PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/,
       ({ env, member }) =>
-        `or enlarge the env:  sandpool envs members update ${env} ${member} ` +
+        `enlarge the env:  sandpool envs members update ${env} ${member} ` +
         `--max-replicas N; sandpool envs explain ${env} says what keeps it as it is`,
     ],
     [
       /\bhave (?<owner>\S+), whose pool it is/,
-      ({ owner }) => `or have ${owner}, whose pool it is, enlarge it`,
+      ({ owner }) => `have ${owner}, whose pool it is, enlarge it`,
     ],
   ];
 

@@ -30,6 +30,8 @@ describe('the commands about the service', () => {
         'Warning  StartFailed  an instance of pool default did not start: no such command',
         '',
       ]);
+      const spelledAsForWait = await sandpool('events', 'pool/default');
+      expect(spelledAsForWait.stdout).to.equal(stdout);
     });
 
     it('says what shows more, where there is no list', async () => {

@@ -100,8 +100,8 @@ describe('processes on the command line', function () {
     const unfinished = await cliHere(['logs', sandbox, '--process', sleep], env);
     expect([unfinished.code, unfinished.stderr]).to.deep.equal([
       1,
-      'sandpool: the process runs: there is more to come\n' +
-        `  follow it: sandpool logs -f ${sandbox} --process ${sleep}\n`,
+      'sandpool: the process still runs: its output needs -f\n' +
+        `  print it and what comes: sandpool logs -f ${sandbox} --process ${sleep}\n`,
     ]);
     const following = startCli(['logs', '-f', sandbox, '--process', sleep], env);
     await cliHere(['kill', sandbox, sleep], env);

@@ -126,6 +126,10 @@ describe('sandpool run', function () {
     expect((await cliHere(['run', '--', 'true'], env)).stderr).to.include(
       'or have school/teacher, whose pool it is, enlarge it',
     );
+    daemon.operations.failWith = noIdleInstance({ name: 'p' }, { ...counts, running: 0 });
+    expect((await cliHere(['run', '--', 'true'], env)).stderr)
+      .to.include('\n  enlarge the pool: sandpool pools update p --replicas N')
+      .and.not.include('give one back');
   });
 
   it('ends with 125 and says why instances do not start', async () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { SandboxProcess } from '../../src/client/process-calls.ts';
 import { streamProcess, type Streaming } from '../../src/cli/commands/stream-process.ts';
+import { CliFailure } from '../../src/cli/failure.ts';
 import { catchInterrupts, Interrupted } from '../../src/cli/terminal/interrupts.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
@@ -67,5 +68,23 @@ describe('a process that the command line follows', () => {
     dispose();
     expect(failure).to.include({ name: 'Interrupted', exitCode: 141 });
     expect(signals).to.deep.equal([]);
+  });
+
+  it('is named, with what shows the rest, if its output stops before its end', async () => {
+    const process = { processId: 'p' } as SandboxProcess;
+    const streaming = {
+      context: {},
+      sandboxId: 's',
+      input: false,
+      interrupts: new AbortController().signal,
+      events: async function* events() {
+        yield { type: 'start', process } as const;
+      },
+    };
+
+    const failure = await rejection(streamProcess(streaming as unknown as Streaming));
+    expect(failure)
+      .to.be.instanceOf(CliFailure)
+      .and.have.deep.property('hints', ['if the process still runs: sandpool attach s p']);
   });
 });

@@ -37,3 +37,23 @@ describe('the refusal of a claim where no node takes an instance', () => {
     });
   }
 });
+
+describe('the refusal of a claim from a pool without instances', () => {
+  const hintOf = (running: number, env?: string): string =>
+    (
+      noIdleInstance({ name: 'p', env }, { ...NONE, starting: 0, running }).detail as {
+        readonly hint: string;
+      }
+    ).hint;
+
+  it('advises to give a sandbox back only if one runs', () => {
+    expect(hintOf(1)).to.equal(
+      'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/p',
+    );
+    expect(hintOf(0)).to.equal('raise replicas with PUT /v1/sandboxpools/p');
+  });
+
+  it('advises first to wait if an env grows the pool', () => {
+    expect(hintOf(0, 'e')).to.match(/^claim with waitTimeoutSeconds so that one is started/);
+  });
+});

@@ -47,6 +47,25 @@ describe('sandpool serve', () => {
     expect((await fetch(`${address}/healthz`)).status).to.equal(200);
   });
 
+  it('says which setting has another address if its own is taken', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandpool-taken-'));
+    const taken = `127.0.0.1:${daemon.run.port}`;
+    try {
+      const second = await daemon.cliProcess([
+        ...['serve', '--data-dir', folder, '--listen', taken, '--metrics-listen', 'none'],
+        ...['--compatible-api-listen', 'none', '--default-pool-replicas', '0'],
+        ...['--default-pool-max-replicas', '0', '--interpreter-pool-max-replicas', '0'],
+      ]);
+      expect(second.code).to.equal(1);
+      expect(second.stderr)
+        .to.include(`address already in use ${taken}`)
+        .and.include('choose another one: --listen HOST:PORT');
+    } finally {
+      await daemon.cli(['stop', '--all', '--data-dir', folder]);
+      rmSync(folder, { recursive: true, maxRetries: 5 });
+    }
+  });
+
   it('comes before others of the machine where that is allowed, and what it starts does not', () => {
     const [usual, spawner] = [getPriority(), spawnerPid(daemon.dataDir)];
     const first = usual === 0 && mayHavePriority() ? -5 : usual;

@@ -73,7 +73,11 @@ export const eventsLeaf = (action: Action): Command =>
     );
 
 const subjectOf = (first: unknown, second: unknown): Subject | undefined => {
-  const [kind, name] = [first, second].map((word) => (typeof word === 'string' ? word : undefined));
+  // `wait` spells a pool as pool/NAME
+  const words = [first, second].flatMap((word) =>
+    typeof word === 'string' ? word.split('/') : [],
+  );
+  const [kind, name] = words;
   if (kind === undefined) return undefined;
   if (kind === 'env')
     throw new CliFailure(

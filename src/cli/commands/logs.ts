@@ -30,9 +30,9 @@ export const logsLeaf = (action: Action): Command =>
       summary:
         'Prints what a sandbox’s main process has printed; also of one that has ended, ' +
         'for as long as it is kept. What other processes print is not among it: sandpool ps ' +
-        'lists them. With -f it goes on until the sandbox ends. With --process ' +
-        'what a process of it printed, the last 1 MiB, and with -f what it prints to its end; ' +
-        'who stops reading ends nothing.',
+        'lists them. With -f it goes on until the sandbox ends. With --process it prints the ' +
+        'last 1 MiB of a process that has ended; a process that runs needs -f, which also ' +
+        'prints what comes, to its end. To stop reading ends nothing.',
       examples: [
         'sandpool logs "$SANDBOX"',
         'sandpool logs -f --tail 10 "$SANDBOX"',
@@ -126,8 +126,8 @@ const printProcess = async (
 ): Promise<void> => {
   const { status } = await api.processes.get(sandboxId, processId, { signal });
   if (status === 'Running' && !follow)
-    throw new CliFailure('the process runs: there is more to come', [
-      `follow it: sandpool logs -f ${sandboxId} --process ${processId}`,
+    throw new CliFailure('the process still runs: its output needs -f', [
+      `print it and what comes: sandpool logs -f ${sandboxId} --process ${processId}`,
     ]);
   const open = (from: string | undefined) =>
     api.processes.follow(sandboxId, processId, {

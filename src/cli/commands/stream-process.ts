@@ -33,7 +33,7 @@ export interface Streaming {
  * before goes on.
  */
 export const streamProcess = async (streaming: Streaming): Promise<number> => {
-  const { context, interrupts } = streaming;
+  const { context, sandboxId, interrupts } = streaming;
   const leaving = new AbortController();
   const life = { processId: streaming.processId, input: streaming.input };
   const pass = passingOn(streaming, life, leaving);
@@ -55,7 +55,12 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
       }
       await printEvent(event, context);
     }
-    throw new CliFailure('the process can not be followed to its end', []);
+    throw new CliFailure(
+      'the output stopped before the process ended, as when the daemon stops',
+      life.processId === undefined
+        ? []
+        : [`if the process still runs: sandpool attach ${sandboxId} ${life.processId}`],
+    );
   } catch (error) {
     if (!interrupts.aborted) throw error;
     if (!isLeftAlone(streaming)) await pass.kill();

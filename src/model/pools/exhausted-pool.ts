@@ -52,19 +52,20 @@ export const noIdleInstance = (
     retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
   });
 
-const hintOf = (pool: ExhaustedPool, { starting, unavailable = 0 }: Counts): string => {
+const hintOf = (pool: ExhaustedPool, { starting, running, unavailable = 0 }: Counts): string => {
   if (starting > 0) return 'instances are starting; try again shortly';
   if (unavailable > 0)
     return (
       'unclaimed instances are there that can not be handed out now, as their events say; ' +
       'try again shortly'
     );
-  return `give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, ${enlarge(pool)}`;
+  if (running === 0) return enlarge(pool);
+  return `give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or ${enlarge(pool)}`;
 };
 
 const enlarge = ({ name, env, of }: ExhaustedPool): string => {
-  if (of !== undefined) return `or have ${of}, whose pool it is, enlarge it`;
-  if (env === undefined) return `or raise replicas with PUT /v1/sandboxpools/${name}`;
+  if (of !== undefined) return `have ${of}, whose pool it is, enlarge it`;
+  if (env === undefined) return `raise replicas with PUT /v1/sandboxpools/${name}`;
   return (
     'claim with waitTimeoutSeconds so that one is started for you, or raise maxReplicas ' +
     `with PUT /v1/envs/${env}/sandboxpools/${name}; GET /v1/envs/${env} says what keeps it ` +
