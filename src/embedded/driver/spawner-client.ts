@@ -88,7 +88,7 @@ export class SpawnerClient {
     this.#stopped = true;
     for (const give of [...this.#waiting]) give(undefined);
     this.#hurry();
-    if (this.#opened) await this.#left(this.#opened, STOP_PATIENCE_MS);
+    if (this.#opened) await this.#parted(this.#opened);
     const { clock, process } = this.#options;
     const callOff = clock.at(clock.now() + STOP_PATIENCE_MS, () => killSpawner(process.dataDir));
     await this.#connecting;
@@ -158,7 +158,7 @@ export class SpawnerClient {
       if (this.#stopped) throw new SpawnerLost('the daemon stops');
       const link = await this.#open();
       if (this.#stopped) {
-        await this.#left(link, STOP_PATIENCE_MS);
+        await this.#parted(link);
         continue;
       }
       const hello = await this.#greet(link).catch((error: unknown) => {

@@ -339,6 +339,29 @@ describe('what outlives whom', function () {
     expect(driver.describe().isolation).to.not.equal('cgroup-v9');
   });
 
+  it('leaves processes in sandboxes to the next daemon if it stops before the spawner greets it', async () => {
+    const asked: string[] = [];
+    const busy = createServer((socket) => {
+      const reader = new FrameReader();
+      socket.on('data', (chunk) => {
+        for (const { payload } of reader.feed(chunk))
+          asked.push((JSON.parse(String(payload)) as DaemonMessage).type);
+        if (asked.length > 1) socket.destroy();
+      });
+    });
+    await spawned.driver.stop();
+    await new Promise<void>((resolve) => {
+      busy.listen(pathsOf(spawned.dataDir).socket, resolve);
+    });
+    const driver = spawned.again();
+    const starting = driver.watch(() => {}).catch((error: unknown) => error);
+    await eventually(() => asked.length === 1, 'it says hello');
+    await driver.stop();
+    busy.close();
+    expect(await starting).to.be.instanceOf(Error);
+    expect(asked).to.deep.equal(['hello', 'part']);
+  });
+
   it('starts another watching launcher when that one is killed, and still learns of every end', async () => {
     const first = await spawned.launched();
     const running = spawned.runningOf(first.id);
