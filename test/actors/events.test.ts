@@ -17,6 +17,7 @@ import {
 import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { aReplica, sharedStores } from '../support/harness/shared-supervisors.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
@@ -175,6 +176,28 @@ describe('what happens to sandboxes', () => {
       'ProgramsEnded',
     ]);
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
+  });
+
+  it('tells that processes ended also before the daemon leads, as after its start', async () => {
+    const stores = await sharedStores({ pool: { replicas: 1 } });
+    const { supervisor, events, claim, lead, die } = await aReplica(
+      stores,
+      aCoordination(stores.clock),
+    );
+    lead();
+    await eventually(() => supervisor.pools.get(stores.pool.uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await claim(alice, { poolName: stores.pool.name });
+    die();
+    const { record, startedAt = 0 } = supervisor.sandbox(id)?.context ?? {};
+    supervisor.send(id, {
+      type: 'FACT',
+      fact: {
+        ...{ id, record, vitals: { kind: 'available', startedAt } as const },
+        programsEnded: 'the process that ran them was killed',
+      },
+      now: stores.clock.now(),
+    });
+    expect((await events.eventsOf(id)).map(({ reason }) => reason)).to.include('ProgramsEnded');
   });
 
   it('tells why one did not start, and that its pool backs off', async () => {

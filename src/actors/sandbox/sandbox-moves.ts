@@ -53,7 +53,8 @@ export class EventRecorder {
       shard,
       key: keyOf(lifecycleEvent, context, known),
       kept: isKept(lifecycleEvent, context),
-      ours: done || leads(shard),
+      // a spawner reports this once, to the daemon of its machine, which leads nothing yet at its start
+      ours: done || lifecycleEvent.reason === 'ProgramsEnded' || leads(shard),
     });
   }
 }
