@@ -1,8 +1,12 @@
 import { environment } from '../config/environment.ts';
 import { runCommandLine } from './program.ts';
 
-// whoever was there has left
-for (const stream of [process.stdin, process.stdout, process.stderr]) stream.on('error', () => {});
+let failure: Error | undefined;
+for (const stream of [process.stdin, process.stdout, process.stderr])
+  stream.on('error', (error: Error & { readonly code?: string }) => {
+    // EPIPE: whoever was there has left
+    if (stream === process.stdout && error.code !== 'EPIPE') failure ??= error;
+  });
 
 const exitCode = await runCommandLine(process.argv.slice(2), {
   env: environment(),
@@ -19,4 +23,5 @@ await Promise.all(
       }),
   ),
 );
-process.exit(exitCode);
+if (failure) process.stderr.write(`sandpool: the output can’t be written: ${failure.message}\n`);
+process.exit(failure && exitCode === 0 ? 1 : exitCode);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,6 +55,17 @@ describe('the command line', function () {
         .and.match(/Examples:\n {2}\$ /);
     });
   }
+
+  it('fails where its output can not be written, as on a full disk', () => {
+    const words = cliCommand().map((word) => `'${word}'`);
+    const end = spawnSync('/bin/sh', ['-c', `${words.join(' ')} --help >/dev/full`], {
+      encoding: 'utf8',
+    });
+    expect([end.status, end.stderr]).to.deep.equal([
+      1,
+      'sandpool: the output can’t be written: ENOSPC: no space left on device, write\n',
+    ]);
+  });
 
   it('lists its commands and examples', async () => {
     const end = await cliHere(['--help']);
