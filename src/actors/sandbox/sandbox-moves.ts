@@ -53,7 +53,7 @@ export class EventRecorder {
       shard,
       key: keyOf(lifecycleEvent, context, known),
       kept: isKept(lifecycleEvent, context),
-      // a spawner reports this once, to the daemon of its machine, which leads nothing yet at its start
+      // a spawner reports this once, as its daemon starts and leads nothing yet
       ours: done || lifecycleEvent.reason === 'ProgramsEnded' || leads(shard),
     });
   }
