@@ -67,6 +67,7 @@ describe('the Pod of an instance', () => {
     expect(imageOf('busybox:1')).to.equal(`${mirror}/library/busybox:1`);
     expect(imageOf('team/app')).to.equal(`${mirror}/team/app`);
     expect(imageOf('docker.io/library/debian:12')).to.equal(`${mirror}/library/debian:12`);
+    expect(imageOf('index.docker.io/debian:12')).to.equal(`${mirror}/library/debian:12`);
     for (const named of ['quay.io/a/b:1', 'localhost/app', '127.0.0.1:5000/app'])
       expect(imageOf(named)).to.equal(named);
     // The password is for the registry that the image names.

@@ -12,7 +12,9 @@ export class ProgramNotes {
 
   constructor(dataDir: string) {
     this.#folder = join(dataDir, 'programs');
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    quietly(() => {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    });
   }
 
   /** The first process of an instance runs, or none does any more. */
@@ -20,39 +22,53 @@ export class ProgramNotes {
     if (this.#isFinal) return;
     if (runs) this.#running.add(id);
     else this.#running.delete(id);
-    try {
+    quietly(() => {
       if (runs) this.#write(id, KILLED);
-      else rmSync(join(this.#folder, id), { force: true });
-    } catch {
-      // A full disk keeps no program from running.
-    }
+      else this.#remove(id);
+    });
   }
 
   /** All that run end now. What comes after this changes no note. */
   end(why: string): void {
     this.#isFinal = true;
-    try {
+    quietly(() => {
       for (const id of this.#running) this.#write(id, why);
-    } catch {
-      // The note says that the spawner was killed.
-    }
+    });
   }
 
   /** Returns what a former spawner left, the reason by the instance, and forgets it. */
   take(): ReadonlyMap<string, string> {
     const left = new Map<string, string>();
-    for (const id of readdirSync(this.#folder)) {
-      const path = join(this.#folder, id);
-      left.set(id, readFileSync(path, 'utf8').slice(0, MOST_CHARACTERS) || KILLED);
-      rmSync(path, { force: true });
-    }
+    quietly(() => {
+      for (const id of readdirSync(this.#folder)) {
+        left.set(id, KILLED);
+        quietly(() => {
+          const why = readFileSync(join(this.#folder, id), 'utf8').slice(0, MOST_CHARACTERS);
+          if (why !== '') left.set(id, why);
+        });
+        this.#remove(id);
+      }
+    });
     return left;
+  }
+
+  #remove(id: string): void {
+    rmSync(join(this.#folder, id), { recursive: true, force: true });
   }
 
   #write(id: string, why: string): void {
     writeFileSync(join(this.#folder, id), why, { mode: 0o600 });
   }
 }
+
+/** Lets a note fail, as on a full disk: that keeps no program and no spawner from running. */
+const quietly = (work: () => void): void => {
+  try {
+    work();
+  } catch {
+    // The telling is lost.
+  }
+};
 
 const KILLED = 'the process that ran them was killed';
 const MOST_CHARACTERS = 200;

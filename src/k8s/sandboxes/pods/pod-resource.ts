@@ -145,11 +145,13 @@ export const podOf = (
   };
 };
 
+const DOCKER_HUB: ReadonlySet<string> = new Set(['docker.io', 'index.docker.io']);
+
 /** An image without a registry is one of docker.io, and one without a folder of its `library`. */
 const pulledAs = (image: string, registry: string | undefined): string => {
   const [first = '', ...rest] = image.split('/');
   const namesRegistry = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
-  if (registry === undefined || (namesRegistry && first !== 'docker.io')) return image;
+  if (registry === undefined || (namesRegistry && !DOCKER_HUB.has(first))) return image;
   const path = namesRegistry ? rest : [first, ...rest];
   return [registry, ...(path.length === 1 ? ['library'] : []), ...path].join('/');
 };
