@@ -173,8 +173,10 @@ describe('drills on a real node', function () {
       const kept = await rejection(kubectl('drain', REAL_NODE, '--force', '--timeout=5s'));
       expect(kept.message).to.contain('disruption budget');
       await runs(id);
-      const { text } = await client.get(`/sandboxes/${id}/events`);
-      expect(text).to.contain('NodeLeaving');
+      await eventually(
+        async () => (await client.get(`/sandboxes/${id}/events`)).text.includes('NodeLeaving'),
+        'its owner is told',
+      );
       const namespace = replicas().namespaceOf('tenant');
       await kubectl('delete', 'poddisruptionbudgets', '--all', '--namespace', namespace);
       await kubectl('drain', REAL_NODE, '--force', '--timeout=60s');

@@ -148,8 +148,15 @@ describe('kubectl', function () {
         'only the claimed one is left there',
       );
       expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({ status: 'Running' });
-      const { text } = await client.get(`/sandboxes/${id}/events`);
-      expect(text).to.contain('NodeLeaving').and.contain('its node is cordoned');
+      let events = '';
+      await eventually(
+        async () => {
+          events = (await client.get(`/sandboxes/${id}/events`)).text;
+          return events.includes('NodeLeaving') && events.includes('its node is cordoned');
+        },
+        'its owner is told',
+        () => events,
+      );
       await client.delete(`/sandboxes/${id}`);
       expect((await drained).exitCode).to.equal(0);
       expect((await emptied).code).to.equal(0);
