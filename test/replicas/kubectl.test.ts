@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { cliHere } from '../cli/cli-support.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onSharedReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
@@ -105,7 +106,9 @@ describe('kubectl', function () {
     const client = new HttpClient(replicas().replica(0).port, key);
     await apply('SandboxPool', 'moving', { template: TEMPLATE, replicas: 3 });
     await kubectl('wait', '--for=jsonpath={.status.phase}=Ready', 'sbp/moving', WITHIN);
-    const { json } = await client.post('/sandboxes', { poolName: 'moving' });
+    const { json } = await untilAnswered(201, () =>
+      client.post('/sandboxes', { poolName: 'moving' }),
+    );
     const id = String(json.sandbox?.['sandboxId']);
     const selector = `sandpool.dev/pool-uid=${await kubectl('get', 'sbp', 'moving', '-o', 'jsonpath={.resolved.uid}')}`;
     const nodes = (await controlPlane().kubectl('get', 'nodes', '-o', 'name')).trim().split('\n');
