@@ -10,7 +10,7 @@ import { embeddedBackup } from '../embedded/store/backup.ts';
 import { inProcessCoordination } from '../embedded/coordination/coordination.ts';
 import { keptClock, WORTH_MS } from '../embedded/store/clock-file.ts';
 import { lockDataDir } from '../embedded/store/data-lock.ts';
-import { diskRoom } from '../embedded/store/disk-room.ts';
+import { diskRoom, type DiskRoom } from '../embedded/store/disk-room.ts';
 import { openDatabase } from '../embedded/store/database.ts';
 import { sqliteHistory } from '../embedded/store/history.ts';
 import { sqliteRecordStore } from '../embedded/store/record-store.ts';
@@ -38,9 +38,10 @@ export const openEmbedded = async (
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
   const { clock, aheadMs, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
-  const measured = (of: 'freeBytes' | 'bytes') => () => [
-    { labels: {}, value: diskRoom(dataDir)[of] },
-  ];
+  const measured = (of: 'freeBytes' | 'bytes') => () => {
+    const room = roomOf(dataDir);
+    return typeof room === 'string' ? [] : [{ labels: {}, value: room[of] }];
+  };
   metrics.read('sandpool_disk_free_bytes', measured('freeBytes'));
   metrics.read('sandpool_disk_bytes', measured('bytes'));
   try {
@@ -149,9 +150,20 @@ export const openEmbedded = async (
   }
 };
 
+/** Measures the disk, or says why it can't be measured: the folder may be gone. */
+const roomOf = (dataDir: string): DiskRoom | string => {
+  try {
+    return diskRoom(dataDir);
+  } catch (error) {
+    return `the data folder can not be looked at: ${String(error)}`;
+  }
+};
+
 /** Says what GET /readyz has of the disk in such a state. */
 const roomText = (dataDir: string, of: 'low' | 'full'): readonly string[] => {
-  const { state, text } = diskRoom(dataDir);
+  const room = roomOf(dataDir);
+  if (typeof room === 'string') return of === 'full' ? [room] : [];
+  const { state, text } = room;
   if (state !== of) return [];
   return [`the disk of the data folder is ${of === 'full' ? 'full' : 'nearly full'}: ${text}`];
 };

@@ -10,6 +10,7 @@ import { type AccessSource, readClusterAccess } from '../k8s/api/cluster-access.
 import { PodStreams } from '../k8s/streams/pod-streams.ts';
 import { PodPullSecrets } from '../k8s/records/pull-secrets.ts';
 import { KubernetesRecordStore } from '../k8s/records/record-store.ts';
+import type { PodSettings } from '../k8s/sandboxes/pods/pod-resource.ts';
 import { KubernetesSandboxDriver } from '../k8s/sandboxes/sandbox-driver.ts';
 import { InstalledDefinitions } from '../k8s/records/installed-definitions.ts';
 import { ObjectEvents } from '../k8s/status/object-events.ts';
@@ -77,12 +78,7 @@ export const openKubernetes = async (
     log,
     metrics,
     outdated: outdated.note,
-    pods: {
-      ...podTerms(config.kubernetes),
-      terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000),
-      evictionGraceSeconds: Math.ceil(config.kubernetes.evictionGrace / 1_000),
-      protected: config.kubernetes.protectSandboxes === 'on',
-    },
+    pods: podSettings(config.kubernetes),
   });
   const granting = new LateGrants();
   const records = new KubernetesRecordStore({
@@ -197,11 +193,16 @@ export const openKubernetes = async (
   };
 };
 
-const podTerms = ({ runAsUser, runtimeClassName, registry, podLabels }: Config['kubernetes']) => ({
-  runAsUser,
-  runtimeClassName,
-  registry,
-  labels: Object.fromEntries(podLabels.map((text) => text.split('=', 2) as [string, string])),
+const podSettings = (settings: Config['kubernetes']): PodSettings => ({
+  runAsUser: settings.runAsUser,
+  runtimeClassName: settings.runtimeClassName,
+  registry: settings.registry,
+  labels: Object.fromEntries(
+    settings.podLabels.map((text) => text.split('=', 2) as [string, string]),
+  ),
+  terminationGraceSeconds: Math.ceil(settings.terminationGrace / 1_000),
+  evictionGraceSeconds: Math.ceil(settings.evictionGrace / 1_000),
+  protected: settings.protectSandboxes === 'on',
 });
 
 /** Who grants stands above, and comes later: until then nothing is granted, nor denied. */

@@ -106,20 +106,18 @@ const whatIsOn = async (kubectl: Kubectl, node: string): Promise<Left> => {
     ),
   );
   const namespaces = [...new Set(pods.map(([namespace = '']) => namespace))];
-  const claimed = await Promise.all(
-    namespaces.map(async (namespace) => {
-      const names = pods.flatMap(([of, name = '']) => (of === namespace ? [name] : []));
-      const records = await kubectl(
-        ...['get', 'sandboxes.sandpool.dev', '--namespace', namespace, ...names],
-        ...['--ignore-not-found', '--no-headers'],
-        '--output=custom-columns=NAME:.metadata.name,STATE:.spec.state',
-      );
-      return linesOf(records).flatMap(([name, state]) =>
-        state === 'claimed' ? [`${namespace}/${name}`] : [],
-      );
-    }),
-  );
-  return { pods: pods.length, claimed: claimed.flat() };
+  const claimed: string[] = [];
+  for (const namespace of namespaces) {
+    const names = pods.flatMap(([of, name = '']) => (of === namespace ? [name] : []));
+    const records = await kubectl(
+      ...['get', 'sandboxes.sandpool.dev', '--namespace', namespace, ...names],
+      ...['--ignore-not-found', '--no-headers'],
+      '--output=custom-columns=NAME:.metadata.name,STATE:.spec.state',
+    );
+    for (const [name = '', state] of linesOf(records))
+      if (state === 'claimed') claimed.push(`${namespace}/${name}`);
+  }
+  return { pods: pods.length, claimed };
 };
 
 const linesOf = (text: string): readonly (readonly string[])[] =>

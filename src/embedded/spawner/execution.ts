@@ -8,6 +8,7 @@ import type { LauncherPool } from './launcher-pool.ts';
 import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';
 import { environmentOf } from './sandbox/rootfs.ts';
+import { signalOf } from '../../lib/signal-names.ts';
 import { publicMessage } from './public-message.ts';
 import { SurplusTurns } from './surplus-turns.ts';
 
@@ -21,8 +22,6 @@ const STUBBORN_MS = 2_000;
 /** The launcher's exit code when it could not join; the reason is then on stderr. */
 export const COULD_NOT_JOIN = 125;
 const TIMED_OUT = 124;
-/** The exit code of what SIGKILL ended. */
-const KILLED = 137;
 
 /** The turns in which all commands of this process read what is beyond their limits. */
 const SURPLUS = new SurplusTurns();
@@ -185,7 +184,7 @@ export class Execution {
         timedOut: this.#timedOut,
         truncated: this.#truncated,
         durationMs,
-        ...(exitCode === KILLED && this.#hasMemoryRunOut() && { outOfMemory: true }),
+        ...(signalOf(exitCode) === 'KILL' && this.#hasMemoryRunOut() && { outOfMemory: true }),
       }),
     );
   }

@@ -338,7 +338,7 @@ export class Spawner {
   }
 }
 
-const REPLACED = 'an upgrade or the end of the daemon replaced the process that ran them';
+const REPLACED = 'an upgrade of the daemon replaced the process that ran them';
 
 /** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
 const makePrivate = (folder: string): void => {

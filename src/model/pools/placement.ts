@@ -35,13 +35,7 @@ const isLabelKey = (text: string): boolean =>
 /** Whether it is `NAME=VALUE`, a label as `kubectl label` takes it. */
 export const isLabelText = (text: string): boolean => {
   const [key = '', value, ...more] = text.split('=');
-  return (
-    isLabelKey(key) &&
-    value !== undefined &&
-    value.length <= 63 &&
-    new RegExp(VALUE_PATTERN).test(value) &&
-    more.length === 0
-  );
+  return value !== undefined && more.length === 0 && isLabel(key, value);
 };
 
 const labelKey = z

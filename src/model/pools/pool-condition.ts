@@ -11,3 +11,7 @@ export interface PoolCondition {
   readonly message: string;
   readonly since: number;
 }
+
+/** Whether it says that something of the pool is at fault now. */
+export const isDegraded = ({ type, status }: Pick<PoolCondition, 'type' | 'status'>): boolean =>
+  type === 'Degraded' && status === 'True';

@@ -1,5 +1,6 @@
 import type { PoolSnapshot } from '../../actors/pool/pool-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import { isDegraded } from '../../model/pools/pool-condition.ts';
 import type { StartHindrance } from '../../model/sandbox.ts';
 import type { PoolView } from '../views.ts';
 
@@ -33,7 +34,7 @@ export const hindranceOf = (
   if (hindered || present >= record.replicas) return hindered;
   const breaker = supervisor.pools.whole(record.uid)?.context.breaker;
   if (!breaker || breaker.reason === '') return undefined;
-  const degraded = conditions.find(({ type, status }) => type === 'Degraded' && status === 'True');
+  const degraded = conditions.find(isDegraded);
   return {
     reason: 'StartsFail',
     message: breaker.reason,
@@ -50,11 +51,7 @@ export const viewOfPool = (
   pool: PoolSnapshot,
 ): PoolView => {
   const hindered = pool.record.deleting === false ? hinderedIn(supervisor, pool) : undefined;
-  if (
-    !hindered ||
-    pool.conditions.some(({ type, status }) => type === 'Degraded' && status === 'True')
-  )
-    return pool;
+  if (!hindered || pool.conditions.some(isDegraded)) return pool;
   const { reason, message, since } = hindered;
   const degraded = { type: 'Degraded', status: 'True', reason, message, since } as const;
   return {

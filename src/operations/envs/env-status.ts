@@ -1,7 +1,8 @@
 import type { PublishedCondition, PublishedStatus } from '../../contracts/record-store.ts';
 import { shardOf } from '../../model/shards.ts';
 import { viewOfPool } from '../claims/start-hindrance.ts';
-import { isDegraded, publishedOf } from '../pools/pool-status.ts';
+import { isDegraded } from '../../model/pools/pool-condition.ts';
+import { publishedOf } from '../pools/pool-status.ts';
 import { observedMembers, type EnvViewDeps } from './env-view.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 

@@ -1,6 +1,6 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { PublishedCondition, PublishedStatus } from '../../contracts/record-store.ts';
-import type { PoolCondition } from '../../model/pools/pool-condition.ts';
+import { isDegraded } from '../../model/pools/pool-condition.ts';
 import { shardOf } from '../../model/shards.ts';
 import { viewOfPool } from '../claims/start-hindrance.ts';
 import type { PoolView } from '../views.ts';
@@ -67,6 +67,3 @@ const readinessOf = ({ record, phase, counts, conditions }: PoolView): Published
         message: `none of ${record.replicas} instances is idle yet`,
       };
 };
-
-export const isDegraded = ({ type, status }: Pick<PoolCondition, 'type' | 'status'>): boolean =>
-  type === 'Degraded' && status === 'True';

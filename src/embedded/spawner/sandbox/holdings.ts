@@ -1,3 +1,4 @@
+import { signalOf } from '../../../lib/signal-names.ts';
 import type { Gone } from '../../../model/sandbox.ts';
 import type { SpawnerLog } from '../spawner-log.ts';
 import type { Watcher } from '../watcher.ts';
@@ -16,8 +17,6 @@ export interface HoldingsDeps {
 }
 
 const MAX_PAUSE_MS = 1_000;
-/** The exit code of what SIGKILL ended. */
-const KILLED = 137;
 
 /** Holds what one sandbox has of the host: a uid, cgroups, and a bare one's home. */
 export class Holdings {
@@ -87,7 +86,9 @@ export class Holdings {
 
   /** Says so if its main process was killed and memory ran out. Known once it is cleared. */
   causeOf(exitCode: number | null): Pick<Gone, 'outOfMemory'> {
-    return exitCode === KILLED && this.#memoryRanOut ? { outOfMemory: true } : {};
+    return exitCode !== null && signalOf(exitCode) === 'KILL' && this.#memoryRanOut
+      ? { outOfMemory: true }
+      : {};
   }
 
   /** Removes a bare one's home. Never rejects. */
