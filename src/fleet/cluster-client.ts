@@ -186,7 +186,7 @@ export class ClusterClient {
       const reader = new JsonReader(bounds ?? boundsOf(0, 0));
       for await (const chunk of answer as AsyncIterable<Buffer>)
         await this.#share.work(clusterId, () => reader.push(chunk));
-      return { answer, body: await this.#share.work(clusterId, () => reader.value()) };
+      return { answer, body: await reader.value((work) => this.#share.work(clusterId, work)) };
     } finally {
       for (const callOff of callOffs) callOff();
     }

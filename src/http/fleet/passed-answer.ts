@@ -6,6 +6,7 @@ import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
 import {
   JsonReader,
   boundsOf,
+  type InTurn,
   type JsonBounds,
   type LoopShare,
 } from '../../lib/streams/json-reader.ts';
@@ -150,8 +151,7 @@ const isJson = ({ headers }: IncomingMessage): boolean =>
   headers['content-type']?.startsWith('application/json') === true;
 
 export interface ReadTerms extends JsonBounds {
-  /** Has each piece of work done in its turn. */
-  readonly work: <T>(work: () => T) => Promise<T>;
+  readonly work: InTurn;
   /** Is told how many bytes of it are held; what it throws ends the reading. */
   readonly took?: (bytes: number) => void;
   /** A list is an answer too. */
@@ -168,7 +168,7 @@ export const readObject = async (
     await work(() => reader.push(chunk));
     took?.(reader.bytes);
   }
-  const value = await work(() => reader.value());
+  const value = await reader.value(work);
   if (typeof value !== 'object' || value === null || (Array.isArray(value) && !takesLists))
     throw new Error('the cluster sent no object');
   return value;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 
 /** Bounds JSON that others write: an empty list takes two bytes, and far more of memory. */
@@ -15,11 +16,33 @@ const BRACKET = 0x5b;
 const BRACKET_END = 0x5d;
 /** Between a bracket and a brace. */
 const TO_BRACE = 0x20;
+/** Bytes of a list that are parsed at once: some milliseconds at the worst. */
+const PART_BYTES = 64 << 10;
+/** An item is parsed at once. */
+const MOST_ITEM_BYTES = 1 << 20;
 
-/** Gathers JSON piece by piece. Throws as soon as it is longer, deeper or of more values. */
+/** Has each piece of work done in its turn. */
+export type InTurn = <T>(work: () => T) => Promise<T>;
+
+/** Offsets of a list that is long: of its first byte, the commas between its parts, and its end. */
+interface LongList {
+  readonly cuts: number[];
+  end: number;
+}
+
+/**
+ * Gathers JSON piece by piece. Throws as soon as it is longer, deeper or of more values, or an item
+ * of its list is longer than 1 MiB. Its lists are those at the top, and in an object at the top.
+ */
 export class JsonReader {
   readonly #bounds: JsonBounds;
   readonly #pieces: Buffer[] = [];
+  readonly #longLists: LongList[] = [];
+  /** The depth of the items of a list: 1 where the list is the value itself, otherwise 2. */
+  #listDepth = 0;
+  /** The list that is being read. */
+  #list: LongList | undefined;
+  #lastComma = 0;
   #bytes = 0;
   #values = 0;
   #depth = 0;
@@ -43,6 +66,7 @@ export class JsonReader {
   }
 
   #count(piece: Buffer): void {
+    const before = this.#bytes - piece.length;
     for (let at = 0; at < piece.length; at += 1) {
       const byte = piece[at] ?? 0;
       if (this.#isInText) {
@@ -50,24 +74,88 @@ export class JsonReader {
         else if (byte === BACKSLASH) this.#isEscaped = true;
         else if (byte === QUOTE) this.#isInText = false;
       } else if (byte === QUOTE) this.#isInText = true;
-      else if (byte === COMMA) this.#values += 1;
-      else if (byte === BRACKET || byte === BRACKET + TO_BRACE) this.#open();
-      else if (byte === BRACKET_END || byte === BRACKET_END + TO_BRACE) this.#depth -= 1;
+      else if (byte === COMMA) this.#comma(before + at);
+      else if (byte === BRACKET || byte === BRACKET + TO_BRACE) this.#open(byte, before + at);
+      else if (byte === BRACKET_END || byte === BRACKET_END + TO_BRACE) this.#close(before + at);
     }
+    if (this.#list && this.#bytes - this.#lastComma > MOST_ITEM_BYTES) throw tooLongItem();
   }
 
-  #open(): void {
+  #comma(at: number): void {
+    this.#values += 1;
+    if (!this.#list || this.#depth !== this.#listDepth) return;
+    this.#item(at);
+    const { cuts } = this.#list;
+    if (at - (cuts.at(-1) ?? 0) > PART_BYTES) cuts.push(at);
+  }
+
+  #item(end: number): void {
+    if (end - this.#lastComma > MOST_ITEM_BYTES) throw tooLongItem();
+    this.#lastComma = end;
+  }
+
+  #open(byte: number, at: number): void {
     this.#values += 1;
     this.#depth += 1;
     if (this.#depth > MOST_DEPTH) throw new Error('the JSON is nested too deeply');
+    if (this.#depth === 1) this.#listDepth = byte === BRACKET ? 1 : 2;
+    if (this.#depth !== this.#listDepth || byte !== BRACKET) return;
+    this.#list = { cuts: [at], end: 0 };
+    this.#lastComma = at;
   }
 
-  /** Undefined if nothing came. Throws if it is not JSON. */
-  value(): unknown {
-    const text = Buffer.concat(this.#pieces.splice(0)).toString();
-    return text === '' ? undefined : (JSON.parse(text) as unknown);
+  #close(at: number): void {
+    if (this.#list && this.#depth === this.#listDepth) {
+      this.#item(at);
+      this.#list.end = at;
+      if (this.#list.cuts.length > 1) this.#longLists.push(this.#list);
+      this.#list = undefined;
+    }
+    this.#depth -= 1;
+  }
+
+  /**
+   * Undefined if nothing came. Long lists are parsed in parts, each in a turn of its own. Rejects
+   * if it is not JSON.
+   */
+  async value(inTurn: InTurn): Promise<unknown> {
+    const bytes = Buffer.concat(this.#pieces.splice(0));
+    if (bytes.length === 0) return undefined;
+    const lists = new Map<unknown, unknown[]>();
+    const frame: string[] = [];
+    let from = 0;
+    for (const { cuts, end } of this.#longLists) {
+      const mark = randomUUID(); // nobody else can have written it
+      frame.push(bytes.toString('utf8', from, (cuts[0] ?? 0) + 1), `"${mark}"`);
+      from = end;
+      const items: unknown[] = [];
+      for (const [n, cut] of cuts.entries())
+        await inTurn(() => items.push(...partOf(bytes.subarray(cut + 1, cuts[n + 1] ?? end))));
+      lists.set(mark, items);
+    }
+    frame.push(bytes.toString('utf8', from));
+    return await inTurn(() => withLists(JSON.parse(frame.join('')), lists));
   }
 }
+
+const tooLongItem = (): Error => new Error('an item of the JSON is too long');
+
+/** Throws where nothing stands beside a comma. */
+const partOf = (bytes: Buffer): readonly unknown[] => {
+  const items = JSON.parse(`[${bytes.toString()}]`) as unknown[];
+  if (items.length === 0) throw new SyntaxError('the JSON has a comma without an item');
+  return items;
+};
+
+/** Puts each list in the place of its mark. */
+const withLists = (value: unknown, lists: ReadonlyMap<unknown, unknown[]>): unknown => {
+  if (lists.size === 0 || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return lists.get(value[0]) ?? value;
+  for (const [name, each] of Object.entries(value))
+    if (Array.isArray(each) && lists.has(each[0]))
+      (value as Record<string, unknown>)[name] = lists.get(each[0]);
+  return value;
+};
 
 /** Bytes, and values, of an answer beside its items. */
 const BASE_BYTES = 64 << 10;
