@@ -133,14 +133,28 @@ const timesOf = (runner: Mocha.Runner): (() => readonly FileTime[]) => {
 const firstLinesOf = (error: Error | undefined): string =>
   (error?.message.split('\n', 2).join(' ') ?? 'no error').slice(0, 600);
 
-/** Undocumented, and nothing else tells which they are. */
+/** Of things of one kind that are open, those shown one by one; the others are counted. */
+const MOST_SHOWN = 3;
+
 const openNow = (): readonly string[] => {
+  const shown = new Map<string, string[]>();
+  for (const each of [...openHandles(), ...longTimers()]) {
+    const kind = each.split(' ', 1)[0] ?? '';
+    shown.set(kind, [...(shown.get(kind) ?? []), each]);
+  }
+  return [...shown].flatMap(([kind, all]) => [
+    ...all.slice(0, MOST_SHOWN),
+    ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more of ${kind}`] : []),
+  ]);
+};
+
+/** Undocumented, and nothing else tells which they are. */
+const openHandles = (): readonly string[] => {
   const handles = (
     process as unknown as { _getActiveHandles(): readonly object[] }
   )._getActiveHandles();
   return [
     ...process.getActiveResourcesInfo(),
-    ...longTimers(),
     ...handles.map((handle) => {
       const { spawnargs, pid, localPort, remotePort, connecting } = handle as Partial<
         ChildProcess & Socket

@@ -2,6 +2,9 @@ import type { Sandbox } from '@e2b/code-interpreter';
 import { expect } from 'chai';
 import { rejection } from '../support/harness/rejection.ts';
 
+/** The SDK leaves the timer of a request running where its answer is a refusal. */
+const NO_TIMER = { requestTimeoutMs: 0 } as const;
+
 type InterpreterStep = (sandbox: Sandbox) => Promise<void>;
 
 /**
@@ -71,7 +74,7 @@ export const INTERPRETER_STEPS = {
     await sandbox.restartCodeContext(other);
     const { error } = await sandbox.runCode('own', { context: other });
     expect(error?.name).to.equal('NameError');
-    const gone = await rejection(sandbox.runCode('1', { context: busy }));
+    const gone = await rejection(sandbox.runCode('1', { context: busy, ...NO_TIMER }));
     expect(gone.name).to.equal('NotFoundError');
     await sandbox.removeCodeContext(other.id);
     expect(await sandbox.listCodeContexts()).to.have.lengthOf(1);
@@ -98,7 +101,7 @@ export const INTERPRETER_STEPS = {
   },
 
   'refuses what it can not do': async (sandbox) => {
-    const language = await rejection(sandbox.runCode('1', { language: 'r' }));
+    const language = await rejection(sandbox.runCode('1', { language: 'r', ...NO_TIMER }));
     const folder = await rejection(sandbox.createCodeContext({ cwd: '/none' }));
     expect([language.message, folder.message]).to.deep.equal([
       '400 language: r is not provided, only python',

@@ -12,7 +12,7 @@ import { skipBecause } from '../support/harness/skip-because.ts';
 const CLAIMS = 240;
 const FAULTS = 6;
 /** Ends a run that does not get on. On a quiet machine it takes a minute and a half. */
-const AT_MOST_MS = 4 * 60_000;
+const AT_MOST_MS = 10 * 60_000;
 /** A long fault shows no more than a lease that has ended. */
 const LONGEST_MS = 7_000;
 /** What takes long to mend is for the long runs. */
@@ -25,6 +25,7 @@ const KINDS = FAULT_KINDS.filter((kind) => !TOO_LONG.has(kind));
 
 describe('three replicas under load and faults', () => {
   it('keep every promise', async function () {
+    this.timeout(0); // of many waits, each of which has an end
     if (process.env['TEST_KUBECONFIG'])
       skipBecause(
         this,

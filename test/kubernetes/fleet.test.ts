@@ -12,8 +12,8 @@ import { untilAnswered } from '../support/harness/until-answered.ts';
 /** The long form, with a worker on a cluster of its own: `script/chaos fleet`. */
 const [CLAIMS, FAULTS] = [100, 6];
 const LONGEST_MS = 1_000;
-/** For a machine that has other work. */
-const AT_MOST_MS = 5 * 60_000;
+/** Ends a run that does not get on. */
+const AT_MOST_MS = 10 * 60_000;
 
 describe('a manager of three replicas on a cluster, and two workers', function () {
   const cluster = onTheControlPlane();
@@ -57,7 +57,8 @@ describe('a manager of three replicas on a cluster, and two workers', function (
     await isTold(401);
   });
 
-  it('keep every promise while links are cut, daemons killed and clocks off', async () => {
+  it('keep every promise while links are cut, daemons killed and clocks off', async function () {
+    this.timeout(0); // of many waits, each of which has an end
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);
     const { violations, claims, disturbances, keys } = await fleetChaosRun(arena, {
