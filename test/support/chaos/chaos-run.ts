@@ -187,8 +187,9 @@ const judged = async (
   const disturbances = await underFaults(options, { plan, load, resting, store, now });
   await resting.rest('whole');
   await load.stop();
-  await operator.stop();
+  // Whose claims are held, their pools' forced ends are held too.
   const unreconciled = await reconciling.unreconciled(load, disturbances);
+  await operator.stop();
   await store.stop();
   const evidence: Evidence = {
     calls: recorder.calls,
