@@ -143,7 +143,7 @@ const planOf = (
   return {
     title: 'the files named',
     units: [{ name: 'the files named', files }],
-    checks: [],
+    checks: [BUILD],
     ...(grep === undefined ? {} : { grep }),
   };
 };
