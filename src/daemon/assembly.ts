@@ -15,6 +15,7 @@ import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { TemplateSource } from '../contracts/template-source.ts';
 import type { TraceScope } from '../contracts/tracing.ts';
 import type { Volumes } from '../contracts/volumes.ts';
+import type { PlacesPolicy } from '../machines/pool/arithmetic.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
 
@@ -54,8 +55,8 @@ export interface Assembly {
    * starts them busy, few enough to time each fairly.
    */
   readonly startsAtOnce: number;
-  /** Says how many of them at first, if they have readiness probes. If absent, no fewer. */
-  readonly probedStartsAtOnce?: number;
+  /** Bounds how many instances of all pools become ready at once. If absent, nothing does. */
+  readonly startPlaces?: PlacesPolicy;
   /** Whether a first start makes a pool, for whoever tries it. */
   readonly makesDefaultPool: boolean;
   /** A gzipped tar of what a new data folder needs to begin with. */

@@ -113,8 +113,8 @@ export const openEmbedded = async (
         });
       },
       startsAtOnce: 32,
-      // what takes long to become ready works for most of that time
-      probedStartsAtOnce: Math.max(4, availableParallelism()),
+      // what takes long to become ready works for most of that time; a tenant may have all but one
+      startPlaces: { first: 1 + Math.max(4, 2 * availableParallelism()), most: 256 },
       makesDefaultPool: true,
       reflectors: () => [],
       problems: () => roomText(dataDir, 'full'),

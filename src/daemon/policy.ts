@@ -5,10 +5,10 @@ import type { PoolPolicy } from '../machines/pool/arithmetic.ts';
 /** The pools' policy as configuration and assembly have it. */
 export const policyOf = (
   config: Config,
-  { startsAtOnce, probedStartsAtOnce }: Pick<Assembly, 'startsAtOnce' | 'probedStartsAtOnce'>,
+  { startsAtOnce, startPlaces }: Pick<Assembly, 'startsAtOnce' | 'startPlaces'>,
 ): PoolPolicy => ({
   replicaSemantics: config.pool.replicaSemantics,
-  refill: { ...config.refill, inFlight: startsAtOnce, probedInFlight: probedStartsAtOnce },
+  refill: { ...config.refill, inFlight: startsAtOnce, places: startPlaces },
   breaker: {
     failures: config.breaker.failures,
     firstPauseMs: config.breaker.firstPauseSeconds * 1_000,

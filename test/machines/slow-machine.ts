@@ -1,12 +1,27 @@
-import type { RefillPolicy } from '../../src/machines/pool/arithmetic.ts';
+import { StartPlaces } from '../../src/actors/pool/start-places.ts';
+import type { PlacesPolicy } from '../../src/machines/pool/arithmetic.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
 import { aDefinition } from '../support/builders/instance-orders.ts';
-import { APool, aPolicy, T0, thePool } from './examples.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { ALICE, APool, aPolicy, T0, thePool, type PoolWord } from './examples.ts';
 
 interface Terms {
   readonly processors: number;
   /** What an instance works until it is ready, in ms of one processor. */
   readonly workMs: number;
   readonly startupTimeoutMs: number;
+  /** Absent: each pool paces its own starts alone, as on a cluster. */
+  readonly places?: PlacesPolicy;
+}
+
+interface PoolTerms {
+  readonly replicas: number;
+  readonly definition?: typeof without;
+  readonly owner?: Tenant;
+  /** Instead of what all work. */
+  readonly workMs?: number;
+  /** When it is made, in ms from the beginning. */
+  readonly fromMs?: number;
 }
 
 const without = aDefinition();
@@ -31,6 +46,12 @@ export const PROBED = {
   },
 };
 
+interface OnePool {
+  readonly pool: APool;
+  readonly workMs: number;
+  readonly from: number;
+}
+
 interface Starting {
   readonly pool: APool;
   readonly since: number;
@@ -48,50 +69,83 @@ const STEADY_MS = 10_000;
 export class SlowMachine {
   failed = 0;
   readonly #terms: Terms;
-  readonly #pools: readonly APool[];
+  readonly #pools: readonly OnePool[];
+  readonly #byUid: ReadonlyMap<string, OnePool>;
+  readonly #places: StartPlaces | undefined;
+  readonly #granting: (() => void)[] = [];
   readonly #starting = new Set<Starting>();
   readonly #steady: { readonly pool: APool; readonly at: number }[] = [];
-  #now = T0;
+  readonly #clock = new TestClock(T0);
 
-  constructor(
-    terms: Terms,
-    pools: readonly {
-      readonly replicas: number;
-      readonly refill?: Partial<RefillPolicy>;
-      readonly definition?: typeof without;
-    }[],
-  ) {
+  constructor(terms: Terms, pools: readonly PoolTerms[]) {
     this.#terms = terms;
-    this.#pools = pools.map(({ replicas, refill, definition = PROBED.with }) => {
-      const usual = { perSecond: 200, burst: 200, inFlight: 32, probedInFlight: 4 };
-      const policy = aPolicy({
-        refill: { ...usual, ...refill },
-        breaker: { failures: 3, firstPauseMs: 1_000, maxPauseMs: 300_000 },
+    this.#pools = pools.map((one, index) => ({
+      pool: aPoolOf(one, { ...terms, uid: `pool-${index}` }),
+      workMs: one.workMs ?? terms.workMs,
+      from: T0 + (one.fromMs ?? 0),
+    }));
+    this.#byUid = new Map(this.#pools.map((one) => [one.pool.context.record.uid, one]));
+    this.#places =
+      terms.places &&
+      new StartPlaces(terms.places, {
+        clock: this.#clock,
+        outbox: {
+          put: ({ act }) => void this.#granting.push(() => void act()),
+          drain: () => undefined,
+        },
+        grant: (uid) => {
+          const one = this.#byUid.get(uid);
+          if (one) this.#send(one.pool, { type: 'PLACE', now: this.#now });
+          return one !== undefined;
+        },
       });
-      return new APool({ policy, record: thePool({ replicas, definition }) });
-    });
   }
 
-  /** Lets time go by until all pools are filled, or it is over; how long that took. */
-  filledAfterMs(mostMs: number): number {
-    for (const pool of this.#pools) pool.send({ type: 'LEAD', now: this.#now });
-    while (this.#now - T0 < mostMs && !this.#pools.every(isFilled)) {
-      for (const pool of this.#pools) this.#launch(pool);
-      this.#now += STEP_MS;
+  /** Lets time go by until those pools are filled, all if none is named, or it is over. */
+  filledAfterMs(mostMs: number, awaited?: readonly number[]): number {
+    const pools = awaited?.flatMap((index) => this.#pools[index] ?? []) ?? this.#pools;
+    while (this.#now - T0 < mostMs && !pools.every(isFilled)) {
+      for (const { pool, from } of this.#pools)
+        if (from === this.#now) this.#send(pool, { type: 'LEAD', now: this.#now });
+      this.#carryOut();
+      this.#clock.advance(STEP_MS);
       this.#work();
-      for (const pool of this.#pools) pool.send({ type: 'DEADLINE', now: this.#now });
+      for (const { pool } of this.#pools)
+        if ((pool.context.deadline ?? Number.POSITIVE_INFINITY) <= this.#now)
+          this.#send(pool, { type: 'DEADLINE', now: this.#now });
     }
     return this.#now - T0;
   }
 
-  #launch(pool: APool): void {
-    for (const intent of pool.taken()) {
+  get #now(): number {
+    return this.#clock.now();
+  }
+
+  /** Until the pools ask for nothing more. */
+  #carryOut(): void {
+    let isBusy = true;
+    while (isBusy) {
+      isBusy = false;
+      for (const one of this.#pools) isBusy = this.#take(one) || isBusy;
+      for (const grant of this.#granting.splice(0)) {
+        grant();
+        isBusy = true;
+      }
+    }
+  }
+
+  #take({ pool, workMs }: OnePool): boolean {
+    const intents = pool.taken();
+    for (const intent of intents) {
+      const { uid, owner } = pool.context.record;
+      if (intent.type === 'await-place') this.#places?.ask(uid, owner);
       if (intent.type !== 'launch') continue;
       for (let n = 0; n < intent.count; n += 1) {
         this.#moves(pool, undefined, 'starting', true);
-        this.#starting.add({ pool, since: this.#now, leftMs: this.#terms.workMs });
+        this.#starting.add({ pool, since: this.#now, leftMs: workMs });
       }
     }
+    return intents.length > 0;
   }
 
   #work(): void {
@@ -107,15 +161,17 @@ export class SlowMachine {
         this.#steady.push({ pool: each.pool, at: this.#now + STEADY_MS });
       } else this.#fails(each.pool);
     }
-    while ((this.#steady[0]?.at ?? Number.POSITIVE_INFINITY) <= this.#now)
-      this.#steady.shift()?.pool.send({ type: 'INSTANCE_STARTED', revision: 'r1', now: this.#now });
+    while ((this.#steady[0]?.at ?? Number.POSITIVE_INFINITY) <= this.#now) {
+      const pool = this.#steady.shift()?.pool;
+      if (pool) this.#send(pool, { type: 'INSTANCE_STARTED', revision: 'r1', now: this.#now });
+    }
   }
 
   #fails(pool: APool): void {
     this.failed += 1;
-    this.#moves(pool, 'starting', undefined);
     const reason = 'not ready in time';
-    pool.send({ type: 'START_FAILED', revision: 'r1', reason, now: this.#now });
+    this.#send(pool, { type: 'START_FAILED', revision: 'r1', reason, now: this.#now });
+    this.#moves(pool, 'starting', undefined);
   }
 
   #moves(
@@ -124,9 +180,32 @@ export class SlowMachine {
     to: 'starting' | 'idle' | undefined,
     ordered = false,
   ): void {
-    pool.send({ type: 'INSTANCE_MOVED', from, to, ordered, now: this.#now });
+    this.#send(pool, { type: 'INSTANCE_MOVED', from, to, ordered, now: this.#now });
+  }
+
+  /** As the pool's host does. */
+  #send(pool: APool, event: PoolWord): void {
+    const before = { context: pool.context };
+    pool.send(event);
+    const { uid } = pool.context.record;
+    this.#places?.changed(uid, { before, after: { context: pool.context }, event });
   }
 }
 
-const isFilled = ({ context: { counts, record } }: APool): boolean =>
-  counts.idle >= record.replicas;
+const aPoolOf = (
+  { replicas, definition = PROBED.with, owner = ALICE }: PoolTerms,
+  { uid, places, startupTimeoutMs }: { readonly uid: string } & Terms,
+): APool => {
+  const policy = aPolicy({
+    refill: { perSecond: 200, burst: 200, inFlight: 32, places },
+    breaker: { failures: 3, firstPauseMs: 1_000, maxPauseMs: 300_000 },
+  });
+  const timed = { ...definition, startupTimeoutMs };
+  return new APool({ policy, record: thePool({ uid, replicas, definition: timed, owner }) });
+};
+
+const isFilled = ({
+  pool: {
+    context: { counts, record },
+  },
+}: OnePool): boolean => counts.idle >= record.replicas;

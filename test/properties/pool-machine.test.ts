@@ -14,7 +14,7 @@ const policy: fc.Arbitrary<PoolPolicy> = fc.record({
     perSecond: fc.constantFrom(0.5, 1, 3, 7),
     burst: fc.integer({ min: 1, max: 5 }),
     inFlight: fc.integer({ min: 1, max: 4 }),
-    probedInFlight: fc.constantFrom(undefined, 1, 2),
+    places: fc.constantFrom(undefined, { first: 1, most: 1 }),
   }),
   breaker: fc.record({
     failures: fc.integer({ min: 1, max: 3 }),

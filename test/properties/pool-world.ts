@@ -5,6 +5,7 @@ import type { PoolIntent } from '../../src/machines/pool/events.ts';
 import { maxUnavailableOf } from '../../src/model/pools/max-unavailable.ts';
 import type { PoolCounts, PoolRecord } from '../../src/model/pools/pool.ts';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
+import { execProbe } from '../support/builders/a-probe.ts';
 import { aDefinition } from '../support/builders/instance-orders.ts';
 import { thePool, APool, counts, type PoolWord } from '../machines/examples.ts';
 
@@ -62,7 +63,7 @@ export class PoolWorld {
 
   constructor(policy: PoolPolicy, replicas: number) {
     this.policy = policy;
-    this.#records = [thePool({ replicas })];
+    this.#records = [thePool({ replicas, definition: probed('r1') })];
     this.pool = new APool({ record: this.#record, policy, now: this.now });
   }
 
@@ -109,7 +110,7 @@ export class PoolWorld {
         return this.#save({
           ...this.#record,
           updateRevision: step.revision,
-          definition: aDefinition({ env: { REVISION: step.revision } }),
+          definition: probed(step.revision),
           updateStrategy: { autoUpdate: true, maxUnavailable: step.maxUnavailable },
         });
       case 'restart':
@@ -273,6 +274,8 @@ export class PoolWorld {
     switch (intent.type) {
       case 'launch':
         return this.#launch(intent.count, outcome);
+      case 'await-place':
+        return outcome === 'done' ? this.#send({ type: 'PLACE', now: this.now }) : undefined;
       case 'trim':
         return outcome === 'done' ? this.#trim() : undefined;
       case 'replace':
@@ -389,7 +392,7 @@ export class PoolWorld {
     if (before === 'removed') return; // its actor is no more
     this.pool.send(event);
     expect(this.pool.error, 'the actor threw').to.equal(undefined);
-    for (const intent of this.pool.taken()) this.#hear(intent);
+    for (const intent of this.pool.taken()) this.#hear(intent, event);
     this.#checkState();
     if (
       event.type === 'INSTANCE_STARTED' &&
@@ -409,11 +412,16 @@ export class PoolWorld {
       expect(this.pool.lifecycle).to.match(/^(deleting\.|removed)/);
   }
 
-  #hear(intent: PoolIntent): void {
+  #hear(intent: PoolIntent, event: PoolWord): void {
     const { context } = this.pool;
     expect(context.leading, `${intent.type} while following`).to.equal(true);
-    this.#asked.push(intent);
-    if (intent.type === 'launch') this.#checkLaunch(intent.count);
+    const isAsked = intent.type === 'await-place' && this.#asked.some(isAwaitPlace);
+    if (!isAsked) this.#asked.push(intent);
+    if (intent.type === 'launch') {
+      this.#checkLaunch(intent.count);
+      if (this.policy.refill.places)
+        expect([event.type, intent.count], 'launched without a place').to.deep.equal(['PLACE', 1]);
+    }
     if (intent.type === 'end-running') expect(this.#record.deleting).to.equal('force');
     if (intent.type === 'remove') {
       expect(this.unclaimed + this.ordered, 'removed with what is unclaimed').to.equal(0);
@@ -472,6 +480,11 @@ export class PoolWorld {
     this.#filledOnce ||= lifecycle === 'active';
   }
 }
+
+const probed = (revision: string) =>
+  aDefinition({ readinessProbe: execProbe(['true']), env: { REVISION: revision } });
+
+const isAwaitPlace = ({ type }: PoolIntent): boolean => type === 'await-place';
 
 const isUnclaimed = ({ place }: Instance): boolean =>
   place === 'starting' || place === 'idle' || place === 'unavailable';

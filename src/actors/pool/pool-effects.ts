@@ -7,11 +7,13 @@ import { launchOrderOf } from '../sandbox/launch-order.ts';
 import type { RecordMirror } from '../runtime/record-mirror.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
 import { PoolRetirements } from './pool-retirements.ts';
+import type { StartPlaces } from './start-places.ts';
 
 export interface PoolEffectsDeps extends Pick<
   PoolHostDeps,
   'pools' | 'runtime' | 'planAt' | 'instances'
 > {
+  readonly places: StartPlaces | undefined;
   readonly mirror: RecordMirror<PoolRecord>;
   /** Returns what the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
@@ -34,6 +36,8 @@ export const poolEffects = (
     switch (intent.type) {
       case 'launch':
         return launch(deps, uid, intent.count);
+      case 'await-place':
+        return awaitPlace(deps, uid);
       case 'trim':
         return retirements.trim(uid);
       case 'renew':
@@ -67,6 +71,11 @@ const launch = (
     const now = runtime.clock.now();
     instances.launch({ now, launchOrder: launchOrderOf(record, instances.newId(), now) });
   }
+};
+
+const awaitPlace = ({ contextOf, places }: PoolEffectsDeps, uid: string): void => {
+  const owner = contextOf(uid)?.record.owner;
+  if (owner) places?.ask(uid, owner);
 };
 
 const remove = async (

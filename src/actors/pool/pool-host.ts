@@ -23,6 +23,7 @@ import {
 import { forgetPool, poolEffects, restoreQuotas } from './pool-effects.ts';
 import { PoolEventRecorder } from './pool-event-recorder.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
+import { StartPlaces } from './start-places.ts';
 
 type Snapshot = SnapshotFrom<typeof poolMachine>;
 
@@ -38,11 +39,16 @@ export class PoolHost {
   /** Every pool that there was is known: others are new. */
   #started = false;
   readonly #events: PoolEventRecorder;
+  readonly #places: StartPlaces | undefined;
   readonly #mirror: RecordMirror<PoolRecord>;
   readonly #carryOut: ReturnType<typeof poolEffects>;
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
+    const { places } = deps.policy.refill;
+    const grant = (uid: string) => this.actors.send(uid, { type: 'PLACE', now: this.#now() });
+    const { clock, outbox } = deps.runtime;
+    this.#places = places && new StartPlaces(places, { clock, outbox, grant });
     this.#mirror = new RecordMirror({
       records: deps.pools,
       clock: deps.runtime.clock,
@@ -60,6 +66,7 @@ export class PoolHost {
       send: (uid, event) => {
         this.send(uid, event);
       },
+      places: this.#places,
     });
     this.#events = new PoolEventRecorder({
       events: deps.events,
@@ -212,7 +219,8 @@ export class PoolHost {
       changed: (uid, change) => {
         this.#changed(uid, change);
       },
-      threw: (_, last) => {
+      threw: (uid, last) => {
+        this.#places?.settle(uid, 0);
         if (last) this.#unhost(last.context.record);
       },
       remake: (uid) => {
@@ -299,7 +307,9 @@ export class PoolHost {
     };
   }
 
-  #changed(uid: string, { before, after }: Change<Snapshot, PoolEvent>): void {
+  #changed(uid: string, change: Change<Snapshot, PoolEvent>): void {
+    const { before, after } = change;
+    this.#places?.changed(uid, change);
     if (!before) return;
     const { context } = after;
     this.#logPhase(before.context, context);

@@ -13,21 +13,27 @@ export interface RefillPolicy {
   readonly perSecond: number;
   readonly burst: number;
   readonly inFlight: number;
-  /**
-   * Says how many instances with readiness probes may be starting at once until some have become
-   * ready. If absent, no fewer.
-   */
-  readonly probedInFlight?: number | undefined;
+  /** Bounds the instances of all pools that become ready at once. If absent, nothing does. */
+  readonly places?: PlacesPolicy | undefined;
 }
 
-/** Returns how many instances of a revision may be starting at once before any was started. */
-export const firstInFlight = (
+/**
+ * Pools of one machine share its processors, so that an instance with a readiness probe needs a
+ * place from its launch until it is ready or gone. `first` and `most` count places: at first, and
+ * after many instances became ready in time.
+ */
+export interface PlacesPolicy {
+  readonly first: number;
+  readonly most: number;
+}
+
+/** Returns whether each instance of the definition needs a place to become ready. */
+export const needsPlace = (
   { containers, endpoints = {} }: InstanceDefinition,
-  { inFlight, probedInFlight = inFlight }: RefillPolicy,
-): number =>
-  [...containers, ...Object.values(endpoints)].some(({ readinessProbe }) => readinessProbe)
-    ? Math.min(inFlight, probedInFlight)
-    : inFlight;
+  { places }: RefillPolicy,
+): boolean =>
+  places !== undefined &&
+  [...containers, ...Object.values(endpoints)].some(({ readinessProbe }) => readinessProbe);
 
 /**
  * Returns how many instances may be starting at once after one of them failed: half of those that
@@ -89,12 +95,16 @@ export interface ScaleInput {
   readonly bucket: TokenBucket;
   /** How many may be starting at once, unless the breaker allows only one. */
   readonly inFlight: number;
+  /** How many the machine has a place for. If absent, they need none. */
+  readonly places?: number;
   readonly breaker: BreakerStatus;
   readonly now: number;
 }
 
 export interface ScalePlan {
   readonly launch: number;
+  /** Whether more would be launched if there were places. */
+  readonly lacksPlaces: boolean;
   readonly retire: number;
   readonly bucket: TokenBucket;
   /** When to plan again if nothing else happens; undefined: only an event can change the plan. */
@@ -112,21 +122,23 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   const missing = input.replicas - present;
   if (missing < 0)
     return {
-      launch: 0,
+      ...NO_LAUNCH,
       retire: Math.min(-missing, unclaimedOf(input.counts)),
       bucket,
       wakeAt: undefined,
     };
-  if (missing === 0) return { launch: 0, retire: 0, bucket, wakeAt: undefined };
+  if (missing === 0) return { ...NO_LAUNCH, retire: 0, bucket, wakeAt: undefined };
   const starting = input.counts.starting + input.ordered;
   const launchable = missing - input.counts.retiring;
   const { failures, pausedUntil } = input.breaker;
-  if (pausedUntil > input.now) return { launch: 0, retire: 0, bucket, wakeAt: pausedUntil };
+  if (pausedUntil > input.now) return { ...NO_LAUNCH, retire: 0, bucket, wakeAt: pausedUntil };
   const room = (failures >= policy.breaker.failures ? 1 : input.inFlight) - starting;
-  const launch = Math.max(0, Math.min(launchable, room, Math.floor(bucket.tokens)));
-  const waitsForTokens = launch < Math.min(launchable, room);
+  const affordable = atLeast0(Math.min(launchable, room, Math.floor(bucket.tokens)));
+  const launch = Math.min(affordable, input.places ?? affordable);
+  const waitsForTokens = affordable < Math.min(launchable, room);
   return {
     launch,
+    lacksPlaces: launch < affordable,
     retire: 0,
     bucket: { tokens: bucket.tokens - launch, at: bucket.at },
     wakeAt: waitsForTokens
@@ -135,6 +147,8 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
       : undefined,
   };
 };
+
+const NO_LAUNCH = { launch: 0, lacksPlaces: false };
 
 /** `isRefused`: nothing was started, and whoever refused it may take it the next time. */
 export interface StartFailure {

@@ -1,5 +1,6 @@
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import {
+  needsPlace,
   planScale,
   presentOf,
   refilled,
@@ -8,12 +9,16 @@ import {
   staleOf,
   type RolloutPlan,
   type RolloutState,
+  type ScaleInput,
 } from './arithmetic.ts';
 import { conditionsOf, heldSince, isRemarkable, sayTheSame } from './conditions.ts';
 import type { PoolContext, PoolIntent } from './events.ts';
 
 /** While instances are not ready it is looked so often whether one of them should go. */
 const RENEW_AGAIN_MS = 10_000;
+
+/** A pool that waits for a place asks again after this, should its first request be lost. */
+const ASK_PLACE_AGAIN_MS = 10_000;
 
 /** Writes of conditions are at least so far apart. */
 const SAVE_CONDITIONS_MS = 10_000;
@@ -24,7 +29,12 @@ export interface Decision {
   readonly intents: readonly PoolIntent[];
 }
 
-export const decisionOf = (context: PoolContext, now: number): Decision => {
+/** `place`: there is a place for one instance that needs one. */
+export const decisionOf = (
+  context: PoolContext,
+  now: number,
+  place: 'no place' | 'a place' = 'no place',
+): Decision => {
   const filledOnce = context.filledOnce || isFilled(context);
   const rolling = isRolling(context);
   const proof = provenIn(context, now);
@@ -32,7 +42,9 @@ export const decisionOf = (context: PoolContext, now: number): Decision => {
   const conditions = judgedOf(known, now);
   if (!context.leading)
     return { change: { filledOnce, rolling, conditions, ...proof }, intents: [] };
-  const { launch, retire, bucket, wakeAt } = planScale(scaleOf(known, now), known.policy);
+  const places = isPaced(known) ? { places: Number(place === 'a place') } : {};
+  const scale = planScale({ ...scaleOf(known, now), ...places }, known.policy);
+  const { launch, lacksPlaces, retire, bucket, wakeAt } = scale;
   const ordered = known.ordered + launch;
   const replacement =
     staleOf(known.counts, known.updated) > 0
@@ -41,6 +53,7 @@ export const decisionOf = (context: PoolContext, now: number): Decision => {
   const saving = savingOf(known, conditions, now);
   const intents: PoolIntent[] = [];
   if (launch > 0) intents.push({ type: 'launch', count: launch });
+  if (lacksPlaces) intents.push({ type: 'await-place' });
   if (retire > 0) intents.push({ type: 'trim' });
   if (countOf(replacement) > 0) intents.push({ type: 'replace' });
   const renews = mayRenew({ ...known, ordered }, now);
@@ -51,6 +64,7 @@ export const decisionOf = (context: PoolContext, now: number): Decision => {
     known.record.deleting === false
       ? earliest(
           wakeAt,
+          lacksPlaces ? now + ASK_PLACE_AGAIN_MS : undefined,
           replacement.wakeAt,
           saving.wakeAt,
           renews ? now + RENEW_AGAIN_MS : undefined,
@@ -117,6 +131,8 @@ export const replaceableOf = (context: PoolContext, now: number): RolloutPlan =>
   const { proven } = provenIn(context, now);
   const missing = shortageOf(context);
   if (!context.leading || record.deleting !== false || missing < 0) return NONE;
+  // Those before have not been replaced for want of a place.
+  if (isPaced(context) && missing > counts.retiring) return NONE;
   const wanted = record.replicas - (policy.replicaSemantics === 'total' ? counts.running : 0);
   const bucket = refilled(context.bucket, now, policy.refill);
   return planRollout(
@@ -196,10 +212,13 @@ const judgedOf = (context: PoolContext, now: number): readonly PoolCondition[] =
   return heldSince(words, record.conditions ? [record.conditions, conditions] : [conditions], now);
 };
 
+const isPaced = ({ record, policy }: PoolContext): boolean =>
+  needsPlace(record.definition, policy.refill);
+
 const semanticZero = (context: PoolContext): number =>
   context.policy.replicaSemantics === 'total' ? context.counts.running : 0;
 
-const scaleOf = (context: PoolContext, now: number): Parameters<typeof planScale>[0] => ({
+const scaleOf = (context: PoolContext, now: number): ScaleInput => ({
   replicas: context.record.deleting === false ? context.record.replicas : semanticZero(context),
   counts: context.counts,
   ordered: context.ordered,

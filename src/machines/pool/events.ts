@@ -45,6 +45,8 @@ export type PoolEvent =
     }
   /** There is no place for an instance now: none is launched for a while. */
   | { readonly type: 'START_DEFERRED'; readonly reason: string; readonly now: number }
+  /** One instance that needs a place may be launched now. */
+  | { readonly type: 'PLACE'; readonly now: number }
   /** The supervisor couldn't order these launches after all. */
   | { readonly type: 'LAUNCHES_DROPPED'; readonly count: number; readonly now: number }
   | { readonly type: 'REMOVED' }
@@ -53,6 +55,8 @@ export type PoolEvent =
 
 export type PoolIntent =
   | { readonly type: 'launch'; readonly count: number }
+  /** To be answered by PLACE once there is a place; what was asked for already stays asked for. */
+  | { readonly type: 'await-place' }
   /**
    * Retire unclaimed instances while `surplusOf` the pool is above zero: older revisions and
    * starting ones first, then the longest idle.

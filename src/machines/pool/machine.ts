@@ -6,13 +6,7 @@ import {
   type PoolRecord,
 } from '../../model/pools/pool.ts';
 import { runsTheSame } from '../../model/pools/update-revision.ts';
-import {
-  afterDeferral,
-  afterFailure,
-  firstInFlight,
-  inFlightAfterFailure,
-  unclaimedOf,
-} from './arithmetic.ts';
+import { afterDeferral, afterFailure, inFlightAfterFailure, unclaimedOf } from './arithmetic.ts';
 import { firstConditions } from './conditions.ts';
 import { decisionOf, isTripped, provenIn } from './decisions.ts';
 import type { PoolContext, PoolEvent, PoolInput, PoolIntent, Tallied } from './events.ts';
@@ -68,7 +62,7 @@ export const poolMachine = setup({
         record,
         updated,
         ...(renewed ? proofOf(context, record, { updated, now }) : {}),
-        ...(renewed && { inFlight: firstInFlight(record.definition, context.policy.refill) }),
+        ...(renewed && { inFlight: context.policy.refill.inFlight }),
         ...(!context.leading
           ? followedBreaker(context, record, now)
           : renewed
@@ -149,7 +143,8 @@ export const poolMachine = setup({
     }),
     decide: enqueueActions(({ context, event, enqueue }) => {
       if (!('now' in event)) return;
-      const { change, intents } = decisionOf(context, event.now);
+      const place = event.type === 'PLACE' ? 'a place' : 'no place';
+      const { change, intents } = decisionOf(context, event.now, place);
       enqueue.assign(change);
       for (const intent of intents) enqueue.emit(intent);
     }),
@@ -172,7 +167,7 @@ export const poolMachine = setup({
     updated: counted?.updated ?? NO_INSTANCES,
     ordered: 0,
     bucket: { tokens: policy.refill.burst, at: now },
-    inFlight: firstInFlight(record.definition, policy.refill),
+    inFlight: policy.refill.inFlight,
     breaker: record.breaker,
     failedAt: record.breaker.pausedUntil > 0 ? now : 0,
     leading: false,
@@ -198,6 +193,7 @@ export const poolMachine = setup({
     START_FAILED: { actions: ['noteFailure', 'decide'] },
     START_DEFERRED: { actions: ['noteDeferral', 'decide'] },
     LAUNCHES_DROPPED: { actions: ['dropOrdered', 'decide'] },
+    PLACE: { actions: 'decide' },
     DEADLINE: { guard: 'due', actions: 'decide' },
   },
   states: {
@@ -237,7 +233,7 @@ export const poolMachine = setup({
 });
 
 /** Whether the move was that of an instance from starting to idle. */
-const becameReady = ({ counts: old }: Tallied, { counts }: Tallied): boolean =>
+export const becameReady = ({ counts: old }: Tallied, { counts }: Tallied): boolean =>
   counts.starting < old.starting && counts.idle > old.idle;
 
 /**
