@@ -174,6 +174,21 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
     expect((await connect()).status).to.equal(200);
   });
 
+  it('says that no approval helps, if a rule denies what else a connection comes to', async () => {
+    const { compatible } = await start(
+      'require operation=setSandboxState',
+      'deny operation=setIdleTimeout',
+    );
+    const id = await claimed();
+
+    const { status, body } = await compatible('POST', `/sandboxes/${id}/connect`, { timeout: 60 });
+
+    expect([status, body['message']]).to.deep.equal([
+      403,
+      'the policy of this deployment denies such requests; no approval allows them',
+    ]);
+  });
+
   it('is held by the body of the operation, however and wherever it is spelled', async () => {
     const { rest, compatible } = await start(
       'deny operation=claimSandbox body.poolName=default',

@@ -51,9 +51,11 @@ export const approvalDenied = (
           hint: 'it can be asked for again later, or in another form',
         },
       })
-    : new Refusal('APPROVAL_DENIED', 'the policy of this deployment denies such requests', {
-        detail: { hint: 'sandpool approvals explain says which rule does' },
-      });
+    : new Refusal(
+        'APPROVAL_DENIED',
+        'the policy of this deployment denies such requests; no approval allows them',
+        { detail: { hint: 'sandpool approvals explain says which rule does' } },
+      );
 
 /** A connection, or a call of another protocol, stands for the operation, and can't wait. */
 export const heldOneByOne = (operation: string): Refusal =>
