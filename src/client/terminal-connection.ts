@@ -5,6 +5,8 @@ import { WebSocket } from 'ws';
 export interface TerminalEnd {
   /** The shell's; undefined where it did not end by itself. */
   readonly exitCode: number | undefined;
+  /** The kernel killed the shell because the sandbox had no memory left. */
+  readonly oomKilled: boolean;
   /**
    * The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001
    * the key was revoked, 4004 the sandbox ended, 4008 too slow.
@@ -30,6 +32,7 @@ export class TerminalConnection {
   readonly ended: Promise<TerminalEnd>;
   readonly #ws: WebSocket;
   #exitCode: number | undefined;
+  #oomKilled = false;
   #complaint = '';
 
   /** Takes a connection that is opening, and listens to it from then on. */
@@ -87,8 +90,9 @@ export class TerminalConnection {
       if (!this.stream.destroyed && !this.stream.push(data)) this.#ws.pause();
       return;
     }
-    const { type, exitCode, error } = frameOf(data.toString('utf8'));
+    const { type, exitCode, oomKilled, error } = frameOf(data.toString('utf8'));
     if (type === 'exit' && typeof exitCode === 'number') this.#exitCode = exitCode;
+    if (type === 'exit') this.#oomKilled = oomKilled === true;
     if (type === 'error' && typeof error === 'string') this.#complaint = error;
   }
 
@@ -105,7 +109,12 @@ export class TerminalConnection {
       ws.on('close', (code, reason) => {
         clearTimeout(silence);
         if (!this.stream.destroyed) this.stream.push(null);
-        resolve({ exitCode: this.#exitCode, code, reason: reason.toString() || this.#complaint });
+        resolve({
+          exitCode: this.#exitCode,
+          oomKilled: this.#oomKilled,
+          code,
+          reason: reason.toString() || this.#complaint,
+        });
       });
     });
   }

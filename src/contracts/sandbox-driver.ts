@@ -101,6 +101,8 @@ export interface Terminal {
   signal(name: string): void;
   /** Settles once, with the shell's exit code; null when the link to it was lost. */
   readonly exit: Promise<number | null>;
+  /** Once it has ended: the kernel killed the shell because the sandbox had no memory left. */
+  readonly outOfMemory?: boolean;
   /** Hangs up: the shell gets SIGHUP, what stays is killed. May be repeated. */
   close(): void;
 }

@@ -355,11 +355,13 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
     },
   });
   let isOver = false;
+  let isKilled = false;
   const exit = new Promise<number>((resolve) => {
     let marked = Buffer.alloc(0);
     const end = (code: number): void => {
       if (isOver) return;
       isOver = true;
+      isKilled = code === 137; // here it stands for a sandbox without memory
       stream.push(null);
       resolve(code);
     };
@@ -383,6 +385,9 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
     terminal: {
       stream,
       exit,
+      get outOfMemory() {
+        return isKilled;
+      },
       resize: (cols, rows) => pty.resize(cols, rows),
       signal: (name) => pty.kill(`SIG${name}`),
       close: () => kill(pty),

@@ -326,6 +326,14 @@ describe('sandpool run', function () {
   });
 
   describe('-t', () => {
+    it('says that memory ran out', async () => {
+      const end = await cliHere(['run', '-t', '--', 'sh', '-c', 'exit 137'], env);
+      expect([end.code, end.stderr]).to.deep.equal([
+        137,
+        'sandpool: the command was killed: the sandbox ran out of memory\n',
+      ]);
+    });
+
     it('shows the command’s own output alone, whatever its arguments hold, and ends with its exit code', async () => {
       const odd = [
         'a b',

@@ -84,6 +84,16 @@ describe('a terminal over WebSocket', () => {
       expect(heard.order).to.deep.equal(['bytes', 'frame']);
     });
 
+    it('says that memory ran out', async () => {
+      const { ws, terminal } = await attached(daemon, 'token=good', V1);
+      const heard = listen(ws);
+      const closing = closeOf(ws);
+      terminal.outOfMemory = true;
+      terminal.exitWith(1);
+      await closing;
+      expect(heard.frames).to.deep.equal([{ type: 'exit', exitCode: 1, oomKilled: true }]);
+    });
+
     const BAD = [
       'no json',
       '[]',
@@ -162,7 +172,7 @@ describe('a terminal over WebSocket', () => {
     const heard = listen(ws);
     const closing = closeOf(ws);
     const before = daemon.clock.waiting;
-    terminal.exitWith(137);
+    terminal.exitWith(1);
     await eventually(
       () => daemon.clock.waiting > before,
       'the session waits for the sandbox’s end',

@@ -28,6 +28,7 @@ export class FakeTerminal {
   full = false;
   /** Its stream does not end with the shell: a process that the shell left behind has it open. */
   held = false;
+  outOfMemory = false;
   end: (why?: 'sandbox-ended' | 'key-revoked') => void = () => {};
   exitWith: (code: number | null) => void = () => {};
   readonly #typed: Buffer[] = [];
@@ -84,6 +85,7 @@ export class FakeTerminal {
   }
 
   opened(): OpenTerminal {
+    const hasMemoryRunOut = (): boolean => this.outOfMemory;
     const exit = new Promise<number | null>((resolve) => {
       this.exitWith = (code) => {
         this.#exited = true;
@@ -102,6 +104,9 @@ export class FakeTerminal {
       terminal: {
         stream: this.stream,
         exit,
+        get outOfMemory() {
+          return hasMemoryRunOut();
+        },
         resize: (cols, rows) => void this.sizes.push(`${cols}x${rows}`),
         signal: (name) => void this.signals.push(name),
         close: () => {},

@@ -4,9 +4,9 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { ExecResult } from '../../client/wire.ts';
 import { type CliContext, print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
-import { interact, terminalSize } from '../terminal/interactive.ts';
+import { interact, OUT_OF_MEMORY, terminalSize } from '../terminal/interactive.ts';
 import { typedCommand } from '../typed-command.ts';
-import { OUT_OF_MEMORY, streamProcess } from './stream-process.ts';
+import { streamProcess } from './stream-process.ts';
 
 export interface CommandOptions {
   readonly tty?: boolean;

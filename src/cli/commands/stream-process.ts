@@ -4,9 +4,9 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import { PROCESS_SIGNALS } from '../../model/process.ts';
 import { type CliContext, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
+import { OUT_OF_MEMORY } from '../terminal/interactive.ts';
 import { Interrupted } from '../terminal/interrupts.ts';
 
-export const OUT_OF_MEMORY = 'the command was killed: the sandbox ran out of memory';
 /** Longest input of one call. */
 const INPUT_BYTES = 64 << 10;
 /** From a signal that is passed on to the end of whatever ignores it. */

@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import type { TerminalConnection, TerminalEnd } from '../../client/terminal-connection.ts';
-import type { CliContext } from '../context.ts';
+import { type CliContext, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { TerminalModes } from './terminal-modes.ts';
 import { OutputAfterMark } from '../typed-command.ts';
+
+/** Said after a command that the kernel killed. */
+export const OUT_OF_MEMORY = 'the command was killed: the sandbox ran out of memory';
 
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 const MAX_SIDE = 1_000;
@@ -44,11 +47,13 @@ export const interact = async (
   context.stdout.on('resize', resize);
   signal.addEventListener('abort', hangUp, { once: true });
   if (signal.aborted) hangUp();
+  let outOfMemory = false;
   try {
     if (typed !== undefined) terminal.stream.write(typed);
     const end = await terminal.ended;
     await detachOutput();
     signal.throwIfAborted();
+    outOfMemory = end.oomKilled;
     return exitCodeOf(end);
   } finally {
     signal.removeEventListener('abort', hangUp);
@@ -57,6 +62,7 @@ export const interact = async (
     terminal.close();
     if (context.stdout.isTTY) context.stdout.write(modes.undo());
     leave();
+    if (outOfMemory) await say(context, OUT_OF_MEMORY); // on a terminal that is as it was before
   }
 };
 

@@ -322,7 +322,7 @@ export class SpawnerLink {
 
   #exited(message: Extract<SpawnerMessage, { type: 'exited' }>): void {
     this.#commands.exited(message);
-    this.#terminals.get(message.channel)?.exited(message.exitCode);
+    this.#terminals.get(message.channel)?.exited(message);
   }
 
   #lose(): void {

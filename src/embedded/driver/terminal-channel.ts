@@ -16,6 +16,11 @@ export interface ChannelLink {
   released(): void;
 }
 
+interface TerminalExit {
+  readonly exitCode: number;
+  readonly outOfMemory?: boolean;
+}
+
 /**
  * The daemon's end of a terminal. At most a window of bytes waits in either direction: a reader
  * that stalls stops the terminal, a terminal that takes nothing stops the writer. Its stream ends
@@ -31,6 +36,7 @@ export class TerminalChannel implements Terminal {
   #credit = WINDOW;
   #outgoing: { bytes: Buffer; readonly done: () => void } | undefined;
   #exitCode: number | null | undefined;
+  #outOfMemory = false;
   #closed = false;
   #settle: (exitCode: number | null) => void = () => {};
 
@@ -86,8 +92,9 @@ export class TerminalChannel implements Terminal {
   }
 
   /** The shell ended; no output follows. */
-  exited(exitCode: number): void {
+  exited({ exitCode, outOfMemory = false }: TerminalExit): void {
     this.#exitCode = exitCode;
+    this.#outOfMemory = outOfMemory;
     this.#send();
     this.#deliver();
     // A hang-up waits for this; nobody may be reading any more.
@@ -99,6 +106,10 @@ export class TerminalChannel implements Terminal {
     this.#exitCode ??= null;
     this.stream.destroy();
     this.#settleExit();
+  }
+
+  get outOfMemory(): boolean {
+    return this.#outOfMemory;
   }
 
   get #over(): boolean {

@@ -262,12 +262,12 @@ export class Session {
       const terminal = new SpawnedTerminal(this.#deps.launcherPath(), place, message, {
         output: (kind, bytes) => this.#output(kind, channel, bytes),
         grant: (bytes) => this.send({ type: 'credit', channel, bytes }),
-        exited: (exitCode) => {
+        exited: (end) => {
           this.#terminals.delete(channel);
           this.send({
             type: 'exited',
             channel,
-            exitCode,
+            ...end,
             timedOut: false,
             truncated: false,
             durationMs: Math.round(performance.now() - startedAt),

@@ -1,4 +1,6 @@
+import { signalOf } from '../../lib/signal-names.ts';
 import { FRAME_KINDS, MAX_CHUNK } from './frames.ts';
+import { watchMemory } from './sandbox/cgroup-folders.ts';
 import type { JoinPlace } from './sandbox/join-place.ts';
 import { LAUNCHER_SIGNALS } from './launcher-signals.ts';
 import { joinOrder } from './orders.ts';
@@ -13,7 +15,7 @@ export interface TerminalEvents {
   output(kind: typeof FRAME_KINDS.output, bytes: Buffer): boolean;
   /** The daemon may send so many bytes more. */
   grant(bytes: number): void;
-  exited(exitCode: number): void;
+  exited(end: { readonly exitCode: number; readonly outOfMemory?: true }): void;
 }
 
 /**
@@ -35,6 +37,7 @@ export class SpawnedTerminal {
     events: TerminalEvents,
   ) {
     this.#events = events;
+    const hasMemoryRunOut = watchMemory(place.cgroups);
     this.#pty = new Pty(
       {
         file: launcherPath,
@@ -57,7 +60,11 @@ export class SpawnedTerminal {
       {
         output: (bytes) => this.#output(bytes),
         taken: (bytes) => this.#take(bytes),
-        exited: (exitCode) => events.exited(exitCode),
+        exited: (exitCode) =>
+          events.exited({
+            exitCode,
+            ...(signalOf(exitCode) === 'KILL' && hasMemoryRunOut() && { outOfMemory: true }),
+          }),
       },
     );
   }

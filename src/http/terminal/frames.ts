@@ -42,8 +42,8 @@ export const readControlFrame = (
   return type === 'eof' ? { type } : { problem: 'type must be resize, signal or eof' };
 };
 
-export const exitFrame = (exitCode: number | null): string =>
-  JSON.stringify({ type: 'exit', exitCode });
+export const exitFrame = (exitCode: number | null, outOfMemory: boolean): string =>
+  JSON.stringify({ type: 'exit', exitCode, ...(outOfMemory ? { oomKilled: true } : {}) });
 export const errorFrame = (error: string): string => JSON.stringify({ type: 'error', error });
 
 const isSide = (value: unknown): value is number =>

@@ -56,6 +56,7 @@ class ProcessWire {
   readonly #of: Following;
   readonly #stream: Duplex;
   readonly #left = new AbortController();
+  #outOfMemory = false;
   #wanted: () => void = () => {};
   #exit: (code: number | null) => void = () => {};
   #end: (why: 'sandbox-ended' | 'key-revoked') => void = () => {};
@@ -99,6 +100,7 @@ class ProcessWire {
       this.#wanted();
       follow.close();
     };
+    const hasMemoryRunOut = (): boolean => this.#outOfMemory;
     void this.#print();
     return {
       caller,
@@ -112,6 +114,9 @@ class ProcessWire {
           this.#tell(operations.signalProcess(caller, sandboxId, request));
         },
         exit,
+        get outOfMemory() {
+          return hasMemoryRunOut();
+        },
         close,
       },
       closeInput: () => {
@@ -129,6 +134,7 @@ class ProcessWire {
       for await (const event of this.#of.follow.output(signal)) {
         if (event.kind === 'end') {
           this.#stream.push(null);
+          this.#outOfMemory = event.fact.outOfMemory ?? false;
           return this.#exit(exitCodeOf(event.fact));
         }
         for (const frame of framesOf(event))

@@ -280,7 +280,8 @@ export class TerminalSession {
       if (this.#framed) this.#ws.send(errorFrame(lost));
       return this.close(1011, lost);
     }
-    if (this.#framed) this.#ws.send(exitFrame(exitCode));
+    const { outOfMemory = false } = this.#opened.terminal;
+    if (this.#framed) this.#ws.send(exitFrame(exitCode, outOfMemory));
     this.close(1000, `the ${this.#what} ended`);
   }
 

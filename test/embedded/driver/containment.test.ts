@@ -97,6 +97,9 @@ describe('what a sandbox is kept to', function () {
     const argv = ['sh', '-c', 'head -c 200000000 /dev/zero | tail'];
     const flood = { ...{ processId: 'flood', tenant: 'alpha', stdin: false }, argv };
     expect(await spawned.exec(loud, argv)).to.include({ exitCode: 137, outOfMemory: true });
+    const terminal = await spawned.driver.attach(loud, { argv, cols: 80, rows: 24 });
+    terminal.stream.resume();
+    expect([await terminal.exit, terminal.outOfMemory]).to.deep.equal([137, true]);
     const { output } = await spawned.driver.processes.run(loud, flood, { pace: false });
     for await (const item of output(new AbortController().signal))
       if (item.kind === 'end') expect(item.fact).to.include({ signal: 'KILL', outOfMemory: true });

@@ -82,7 +82,7 @@ describe("the daemon's end of a terminal", () => {
       told = code;
     });
     channel.output(Buffer.alloc(100_000));
-    channel.exited(3);
+    channel.exited({ exitCode: 3 });
     await new Promise((resolve) => {
       setImmediate(resolve);
     });
@@ -96,7 +96,7 @@ describe("the daemon's end of a terminal", () => {
     channel.close();
     channel.close();
     channel.resize(1, 1);
-    channel.exited(129);
+    channel.exited({ exitCode: 129 });
     expect(await channel.exit).to.equal(129);
     expect(sent).to.deep.equal([{ type: 'close', channel: 5 }]);
   });
