@@ -65,6 +65,8 @@ export interface InspectedActor {
   readonly since: number;
   /** As the API shows it: a sandbox's status, a pool's phase. */
   readonly status?: string;
+  /** A sandbox that stands still. */
+  readonly paused?: true;
   readonly context: ShownFields;
   readonly deadlines: readonly AwaitedMoment[];
   /** Why it stands where it stands, one sentence each. */
@@ -79,6 +81,7 @@ export interface ActorSummary {
   readonly name: string;
   readonly state: string;
   readonly status?: string;
+  readonly paused?: true;
   readonly since: number;
 }
 

@@ -180,6 +180,8 @@ describe('the commands about the service', () => {
       ]);
       expect((await sandpool('sandboxes', 'get', first)).stdout).to.include('Running, paused');
       expect((await sandpool('sandboxes', 'list')).stdout).to.include('Running, paused');
+      const { stdout } = await sandpool('wait', `sandbox/${first}`, '--for', 'running');
+      expect(stdout).to.equal(`sandbox/${first} Running, paused\n`);
       expect((await sandpool('resume', first)).stdout).to.equal(`${first} running\n`);
       expect((await sandpool('sandboxes', 'get', first)).stdout).to.not.include('paused');
     });

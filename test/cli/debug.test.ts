@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { stateChart } from '../../src/cli/show/state-chart.ts';
+import { anActorView } from '../support/fakes/fake-debug.ts';
 import { onACliDaemon } from './cli-support.ts';
 
 describe('looking inside from the command line', () => {
@@ -24,6 +25,15 @@ describe('looking inside from the command line', () => {
     ]) {
       expect(stdout).to.include(line);
     }
+  });
+
+  it('says that a sandbox is paused', async () => {
+    const view = anActorView({ status: 'Running', paused: true });
+    Object.assign(daemon().operations, { getActor: async () => view });
+
+    const { stdout } = await sandpool('debug', 'sandbox', 'k', '--admin');
+
+    expect(stdout).to.match(/^status: +Running, paused$/m);
   });
 
   it("prints the service's own words as JSON", async () => {

@@ -52,6 +52,23 @@ describe('actors, over HTTP', () => {
     ]);
   });
 
+  it('are listed as paused, if they are', async () => {
+    const summary = {
+      kind: 'sandbox',
+      key: 'k',
+      name: 'sb-k',
+      state: 'running',
+      since: 1,
+    } as const;
+    const items = [{ ...summary, status: 'Running', paused: true }] as const;
+    Object.assign(server.operations, { listActors: () => ({ items, replica: 'one' }) });
+
+    const { text } = await server.admin.get('/debug/actors');
+
+    const page = JSON.parse(text) as { readonly items: readonly object[] };
+    expect(page.items[0]).to.include({ status: 'Running', paused: true });
+  });
+
   it('are refused by the name of what is wrong with a request', async () => {
     for (const [query, field] of [
       ['kind=bird', 'kind'],

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import type { InspectedKinds } from '../../src/actors/inspection/inspected-actors.ts';
+import { inspectedSandboxes } from '../../src/actors/inspection/sandbox-actors.ts';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
 import { endpointOperations } from '../../src/operations/sandboxes/open-endpoint.ts';
+import { listActors } from '../../src/operations/debug/list-actors.ts';
 import { setSandboxState } from '../../src/operations/sandboxes/set-sandbox-state.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -41,6 +44,25 @@ describe('a paused sandbox', () => {
     expect(after).to.not.have.property('paused');
     expect((await record())?.claim).to.not.have.property('pausedAt');
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
+  });
+
+  it('is shown so by what looks into actors, with its record', async () => {
+    const world = await claimed();
+    const { set, id } = world;
+    const sandbox = inspectedSandboxes(world);
+    const shown = () => sandbox.inspect(id);
+    const kinds = Object.assign({} as InspectedKinds, { sandbox });
+    const list = listActors({ ...world, kinds, replica: 'one' });
+    expect(shown()).to.not.have.property('paused');
+
+    await set('paused');
+
+    expect(shown()).to.include({ status: 'Running', paused: true });
+    expect(shown()?.record).to.have.nested.property('claim.pausedAt');
+    expect(shown()?.why.join()).to.include('it is paused');
+    const { items } = list(alice, { kind: 'sandbox', limit: 10 });
+    expect(items).to.have.lengthOf(1);
+    expect(items[0]).to.include({ key: id, paused: true });
   });
 
   it('does not end for want of activity, and has all of its idle timeout once it goes on', async () => {

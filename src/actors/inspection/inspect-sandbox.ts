@@ -19,6 +19,7 @@ export const inspectSandbox = (snapshot: SandboxSnapshot, since: number): Inspec
     state: path,
     since,
     status,
+    ...(isPaused(snapshot) ? { paused: true } : {}),
     context: contextOf(context),
     deadlines: deadlinesOf(context),
     why: whyOf(snapshot),
@@ -49,10 +50,18 @@ export const shownInstance = (
     end: record.end && { ...record.end },
   });
 
-const shownClaim = ({ owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark }: Claim): ShownFields =>
+const shownClaim = ({
+  owner,
+  claimedAt,
+  pausedAt,
+  idleTimeoutMs,
+  maxLifetimeMs,
+  mark,
+}: Claim): ShownFields =>
   fields({
     owner: tenant(owner),
     claimedAt: moment(claimedAt),
+    pausedAt: moment(pausedAt),
     idleTimeoutMs,
     maxLifetimeMs,
     underIdempotencyKey: mark !== undefined,
@@ -102,6 +111,9 @@ const deadlinesOf = (context: Context): readonly AwaitedMoment[] => {
   ];
 };
 
+const isPaused = ({ state, context }: Pick<SandboxSnapshot, 'state' | 'context'>): boolean =>
+  state === 'running' && context.record?.claim?.pausedAt !== undefined;
+
 const whyOf = ({ path, state, tags, context }: SandboxSnapshot): readonly string[] => [
   ...(descriptionOf(path) ?? []),
   ...(tags.has('notReady') ? [`it is not ready: ${context.unready ?? 'nobody said why'}`] : []),
@@ -111,6 +123,7 @@ const whyOf = ({ path, state, tags, context }: SandboxSnapshot): readonly string
   ...(state === 'running' && context.record?.claim
     ? [`${context.record.claim.owner.team}/${context.record.claim.owner.user} claimed it`]
     : []),
+  ...(isPaused({ state, context }) ? ['it is paused: it stands still until it is resumed'] : []),
   ...(context.working > 0
     ? [`${context.working} commands or terminals are under way in it by this replica`]
     : []),

@@ -9,6 +9,7 @@ import { print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf } from '../leaf.ts';
 import { lasting } from '../retrying.ts';
+import { statusOf } from '../show/rows.ts';
 import { progressOn } from '../terminal/progress.ts';
 
 interface WaitOptions {
@@ -110,11 +111,12 @@ const sandboxLook = (
   let seen = false;
   return async () => {
     try {
-      const { status } = await api.getSandbox(id);
+      const sandbox = await api.getSandbox(id);
+      const { status } = sandbox;
       seen = true;
       if (wanted === 'running' && (status === 'Stopping' || status === 'Failed'))
         throw new CliFailure(`sandbox ${id} is ${status}`);
-      return { done: wanted === 'running' && status === 'Running', now: status };
+      return { done: wanted === 'running' && status === 'Running', now: statusOf(sandbox) };
     } catch (error) {
       if (!(error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND')) throw error;
       if (wanted === 'running') throw error;

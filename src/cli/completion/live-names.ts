@@ -55,9 +55,9 @@ const ASK: Readonly<
 > = {
   sandbox: async (api, signal) =>
     (await api.listSandboxes({ phase: 'Running', limit: MOST }, { signal })).items.map(
-      ({ sandboxId, poolName, claimedAt }) => ({
+      ({ sandboxId, poolName, claimedAt, paused }) => ({
         word: sandboxId,
-        about: `of ${poolName}, claimed ${claimedAt ?? ''}`,
+        about: `of ${poolName}, claimed ${claimedAt ?? ''}${paused ? ', paused' : ''}`,
       }),
     ),
   pool: async (api, signal) =>

@@ -1,7 +1,7 @@
 import type { ActorReport, ActorTransition, MachineReport } from '../../client/wire.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { printable } from '../terminal/printable.ts';
-import { shortTime } from './rows.ts';
+import { shortTime, statusOf } from './rows.ts';
 import { stateChart } from './state-chart.ts';
 import { fields, table } from './table.ts';
 
@@ -16,7 +16,7 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
       ['key', actor.key],
       ['state', actor.state],
       ['since', shortTime(actor.since)],
-      ['status', actor.status],
+      ['status', statusOf(actor)],
       ['led by', ledBy(actor)],
       [
         'seen by',

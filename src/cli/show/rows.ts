@@ -112,7 +112,14 @@ export const templateFields = (template: Template): string =>
     ['docs', template.docs?.split('\n')[0]],
   ]);
 
-const statusOf = ({ status, paused }: Sandbox): string => (paused ? `${status}, paused` : status);
+/** The status of a sandbox, and whether it stands still. */
+export const statusOf = ({
+  status = '',
+  paused,
+}: {
+  readonly status?: string;
+  readonly paused?: true;
+}): string => (paused ? `${status}, paused` : status);
 
 export const sandboxFields = (sandbox: Sandbox): string =>
   fields([

@@ -89,6 +89,7 @@ export interface ActorView {
   readonly state: string;
   readonly since: number;
   readonly status?: string;
+  readonly paused?: true;
   readonly why: readonly string[];
   /**
    * `replica`: who holds the lease of its shard, where that is known; `epoch`: of the lease, where

@@ -101,6 +101,7 @@ const summary = (actor: InspectedActor | undefined): readonly ActorSummary[] =>
           state: actor.state,
           since: actor.since,
           ...(actor.status === undefined ? {} : { status: actor.status }),
+          ...(actor.paused ? { paused: actor.paused } : {}),
         },
       ]
     : [];

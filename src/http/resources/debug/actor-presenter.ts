@@ -32,6 +32,7 @@ const presentSummary = ({
   state,
   since,
   status,
+  paused,
 }: ActorSummary): ActorSummaryWire => ({
   kind,
   key,
@@ -39,6 +40,7 @@ const presentSummary = ({
   state,
   ...(since > 0 ? { since: timestampOf(since) } : {}),
   ...(status === undefined ? {} : { status }),
+  ...(paused ? { paused } : {}),
 });
 
 export const presentActor = (view: ActorView): ActorReportWire => ({
