@@ -210,6 +210,7 @@ export const createDaemon = async (
   return {
     failed: parts.failed,
     start: async () => {
+      await listeners.requireFree();
       const metricsAddress = await measuring.start();
       await parts.start();
       await audit?.start();

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPidFile } from '../../src/process/pid-file.ts';
@@ -47,19 +47,19 @@ describe('sandpool serve', () => {
     expect((await fetch(`${address}/healthz`)).status).to.equal(200);
   });
 
-  it('says which setting has another address if its own is taken', async () => {
+  it('starts no sandbox, and says which setting has another address, if its own is taken', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-taken-'));
     const taken = `127.0.0.1:${daemon.run.port}`;
     try {
       const second = await daemon.cliProcess([
         ...['serve', '--data-dir', folder, '--listen', taken, '--metrics-listen', 'none'],
-        ...['--compatible-api-listen', 'none', '--default-pool-replicas', '0'],
-        ...['--default-pool-max-replicas', '0', '--interpreter-pool-max-replicas', '0'],
+        ...['--compatible-api-listen', 'none', '--default-pool-replicas', '1'],
       ]);
       expect(second.code).to.equal(1);
       expect(second.stderr)
         .to.include(`address already in use ${taken}`)
         .and.include('choose another one: --listen HOST:PORT');
+      expect(existsSync(join(folder, 'run')), 'there are sandboxes').to.equal(false);
     } finally {
       await daemon.cli(['stop', '--all', '--data-dir', folder]);
       rmSync(folder, { recursive: true, maxRetries: 5 });

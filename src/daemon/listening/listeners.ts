@@ -9,11 +9,12 @@ import { LoopTurns } from '../../http/limits/loop-turns.ts';
 import { KeyRates } from '../../http/limits/key-rates.ts';
 import type { RequestWatchers } from '../../http/server/app.ts';
 import { createHttpServer, type HttpServer } from '../../http/server/http-server.ts';
-import type { TlsIdentity } from '../../http/server/listener.ts';
+import { requireFree, type TlsIdentity } from '../../http/server/listener.ts';
 import { terminalUpgrades } from '../../http/terminal/terminal.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { ApprovalsOfDaemon } from '../approvals.ts';
 import { openCompatibleApi } from './compatible-api.ts';
+import { listenOrDoWithout } from './listen-or-do-without.ts';
 import type { ConsoleParts } from '../console.ts';
 import type { FleetParts } from '../fleet/fleet.ts';
 import { answerBudget, framesOf, httpDate } from './http-terms.ts';
@@ -31,6 +32,8 @@ export interface ListenerParts {
 }
 
 export interface Listeners extends Pick<HttpServer, 'accept' | 'leave' | 'renew' | 'stop'> {
+  /** Rejects as `start` would, if another program has an address; nothing is started by then. */
+  requireFree(): Promise<void>;
   /** Resolves once requests are answered, with where. */
   start(): Promise<{
     readonly host: string;
@@ -106,6 +109,13 @@ export const openListeners = (
     people: { gating, console: people && { people: people.access, url: people.url } },
   });
   return {
+    requireFree: async () => {
+      await requireFree(config.listen);
+      const { listen } = config.compatibleApi;
+      if (listen === 'none') return;
+      const terms = { setting: 'compatibleApi.listen', given: compatibleGiven, taken: () => {} };
+      await listenOrDoWithout({ ...listen, ...terms, listen: requireFree });
+    },
     start: async () => {
       const bound = await http.start(config.listen);
       return { ...bound, compatibleAddress: await compatibleApi.start() };

@@ -5,7 +5,12 @@ import {
   type ServerOptions,
 } from 'node:http';
 import { createServer as createHttps, Server as HttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import {
+  createServer as createPlain,
+  type AddressInfo,
+  type Server as PlainServer,
+  type Socket,
+} from 'node:net';
 
 /** Certificate chain and private key, PEM. */
 export interface TlsIdentity {
@@ -87,7 +92,7 @@ export const readyEvent = (tls: TlsIdentity | undefined): 'connection' | 'secure
   tls ? 'secureConnection' : 'connection';
 
 export const startListening = (
-  server: Server,
+  server: PlainServer,
   listen: { readonly host: string; readonly port: number },
 ) =>
   new Promise<{ host: string; port: number }>((resolve, reject) => {
@@ -98,3 +103,16 @@ export const startListening = (
       resolve({ host: address.address, port: address.port });
     });
   });
+
+/** Resolves with the port if it is free, or 0 for any. Rejects as `startListening` would. */
+export const requireFree = async (listen: {
+  readonly host: string;
+  readonly port: number;
+}): Promise<number> => {
+  const server = createPlain((socket) => socket.destroy());
+  await startListening(server, listen);
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return listen.port;
+};
