@@ -167,6 +167,10 @@ describe("files that E2B's SDKs read and write", function () {
         400,
       ],
     ];
+    const tagged = await octets('?path=/tmp/x', 'x', { 'x-metadata-a': 'b' });
+    expect((tagged.json as Json)['message']).to.match(
+      /^x-metadata-a: no metadata .* write the file without/,
+    );
     for (const [what, answer, status] of asked) {
       const { status: got, ...rest } = await answer;
       expect(got, what).to.equal(status);

@@ -63,9 +63,12 @@ export const writeFiles = async (
   response.writeHead(200, headers).end(text);
 };
 
+const NO_METADATA =
+  'no metadata is kept of files here; write the file without it, and keep it in a file beside';
+
 const refuseMetadata = ({ headers }: IncomingMessage): void => {
   const name = Object.keys(headers).find((each) => each.startsWith('x-metadata-'));
-  if (name !== undefined) throw invalidArgument(name, 'no metadata is kept of files here');
+  if (name !== undefined) throw invalidArgument(name, NO_METADATA);
 };
 
 /** Returns the bytes of the body, unpacked where it is gzip. */
