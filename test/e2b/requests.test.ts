@@ -226,6 +226,12 @@ describe('requests to the compatible API', () => {
     expect(none.body['message']).to.equal(
       'there is no pool "none"; make it: sandpool pools create none --template default',
     );
+    const interpreter = await ask('/sandboxes', { body: { templateID: 'code-interpreter-v1' } });
+    expect(interpreter.body['message']).to.equal(
+      'there is no pool "code-interpreter-v1", nor its template; as an admin make that first: ' +
+        'sandpool templates create -f config/templates/code-interpreter-v1.json --admin; ' +
+        'then make it: sandpool pools create code-interpreter-v1 --template code-interpreter-v1',
+    );
   });
 
   it('has a template of the name of each pool, and no other one', async () => {

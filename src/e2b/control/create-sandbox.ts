@@ -85,6 +85,10 @@ export const createSandbox = async (
   throw signal.reason;
 };
 
+/** The name that the SDKs of the code interpreter ask for. No other template runs their code. */
+const INTERPRETER = 'code-interpreter-v1';
+const OF_INTERPRETER = `sandpool templates create -f config/templates/${INTERPRETER}.json --admin`;
+
 /** Names the pool, and the command that makes it. */
 const missingPool = async (
   operations: Pick<Operations, 'getTemplate'>,
@@ -92,12 +96,19 @@ const missingPool = async (
 ): Promise<Refusal> => {
   const what = `there is no pool ${JSON.stringify(name.slice(0, 64))}`;
   if (!isDnsLabel(name)) return new Refusal('POOL_NOT_FOUND', what);
-  const template = await operations.getTemplate(name).then(
-    () => name,
-    () => 'default',
+  const hasTemplate = await operations.getTemplate(name).then(
+    () => true,
+    () => false,
   );
-  const line = `sandpool pools create ${name} --template ${template}`;
-  return new Refusal('POOL_NOT_FOUND', `${what}; make it: ${line}`);
+  const isOfInterpreter = name === INTERPRETER;
+  const template = hasTemplate || isOfInterpreter ? name : 'default';
+  const line = `make it: sandpool pools create ${name} --template ${template}`;
+  return new Refusal(
+    'POOL_NOT_FOUND',
+    isOfInterpreter && !hasTemplate
+      ? `${what}, nor its template; as an admin make that first: ${OF_INTERPRETER}; then ${line}`
+      : `${what}; ${line}`,
+  );
 };
 
 /** Returns the pool or env that a template stands for. Refuses another cluster's, and images. */
