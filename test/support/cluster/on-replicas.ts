@@ -13,7 +13,12 @@ const started = async (
   options: Omit<ReplicasOptions, 'cluster' | 'redis'>,
 ): Promise<Started> => {
   const redis = await startRedis();
-  const replicas = await Replicas.start({ cluster, redis: redis.settings, ...options });
+  const replicas = await Replicas.start({ cluster, redis: redis.settings, ...options }).catch(
+    async (error: unknown) => {
+      await redis.stop();
+      throw error;
+    },
+  );
   return {
     replicas,
     stop: async () => {
