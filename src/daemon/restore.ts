@@ -32,7 +32,6 @@ export class RestoreRefused extends Error {
 /** Also what a killed daemon left beside the database, which belongs to that one alone. */
 const REPLACED = ['sandpool.db', 'sandpool.db-wal', 'sandpool.db-shm', 'sandpool.db-journal'];
 const FOLDERS = ['keys', 'fleet'];
-const ROOM = 'make room for one more copy of the database';
 const MOST_FILES = 1_000;
 const MOST_FILE_BYTES = 2 ** 20;
 
@@ -59,10 +58,9 @@ export const restoreBackup = async (
       check(unpacked);
       return replace(dataDir, unpacked, now);
     } catch (error) {
-      const isFull = error instanceof Error && 'code' in error && error.code === 'ENOSPC';
       throw new RestoreRefused(
         `${backup} can’t be restored: ${error instanceof Error ? error.message : String(error)}`,
-        `nothing was replaced; ${isFull ? ROOM : 'name a file that sandpool backup wrote'}`,
+        `nothing was replaced; ${adviceOn(error)}`,
         { cause: error },
       );
     }
@@ -70,6 +68,17 @@ export const restoreBackup = async (
     rmSync(unpacked, { recursive: true, force: true });
     lock.release();
   }
+};
+
+const adviceOn = (error: unknown): string => {
+  const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (code === 'ENOSPC') return 'make room for one more copy of the database';
+  if (code === 'EBUSY')
+    return (
+      `${path ?? 'a file of the data folder'} is a mount point, which can’t be moved: unmount it, ` +
+      'restore again, copy what was restored to what was mounted, and mount that again'
+    );
+  return 'name a file that sandpool backup wrote';
 };
 
 const lockOf = (dataDir: string): ReturnType<typeof lockDataDir> => {

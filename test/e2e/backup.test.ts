@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../src/embedded/store/database-library.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import { aTenant, claim, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 describe('a backup of the running daemon', function () {
@@ -232,6 +233,23 @@ describe('a backup of the running daemon', function () {
     ]);
     rmSync(empty, { recursive: true, maxRetries: 5 });
     expect(readdirSync(folder)).to.deep.equal([]);
+  });
+
+  it('is not restored over a mount point, and says what to do', async function () {
+    expect((await daemon.cli(['backup', file])).code).to.equal(0);
+    const keys = join(folder, 'data/keys');
+    mkdirSync(keys, { recursive: true });
+    if (spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', keys]).status !== 0)
+      skipBecause(this, 'this user may mount nothing');
+    try {
+      const end = await daemon.cli(['restore', file, '--data-dir', join(folder, 'data')]);
+      expect(end.code).to.equal(1);
+      expect(end.stderr).to.include(
+        `nothing was replaced; ${keys} is a mount point, which can’t be moved: unmount it`,
+      );
+    } finally {
+      spawnSync('umount', [keys]);
+    }
   });
 
   it('works in a folder that is too long for the path of a socket', async () => {
