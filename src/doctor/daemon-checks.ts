@@ -70,33 +70,65 @@ export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
     : ok('tenant key', 'good');
 };
 
-/** Whether the daemon's addresses are free, where none runs. */
-export const ports: Check = async ({ daemon, config: { listen } }) => {
+/** Whether the addresses that the settings name are free, if no daemon runs. */
+export const ports: Check = async ({ daemon, config, isGiven }) => {
   if (daemon) return [];
-  const name = `${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${listen.port}`;
+  const found = [await portCheck({ name: 'port', setting: 'listen', ...config.listen })];
+  for (const [name, part] of OPTIONAL_PORTS) {
+    const { listen } = config[part];
+    if (listen === 'none') continue;
+    const setting = `${part}.listen`;
+    const isOptional = !(isGiven?.(setting) ?? true);
+    found.push(await portCheck({ name, setting, isOptional, ...listen }));
+  }
+  return found.flat();
+};
+
+/** The daemon starts without these, unless their address was asked for. */
+const OPTIONAL_PORTS = [
+  ['compatible port', 'compatibleApi'],
+  ['metrics port', 'metrics'],
+] as const;
+
+interface Port {
+  readonly name: string;
+  readonly setting: string;
+  readonly host: string;
+  readonly port: number;
+  readonly isOptional?: boolean;
+}
+
+const portCheck = async ({
+  name,
+  setting,
+  host,
+  port,
+  isOptional = false,
+}: Port): Promise<readonly Finding[]> => {
+  const at = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const server = createServer();
   try {
-    server.listen(listen.port, listen.host);
+    server.listen(port, host);
     await once(server, 'listening');
-    return ok('port', `${name} is free`);
+    return ok(name, `${at} is free`);
   } catch (error) {
     const code = codeOf(error);
     if (code === 'EADDRINUSE')
-      return problem(
-        'port',
-        `another process listens at ${name}`,
-        `find it: ss -ltnp 'sport = :${listen.port}'; or choose another address with --listen`,
+      return (isOptional ? warning : problem)(
+        name,
+        `another process listens at ${at}${isOptional ? '; the daemon starts without it' : ''}`,
+        `find it: ss -ltnp 'sport = :${port}'; or choose another address with ${setting}`,
       );
     if (code === 'EACCES')
       return problem(
-        'port',
-        `this user may not listen at ${name}`,
-        'choose a port above 1023 with --listen',
+        name,
+        `this user may not listen at ${at}`,
+        `choose a port above 1023 with ${setting}`,
       );
     return problem(
-      'port',
-      `nobody can listen at ${name}: ${code ?? String(error)}`,
-      'choose an address of this machine with --listen',
+      name,
+      `nobody can listen at ${at}: ${code ?? String(error)}`,
+      `choose an address of this machine with ${setting}`,
     );
   } finally {
     if (server.listening) server.close();

@@ -16,6 +16,8 @@ export interface Finding {
 /** The configuration and the machine that are looked at. */
 export interface Patient {
   readonly config: Config;
+  /** Whether a setting was asked for, and is no mere default. */
+  readonly isGiven?: (setting: string) => boolean;
   /** The daemon of the data folder, where one runs. */
   readonly daemon: PidFile | undefined;
   readonly bwrapPath: string;

@@ -220,11 +220,24 @@ describe('the doctor', function () {
     await once(other, 'listening');
     const address = other.address();
     const port = typeof address === 'object' && address ? address.port : 0;
-    expect((await findings('port', { listen: `127.0.0.1:${port}` }))[0]).to.include({
-      status: 'problem',
-      message: `another process listens at 127.0.0.1:${port}`,
-    });
-    other.close();
+    try {
+      const message = `another process listens at 127.0.0.1:${port}`;
+      for (const [name, setting] of [
+        ['port', 'listen'],
+        ['compatible port', 'compatibleApiListen'],
+        ['metrics port', 'metricsListen'],
+      ] as const) {
+        const [found] = await findings(name, { [setting]: `127.0.0.1:${port}` });
+        expect(found, name).to.include({ status: 'problem', message });
+      }
+      const isGiven = () => false;
+      expect(
+        (await findings('metrics port', { metricsListen: `127.0.0.1:${port}` }, { isGiven }))[0],
+      ).to.include({ status: 'warning', message: `${message}; the daemon starts without it` });
+      expect(await status('metrics port', { metricsListen: 'none' })).to.equal('');
+    } finally {
+      other.close();
+    }
     expect(await status('port', { listen: '192.0.2.1:80' })).to.equal('problem');
   });
 

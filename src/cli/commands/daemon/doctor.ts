@@ -14,6 +14,8 @@ const FLAGS = [
   '--config',
   '--data-dir',
   '--listen',
+  '--compatible-api-listen',
+  '--metrics-listen',
   '--isolation',
   '--uid-range-first',
   '--uid-range-count',
@@ -54,14 +56,15 @@ const examination = async (
   { env }: CliContext,
   options: NamedTexts,
 ): Promise<readonly Finding[]> => {
-  const [{ ConfigFaults, loadConfig }, { examine }] = await Promise.all([
+  const [{ ConfigFaults, isAskedFor, loadConfig }, { examine }] = await Promise.all([
     import('../../../config/config.ts'),
     import('../../../doctor/doctor.ts'),
   ]);
   const look = async (argvOptions: NamedTexts, from: NamedTexts): Promise<readonly Finding[]> => {
-    const { config } = loadConfig({ env: from, argvOptions });
+    const { config, origins } = loadConfig({ env: from, argvOptions });
     return await examine({
       config,
+      isGiven: (setting) => isAskedFor(origins[setting]),
       daemon: readPidFile(config.dataDir),
       bwrapPath: '/usr/bin/bwrap',
       etc: '/etc',
