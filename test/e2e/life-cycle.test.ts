@@ -1,6 +1,14 @@
 import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
@@ -121,6 +129,20 @@ describe('the daemon from start to end', () => {
     expect((await daemon.client().get('/readyz')).text).to.match(
       /"the daemon's clock is 7[12]\d\d s ahead of the machine's: sandpool doctor says what to do"/,
     );
+  });
+
+  it('is not ready, and says why, while its data folder is gone', async () => {
+    const client = daemon.client();
+    const away = `${daemon.dataDir}-away`;
+    renameSync(daemon.dataDir, away);
+    try {
+      const { status, text } = await client.get('/readyz');
+      expect(status).to.equal(503);
+      expect(text).to.match(/"the data folder can not be looked at: Error: ENOENT[^"]*"/);
+    } finally {
+      renameSync(away, daemon.dataDir);
+    }
+    expect((await client.get('/readyz')).status).to.equal(200);
   });
 
   it('shows no secret in its log', async () => {
