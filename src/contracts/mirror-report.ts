@@ -1,6 +1,8 @@
 /** How a mirror of one kind of stored objects stands, for whoever looks inside. */
 export interface MirrorReport {
   readonly name: string;
+  /** The only one that it mirrors; absent: it mirrors all. */
+  readonly namespace?: string;
   readonly objects: number;
   /** All changes up to it were taken in; empty before the first list. */
   readonly revision: string;

@@ -80,15 +80,16 @@ export const aDriver = async (api: MemoryApi, settings: DriverSettings = {}) => 
 export const anInstance = async (
   api: MemoryApi,
   driver: KubernetesSandboxDriver,
-  { claimed = true } = {},
+  { claimed = true, namespace: place }: { claimed?: boolean; namespace?: string } = {},
 ) => {
   const { record, definition } = anOrder();
   const containers = definition.containers.map((container) => ({
     ...container,
     image: 'registry.invalid/sandbox:1',
   }));
+  const poolOwner = { ...record.poolOwner, ...(place === undefined ? {} : { namespace: place }) };
   const born = await driver.launch(
-    { record, definition: { ...definition, containers } },
+    { record: { ...record, poolOwner }, definition: { ...definition, containers } },
     () => true,
   );
   const { namespace } = born.poolOwner;

@@ -14,7 +14,7 @@ export interface StoredObject {
 }
 
 interface Happened {
-  readonly kind: string;
+  readonly at: string;
   readonly revision: number;
   readonly before: StoredObject | undefined;
   readonly after: StoredObject | undefined;
@@ -33,6 +33,7 @@ export class MemoryApi {
   readonly #wakes = new Set<() => void>();
   /** By kind: the revision up to which its watches tell. */
   readonly #held = new Map<string, number>();
+  readonly #forbidden = new Set<string>();
   #gates: { readonly path: string; readonly come: () => void; readonly go: Promise<void> }[] = [];
   #revision = 0;
   /** For what is given time to end. */
@@ -46,12 +47,15 @@ export class MemoryApi {
       if (!found) throw absent(path);
       return found;
     },
-    list: async (path, { labelSelector }) => ({
-      metadata: { resourceVersion: String(this.#revision) },
-      items: [...this.objects]
-        .filter(([at, object]) => kindOf(at) === kindIn(path) && passes(object, labelSelector))
-        .map(([, object]) => object),
-    }),
+    list: async (path, { labelSelector }) => {
+      if (this.#forbidden.has(path)) throw refused(403, 'Forbidden');
+      return {
+        metadata: { resourceVersion: String(this.#revision) },
+        items: [...this.objects]
+          .filter(([at, object]) => isIn(path, at) && passes(object, labelSelector))
+          .map(([, object]) => object),
+      };
+    },
     create: async (path, body) => {
       const {
         metadata: { name },
@@ -111,7 +115,7 @@ export class MemoryApi {
       return {};
     },
     watch: (path, { resourceVersion, labelSelector }, signal) =>
-      this.#watch({ kind: kindIn(path), since: Number(resourceVersion), labelSelector }, signal),
+      this.#watch({ path, since: Number(resourceVersion), labelSelector }, signal),
   };
 
   readonly server: ApiServer = {
@@ -133,7 +137,7 @@ export class MemoryApi {
       },
     };
     this.objects.set(path, after);
-    this.#happened({ kind: kindOf(path), revision: this.#revision, before, after });
+    this.#happened({ at: path, revision: this.#revision, before, after });
     return after;
   }
 
@@ -141,7 +145,17 @@ export class MemoryApi {
     const before = this.objects.get(path);
     this.objects.delete(path);
     this.#revision += 1;
-    this.#happened({ kind: kindOf(path), revision: this.#revision, before, after: undefined });
+    this.#happened({ at: path, revision: this.#revision, before, after: undefined });
+  }
+
+  /** Lists and watches of the collection are refused until they are allowed again. */
+  forbid(collection: string): void {
+    this.#forbidden.add(collection);
+    for (const wake of this.#wakes) wake();
+  }
+
+  allow(collection: string): void {
+    this.#forbidden.delete(collection);
   }
 
   /** Watches of the kind tell nothing until they are let go. */
@@ -191,11 +205,11 @@ export class MemoryApi {
 
   async *#watch(
     {
-      kind,
+      path,
       since,
       labelSelector,
     }: {
-      readonly kind: string;
+      readonly path: string;
       readonly since: number;
       readonly labelSelector: string | undefined;
     },
@@ -203,9 +217,10 @@ export class MemoryApi {
   ): AsyncGenerator<WatchEvent> {
     let told = since;
     while (!signal.aborted) {
-      const until = this.#held.get(kind) ?? Infinity;
+      if (this.#forbidden.has(path)) throw refused(403, 'Forbidden');
+      const until = this.#held.get(kindIn(path)) ?? Infinity;
       const next = this.#log.find(
-        (each) => each.kind === kind && each.revision > told && each.revision <= until,
+        (each) => isIn(path, each.at) && each.revision > told && each.revision <= until,
       );
       if (next) {
         told = next.revision;
@@ -258,7 +273,14 @@ const passes = (
   });
 
 const kindIn = (collection: string): string => collection.split('/').at(-1) ?? '';
-const kindOf = (path: string): string => path.split('/').at(-2) ?? '';
+/** Whether an object is in the collection, which is all of its kind or those in one namespace. */
+const isIn = (collection: string, path: string): boolean => {
+  const [kind, ...place] = path.slice(0, path.lastIndexOf('/')).split('/').reverse();
+  const isAll = !collection.includes('/namespaces/');
+  return (
+    kind === kindIn(collection) && (isAll || collection === [kind, ...place].reverse().join('/'))
+  );
+};
 
 export const absent = (path: string): ApiRefused => {
   const [kind = '', name = ''] = path.split('/').slice(-2);

@@ -51,7 +51,7 @@ const aMirroredPool = (
       nodes.push(name);
       trouble = false;
     },
-    podsReached: async (revision) => {
+    podsReached: async (_namespace, revision) => {
       asked.push(revision);
       for (const id of ends) mirror.dropSandbox(id, `uid-${id}`);
       for (const id of ends) mirror.dropPod(aPod(id));

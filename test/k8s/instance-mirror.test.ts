@@ -198,7 +198,10 @@ describe('the mirror of instances', () => {
     mirror.sandboxes
       .list({ afresh: true })
       .put({ key, uid: RECORD_UID, revision: '2', record: aSandbox('2') });
-    mirror.pods.list({ afresh: true }).put({ key, uid, revision: '3', record: aPod('3') });
+    mirror.pods
+      .of(key)
+      .list({ afresh: true })
+      .put({ key, uid, revision: '3', record: aPod('3') });
 
     expect(facts.at(-1)).to.deep.include({ id: ID, afresh: true });
     expect(facts.at(-1)?.record?.revision).to.equal('2');

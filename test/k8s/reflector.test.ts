@@ -12,7 +12,6 @@ import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aClientOf, aFakeApiServer, json, type FakeApiServer } from './a-fake-api-server.ts';
 import { FakeCollection, type FakeObject } from './a-fake-collection.ts';
-import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 type Kept = number;
 
@@ -40,7 +39,6 @@ describe('the reflector', () => {
     ...part
   }: Parts = {}): Reflector<Kept> =>
     new Reflector<Kept>({
-      metrics: silentMetrics,
       api: server.lane('background'),
       watches: server.lane('watches'),
       path: '/things',

@@ -63,7 +63,6 @@ describe('the reflector, of a real API server', function () {
   /** Nothing is heard for 3 s at most where all is well and the machine has time. */
   const started = async (silenceMs = 12_000): Promise<void> => {
     reflector = new Reflector<string>({
-      metrics: silentMetrics,
       api: through.lane('background'),
       watches: through.lane('watches'),
       path,

@@ -16,6 +16,7 @@ import { FactLog } from '../support/harness/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../support/builders/instance-orders.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { WritesRefused } from '../support/chaos/faults/writes-refused.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { testSeals } from '../support/builders/test-seals.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -346,6 +347,33 @@ describe('sandboxes as Pods of a real API server', function () {
         new AbortController().signal,
       ),
     ).to.equal(outcome);
+  });
+
+  it('are served while the RoleBinding of another team is missing, whose sandboxes stay, and are known again with it', async () => {
+    const one = await aReplica();
+    const { id: here } = await launched(one);
+    const order = anOrderHere();
+    const elsewhere = await controlPlane().namespace();
+    const poolOwner = { ...order.record.poolOwner, namespace: elsewhere };
+    const { id: there } = await one.driver.launch(
+      { ...order, record: { ...order.record, poolOwner } },
+      permitted,
+    );
+    await one.log.when(there, 'available');
+    const rights = { namespace: elsewhere, refused: 'right', lastsMs: 0 } as const;
+    const missing = new WritesRefused(controlPlane(), rights);
+    await missing.begin();
+    const two = await aReplica();
+    await two.log.when(here, 'available');
+    expect(two.log.of(there).at(-1)?.vitals).to.deep.include({ nodeInTrouble: true });
+    await two.driver.caughtUp();
+    const { problems, warnings } = two.driver.describe();
+    expect(problems).to.deep.equal([]);
+    expect(warnings.join()).to.include(elsewhere).and.to.include('RoleBinding');
+    await missing.end();
+
+    await two.log.when(there, 'available');
+    expect(two.driver.describe().warnings).to.deep.equal([]);
   });
 
   it('are caught up with what was written before', async () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { measuredDriver } from '../../src/metrics/measured-driver.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
+import { measureMirror } from '../../src/k8s/api/mirror-metrics.ts';
 import { Reflector } from '../../src/k8s/api/reflector.ts';
 import { Mirror } from '../../src/model/mirror/mirror.ts';
 import { aDatabase } from '../embedded/store/a-database.ts';
@@ -247,8 +248,8 @@ describe('what is told of the store', () => {
       log: quietLog,
       trim: (object) => (object as FakeObject).value,
       mirror: new Mirror({ report: () => undefined }),
-      metrics,
     });
+    measureMirror(metrics, 'things', () => [reflector.report()]);
     const silence = (): number | undefined =>
       metrics.shown('sandpool_mirror_silence_seconds', { mirror: 'things' });
     try {

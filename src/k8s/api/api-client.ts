@@ -24,9 +24,14 @@ import type {
 
 /**
  * Connections of each lane. Of claims and background one namespace has at most seven in eight, or
- * half: see ConnectionPermits.
+ * half: see ConnectionPermits. Each watch holds one: one for each of our kinds, one for the Pods of
+ * each team's namespace.
  */
-const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 36, background: 18, watches: 64 };
+const CONNECTIONS: Readonly<Record<LaneName, number>> = {
+  claims: 36,
+  background: 18,
+  watches: 1_024,
+};
 
 /** The most requests that wait for a connection, a lane. */
 const MOST_WAITING = 4_096;

@@ -1,5 +1,5 @@
-import { ApiRefused } from './api-errors.ts';
-import { FORGOTTEN } from './reflector-terms.ts';
+import { isRefused } from './api-errors.ts';
+import { FORBIDDEN, FORGOTTEN } from './reflector-terms.ts';
 
 /** Nothing may be resumed from the mirror's revision; `afresh`: it is another store's. */
 export interface ListDue {
@@ -19,6 +19,7 @@ export class MirrorTrust {
   #doubt: Doubt | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
   #problem = 'not listed yet';
+  #refused = false;
 
   /** `silenceMs`: after so long a silence of the API server the mirror can't be relied on. */
   constructor(silenceMs: number) {
@@ -43,8 +44,14 @@ export class MirrorTrust {
     return this.silentMs > this.#silenceMs ? this.#problem : undefined;
   }
 
+  /** Whether the last failure was a lack of rights. */
+  get refused(): boolean {
+    return this.#refused;
+  }
+
   heard(): void {
     this.#heardAt = performance.now();
+    this.#refused = false;
   }
 
   /** Notes a list that is whole, which is nothing where another one became due meanwhile. */
@@ -70,8 +77,8 @@ export class MirrorTrust {
 
   /** Notes a list, watch or comparison that failed. */
   failed(error: unknown): void {
-    if (error instanceof ApiRefused && error.status === FORGOTTEN)
-      this.#listDue ??= { afresh: false };
+    this.#refused = isRefused(error, FORBIDDEN);
+    if (isRefused(error, FORGOTTEN)) this.#listDue ??= { afresh: false };
     this.#doubt ??= 'cut';
     if (!this.#listDue?.afresh)
       this.#problem = error instanceof Error ? error.message : String(error);

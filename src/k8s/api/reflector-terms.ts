@@ -1,4 +1,3 @@
-import type { Metrics } from '../../contracts/metrics.ts';
 import type { ApiClient } from './api-calls.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Mirror } from '../../model/mirror/mirror.ts';
@@ -18,7 +17,8 @@ export interface ReflectorDeps<T> {
   /** For the watch, on a connection of its own. */
   readonly watches: ApiClient;
   readonly labelSelector?: string;
-  readonly metrics: Metrics;
+  /** Is told what ended a list or a watch, while `refused` still says what was so before. */
+  readonly failed?: (error: unknown) => void;
   /** For tests: the daemon takes what is usual. */
   readonly tuning?: ReflectorTuning;
 }
@@ -84,3 +84,6 @@ export const CALM_MS = 10_000;
 
 /** HTTP 410, reason `Expired`. */
 export const FORGOTTEN = 410;
+
+/** HTTP 403: the daemon lacks the rights. */
+export const FORBIDDEN = 403;

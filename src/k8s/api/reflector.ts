@@ -82,13 +82,6 @@ export class Reflector<T> {
     deps.mirror.onFailed((error, key) => {
       this.#mishap(error, key, 'a change that was not taken in');
     });
-    const labels = { mirror: deps.path.slice(deps.path.lastIndexOf('/') + 1) };
-    deps.metrics.read('sandpool_mirror_silence_seconds', () =>
-      this.revision === '' ? [] : [{ labels, value: this.#trust.silentMs / 1_000 }],
-    );
-    deps.metrics.read('sandpool_mirror_restarts_total', () => [
-      { labels, value: this.counters.restarts },
-    ]);
   }
 
   start(): void {
@@ -114,6 +107,11 @@ export class Reflector<T> {
    */
   get stale(): string | undefined {
     return this.#trust.stale;
+  }
+
+  /** Whether the API server last said that the daemon may not read the collection. */
+  get refused(): boolean {
+    return this.#trust.refused;
   }
 
   /** All changes up to it were reported; empty before the first list. */
@@ -186,6 +184,7 @@ export class Reflector<T> {
   #failed(error: unknown): void {
     const { path, log } = this.#deps;
     this.counters.restarts += 1;
+    this.#deps.failed?.(error);
     this.#trust.failed(error);
     log.warn(
       { path, error, revision: this.revision, relist: this.#trust.listDue !== undefined },

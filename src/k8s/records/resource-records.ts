@@ -10,6 +10,7 @@ import { unavailable } from '../../model/refusals.ts';
 import type { ApiClient, ApiServer, ListQuery } from '../api/api-calls.ts';
 import { asRefusal, isAbsent, isRefused, notFound } from '../api/api-errors.ts';
 import { keyOf, listPageOf, versionOf } from '../api/api-objects.ts';
+import { measureMirror } from '../api/mirror-metrics.ts';
 import { Reflector } from '../api/reflector.ts';
 import {
   API_VERSION,
@@ -82,10 +83,10 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
       watches: api.lane('watches'),
       path: collectionPath(resource.plural),
       log,
-      metrics,
       mirror: this.#mirror,
       trim: (object) => this.#reading(object),
     });
+    measureMirror(metrics, resource.plural, () => [this.report()]);
   }
 
   /** `namespace`: those in there alone. */

@@ -16,8 +16,11 @@ export interface IdleLookDeps {
   readonly api: ApiClient;
   readonly clock: Clock;
   readonly mirror: InstanceMirror;
-  /** Whether the mirror comes to have every change of Pods up to the revision within so many ms. */
-  readonly podsReached: (revision: string, withinMs: number) => Promise<boolean>;
+  /**
+   * Whether the mirror comes to have every change of the namespace's Pods up to the revision within
+   * so many ms.
+   */
+  readonly podsReached: (namespace: string, revision: string, withinMs: number) => Promise<boolean>;
   /** Has the mirror know, of a node that it shows to be in trouble, whether that is so. */
   readonly lookAtNode: (name: string) => Promise<void>;
   /** Reads, uncached, the Pod of a record that was just read. */
@@ -83,14 +86,18 @@ export class IdleLook {
       rest = next;
       if (rest === undefined) break;
     }
-    if (late.length > 0) await this.#lookAgain(late, revision);
+    if (late.length > 0) await this.#lookAgain(namespace, late, revision);
     return this.#ready(all); // of those that ended while others were looked at nothing is said
   }
 
   /** At those that the mirror does not have as ready: it may be behind. */
-  async #lookAgain(late: readonly StoredSandbox[], revision: string): Promise<void> {
+  async #lookAgain(
+    namespace: string,
+    late: readonly StoredSandbox[],
+    revision: string,
+  ): Promise<void> {
     const { mirror, podsReached, lookAtNode } = this.#deps;
-    if (!(await podsReached(revision, REACHED_MS))) await this.#readOldest(late);
+    if (!(await podsReached(namespace, revision, REACHED_MS))) await this.#readOldest(late);
     if (this.#ready(late).length > 0) return;
     const nodes = new Set(
       late

@@ -12,6 +12,10 @@ export interface InstanceMirrorDeps {
   readonly nodeLeaves?: (nodeName: string) => boolean;
   /** Says why what is idle on the node is not to be handed out; undefined where it may be. */
   readonly idleTrouble?: (nodeName: string) => string | undefined;
+  /** A record is in the namespace: what its Pods do is to be known. */
+  readonly recordIn?: (namespace: string) => void;
+  /** Why nothing is known of the Pods of a namespace; undefined where they can be known. */
+  readonly podsTrouble?: (namespace: string) => string | undefined;
   /** Nothing can be in the Pod any more. */
   readonly podGone?: (uid: string) => void;
   /** A later version's record is at the key; undefined: none is there, or no more. */

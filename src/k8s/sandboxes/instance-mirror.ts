@@ -1,11 +1,13 @@
 import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
 import { Mirror } from '../../model/mirror/mirror.ts';
-import type { InstanceFact, Vitals } from '../../model/sandbox.ts';
+import type { InstanceFact } from '../../model/sandbox.ts';
+import { PodMirrors } from './pods/pod-mirrors.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
 import { keyOf } from '../api/api-objects.ts';
 import { Slices } from '../../lib/loop-slices.ts';
 import type { LaterSandbox } from './later-sandbox.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
+import { vitalsOfEntry } from './shown-vitals.ts';
 import {
   type Entry,
   sandboxVersionOf,
@@ -14,8 +16,6 @@ import {
   DELETED_POD,
   withoutRemains,
   inOrder,
-  NO_POD,
-  NEITHER,
   isOwn,
   ownPodOf,
   recordOf,
@@ -33,7 +33,7 @@ const SLICE_MS = 8;
  */
 export class InstanceMirror {
   readonly sandboxes: Mirror<StoredSandbox | LaterSandbox>;
-  readonly pods: Mirror<StoredPod>;
+  readonly pods: PodMirrors;
   readonly #deps: InstanceMirrorDeps;
   readonly #entries = new Map<InstanceId, Entry>();
   readonly #byNode = new Map<string, Set<InstanceId>>();
@@ -47,6 +47,7 @@ export class InstanceMirror {
       report: ({ type, key, record, quietly, afresh }) => {
         const isLater = 'laterFormat' in record;
         this.#noteLater(key, type === 'put' && isLater ? record : undefined);
+        if (type === 'put') this.#deps.recordIn?.(namespaceOfKey(key));
         const id = isLater ? record.id : record.record.id;
         if (id === undefined) return;
         if (type === 'put' && !isLater) this.#entryOf(id).sandbox = record;
@@ -54,7 +55,7 @@ export class InstanceMirror {
         this.#changed(id, { quietly, afresh });
       },
     });
-    this.pods = new Mirror({
+    this.pods = new PodMirrors({
       report: ({ type, record, afresh }) => {
         if (type === 'put') this.#showPod(record, afresh);
         else this.#losePod(record);
@@ -122,12 +123,12 @@ export class InstanceMirror {
 
   /** Takes the answer to a write or an uncached read. */
   putPod(pod: StoredPod): void {
-    this.pods.learn(podVersionOf(pod));
+    this.pods.in(pod.namespace).learn(podVersionOf(pod));
   }
 
   /** Takes the answer to the removal of a Pod. */
   dropPod(pod: StoredPod): void {
-    this.pods.removed(podVersionOf(pod).key, { uid: pod.uid });
+    this.pods.in(pod.namespace).removed(podVersionOf(pod).key, { uid: pod.uid });
   }
 
   /** An uncached look after the record named its Pod did not find that Pod. */
@@ -138,7 +139,8 @@ export class InstanceMirror {
     },
     podUid,
   }: StoredSandbox): void {
-    if (podUid !== undefined) this.pods.lost(keyOf({ namespace, name: podNameOf(id) }), podUid);
+    if (podUid !== undefined)
+      this.pods.in(namespace).lost(keyOf({ namespace, name: podNameOf(id) }), podUid);
   }
 
   /**
@@ -153,7 +155,7 @@ export class InstanceMirror {
     foundPod(pod: StoredPod | undefined): void;
   } {
     const key = keyOf({ namespace, name: podNameOf(id) });
-    const [sandbox, pod] = [this.sandboxes.read(key), this.pods.read(key)];
+    const [sandbox, pod] = [this.sandboxes.read(key), this.pods.in(namespace).read(key)];
     return {
       foundSandbox: (found) => {
         sandbox(found && sandboxVersionOf(found));
@@ -234,6 +236,20 @@ export class InstanceMirror {
     for (const id of this.#byNode.get(nodeName) ?? []) this.#changed(id);
   }
 
+  /** The namespaces that have records. */
+  namespaces(): ReadonlySet<string> {
+    const namespaces = new Set<string>();
+    for (const key of this.sandboxes.keys())
+      if (this.sandboxes.get(key) !== undefined) namespaces.add(namespaceOfKey(key));
+    return namespaces;
+  }
+
+  /** Looks again at all in a namespace, as `podsTrouble` has changed there. */
+  namespaceChanged(namespace: string): void {
+    for (const [id, { sandbox }] of this.#entries)
+      if (sandbox?.record.poolOwner.namespace === namespace) this.#changed(id);
+  }
+
   /** Looks at all that are there now, a slice of the event loop at a time. */
   async #forEach(look: (id: InstanceId, entry: Entry) => void): Promise<void> {
     const slices = new Slices(SLICE_MS);
@@ -290,8 +306,8 @@ export class InstanceMirror {
     };
     if (!entry.sandbox && !entry.pod) this.#entries.delete(id);
     if (!quietly && (before || record)) this.#deps.report(afresh ? { ...fact, afresh } : fact);
-    if (this.#reporting && record?.claim && !entry.podGone && !ownPodOf(entry))
-      this.#deps.missesPod(id);
+    const missesPod = record?.claim && !entry.podGone && !ownPodOf(entry);
+    if (this.#reporting && missesPod && vitals.kind !== 'unavailable') this.#deps.missesPod(id);
   }
 
   #factOf(id: InstanceId, entry: Entry): InstanceFact {
@@ -300,51 +316,9 @@ export class InstanceMirror {
     return {
       id,
       record: record && inOrder(record, pod),
-      vitals: pod
-        ? this.#vitalsOf(pod, entry.startedAt, record?.claim === undefined)
-        : (entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER)),
+      vitals: vitalsOfEntry(entry, record?.claim === undefined, this.#deps),
     };
-  }
-
-  #vitalsOf(
-    { vitals, endsBy, disruption, nodeName }: StoredPod,
-    startedAt: number | undefined,
-    isIdle: boolean,
-  ): Vitals {
-    if (vitals.kind === 'gone')
-      return endsBy !== undefined && disruption === undefined
-        ? { ...vitals, removed: true }
-        : vitals;
-    const nodeTrouble = nodeName === undefined ? undefined : this.#nodeTrouble(nodeName, isIdle);
-    const trouble = endsBy !== undefined ? (disruption ?? 'its Pod is being deleted') : nodeTrouble;
-    const rest = {
-      ...(endsBy === undefined ? {} : { endsBy }),
-      ...('endedContainers' in vitals ? { endedContainers: vitals.endedContainers } : {}),
-    };
-    if (startedAt === undefined)
-      return vitals.kind === 'available' || trouble === undefined
-        ? vitals
-        : { kind: 'starting', reason: trouble, ...rest };
-    if (trouble !== undefined)
-      return {
-        kind: 'unavailable',
-        startedAt,
-        reason: trouble,
-        ...(nodeTrouble === undefined ? {} : this.#nodeState(nodeName)),
-        ...rest,
-      };
-    if (vitals.kind !== 'starting') return vitals;
-    const { advice: _ofStarts, hindrance: _none, ...unready } = vitals;
-    return { ...unready, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' };
-  }
-
-  #nodeState(name = ''): { readonly nodeLeaving: true } | { readonly nodeInTrouble: true } {
-    return this.#deps.nodeLeaves?.(name) ? { nodeLeaving: true } : { nodeInTrouble: true };
-  }
-
-  #nodeTrouble(nodeName: string, isIdle: boolean): string | undefined {
-    return (
-      this.#deps.nodeTrouble(nodeName) ?? (isIdle ? this.#deps.idleTrouble?.(nodeName) : undefined)
-    );
   }
 }
+
+const namespaceOfKey = (key: string): string => key.slice(0, key.indexOf('/'));

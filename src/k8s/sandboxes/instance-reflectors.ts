@@ -7,15 +7,11 @@ import { SharedReads } from '../../lib/shared-reads.ts';
 import type { ApiServer } from '../api/api-calls.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
-import { podsPath, storedPodOf, type StoredPod } from './pods/pod-resource.ts';
+import { PodReflectors } from './pods/pod-reflectors.ts';
+import { measureMirror } from '../api/mirror-metrics.ts';
 import { Reflector } from '../api/reflector.ts';
 import { type LaterSandbox, laterSandboxOf } from './later-sandbox.ts';
-import {
-  POOL_LABEL,
-  sandboxesPath,
-  storedSandboxOf,
-  type StoredSandbox,
-} from './sandbox-resource.ts';
+import { sandboxesPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 import type { Seals } from '../records/seals.ts';
 
 const MOST_VALUES = 20_000;
@@ -37,7 +33,7 @@ const CATCH_UP_MS = 5_000;
 export class InstanceReflectors {
   readonly #deps: InstanceReflectorsDeps;
   readonly #sandboxes: Reflector<StoredSandbox | LaterSandbox>;
-  readonly #pods: Reflector<StoredPod>;
+  readonly #pods: PodReflectors;
   readonly #nodes: Reflector<StoredNode>;
   /** Shards that are taken over at the same time share one. */
   readonly #catchUps: SharedReads<void>;
@@ -46,7 +42,7 @@ export class InstanceReflectors {
   constructor(deps: InstanceReflectorsDeps) {
     this.#deps = deps;
     const { api, clock, log, mirror, metrics } = deps;
-    const reflect = { api: api.lane('background'), watches: api.lane('watches'), log, metrics };
+    const reflect = { api: api.lane('background'), watches: api.lane('watches'), log };
     const share = sharedValues();
     this.#sandboxes = new Reflector({
       ...reflect,
@@ -61,12 +57,13 @@ export class InstanceReflectors {
           : (laterSandboxOf(object, deps.seals) ?? storedSandboxOf(object, share));
       },
     });
-    this.#pods = new Reflector({
-      ...reflect,
-      path: podsPath(),
-      labelSelector: POOL_LABEL,
-      mirror: mirror.pods,
-      trim: storedPodOf,
+    this.#pods = new PodReflectors({
+      ...deps,
+      mirrors: mirror.pods,
+      inUse: () => mirror.namespaces(),
+      changed: (namespace) => {
+        mirror.namespaceChanged(namespace);
+      },
     });
     this.#nodes = new Reflector({
       ...reflect,
@@ -78,6 +75,9 @@ export class InstanceReflectors {
       }),
       trim: storedNodeOf,
     });
+    measureMirror(metrics, 'sandboxes', () => [this.#sandboxes.report()]);
+    measureMirror(metrics, 'pods', () => this.#pods.reports());
+    measureMirror(metrics, 'nodes', () => [this.#nodes.report()]);
     this.#nodeLooks = new SharedReads({
       clock,
       read: (name) => this.#nodes.look(name, `${NODES_PATH}/${encodeURIComponent(name)}`),
@@ -98,8 +98,10 @@ export class InstanceReflectors {
     // Who runs on a node that is not known would be unavailable.
     this.#nodes.start();
     await this.#nodes.synced();
-    for (const reflector of this.#all) reflector.start();
-    await Promise.all(this.#all.map((reflector) => reflector.synced()));
+    this.#pods.start();
+    this.#sandboxes.start();
+    await this.#sandboxes.synced();
+    await this.#pods.settled();
     await this.#deps.mirror.begin();
   }
 
@@ -108,9 +110,19 @@ export class InstanceReflectors {
     await this.#catchUps.read('');
   }
 
-  /** Whether every change of Pods up to the revision is reported within so many ms. */
-  async podsReached(revision: string, withinMs: number): Promise<boolean> {
-    return await this.#pods.reached(revision, withinMs);
+  /** Has the Pods of a namespace followed from now on. */
+  followPods(namespace: string): void {
+    this.#pods.follow(namespace);
+  }
+
+  /** Why nothing is known of the Pods of a namespace; undefined where they can be known. */
+  podsTrouble(namespace: string): string | undefined {
+    return this.#pods.trouble(namespace);
+  }
+
+  /** See PodReflectors. */
+  async podsReached(namespace: string, revision: string, withinMs: number): Promise<boolean> {
+    return await this.#pods.reached(namespace, revision, withinMs);
   }
 
   /**
@@ -132,8 +144,13 @@ export class InstanceReflectors {
     );
   }
 
+  /** Says which namespaces can't be served, while all others are. */
+  warnings(): readonly string[] {
+    return this.#pods.warnings();
+  }
+
   reports(): readonly MirrorReport[] {
-    return this.#all.map((reflector) => reflector.report());
+    return [this.#sandboxes.report(), ...this.#pods.reports(), this.#nodes.report()];
   }
 
   /** Why what runs on the node can't be relied on. */
@@ -148,16 +165,7 @@ export class InstanceReflectors {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#all.map((reflector) => reflector.stop()));
-  }
-
-  get #all(): readonly {
-    start(): void;
-    synced(): Promise<void>;
-    stop(): Promise<void>;
-    report(): MirrorReport;
-  }[] {
-    return [this.#sandboxes, this.#pods, this.#nodes];
+    await Promise.all([this.#sandboxes.stop(), this.#pods.stop(), this.#nodes.stop()]);
   }
 }
 

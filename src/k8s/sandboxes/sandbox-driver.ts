@@ -109,6 +109,10 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       },
       nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
       nodeLeaves: (name) => this.#reflectors.nodeLeaves(name),
+      recordIn: (namespace) => {
+        this.#reflectors.followPods(namespace);
+      },
+      podsTrouble: (namespace) => this.#reflectors.podsTrouble(namespace),
       podGone: (uid) => {
         deps.streams.gone(uid);
       },
@@ -170,7 +174,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       clock: deps.clock,
       mirror: this.#mirror,
       read: (stored) => this.#reads.factOf(stored),
-      podsReached: (revision, withinMs) => this.#reflectors.podsReached(revision, withinMs),
+      podsReached: (...of) => this.#reflectors.podsReached(...of),
       lookAtNode: (name) => this.#reflectors.lookAtNode(name),
     });
   }
@@ -179,7 +183,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return {
       isolation: 'pod',
       pauses: false,
-      warnings: [],
+      warnings: this.#reflectors.warnings(),
       problems: this.#reflectors.problems(),
       work: { looks: this.#looking.size },
     };

@@ -99,6 +99,10 @@ export const DriverReport = z
 
 const Reflector = z.object({
   name: z.string().describe('What it mirrors.'),
+  namespace: z
+    .string()
+    .optional()
+    .describe('The only namespace of which it mirrors that; absent: of all.'),
   objects: z.int(),
   revision: z.string().describe('All changes up to it were taken in. Empty before the first list.'),
   silentMs: z

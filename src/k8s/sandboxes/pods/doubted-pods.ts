@@ -66,14 +66,18 @@ export class DoubtedPods {
       })
       .finally(() => {
         this.#cancels.delete(key);
-        if (this.#stopped || !this.#deps.mirror.pods.isDoubted(key)) return;
+        if (this.#stopped || !this.#isDoubted(key)) return;
         const { clock } = this.#deps;
         const cancel = clock.at(clock.now() + AGAIN_MS, () => {
           this.#cancels.delete(key);
-          if (this.#deps.mirror.pods.isDoubted(key)) this.#look(key);
+          if (this.#isDoubted(key)) this.#look(key);
         });
         this.#cancels.set(key, cancel);
       });
+  }
+
+  #isDoubted(key: string): boolean {
+    return this.#deps.mirror.pods.of(key).isDoubted(key);
   }
 
   async #resolve(key: string): Promise<void> {
@@ -90,18 +94,19 @@ export class DoubtedPods {
     const { api, mirror, log } = this.#deps;
     const [namespace = '', name = ''] = key.split('/');
     const path = podPath(namespace, name);
-    const found = mirror.pods.read(key);
+    const pods = mirror.pods.of(key);
+    const found = pods.read(key);
     const object = await api.get(path).catch(notFound);
     const version = object === undefined ? undefined : versionOf(object, storedPodOf);
     found(version);
-    const pod = mirror.pods.get(key);
+    const pod = pods.get(key);
     const poolUid = pod && mirror.sandbox(pod.id)?.record.poolUid;
     if (!pod?.isUnlabelled || poolUid === undefined) return;
     log.warn(
       { id: pod.id, namespace, label: POOL_LABEL },
       'a Pod lacked the label by which it is watched; it is put back',
     );
-    mirror.pods.learn(
+    pods.learn(
       versionOf(
         await api.patch(path, 'application/merge-patch+json', {
           metadata: { uid: pod.uid, labels: { [POOL_LABEL]: poolUid } },

@@ -1,0 +1,52 @@
+import { Mirror } from '../../../model/mirror/mirror.ts';
+import type { MirrorDeps } from '../../../model/mirror/mirror-terms.ts';
+import type { StoredPod } from './pod-resource.ts';
+
+/**
+ * Mirrors the Pods of each namespace by itself, since each is followed by itself: a revision that
+ * one namespace has reached says nothing of another.
+ */
+export class PodMirrors {
+  readonly #deps: MirrorDeps<StoredPod>;
+  readonly #mirrors = new Map<string, Mirror<StoredPod>>();
+  #doubts: (key: string) => void = () => undefined;
+
+  constructor(deps: MirrorDeps<StoredPod>) {
+    this.#deps = deps;
+  }
+
+  /** The mirror of a namespace, which may be nobody's yet. */
+  in(namespace: string): Mirror<StoredPod> {
+    let mirror = this.#mirrors.get(namespace);
+    if (!mirror) {
+      mirror = new Mirror(this.#deps);
+      mirror.onDoubt((key) => {
+        this.#doubts(key);
+      });
+      this.#mirrors.set(namespace, mirror);
+    }
+    return mirror;
+  }
+
+  /** The mirror of the Pod's namespace. */
+  of(key: string): Mirror<StoredPod> {
+    return this.in(key.slice(0, key.indexOf('/')));
+  }
+
+  /** See Mirror. */
+  get doubted(): readonly string[] {
+    return [...this.#mirrors.values()].flatMap((mirror) => mirror.doubted);
+  }
+
+  /** See Mirror. */
+  onDoubt(told: (key: string) => void): void {
+    this.#doubts = told;
+  }
+
+  /** Reports that all Pods of the namespace are gone, and forgets it. */
+  forget(namespace: string): void {
+    const mirror = this.#mirrors.get(namespace);
+    this.#mirrors.delete(namespace);
+    for (const _ of mirror?.list({ afresh: true }).complete('') ?? []);
+  }
+}
