@@ -117,6 +117,8 @@ export interface LaunchOrder {
   readonly definition: InstanceDefinition;
   /** The pool's, as its owner gave them; absent: there are none. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** As `labels`. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { launchOrderOf } from '../../src/actors/sandbox/launch-order.ts';
 import { podOf, storedPodOf } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
+import { aPool } from '../support/builders/a-pool.ts';
 import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
 import { aDefinition, anOrder } from '../support/builders/instance-orders.ts';
 
@@ -142,6 +144,45 @@ describe('the Pod of an instance', () => {
       'sandpool.dev/network': 'none',
     });
     expect(spec).to.not.have.any.keys('podLabels', 'podAnnotations');
+  });
+
+  it('bears the annotations of its pool under a domain of their own, to 16 KiB', () => {
+    const definition = aDefinition(
+      { image: 'busybox' },
+      { placement: { podAnnotations: { note: 'the template says' } } },
+    );
+    const annotations = {
+      owner: 'Rita, äöü',
+      note: 'the pool says',
+      'sandpool.dev/template-name': 'web',
+      'cluster-autoscaler.kubernetes.io/safe-to-evict': 'true',
+      'Not a name!': 'x',
+      nul: 'a\0b',
+    };
+    const borne = (given: Readonly<Record<string, string>>): Record<string, string> => {
+      const pool = { ...aPool({ definition, annotations: given }), revision: '1' };
+      const pod = podOf(launchOrderOf(pool, 'i', 0), 'uid', {
+        runAsUser: 1_000,
+        terminationGraceSeconds: 5,
+      }) as { readonly metadata: { readonly annotations: Record<string, string> } };
+      return pod.metadata.annotations;
+    };
+    expect(borne(annotations)).to.deep.equal({
+      note: 'the template says',
+      'pool.sandpool.dev/owner': 'Rita, äöü',
+      'pool.sandpool.dev/note': 'the pool says',
+    });
+
+    // 'ä' has two bytes; the name has 19, its domain included: eight of 2,019 bytes fit.
+    const many = Object.fromEntries(
+      Array.from({ length: 9 }, (_, n) => [`${8 - n}`, 'ä'.repeat(1_000)]),
+    );
+    const names = Object.keys(borne({ ...many, z: 'short' })).sort();
+    expect(names).to.deep.equal([
+      'note',
+      ...Array.from({ length: 8 }, (_, n) => `pool.sandpool.dev/${n}`),
+      'pool.sandpool.dev/z',
+    ]);
   });
 
   it('keeps the processes of several containers apart', () => {

@@ -7,7 +7,7 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 
 /** Makes what a new instance of the pool is born from, as the pool stands. */
 export const launchOrderOf = (
-  { uid, name, owner, env, updateRevision, definition, labels }: PoolRecord,
+  { uid, name, owner, env, updateRevision, definition, labels, annotations }: PoolRecord,
   id: InstanceId,
   now: number,
 ): LaunchOrder => ({
@@ -17,6 +17,7 @@ export const launchOrderOf = (
     ? { ...definition, imagePullSecret: env?.uid ?? true }
     : definition,
   ...(Object.keys(labels).length > 0 ? { labels } : {}),
+  ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
   record: {
     id,
     poolUid: uid,

@@ -29,7 +29,7 @@ const objectName = z
     'must be a DNS-1123 subdomain: a-z, 0-9, inner hyphens and dots',
   )
   .meta({ pattern: SUBDOMAIN_PATTERN });
-const isLabelKey = (text: string): boolean =>
+export const isLabelKey = (text: string): boolean =>
   new RegExp(KEY_PATTERN).test(text) && text.lastIndexOf('/') <= MAX_PREFIX;
 
 /** Whether it is `NAME=VALUE`, a label as `kubectl label` takes it. */

@@ -1,9 +1,9 @@
 import type { LaunchOrder, Vitals } from '../../../model/sandbox.ts';
-import { isLabel } from '../../../model/pools/placement.ts';
 import type { ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
 import type { ContainerDefinition, VolumeMount } from '../../../model/templates/template.ts';
 import { idOfPodName, podNameOf, type InstanceId } from '../../../model/identifiers.ts';
 import { disruptionOf, type PodStatus, vitalsOf } from './pod-vitals.ts';
+import { annotationsOfPool, labelsOfPool } from './metadata-of-pool.ts';
 import { placedProbes } from './probe-places.ts';
 import { pullSecretNameOf } from '../../records/pull-secrets.ts';
 import { POOL_LABEL } from '../sandbox-resource.ts';
@@ -19,9 +19,6 @@ export const podPath = (namespace: string, name: string): string =>
  * definition decides it.
  */
 const CLOSED_NETWORK = { 'sandpool.dev/network': 'none' } as const;
-
-/** Before the name of a label that is the pool's. */
-const LABEL_OF_POOL = 'pool.sandpool.dev/';
 
 export interface PodSettings {
   /** The user that everything in a sandbox runs as. */
@@ -63,7 +60,7 @@ export const endpointProbeOf = (
  * Security, no service account.
  */
 export const podOf = (
-  { record, definition, labels = {} }: LaunchOrder,
+  { record, definition, labels = {}, annotations: given = {} }: LaunchOrder,
   ownerUid: string,
   settings: PodSettings,
 ): object => {
@@ -75,6 +72,7 @@ export const podOf = (
   );
   const annotations = {
     ...podAnnotations,
+    ...annotationsOfPool(given),
     ...(settings.protected ? PROTECTED : {}),
     ...(Object.fromEntries(ofEndpoints) as Record<string, string>),
   };
@@ -155,17 +153,6 @@ const pulledAs = (image: string, registry: string | undefined): string => {
   const path = namesRegistry ? rest : [first, ...rest];
   return [registry, ...(path.length === 1 ? ['library'] : []), ...path].join('/');
 };
-
-/**
- * Gives Pods the labels of their pool under a domain of its own, as far as they can be labels: they
- * are its owner's data, by which no policy of the cluster is to be fooled.
- */
-const labelsOfPool = (labels: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(labels).flatMap(([key, value]) =>
-      !key.includes('/') && isLabel(key, value) ? [[`${LABEL_OF_POOL}${key}`, value]] : [],
-    ),
-  );
 
 const containerOf = (
   container: ContainerDefinition,
