@@ -36,6 +36,15 @@ describe('the WebSocket of a process', () => {
     expect(wire.closes).to.equal(1);
   });
 
+  it('says that memory ran out', async () => {
+    const socket = open();
+    const fact = { ...FACT, status: 'Exited', exitCode: 9, outOfMemory: true } as const;
+    wire.tell({ kind: 'end', fact, next: '1' });
+
+    await socket.closed;
+    expect(socket.texts).to.deep.equal(['{"type":"exit","exitCode":9,"oomKilled":true}']);
+  });
+
   it('hands input over in order, again where none was taken, and its end', async () => {
     const socket = open();
     wire.refusing = [inputNotTaken()];
