@@ -162,7 +162,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
 
   it('holds a connect by any rule of what it does, and never for a session', async () => {
     const { compatible, approve, last } = await start(
-      'require operation=setIdleTimeout once',
+      'require operation=setIdleTimeout',
       'allow operation=setSandboxState',
     );
     const id = await claimed();

@@ -39,14 +39,14 @@ const anAnswer = (counts: object): object => ({
   editable: { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} },
 });
 
-const copiesThatAnswer = (body: object) => {
+const copiesThatAnswer = (body: object, tag = '"1"') => {
   const asked: ClusterRequest[] = [];
   const copies = envCopies({
     links: { list: () => [], invited: () => [], find: () => undefined },
     client: {
       ask: async (request) => {
         asked.push(request);
-        return { body, tag: '"1"' };
+        return { body, tag };
       },
     },
   });
@@ -70,6 +70,14 @@ describe('copies of envs on other clusters', () => {
     });
     const caller = { ...owner, role: 'user', keyId: 'fleet-envs/blue/ada', gated: true };
     expect(asked.map((each) => each.caller)).to.deep.equal([caller, caller, caller]);
+  });
+
+  it('keep no entity tag that is longer than one of ours', async () => {
+    const tagOf = async (tag: string) =>
+      (await copiesThatAnswer(anAnswer({}), tag).copies.read(place))?.tag;
+
+    expect(await tagOf('x'.repeat(256))).to.equal('x'.repeat(256));
+    expect(await tagOf('x'.repeat(257))).to.equal('');
   });
 
   it('have no more instances than pools can have, whatever their cluster claims', async () => {

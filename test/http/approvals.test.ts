@@ -224,12 +224,16 @@ describe('requests that wait for a person', () => {
   });
 
   it('end no running sandboxes with their pool or env, if a rule denies to end them', async () => {
-    const { server } = await start('allow operation=deletePool', 'deny operation=deleteSandbox');
+    const { server } = await start(
+      'allow operation=deletePool|deleteEnv|deleteMember',
+      'deny operation=deleteSandbox',
+    );
     await server.tenant.post('/sandboxpools', A_POOL);
 
-    const forced = await server.tenant.delete('/sandboxpools/web?force');
-
-    expect([forced.status, forced.json.errorCode]).to.deep.equal([403, 'APPROVAL_DENIED']);
+    for (const path of ['/sandboxpools/web', '/envs/e', '/envs/e/sandboxpools/m']) {
+      const { status, json } = await server.tenant.delete(`${path}?force`);
+      expect([status, json.errorCode], path).to.deep.equal([403, 'APPROVAL_DENIED']);
+    }
     expect((await server.tenant.delete('/sandboxpools/web')).status).to.equal(200);
   });
 

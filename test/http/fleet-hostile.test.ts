@@ -216,6 +216,14 @@ describe('a manager, before a worker that means ill', () => {
     );
     expect(kept.filter((owner) => owner).length).to.equal(4_000);
     expect(kept.at(-1)).to.equal(caller);
+    const clusters = ['a', 'b', 'c', 'd', 'e'];
+    for (const cluster of clusters)
+      for (let each = 0; each < 4_000; each += 1) owners.remember(cluster, `${each}`, caller);
+    const all = clusters.flatMap((cluster) =>
+      Array.from({ length: 4_000 }, (_, each) => owners.ownerOf(cluster, `${each}`) ?? []).flat(),
+    );
+    const rest = kept.filter((_, each) => owners.ownerOf('evil', `token-${each}`));
+    expect(all.length + rest.length + 1).to.equal(20_000);
   });
 
   it('is not read on once it has more values than was asked for', async () => {
@@ -240,6 +248,15 @@ describe('a manager, before a worker that means ill', () => {
     // what is under way in the link counts too
     expect(await most(`/sandboxes/evil.${ID}`, 0)).to.be.lessThan(2 << 20);
     expect(await most(`/sandboxes?clusterID=evil&limit=10`, 10)).to.be.lessThan(2 << 20);
+  });
+
+  it('is refused if it ends, and is longer than what was asked for', async () => {
+    const pad = Array(12_000).fill([]);
+    for (const path of [`/sandboxes/evil.${ID}`, '/sandboxes?clusterID=evil&limit=10']) {
+      answer = json({ sandbox: { sandboxId: ID }, items: [], pad });
+      const { status, json: body } = await servers.manager.tenant.get(path);
+      expect([status, body.errorCode], path).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
+    }
   });
 
   it('leaves out of its lists what is no list, and says so', async () => {

@@ -158,6 +158,7 @@ describe('the policy of approvals', () => {
       strictestOf([undefined, ...rulesOf(...texts)]);
     expect(strictest('allow', 'require', 'deny', 'allow')?.verdict).to.equal('deny');
     expect(strictest('require once', 'require')).to.include({ verdict: 'require', onceOnly: true });
+    expect(strictest('require', 'require once')).to.include({ verdict: 'require', onceOnly: true });
     expect(strictest()).to.equal(undefined);
   });
 
