@@ -187,7 +187,7 @@ describe('the API client, of an API server that is restarted', function () {
       for await (const event of server
         .lane('watches')
         .watch(
-          '/api/v1/pods',
+          '/api/v1/nodes',
           { resourceVersion: '1', timeoutSeconds: 5 },
           AbortSignal.timeout(NEVER_COMES_MS),
         ))
