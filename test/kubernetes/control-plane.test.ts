@@ -24,7 +24,6 @@ describe('the cluster of the tests', function () {
     expect(await may('watch', 'pods', '-n', namespace)).to.equal('yes');
     expect(await may('list', 'pods', '-n', 'default')).to.equal('no');
     expect(await may('watch', 'pods', '--all-namespaces')).to.equal('no');
-    expect(await may('watch', 'sandboxes.sandpool.dev', '--all-namespaces')).to.equal('yes');
     expect(await may('create', 'pods', '-n', 'default')).to.equal('no');
     expect(await may('create', 'namespaces')).to.equal('no');
     expect(await may('create', 'clusterrolebindings')).to.equal('no');
