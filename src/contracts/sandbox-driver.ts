@@ -91,9 +91,7 @@ export interface TerminalRequest {
   readonly container?: string;
 }
 
-/**
- * A pty inside a sandbox. The stream carries its bytes both ways and obeys back-pressure both ways.
- */
+/** A pty inside a sandbox. Its stream carries bytes, and obeys back-pressure, both ways. */
 export interface Terminal {
   readonly stream: Duplex;
   resize(cols: number, rows: number): void;

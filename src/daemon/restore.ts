@@ -75,8 +75,8 @@ const adviceOn = (error: unknown): string => {
   if (code === 'ENOSPC') return 'make room for one more copy of the database';
   if (code === 'EBUSY')
     return (
-      `${path ?? 'a file of the data folder'} is a mount point, which can’t be moved: unmount it, ` +
-      'restore again, copy what was restored to what was mounted, and mount that again'
+      `${path ?? 'a file of the data folder'} is a mount point, which can’t be moved: ` +
+      'unmount it, restore again, copy what was restored to what was mounted, and mount that again'
     );
   return 'name a file that sandpool backup wrote';
 };
