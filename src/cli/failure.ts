@@ -132,9 +132,12 @@ const exhaustedHints = ({
     ...(typeof running === 'number'
       ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`]
       : []),
-    ...(enlarge.length > 0 ? waysOut(running, enlarge) : [advice]),
+    ...(enlarge.length > 0 ? waysOut(running, enlarge) : [waitingHere(advice)]),
   ];
 };
+
+const waitingHere = (advice: string): string =>
+  advice.replace('claim with waitTimeoutSeconds', 'claim with --wait 60s');
 
 const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[] =>
   running === 0

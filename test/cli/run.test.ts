@@ -116,6 +116,16 @@ describe('sandpool run', function () {
       .and.not.match(/\bpods?\b/i);
   });
 
+  it('says how to wait for an instance of a pool whose instances are not started yet', async () => {
+    daemon.operations.failWith = noIdleInstance(
+      { name: 'default' },
+      { idle: 0, running: 0, starting: 0, stopping: 0, retiring: 0, failed: 0, missing: 3 },
+    );
+    expect((await cliHere(['run', '--', 'true'], env)).stderr)
+      .to.include('instances wait to be started; claim with --wait 60s, or try again shortly')
+      .and.not.include('pools update');
+  });
+
   it('ends with 125 and says what to do for the pool of an env, and for one of another user', async () => {
     const counts = { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 };
     daemon.operations.failWith = noIdleInstance({ name: 'small', env: 'web' }, counts);

@@ -39,9 +39,9 @@ describe('the refusal of a claim where no node takes an instance', () => {
 });
 
 describe('the refusal of a claim from a pool without instances', () => {
-  const hintOf = (running: number, env?: string): string =>
+  const hintOf = (running: number, env?: string, missing = 0): string =>
     (
-      noIdleInstance({ name: 'p', env }, { ...NONE, starting: 0, running }).detail as {
+      noIdleInstance({ name: 'p', env }, { ...NONE, starting: 0, running, missing }).detail as {
         readonly hint: string;
       }
     ).hint;
@@ -51,6 +51,13 @@ describe('the refusal of a claim from a pool without instances', () => {
       'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/p',
     );
     expect(hintOf(0)).to.equal('raise replicas with PUT /v1/sandboxpools/p');
+  });
+
+  it('advises to wait if instances are not started yet, rather than to enlarge the pool', () => {
+    for (const running of [0, 1])
+      expect(hintOf(running, undefined, 2)).to.equal(
+        'instances wait to be started; claim with waitTimeoutSeconds, or try again shortly',
+      );
   });
 
   it('advises first to wait if an env grows the pool', () => {

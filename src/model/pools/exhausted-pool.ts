@@ -20,7 +20,11 @@ interface Hindrance {
   readonly since?: number;
 }
 
-type Counts = Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number };
+type Counts = Omit<PoolCounts, 'unavailable'> & {
+  readonly unavailable?: number;
+  /** Instances that the pool should have and that are not ready yet. */
+  readonly missing?: number;
+};
 
 /**
  * Refusal of a claim that finds none idle. Its hint advises what this caller can do with this pool:
@@ -52,13 +56,18 @@ export const noIdleInstance = (
     retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
   });
 
-const hintOf = (pool: ExhaustedPool, { starting, running, unavailable = 0 }: Counts): string => {
+const hintOf = (
+  pool: ExhaustedPool,
+  { starting, running, unavailable = 0, missing = 0 }: Counts,
+): string => {
   if (starting > 0) return 'instances are starting; try again shortly';
   if (unavailable > 0)
     return (
       'unclaimed instances are there that can not be handed out now, as their events say; ' +
       'try again shortly'
     );
+  if (missing > 0)
+    return 'instances wait to be started; claim with waitTimeoutSeconds, or try again shortly';
   if (running === 0) return enlarge(pool);
   return `give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or ${enlarge(pool)}`;
 };

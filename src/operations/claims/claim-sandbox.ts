@@ -23,7 +23,7 @@ import { ClaimFiles, type ClaimFilesDeps } from './claim-files.ts';
 import { openAndFind } from './earlier-claim.ts';
 import { LaunchLimit } from './launched-candidate.ts';
 import { mayBeClaimedUnder } from './find-claim-by-key.ts';
-import { hindranceOf } from './start-hindrance.ts';
+import { hindranceOf, missingFrom } from './start-hindrance.ts';
 import { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
 export interface ClaimSandboxDeps
@@ -202,7 +202,8 @@ const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): 
     env: env?.name,
     of: sameTenant(owner, caller) ? undefined : `${owner.team}/${owner.user}`,
   };
-  return noIdleInstance(whose, pool.counts, hindranceOf(supervisor, pool));
+  const counts = { ...pool.counts, missing: missingFrom(supervisor, pool) };
+  return noIdleInstance(whose, counts, hindranceOf(supervisor, pool));
 };
 
 /** Counts and times claims by how they ended. */

@@ -27,11 +27,7 @@ export const hindranceOf = (
   { record, counts, conditions }: PoolSnapshot,
 ): PoolHindrance | undefined => {
   const hindered = hinderedIn(supervisor, { record, counts });
-  const present =
-    counts.idle +
-    counts.unavailable +
-    (supervisor.pools.semantics === 'total' ? counts.running : 0);
-  if (hindered || present >= record.replicas) return hindered;
+  if (hindered || missingFrom(supervisor, { record, counts }) <= 0) return hindered;
   const breaker = supervisor.pools.whole(record.uid)?.context.breaker;
   if (!breaker || breaker.reason === '') return undefined;
   const degraded = conditions.find(isDegraded);
@@ -41,6 +37,16 @@ export const hindranceOf = (
     ...(degraded ? { since: degraded.since } : {}),
   };
 };
+
+/** Counts the instances that the pool should have and that are not ready yet. */
+export const missingFrom = (
+  { pools }: Pick<Supervisor, 'pools'>,
+  { record, counts }: Pick<PoolSnapshot, 'record' | 'counts'>,
+): number =>
+  record.replicas -
+  counts.idle -
+  counts.unavailable -
+  (pools.semantics === 'total' ? counts.running : 0);
 
 /**
  * Shows a pool as it stands, Degraded where instances of it can't start as things are: a start that
