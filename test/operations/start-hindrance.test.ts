@@ -1,13 +1,46 @@
 import { expect } from 'chai';
+import { inspectedPools } from '../../src/actors/inspection/pool-actors.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { getPool, listPools } from '../../src/operations/pools/pools.ts';
-import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { alice, aPolicy, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { aPool } from '../support/builders/a-pool.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
+const PROBE = {
+  action: { kind: 'exec' as const, argv: ['true'] },
+  ...{ initialDelayMs: 0, periodMs: 1_000, timeoutMs: 1_000 },
+  ...{ successThreshold: 1, failureThreshold: 1 },
+};
 const PULL = 'ImagePullBackOff: Back-off pulling image "nothing"';
+
+describe('a pool that waits for its turn to start instances', () => {
+  it('says so to whoever looks inside, and to a claim', async () => {
+    const { definition } = aPool();
+    const containers = definition.containers.map((each) => ({ ...each, readinessProbe: PROBE }));
+    const probed = { definition: { ...definition, containers }, replicas: 1 };
+    const world = await aSupervisor({
+      pool: probed,
+      policy: { refill: { ...aPolicy().refill, places: { first: 1, most: 1 } } },
+      driver: new FakeSandboxDriver({ startsByItself: false, now: () => new TestClock().now() }),
+    });
+    const { supervisor, pools, pool } = world;
+    const { index } = supervisor;
+    await eventually(() => index.startingIn(pool.uid).length === 1, 'the first one starts');
+    const { uid } = await pools.create(aPool({ ...probed, uid: 'later', name: 'later' }));
+    const inspected = inspectedPools({ pools: supervisor.pools, records: pools });
+    await eventually(() => inspected.inspect(uid) !== undefined, 'the later pool is there');
+    const waits = 'it waits for its turn: the machine starts only a few instances';
+
+    expect(inspected.inspect(uid)?.why.join()).to.include(waits);
+    expect(inspected.inspect(pool.uid)?.why.join()).to.not.include(waits);
+    expect(await rejection(world.claim(alice, { poolName: 'later' })))
+      .to.have.nested.property('detail.hint')
+      .that.matches(/^instances wait to be started; claim with waitTimeoutSeconds/);
+  });
+});
 
 describe('a pool whose instances can not start as things are', () => {
   const starting = async () => {

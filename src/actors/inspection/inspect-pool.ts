@@ -8,7 +8,7 @@ import { fields, moment, tenant } from './shown-fields.ts';
  * secrets.
  */
 export const inspectPool = (
-  { context, phase, state }: PoolActorView,
+  { context, phase, state, waitsForPlace }: PoolActorView,
   since: number,
 ): InspectedActor => {
   const { record } = context;
@@ -34,7 +34,7 @@ export const inspectPool = (
       savedAt: moment(context.savedAt),
     }),
     deadlines: deadlinesOf(context),
-    why: whyOf(context),
+    why: [...whyOf(context), ...(waitsForPlace ? [WAITS_FOR_PLACE] : [])],
     record: shownPool(record),
   };
 };
@@ -63,10 +63,13 @@ export const shownPool = (record: PoolRecord): ShownFields =>
 const shownBreaker = ({ failures, pausedUntil, reason }: PoolRecord['breaker']): ShownFields =>
   fields({ failures, pausedUntil: moment(pausedUntil), reason });
 
+const WAITS_FOR_PLACE =
+  'it waits for its turn: the machine starts only a few instances with readiness probes at a time';
+
 type Context = PoolActorView['context'];
 
 const deadlinesOf = ({ deadline, breaker, leading }: Context): readonly AwaitedMoment[] => [
-  ...(deadline === undefined ? [] : [{ what: 'it is planned anew', at: deadline }]),
+  ...(deadline === undefined ? [] : [{ what: 'it plans again', at: deadline }]),
   ...(leading && breaker.pausedUntil > 0
     ? [{ what: 'starts are tried again', at: breaker.pausedUntil }]
     : []),

@@ -100,7 +100,7 @@ export class PoolHost {
   /** All of a pool's actor, for whoever looks inside. */
   whole(uid: string): PoolActorView | undefined {
     const snapshot = this.actors.snapshot(uid);
-    return snapshot && wholeOf(snapshot, this.#deps.policy);
+    return snapshot && wholeOf(snapshot, this.#now());
   }
 
   /** Makes the pool's actor anew from its record, also one that is broken. */

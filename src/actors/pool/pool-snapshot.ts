@@ -1,5 +1,6 @@
 import type { SnapshotFrom } from 'xstate';
 import { phaseOf, type PoolPolicy } from '../../machines/pool/arithmetic.ts';
+import { waitsForPlace } from '../../machines/pool/decisions.ts';
 import type { PoolContext, Tallied } from '../../machines/pool/events.ts';
 import type { poolMachine } from '../../machines/pool/machine.ts';
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
@@ -30,14 +31,18 @@ export interface PoolActorView {
   readonly context: PoolContext;
   readonly phase: PoolPhase;
   readonly state: string;
+  readonly waitsForPlace: boolean;
 }
 
 export const wholeOf = (
   { context, value }: SnapshotFrom<typeof poolMachine>,
-  policy: PoolPolicy,
-): PoolActorView => {
-  return { context, phase: phaseOf(context, policy), state: pathOf(value) };
-};
+  now: number,
+): PoolActorView => ({
+  context,
+  phase: phaseOf(context, context.policy),
+  state: pathOf(value),
+  waitsForPlace: waitsForPlace(context, now),
+});
 
 type Place = keyof PoolCounts;
 type Counting = { -readonly [place in Place]: number };

@@ -158,6 +158,11 @@ export const shortageOf = (context: PoolContext): number =>
   (context.record.deleting === false ? context.record.replicas : semanticZero(context)) -
   presentOf(context.counts, context.ordered, context.policy.replicaSemantics);
 
+/** Whether the pool launches nothing only because other instances have the machine's places. */
+export const waitsForPlace = (context: PoolContext, now: number): boolean =>
+  isPaced(context) &&
+  planScale({ ...scaleOf(context, now), places: 0 }, context.policy).lacksPlaces;
+
 export const isTripped = ({ breaker, policy }: PoolContext): boolean =>
   breaker.failures >= policy.breaker.failures;
 
