@@ -86,7 +86,7 @@ export const ports: Check = async ({ daemon, config, isGiven }) => {
 
 /** The daemon starts without these, unless their address was asked for. */
 const OPTIONAL_PORTS = [
-  ['compatible port', 'compatibleApi'],
+  ['compatible API port', 'compatibleApi'],
   ['metrics port', 'metrics'],
 ] as const;
 
@@ -117,18 +117,18 @@ const portCheck = async ({
       return (isOptional ? warning : problem)(
         name,
         `another process listens at ${at}${isOptional ? '; the daemon starts without it' : ''}`,
-        `find it: ss -ltnp 'sport = :${port}'; or choose another address with ${setting}`,
+        `find it: ss -ltnp 'sport = :${port}'; or set ${setting} to another address`,
       );
     if (code === 'EACCES')
       return problem(
         name,
         `this user may not listen at ${at}`,
-        `choose a port above 1023 with ${setting}`,
+        `set ${setting} to a port above 1023`,
       );
     return problem(
       name,
       `nobody can listen at ${at}: ${code ?? String(error)}`,
-      `choose an address of this machine with ${setting}`,
+      `set ${setting} to an address of this machine`,
     );
   } finally {
     if (server.listening) server.close();

@@ -224,11 +224,12 @@ describe('the doctor', function () {
       const message = `another process listens at 127.0.0.1:${port}`;
       for (const [name, setting] of [
         ['port', 'listen'],
-        ['compatible port', 'compatibleApiListen'],
+        ['compatible API port', 'compatibleApiListen'],
         ['metrics port', 'metricsListen'],
       ] as const) {
         const [found] = await findings(name, { [setting]: `127.0.0.1:${port}` });
         expect(found, name).to.include({ status: 'problem', message });
+        expect(found?.advice).to.match(/; or set (\w+\.)?listen to another address$/);
       }
       const isGiven = () => false;
       expect(

@@ -55,10 +55,12 @@ describe('MetricsListener', () => {
       taken: ({ address }) => void warnings.push(address),
     });
 
-  it('rejects where the address that was given is taken, and names the setting', async () => {
+  it('rejects if the address that was given is taken, and says what to do', async () => {
     const error = await rejection(notThere(true, []));
 
-    expect(String(error)).to.contain(`metrics.listen: ${HOST}:${taken()} can't be listened on`);
+    expect(String(error)).to.contain(
+      `metrics.listen: another program has the address ${HOST}:${taken()}; choose another one, or none`,
+    );
   });
 
   it('goes without where the default address is taken, and says so once', async () => {

@@ -23,10 +23,17 @@ export const listenOrDoWithout = async (of: OptionalListener): Promise<string | 
   try {
     return `${shown}:${await listen({ host, port })}`;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    if (given || !isTaken(cause))
-      throw new Error(`${setting}: ${shown}:${port} can't be listened on: ${why}`, { cause });
-    taken({ address: `${shown}:${port}` });
+    const address = `${shown}:${port}`;
+    if (!isTaken(cause)) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`${setting}: can't listen at ${address}: ${why}`, { cause });
+    }
+    if (given)
+      throw new Error(
+        `${setting}: another program has the address ${address}; choose another one, or none`,
+        { cause },
+      );
+    taken({ address });
     return undefined;
   }
 };
