@@ -91,13 +91,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'pause',
-    summary: 'Has sandboxes stand still: they keep their memory, and their idle timeout stops',
+    summary: 'Pauses sandboxes: they keep their memory, and their idle timeout stops',
     load: async ({ serviceAction }) =>
       (await import('./commands/pause.ts')).pauseLeaf(serviceAction),
   },
   {
     name: 'resume',
-    summary: 'Has paused sandboxes go on where they stood still',
+    summary: 'Resumes paused sandboxes, with all that they had in memory',
     load: async ({ serviceAction }) =>
       (await import('./commands/pause.ts')).resumeLeaf(serviceAction),
   },

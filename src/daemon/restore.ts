@@ -76,7 +76,7 @@ const adviceOn = (error: unknown): string => {
   if (code === 'EBUSY')
     return (
       `${path ?? 'a file of the data folder'} is a mount point, which can’t be moved: ` +
-      'unmount it, restore again, copy what was restored to what was mounted, and mount that again'
+      'unmount it, restore again, copy the restored files to the volume, and mount it again'
     );
   return 'name a file that sandpool backup wrote';
 };

@@ -144,8 +144,8 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
   if (missing.length > 0)
     return warning(
       'keys',
-      `${missing.join(', ')} is missing in ${folder}`,
-      'the next start makes it anew',
+      `missing in ${folder}: ${missing.join(', ')}`,
+      'the next start creates what is missing',
     );
   return ok('keys', folder);
 };

@@ -185,7 +185,7 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
 
     expect([status, body['message']]).to.deep.equal([
       403,
-      'the policy of this deployment denies such requests; no approval allows them',
+      'the policy of this deployment denies such requests; no approval can allow them',
     ]);
   });
 

@@ -228,7 +228,7 @@ describe('requests to the compatible API', () => {
     );
     const interpreter = await ask('/sandboxes', { body: { templateID: 'code-interpreter-v1' } });
     expect(interpreter.body['message']).to.equal(
-      'there is no pool "code-interpreter-v1", nor its template; as an admin make that first: ' +
+      'there is no pool "code-interpreter-v1", nor its template; an admin makes that first: ' +
         'sandpool templates create -f config/templates/code-interpreter-v1.json --admin; ' +
         'then make it: sandpool pools create code-interpreter-v1 --template code-interpreter-v1',
     );

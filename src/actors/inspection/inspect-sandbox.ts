@@ -123,7 +123,7 @@ const whyOf = ({ path, state, tags, context }: SandboxSnapshot): readonly string
   ...(state === 'running' && context.record?.claim
     ? [`${context.record.claim.owner.team}/${context.record.claim.owner.user} claimed it`]
     : []),
-  ...(isPaused({ state, context }) ? ['it is paused: it stands still until it is resumed'] : []),
+  ...(isPaused({ state, context }) ? ['it is paused until somebody resumes it'] : []),
   ...(context.working > 0
     ? [`${context.working} commands or terminals are under way in it by this replica`]
     : []),

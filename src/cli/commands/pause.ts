@@ -9,7 +9,7 @@ export const pauseLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'pause <sandbox...>',
     summary:
-      'Has sandboxes stand still: they keep their memory, and their idle timeout stops. They ' +
+      'Pauses sandboxes: they keep their memory, and their idle timeout stops. They ' +
       'count against the quota as before.',
     example: 'sandpool pause "$SANDBOX"',
     state: 'paused',
@@ -19,7 +19,7 @@ export const pauseLeaf = (action: ServiceAction): Command =>
 export const resumeLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'resume <sandbox...>',
-    summary: 'Has paused sandboxes go on where they stood still.',
+    summary: 'Resumes paused sandboxes, with all that they had in memory.',
     example: 'sandpool resume "$SANDBOX"',
     state: 'running',
   });

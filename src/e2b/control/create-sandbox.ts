@@ -106,7 +106,7 @@ const missingPool = async (
   return new Refusal(
     'POOL_NOT_FOUND',
     isOfInterpreter && !hasTemplate
-      ? `${what}, nor its template; as an admin make that first: ${OF_INTERPRETER}; then ${line}`
+      ? `${what}, nor its template; an admin makes that first: ${OF_INTERPRETER}; then ${line}`
       : `${what}; ${line}`,
   );
 };

@@ -53,7 +53,7 @@ export const approvalDenied = (
       })
     : new Refusal(
         'APPROVAL_DENIED',
-        'the policy of this deployment denies such requests; no approval allows them',
+        'the policy of this deployment denies such requests; no approval can allow them',
         { detail: { hint: 'sandpool approvals explain says which rule does' } },
       );
 

@@ -33,19 +33,19 @@ export const debugGroup = (action: Action): Command =>
     actorLeaf(action, {
       kind: 'pool',
       operands: '<pool>',
-      of: 'a pool, by its name or NAMESPACE/NAME',
+      of: 'a pool (POOL or NAMESPACE/POOL)',
       example: 'team-blue/shells',
     }),
     actorLeaf(action, {
       kind: 'member',
       operands: '<env> <member>',
-      of: 'a member of an env, which may be NAMESPACE/ENV',
+      of: 'a member of an env (ENV or NAMESPACE/ENV)',
       example: 'default default',
     }),
     actorLeaf(action, {
       kind: 'group',
       operands: '<env> <group>',
-      of: 'an autoscaling group of an env, which may be NAMESPACE/ENV',
+      of: 'an autoscaling group of an env (ENV or NAMESPACE/ENV)',
       example: 'default default',
     }),
     actorLeaf(action, {
@@ -75,9 +75,8 @@ const actorLeaf = (
       leaf({
         usage: `${kind} ${operands}`,
         summary:
-          `Shows where ${of}, stands in its state chart and why, what it waits for, and how ` +
-          'it came there. With -f it goes on with each move, as the replica sees it that ' +
-          'leads it.',
+          `Shows the state of ${of}, why it is in this state, what it waits for, and how it ` +
+          'came there. With -f it prints each further move, as the leading replica sees it.',
         examples: [
           `sandpool debug ${kind} ${example} --admin`,
           `sandpool debug ${kind} ${example} -f --admin`,

@@ -64,7 +64,7 @@ export const writeFiles = async (
 };
 
 const NO_METADATA =
-  'no metadata is kept of files here; write the file without it, and keep it in a file beside';
+  'files have no metadata here; write the file without it, and keep the metadata in another file';
 
 const refuseMetadata = ({ headers }: IncomingMessage): void => {
   const name = Object.keys(headers).find((each) => each.startsWith('x-metadata-'));

@@ -101,7 +101,7 @@ const summaryFields = {
     .string()
     .optional()
     .describe("As the API shows it: a sandbox's status, a pool's phase."),
-  paused: z.literal(true).optional().describe('Of a sandbox that is Running, and stands still.'),
+  paused: z.literal(true).optional().describe('Present if the sandbox is Running and paused.'),
 };
 
 export const ActorPage = z

@@ -102,7 +102,9 @@ const Reflector = z.object({
   namespace: z
     .string()
     .optional()
-    .describe('The only namespace of which it mirrors that; absent: of all.'),
+    .describe(
+      'It mirrors the objects of this namespace only. If absent, it mirrors all namespaces.',
+    ),
   objects: z.int(),
   revision: z.string().describe('All changes up to it were taken in. Empty before the first list.'),
   silentMs: z

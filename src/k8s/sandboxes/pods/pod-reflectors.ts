@@ -203,7 +203,7 @@ const UNSEEN = 'the daemon may not read the Pods of its namespace';
 
 const lacksRights = (where: string): string =>
   `the daemon may not read Pods in ${where}: the RoleBinding to the chart's ClusterRole ` +
-  'that ends in -tenant is missing there; add the team to `teams` of the chart, and helm upgrade';
+  'that ends in -tenant is missing there; add the team to `teams` of the chart, run helm upgrade';
 
 const named = (namespaces: readonly string[]): string => {
   const rest = namespaces.length - MOST_NAMED;
