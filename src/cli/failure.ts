@@ -122,7 +122,7 @@ const exhaustedHints = ({
       'its instances do not ' +
         `start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ` +
         `${problem}`,
-      advice,
+      asCommand(advice),
     ];
   const enlarge = ENLARGE.flatMap(([request, words]) => {
     const named = request.exec(advice)?.groups;
@@ -132,12 +132,14 @@ const exhaustedHints = ({
     ...(typeof running === 'number'
       ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`]
       : []),
-    ...(enlarge.length > 0 ? waysOut(running, enlarge) : [waitingHere(advice)]),
+    ...(enlarge.length > 0 ? waysOut(running, enlarge) : [asCommand(advice)]),
   ];
 };
 
-const waitingHere = (advice: string): string =>
-  advice.replace('claim with waitTimeoutSeconds', 'claim with --wait 60s');
+const asCommand = (advice: string): string =>
+  advice
+    .replace('claim with waitTimeoutSeconds', 'claim with --wait 60s')
+    .replace(/by PUT \/v1\/sandboxpools\/([^;,\s]+)/, 'with: sandpool pools update $1');
 
 const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[] =>
   running === 0

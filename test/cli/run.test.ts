@@ -154,6 +154,13 @@ describe('sandpool run', function () {
       .to.include('its instances do not start: ErrImagePull: there is no such image')
       .and.include('overrides.image')
       .and.not.include('give one back');
+    daemon.operations.failWith = noIdleInstance({ name: 'default' }, counts, {
+      reason: 'StartsFail',
+      message: 'did not become ready within startupTimeout',
+    });
+    expect((await cliHere(['run', '--', 'true'], env)).stderr)
+      .to.include('change what the problem names, with: sandpool pools update default, or in the')
+      .and.not.include('PUT');
   });
 
   it('ends with 125 when no command is given or the options are wrong', async () => {
