@@ -98,6 +98,20 @@ describe('the Pods of teams', () => {
     await driver.stop();
   });
 
+  it('are known to a new leader also where it just learned of the first record of a namespace', async () => {
+    const api = new MemoryApi();
+    const { driver, last } = await aDriver(api);
+    api.hold('sandboxes');
+    const { id } = (await teamsOf(api, ['late'])).get('late') ?? expect.fail();
+    const caughtUp = driver.caughtUp();
+    api.letGo();
+    await caughtUp;
+
+    // A leader clears away at once what seems never to have been launched.
+    expect(last(id)?.vitals.kind).to.equal('available');
+    await driver.stop();
+  });
+
   it('are what stands, after any order of lost and given rights, births and ends', async () => {
     const step = fc.tuple(
       fc.constantFrom('forbid', 'allow', 'create', 'remove', 'catch up'),

@@ -89,6 +89,8 @@ export class InstanceReflectors {
           this.#sandboxes.caughtUp(CATCH_UP_MS),
           this.#pods.caughtUp(CATCH_UP_MS),
         ]);
+        // A record that came may be the first of its namespace: its Pods are listed only now.
+        await this.#pods.settled();
       },
     });
   }
