@@ -8,6 +8,7 @@ import type { Outbox } from '../runtime/outbox.ts';
 
 /** Counts pools that wait for a place; a pool that is turned away asks again. */
 const MOST_WAITING = 16_384;
+const MOST_WAITING_OF_TENANT = 4_096;
 
 /**
  * Part of its startupTimeout in which an instance must become ready for the machine to have room
@@ -49,7 +50,8 @@ export class StartPlaces {
   readonly #deps: StartPlacesDeps;
   readonly #slots: FairSlots;
   readonly #policy: PlacesPolicy;
-  readonly #waiting = new Set<string>();
+  /** Pools that wait, with what takes their request back. */
+  readonly #waiting = new Map<string, () => void>();
   /** Places of each pool, the oldest first. */
   readonly #held = new Map<string, Place[]>();
   #most: number;
@@ -66,15 +68,15 @@ export class StartPlaces {
       most: () => this.#most,
       mostOfTenant: (most) => Math.max(1, most - 1),
       mostWaiting: MOST_WAITING,
-      mostWaitingOfTenant: MOST_WAITING,
+      mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
     });
   }
 
   /** Grants the pool a place once it is its turn. Does nothing while the pool waits already. */
   ask(uid: string, owner: Tenant): void {
     if (this.#waiting.has(uid)) return;
-    this.#waiting.add(uid);
-    const asked = this.#slots.request(tenantKey(owner), (release) => {
+    this.#waiting.set(uid, () => undefined);
+    const takeBack = this.#slots.request(tenantKey(owner), (release) => {
       this.#waiting.delete(uid);
       // not at once: some pool is in the middle of an event
       this.#deps.outbox.put({
@@ -86,7 +88,8 @@ export class StartPlaces {
         },
       });
     });
-    if (!asked) this.#waiting.delete(uid);
+    if (!takeBack) this.#waiting.delete(uid);
+    else if (this.#waiting.has(uid)) this.#waiting.set(uid, takeBack);
   }
 
   /** Takes in how the start of an instance went, and how many still start. */
@@ -94,12 +97,19 @@ export class StartPlaces {
     const { context } = after;
     if (event.type === 'START_FAILED' && !event.isRefused) this.#failed(uid);
     else if (before && becameReady(before.context, context)) this.#becameReady(uid, context);
-    this.settle(uid, context.counts.starting + context.ordered);
+    const isRemoved = event.type === 'REMOVED';
+    if (isRemoved || context.record.deleting !== false) this.#leaveQueue(uid);
+    this.settle(uid, isRemoved ? 0 : context.counts.starting + context.ordered);
   }
 
   /** The pool has so many instances that start: it keeps no more places than those. */
   settle(uid: string, starting: number): void {
     this.#giveBack(uid, (this.#held.get(uid)?.length ?? 0) - starting);
+  }
+
+  #leaveQueue(uid: string): void {
+    this.#waiting.get(uid)?.();
+    this.#waiting.delete(uid);
   }
 
   #giveBack(uid: string, count: number): void {
