@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
+import type { InstanceMirrorDeps } from '../../src/k8s/sandboxes/instance-mirror-deps.ts';
 import { storedPodOf, type StoredPod } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import type { StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
@@ -9,7 +10,7 @@ const ID = 'an-instance';
 const UUID = '01932d5a-0000-7a01-8000-0242ac120002';
 const RECORD_UID = 'uid-of-the-record';
 
-const aMirror = () => {
+const aMirror = ({ podsTrouble }: Partial<InstanceMirrorDeps> = {}) => {
   const facts: InstanceFact[] = [];
   const mirror = new InstanceMirror({
     report: (fact) => {
@@ -17,6 +18,7 @@ const aMirror = () => {
     },
     missesPod: () => undefined,
     nodeTrouble: () => undefined,
+    ...(podsTrouble ? { podsTrouble } : {}),
   });
   void mirror.begin(); // there is nothing yet
   return { mirror, facts };
@@ -107,6 +109,20 @@ describe('the mirror of instances', () => {
     await begun;
     expect(turns).to.be.greaterThan(3);
     expect(facts.map(({ id }) => id)).to.deep.equal(ids);
+  });
+
+  it('hands out nothing whose Pod may have ended while the daemon may not read it', () => {
+    const troubles: string[] = [];
+    const { mirror, facts } = aMirror({ podsTrouble: () => troubles[0] });
+    mirror.putPod(aPod('1'));
+    mirror.putSandbox(aSandbox('2'));
+
+    troubles.push('rights are missing');
+    mirror.namespaceChanged(ALICE.namespace);
+    expect(facts.at(-1)?.vitals).to.deep.include({ kind: 'unavailable', nodeInTrouble: true });
+    troubles.pop();
+    mirror.namespaceChanged(ALICE.namespace);
+    expect(facts.at(-1)?.vitals.kind).to.equal('available');
   });
 
   it('does not bring back what was removed here, when the watch tells of an earlier change', () => {

@@ -98,6 +98,31 @@ describe('the Pods of teams', () => {
     await driver.stop();
   });
 
+  it('are in trouble once they may not be read for long, and no more once they may again', async () => {
+    const api = new MemoryApi();
+    const told: (string | undefined)[] = [];
+    const reflectors = new PodReflectors({
+      api: api.server,
+      clock: new TestClock(),
+      log: quietLog,
+      mirrors: new PodMirrors({ report: () => undefined }),
+      inUse: () => new Set(['alpha']),
+      changed: (namespace) => void told.push(reflectors.trouble(namespace)),
+      tuning: { timings: { firstPauseMs: 1, longestPauseMs: 2, silenceMs: 20 } },
+    });
+    reflectors.start();
+    await reflectors.settled();
+    expect(told).to.deep.equal([]);
+
+    api.forbid(podsPath('alpha'));
+    await eventually(() => told.length === 1, 'the loss of rights is told');
+    expect(told[0]).to.include('may not read the Pods');
+    api.allow(podsPath('alpha'));
+    await eventually(() => told.length === 2, 'the rights are told');
+    expect(told[1]).to.equal(undefined);
+    await reflectors.stop();
+  });
+
   it('are known to a new leader also where it just learned of the first record of a namespace', async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);

@@ -15,6 +15,7 @@ export type Doubt = 'silent' | 'cut';
  */
 export class MirrorTrust {
   readonly #silenceMs: number;
+  readonly #onHeard: () => void;
   #listDue: ListDue | undefined = { afresh: false };
   #doubt: Doubt | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
@@ -22,8 +23,9 @@ export class MirrorTrust {
   #refused = false;
 
   /** `silenceMs`: after so long a silence of the API server the mirror can't be relied on. */
-  constructor(silenceMs: number) {
+  constructor(silenceMs: number, onHeard: () => void = () => undefined) {
     this.#silenceMs = silenceMs;
+    this.#onHeard = onHeard;
   }
 
   get listDue(): ListDue | undefined {
@@ -52,6 +54,7 @@ export class MirrorTrust {
   heard(): void {
     this.#heardAt = performance.now();
     this.#refused = false;
+    this.#onHeard();
   }
 
   /** Notes a list that is whole, which is nothing where another one became due meanwhile. */

@@ -19,6 +19,8 @@ export interface ReflectorDeps<T> {
   readonly labelSelector?: string;
   /** Is told what ended a list or a watch, while `refused` still says what was so before. */
   readonly failed?: (error: unknown) => void;
+  /** Is told each time that the mirror is known to be what stands, from the first list on. */
+  readonly heard?: () => void;
   /** For tests: the daemon takes what is usual. */
   readonly tuning?: ReflectorTuning;
 }

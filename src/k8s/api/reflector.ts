@@ -59,7 +59,7 @@ export class Reflector<T> {
     this.#timings = { ...TIMINGS, ...deps.tuning?.timings };
     this.#random = deps.tuning?.random ?? Math.random;
     this.#mirror = deps.mirror;
-    this.#trust = new MirrorTrust(this.#timings.silenceMs);
+    this.#trust = new MirrorTrust(this.#timings.silenceMs, deps.heard);
     // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
     this.#waiters = new Waiters({
       of: deps.path,

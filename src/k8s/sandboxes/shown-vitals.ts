@@ -23,10 +23,12 @@ interface NodeTrouble {
 }
 
 const nodeTroubleOf = (
-  { nodeName }: StoredPod,
+  { nodeName, namespace }: StoredPod,
   isIdle: boolean,
-  { nodeTrouble, nodeLeaves, idleTrouble }: Troubles,
+  { nodeTrouble, nodeLeaves, idleTrouble, podsTrouble }: Troubles,
 ): NodeTrouble | undefined => {
+  const unseen = podsTrouble?.(namespace);
+  if (unseen !== undefined) return { reason: unseen, state: { nodeInTrouble: true } };
   if (nodeName === undefined) return undefined;
   const reason = nodeTrouble(nodeName) ?? (isIdle ? idleTrouble?.(nodeName) : undefined);
   if (reason === undefined) return undefined;

@@ -29,7 +29,7 @@ interface Followed {
   /** Its Pods were listed, or may not be. */
   readonly settled: Deferred<void>;
   isListed: boolean;
-  /** Its Pods may not be read, and never were. */
+  /** Its Pods may not be read, and were not for as long as the API server may be silent. */
   isUnseen: boolean;
 }
 
@@ -64,7 +64,7 @@ export class PodReflectors {
   /** Has the Pods of a namespace followed, from the start on. */
   follow(namespace: string): void {
     if (!this.#isRunning || this.#followed.has(namespace)) return;
-    const { api, log, mirrors, changed, tuning } = this.#deps;
+    const { api, log, mirrors, tuning } = this.#deps;
     const followed: Followed = {
       reflector: new Reflector({
         api: api.lane('background'),
@@ -78,6 +78,9 @@ export class PodReflectors {
         failed: (error) => {
           if (isRefused(error, FORBIDDEN)) this.#refused(namespace, followed);
         },
+        heard: () => {
+          this.#heard(namespace, followed);
+        },
       }),
       since: performance.now(),
       settled: new Deferred(),
@@ -88,11 +91,7 @@ export class PodReflectors {
     followed.reflector.start();
     followed.reflector.synced().then(
       () => {
-        followed.isListed = true;
         followed.settled.resolve();
-        if (!followed.isUnseen) return;
-        followed.isUnseen = false;
-        changed(namespace);
       },
       (error: unknown) => {
         followed.settled.reject(error);
@@ -164,10 +163,17 @@ export class PodReflectors {
   #refused(namespace: string, followed: Followed): void {
     const { log, changed } = this.#deps;
     if (!followed.reflector.refused) log.warn({ namespace }, lacksRights(`namespace ${namespace}`));
-    if (followed.isListed || followed.isUnseen) return;
+    if ((followed.isListed && followed.reflector.stale === undefined) || followed.isUnseen) return;
     followed.isUnseen = true;
     changed(namespace);
     followed.settled.resolve();
+  }
+
+  #heard(namespace: string, followed: Followed): void {
+    followed.isListed = true;
+    if (!followed.isUnseen) return;
+    followed.isUnseen = false;
+    this.#deps.changed(namespace);
   }
 
   #lookLater(): void {
