@@ -119,22 +119,27 @@ export class JsonReader {
    * if it is not JSON.
    */
   async value(inTurn: InTurn): Promise<unknown> {
-    const bytes = Buffer.concat(this.#pieces.splice(0));
-    if (bytes.length === 0) return undefined;
+    if (this.#bytes === 0) return undefined;
+    const bytes = await inTurn(() => Buffer.concat(this.#pieces.splice(0)));
     const lists = new Map<unknown, unknown[]>();
-    const frame: string[] = [];
-    let from = 0;
     for (const { cuts, end } of this.#longLists) {
-      const mark = randomUUID(); // nobody else can have written it
-      frame.push(bytes.toString('utf8', from, (cuts[0] ?? 0) + 1), `"${mark}"`);
-      from = end;
       const items: unknown[] = [];
       for (const [n, cut] of cuts.entries())
         await inTurn(() => items.push(...partOf(bytes.subarray(cut + 1, cuts[n + 1] ?? end))));
-      lists.set(mark, items);
+      lists.set(randomUUID(), items); // nobody else can have written it
     }
-    frame.push(bytes.toString('utf8', from));
-    return await inTurn(() => withLists(JSON.parse(frame.join('')), lists));
+    return await inTurn(() => withLists(JSON.parse(this.#frame(bytes, [...lists.keys()])), lists));
+  }
+
+  /** Returns the JSON with a mark in place of all items of each long list. */
+  #frame(bytes: Buffer, marks: readonly unknown[]): string {
+    const frame: string[] = [];
+    let from = 0;
+    for (const [n, { cuts, end }] of this.#longLists.entries()) {
+      frame.push(bytes.toString('utf8', from, (cuts[0] ?? 0) + 1), JSON.stringify(marks[n]));
+      from = end;
+    }
+    return [...frame, bytes.toString('utf8', from)].join('');
   }
 }
 

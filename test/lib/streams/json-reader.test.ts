@@ -89,6 +89,30 @@ describe('JSON of others', () => {
     }
   });
 
+  it('is put together and decoded in turns alone, whatever is in it', async () => {
+    const text = JSON.stringify({ log: 'x'.repeat(200_000), items: ['y'.repeat(90_000), 1] });
+    const decode = Buffer.prototype.toString;
+    let [depth, outside] = [0, 0];
+    const inTurn: InTurn = async (work) => {
+      depth += 1;
+      try {
+        return work();
+      } finally {
+        depth -= 1;
+      }
+    };
+    Buffer.prototype.toString = function (this: Buffer, ...terms: Parameters<Buffer['toString']>) {
+      if (depth === 0) outside += 1;
+      return decode.apply(this, terms);
+    };
+    try {
+      await read(text, { mostBytes: 1 << 20, mostValues: 16 }, { inTurn });
+    } finally {
+      Buffer.prototype.toString = decode;
+    }
+    expect(outside).to.equal(0);
+  });
+
   it('is refused where an item of a list is long', () => {
     for (const end of ['', '",2]']) {
       const reader = new JsonReader({ mostBytes: 16 << 20, mostValues: 4_096 });
