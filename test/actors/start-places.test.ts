@@ -44,6 +44,16 @@ describe('places to become ready', () => {
     expect(grant()).to.deep.equal(['hung', 'last']);
   });
 
+  it('go to the next pool if the first needs none any more, though one of its instances starts', () => {
+    const { places, grant } = twoPlaces();
+    const { context } = new APool({ counts: { starting: 1 } });
+    for (const uid of ['resized', 'next']) places.ask(uid, ALICE);
+    grant();
+    const [before, after] = [{ context }, { context }];
+    places.changed('resized', { before, after, event: { type: 'PLACE' } });
+    expect(grant()).to.deep.equal(['resized', 'next']);
+  });
+
   it('are had by another tenant also while one waits with very many pools', () => {
     const { places, grant } = twoPlaces();
     for (let n = 0; n < MANY; n += 1) places.ask(`pool-${n}`, ALICE);

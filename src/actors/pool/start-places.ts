@@ -97,6 +97,9 @@ export class StartPlaces {
     const { context } = after;
     if (event.type === 'START_FAILED' && !event.isRefused) this.#failed(uid);
     else if (before && becameReady(before.context, context)) this.#becameReady(uid, context);
+    // The pool needs it no more: none of those that start without a place is to keep it.
+    if (event.type === 'PLACE' && before && context.ordered <= before.context.ordered)
+      this.#giveBack(uid, 1, -1);
     const isRemoved = event.type === 'REMOVED';
     if (isRemoved || context.record.deleting !== false) this.#leaveQueue(uid);
     this.settle(uid, isRemoved ? 0 : context.counts.starting + context.ordered);
@@ -112,10 +115,10 @@ export class StartPlaces {
     this.#waiting.delete(uid);
   }
 
-  #giveBack(uid: string, count: number): void {
+  #giveBack(uid: string, count: number, from = 0): void {
     const held = this.#held.get(uid);
     if (!held || count <= 0) return;
-    const unused = held.splice(0, count);
+    const unused = held.splice(from, count);
     if (held.length === 0) this.#held.delete(uid);
     this.#underWay -= unused.length;
     for (const { release } of unused) release();
