@@ -62,7 +62,7 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files: EmbeddedFiles;
-  readonly processes = new EmbeddedProcesses(() => this.#client.processes());
+  readonly processes: EmbeddedProcesses;
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;
@@ -121,6 +121,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       },
     });
     this.files = new EmbeddedFiles(options.clock, this.#client);
+    const link = () => this.#client.processes();
+    this.processes = new EmbeddedProcesses({ link, clock: options.clock });
     this.#ports = new Ports((id) => this.#client.socketTo({ type: 'forward', id }));
     this.#pauses = new Pauses({ records: options.records, client: this.#client, log: options.log });
   }
