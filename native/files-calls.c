@@ -23,11 +23,9 @@ static const char *path_of(const struct call *call) {
 /* The stat of a name, and behind it so many bytes of `more`. */
 static enum problem tell(struct call *call, char type, const struct place *place, const unsigned char *more, size_t size) {
   unsigned char text[STAT_BYTES + 32];
-  char target[PATH_BYTES];
   struct stat found;
   if (fstatat(place->parent, place->name, &found, AT_SYMLINK_NOFOLLOW) < 0) return problem_of(errno);
-  bool link = S_ISLNK(found.st_mode) && read_link(place->parent, place->name, target);
-  size_t at = put_stat(text, &found, "", link ? target : NULL);
+  size_t at = put_stat(text, &found, "", place->parent, place->name);
   memcpy(text + at, more, size);
   return send_frame(call, type, text, at + size);
 }
@@ -68,7 +66,7 @@ enum problem call_read(struct call *call) {
   unsigned long long start, end;
   problem = range_of(call, (unsigned long long)found.st_size, &start, &end);
   if (!problem) {
-    size_t at = put_stat(head, &found, "", NULL);
+    size_t at = put_stat(head, &found, "", -1, NULL);
     at += put_number(head + at, start, 8);
     at += put_number(head + at, end, 8);
     problem = send_frame(call, 'H', head, at);
@@ -145,8 +143,9 @@ enum problem call_write(struct call *call) {
   problem = may_place(call, &place, &found, &there);
   if (!problem) problem = begin_draft(place.parent, &draft);
   if (!problem) {
+    problem = keep_metadata(call, draft.file);
     /* From here on the body is wanted. */
-    problem = send_frame(call, 'H', NULL, 0);
+    if (!problem) problem = send_frame(call, 'H', NULL, 0);
     if (!problem) problem = take_body(call, draft.file);
     if (!problem) problem = place_written(call, &place, &draft);
     leave_draft(&draft);

@@ -14,7 +14,7 @@ enum { MOST_DEPTH = 16, MOST_ENTRIES = 10000, MOST_BYTES = 1024 * 1024 };
 struct listing {
   struct call *call;
   size_t limit, given, length;
-  size_t above, bytes; /* of the path of what is listed, which stands before each entry's for the client; of paths and targets */
+  size_t above, bytes; /* of the path of what is listed, which stands before each entry's for the client; of all that has no fixed size */
   bool more;
   char path[PATH_BYTES]; /* of the folder that is being read, `length` of them */
   char last[PATH_BYTES]; /* that was given */
@@ -22,12 +22,10 @@ struct listing {
 
 static enum problem give(struct listing *listing, int folder, const char *name, const struct stat *found) {
   unsigned char text[STAT_BYTES];
-  char target[PATH_BYTES];
-  bool link = S_ISLNK(found->st_mode) && read_link(folder, name, target);
-  size_t size = put_stat(text, found, listing->path, link ? target : NULL);
+  size_t size = put_stat(text, found, listing->path, folder, name);
   strcpy(listing->last, listing->path);
   listing->given++;
-  listing->bytes += listing->above + strlen(listing->path) + (link ? strlen(target) : 0);
+  listing->bytes += listing->above + size - STAT_FIXED;
   return gather(listing->call, text, size);
 }
 

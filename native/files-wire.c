@@ -29,6 +29,7 @@ static const char *const words[] = {
     [BAD_RANGE] = "bad-range",
     [BAD_CURSOR] = "bad-cursor",
     [BAD_ARCHIVE] = "bad-archive",
+    [NO_METADATA] = "no-metadata",
     [TOO_MANY] = "too-many",
     [BROKEN] = "broken",
 };
@@ -244,23 +245,26 @@ size_t put_number(unsigned char *to, uint64_t value, size_t bytes) {
   return bytes;
 }
 
-static size_t put_text(unsigned char *to, const char *text) {
-  size_t length = text ? strlen(text) : 0;
+static size_t put_text(unsigned char *to, const char *text, size_t length) {
   put_number(to, length, 2);
-  if (length) memcpy(to + 2, text, length);
+  memcpy(to + 2, text, length);
   return 2 + length;
 }
 
-size_t put_stat(unsigned char *to, const struct stat *found, const char *path, const char *target) {
+size_t put_stat(unsigned char to[STAT_BYTES], const struct stat *found, const char *path, int folder, const char *name) {
   const mode_t mode = found->st_mode;
+  char target[PATH_BYTES], metadata[METADATA_BYTES];
+  bool link = name && S_ISLNK(mode) && read_link(folder, name, target);
+  size_t kept = name && S_ISREG(mode) ? read_metadata(folder, name, metadata) : 0;
   size_t at = 0;
-  to[at++] = S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : 'o';
+  to[at++] = S_ISREG(mode) ? (kept ? 'F' : 'f') : S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : 'o';
   at += put_number(to + at, mode & 07777, 4);
   at += put_number(to + at, found->st_uid, 4);
   at += put_number(to + at, found->st_gid, 4);
   at += put_number(to + at, (uint64_t)found->st_size, 8);
   at += put_number(to + at, (uint64_t)((int64_t)found->st_mtim.tv_sec * 1000000000 + found->st_mtim.tv_nsec), 8);
-  at += put_text(to + at, path);
-  at += put_text(to + at, target);
+  at += put_text(to + at, path, strlen(path));
+  at += put_text(to + at, target, link ? strlen(target) : 0);
+  if (kept) at += put_text(to + at, metadata, kept);
   return at;
 }

@@ -27,6 +27,7 @@ enum problem {
   BAD_RANGE,
   BAD_CURSOR,
   BAD_ARCHIVE,
+  NO_METADATA,
   TOO_MANY,
   BROKEN,
   GONE,
@@ -74,9 +75,9 @@ void refuse(struct call *call, enum problem problem);
 enum problem still_wanted(struct call *call);
 enum problem problem_of(int error);
 size_t put_number(unsigned char *to, uint64_t value, size_t bytes);
-/* A file as it is told; `target` where it is a link. At most STAT_BYTES. */
-enum { STAT_BYTES = 64 + 2 * PATH_BYTES };
-size_t put_stat(unsigned char *to, const struct stat *found, const char *path, const char *target);
+/* A file as it is told. With `name`, which it has in `folder`, also where a link leads, and what is kept with a file. */
+enum { METADATA_BYTES = 4096, STAT_FIXED = 33, STAT_BYTES = STAT_FIXED + 2 * PATH_BYTES + 2 + METADATA_BYTES };
+size_t put_stat(unsigned char to[STAT_BYTES], const struct stat *found, const char *path, int folder, const char *name);
 
 /* files-place.c */
 
@@ -116,6 +117,16 @@ enum problem write_whole(int file, const char *bytes, size_t size);
 /* A name that nothing has yet, for what gets its own at the next moment. */
 void spare_name(char name[40]);
 bool is_spare_name(const char *name);
+
+/* files-metadata.c */
+
+/* Keeps what the request has with a file that is being written. */
+enum problem keep_metadata(const struct call *call, int file);
+/*
+ * Keys and values in turn, each with a NUL, of what is kept with a file; returns how many bytes. What is beyond that, or
+ * not printable, is left out.
+ */
+size_t read_metadata(int parent, const char *name, char metadata[METADATA_BYTES]);
 
 /* files-walk.c */
 

@@ -33,6 +33,8 @@ export type FileProblem =
   | 'bad-cursor'
   /** The archive is no tar, is cut short, or has an entry that leads out; `message` names it. */
   | 'bad-archive'
+  /** Metadata was given, and the place keeps none; no file was written. */
+  | 'no-metadata'
   /** As many are at work in this sandbox as may be, or it has no process left for it. */
   | 'too-many'
   /** This driver has no files, or this container not what they need; `message` says what. */
@@ -81,6 +83,11 @@ export interface FileStat extends FileVersion {
   readonly gid: number;
   /** Says what a link says, bytes; of a link alone. */
   readonly target?: Buffer;
+  /**
+   * Is kept with a file (not with a folder, a link or what `open` answers), and printable ASCII;
+   * at most 4,096 bytes, of which each key takes 9. Programs inside may have set it.
+   */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** Bytes from `start` to `end`, both counted; or the last `suffix`. */
@@ -117,6 +124,11 @@ export interface WriteRequest {
   readonly ifMatch?: readonly FileVersion[] | 'any';
   /** Makes the folders that are missing above it, with 0o755. */
   readonly parents: boolean;
+  /**
+   * Replaces all that is kept with the file, as its absence does. Printable ASCII, keys of 1 to 246
+   * bytes, and the bound of `FileStat`, which the caller has checked.
+   */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export interface WrittenFile {

@@ -25,6 +25,14 @@ export const fileChanged = (): Refusal =>
 export const fileDenied = (): Refusal =>
   new Refusal('FORBIDDEN', "the sandbox's user may not do that there");
 
+const METADATA = 'metadata';
+
+export const metadataNotKept = (message: string): Refusal =>
+  new Refusal('INVALID_ARGUMENT', message, { detail: { field: METADATA } });
+
+export const isMetadataNotKept = (error: unknown): error is Refusal =>
+  error instanceof Refusal && error.detail?.['field'] === METADATA;
+
 export const noFilesHere = (message: string): Refusal =>
   new Refusal('FEATURE_DISABLED', message, {
     detail: { hint: 'run a command in the sandbox instead, such as tar or cat' },

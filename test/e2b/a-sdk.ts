@@ -80,6 +80,8 @@ export interface SdkEntry {
   readonly path: string;
   readonly type: string;
   readonly size?: number;
+  /** Since 2.45. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export interface SdkFiles {

@@ -7,6 +7,7 @@ import { impatientWay, type Way } from '../e2b/ways.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { sampled } from '../support/harness/sampled.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
+import { NO_ATTRIBUTES, tmpfsHasAttributes } from '../support/harness/tmpfs-attributes.ts';
 
 const OLDER = [...SDKS].slice(0, -1);
 const [LATEST, LatestSandbox] = [...SDKS].at(-1) as [string, Sdk];
@@ -75,6 +76,20 @@ describe("E2B's SDKs, unchanged, on a daemon", function () {
     describe(`e2b ${LATEST}, by two ports`, () => {
       inOneSandbox(LatestSandbox, () => apart);
     });
+  });
+
+  it(`keep the metadata that e2b ${LATEST} gives a file`, async function () {
+    if (!tmpfsHasAttributes()) return skipBecause(this, NO_ATTRIBUTES);
+    const sandbox = await LatestSandbox.create('base', options);
+    const { files } = sandbox;
+    const metadata = { author: 'Ada', 'x.y': '' };
+    await files.write('/tmp/tagged/a', 'a', { metadata });
+    const streamed = await files.write('/tmp/b', new Blob(['b']).stream(), { metadata });
+
+    const shown = [streamed, ...(await files.list('/tmp/tagged')), await files.getInfo('/tmp/b')];
+    expect(shown.map((each) => each.metadata)).to.deep.equal([metadata, metadata, metadata]);
+    expect(await files.write('/tmp/b', 'c')).to.have.property('metadata', undefined);
+    await sandbox.kill();
   });
 
   it(`let e2b ${LATEST} wait for a silent command, over a way that cuts what is silent`, async () => {

@@ -220,6 +220,18 @@ describe('what a container says of its folders', () => {
     expect(hanging.destroyed).to.equal(true);
   });
 
+  it('is not written with metadata, which a Pod does not keep', async () => {
+    const written = writeFile(() => Promise.reject(new Error('a channel was opened')), {
+      target,
+      path: Buffer.from('/file'),
+      content: Readable.from(['all of it']),
+      request: { overwrite: true, parents: false, metadata: { a: 'b' } },
+      signal: never,
+    });
+
+    expect(await rejection(written)).to.include({ problem: 'no-metadata' });
+  });
+
   it('is not waited for without end where a write was called off', async () => {
     for (const says of ['', 'ready\n']) {
       const output = new PassThrough();

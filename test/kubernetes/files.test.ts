@@ -32,6 +32,7 @@ describe('on simulated nodes', () => {
         files: pods.driver.files,
         id,
         folder: `${folder}/of`,
+        keepsMetadata: false,
         ...(smallFolder === undefined ? {} : { smallFolder }),
         sh,
         unknownId: v7(),

@@ -33,6 +33,7 @@ describe('on a real node', () => {
           files: driver.files,
           id,
           folder: '/tmp/of',
+          keepsMetadata: false,
           // Of 64 MiB, as containerd makes it.
           smallFolder: '/dev/shm',
           sh,

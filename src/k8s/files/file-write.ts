@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Writable, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { WriteRequest, WrittenFile } from '../../contracts/files.ts';
+import { FileRefused, type WriteRequest, type WrittenFile } from '../../contracts/files.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { scriptLines } from '../streams/pod-script.ts';
 import type { ScriptChannel } from '../streams/script-channel.ts';
@@ -13,6 +13,8 @@ import { readStat, versionWord } from './file-stats.ts';
 /** Until what was written in vain has been removed. */
 const REMOVED_WITHIN_MS = 5_000;
 const ANSWER_BYTES = 8 << 10;
+const NO_METADATA =
+  'files have no metadata here; write the file without it, and keep the metadata in another file';
 
 interface Writing extends PodPlace {
   readonly content: Readable;
@@ -30,6 +32,7 @@ export const writeFile = async (
   open: (input: Buffer) => Promise<ScriptChannel>,
   { target, path, content, request, signal, removedWithinMs = REMOVED_WITHIN_MS }: Writing,
 ): Promise<WrittenFile> => {
+  if (request.metadata) throw new FileRefused('no-metadata', NO_METADATA);
   const end = randomBytes(16).toString('hex');
   const input = [textInput(path), optionLines(request, end, `.sandpool-${target.uid}-files`)];
   const channel = await open(Buffer.concat(input));

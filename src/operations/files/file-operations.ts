@@ -37,6 +37,8 @@ export interface WriteFileRequest {
   readonly overwrite: 'allowed' | 'refused' | 'condition';
   readonly ifMatch?: readonly FileVersion[] | 'any';
   readonly parents: boolean;
+  /** As the contract of files bounds it. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export interface FilesFollow {

@@ -6,6 +6,7 @@ import {
   fileDenied,
   fileExists,
   fileNotFound,
+  metadataNotKept,
   noFilesHere,
   noSpace,
   rangeNotSatisfiable,
@@ -51,6 +52,8 @@ export const fileRefusalOf = (error: unknown, container: string | undefined): un
       return invalidArgument('body', message);
     case 'bad-range':
       return rangeNotSatisfiable(error.size ?? 0);
+    case 'no-metadata':
+      return metadataNotKept(message);
     case 'too-many':
       return unavailable(message);
     case 'unsupported':

@@ -21,6 +21,8 @@ export interface FilesUnderTest {
   readonly folder: string;
   /** The standard output of a shell script in it. */
   readonly sh: (script: string) => Promise<string>;
+  /** Metadata is kept with its files. */
+  readonly keepsMetadata: boolean;
   /** Of one that never was. */
   readonly unknownId: string;
   /** A folder of few MiB; absent where there is none. */

@@ -51,6 +51,31 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal('three');
   });
 
+  it('keeps metadata with a file until it is written again, or writes none with it', async () => {
+    const place = await begin();
+    const metadata = { 'the key': '', ['k'.repeat(246)]: 'a "value" = ~', __proto__x: '1' };
+    const statOf = (path: string) => place.files.stat(place.at(path), never);
+    await place.put('file', 'old');
+
+    const writing = place.put('file', 'new', { metadata });
+
+    if (!place.under.keepsMetadata) {
+      expect(await problemOf(writing)).to.equal('no-metadata');
+      expect(String(await place.get('file'))).to.equal('old');
+      expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('file\n');
+      return;
+    }
+    expect((await writing).stat.metadata).to.deep.equal(metadata);
+    expect((await statOf('file')).metadata).to.deep.equal(metadata);
+    const moving = { to: place.at('moved').path, overwrite: true };
+    expect(await place.files.move(place.at('file'), moving, never)).to.deep.include({ metadata });
+    const { entries } = await place.files.list(place.at('.'), { depth: 1, limit: 9 }, never);
+    expect(entries.map(({ stat }) => stat.metadata)).to.deep.equal([metadata]);
+    await place.put('moved', 'again', { metadata: { other: '2' } });
+    expect((await statOf('moved')).metadata).to.deep.equal({ other: '2' });
+    expect((await place.put('moved', 'last')).stat).to.not.have.property('metadata');
+  });
+
   it('replaces what a link leads to, and not the link', async () => {
     const place = await begin();
     await place.under.sh(`cd ${place.under.folder}; mkdir deep; ln -s deep/target link`);

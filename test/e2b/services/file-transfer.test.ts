@@ -1,9 +1,14 @@
 import { existsSync, readdirSync } from 'node:fs';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { onAServedSandbox } from './a-served-sandbox.ts';
-import { sent, type Json } from './rpc-client.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import { MemoryFiles } from '../../support/fakes/memory-files.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
+import { NO_ATTRIBUTES, tmpfsHasAttributes } from '../../support/harness/tmpfs-attributes.ts';
+import { aServedSandbox, onAServedSandbox } from './a-served-sandbox.ts';
+import { call, RpcStream, sent, type Json } from './rpc-client.ts';
 
 describe("files that E2B's SDKs read and write", function () {
   const served = onAServedSandbox();
@@ -15,7 +20,7 @@ describe("files that E2B's SDKs read and write", function () {
   };
   const read = (path: string) =>
     exchange(`/files?path=${encodeURIComponent(path)}`, { method: 'GET' });
-  const write = async (query: string, body: Buffer | string, headers: Record<string, string>) => {
+  const write = async (query: string, body: Buffer | string, headers: OutgoingHttpHeaders) => {
     const answer = await exchange(`/files${query}`, { body, headers });
     return { status: answer.status, json: JSON.parse(String(answer.body)) as unknown };
   };
@@ -143,7 +148,6 @@ describe("files that E2B's SDKs read and write", function () {
       ['a path twice', exchange('/files?path=/a&path=/b', { method: 'GET' }), 400],
       ['another method', exchange('/files?path=/a', { method: 'PUT' }), 405],
       ['another type', write('?path=/tmp/x', 'x', { 'content-type': 'text/plain' }), 415],
-      ['metadata', octets('?path=/tmp/x', 'x', { 'x-metadata-a': 'b' }), 400],
       ['a folder in its place', octets('?path=/tmp', 'x'), 400],
       ['a name of a part that is none', form('', [part('/tmp/a\\0', 'x'), part('', 'x')]), 400],
       [
@@ -167,10 +171,6 @@ describe("files that E2B's SDKs read and write", function () {
         400,
       ],
     ];
-    const tagged = await octets('?path=/tmp/x', 'x', { 'x-metadata-a': 'b' });
-    expect((tagged.json as Json)['message']).to.match(
-      /^x-metadata-a: no metadata .* write the file without/,
-    );
     for (const [what, answer, status] of asked) {
       const { status: got, ...rest } = await answer;
       expect(got, what).to.equal(status);
@@ -178,6 +178,75 @@ describe("files that E2B's SDKs read and write", function () {
       expect((json ?? (JSON.parse(String(body)) as Json))['code'], what).to.equal(status);
     }
     expect((await read('/tmp/half')).status).to.equal(404);
+  });
+
+  it('keeps metadata of headers with each file, which calls and watchers show', async function () {
+    if (!tmpfsHasAttributes()) return skipBecause(this, NO_ATTRIBUTES);
+    const { port, driver, sandboxId } = served();
+    const ask = async (method: string, body: Json): Promise<Json> =>
+      (await call(port, `/filesystem.Filesystem/${method}`, body)).json;
+    await driver.sh(sandboxId, 'mkdir /tmp/tagged');
+    const watch = { path: '/tmp/tagged', includeEntry: true };
+    const stream = await RpcStream.open(port, '/filesystem.Filesystem/WatchDir', watch);
+    await stream.until((message) => 'start' in message);
+
+    const headers = {
+      'X-Metadata-Author': ['Ada', 'Bob'],
+      'x-metadata-__proto__': 'p',
+      'x-metadata-e': '',
+      ['__proto__']: 'no metadata',
+    };
+    const parts = [part('/tmp/tagged/1', 'one'), part('/tmp/tagged/2', 'two')];
+    const { status, json } = await form('', parts, headers);
+
+    expect(status).to.equal(200);
+    const metadata = Object.fromEntries([
+      ...[['author', 'Ada'] as const, ['__proto__', 'p'] as const, ['e', ''] as const],
+    ]);
+    expect((json as Json[]).map((each) => each['metadata'])).to.deep.equal([metadata, metadata]);
+    expect((await ask('Stat', { path: '/tmp/tagged/1' }))['entry']).to.deep.include({ metadata });
+    const { entries } = await ask('ListDir', { path: '/tmp/tagged' });
+    expect((entries as Json[]).map((each) => each['metadata'])).to.deep.equal([metadata, metadata]);
+    const seen = await stream.until((message) => JSON.stringify(message).includes('"name":"2"'));
+    expect(seen).to.have.deep.nested.property('filesystem.entry.metadata', metadata);
+    stream.leave();
+    const again = await octets('?path=/tmp/tagged/1', 'x');
+    expect(again.json).to.deep.equal([{ path: '/tmp/tagged/1', name: '1', type: 'file' }]);
+  });
+
+  it('refuses metadata that no file may have, by the name of its header', async () => {
+    const refused = async (headers: Record<string, string>): Promise<unknown> => {
+      const { status, json } = await octets('?path=/tmp/refused', 'x', headers);
+      return [status, (json as Json)['message']];
+    };
+    const ofKey = 'has a key that is empty, or over 246 bytes';
+    expect(await refused({ 'x-metadata-': 'b' })).to.deep.equal([400, `x-metadata-: ${ofKey}`]);
+    const long = `x-metadata-${'k'.repeat(247)}`;
+    expect(await refused({ [long]: 'b' })).to.deep.equal([400, `${long}: ${ofKey}`]);
+    expect(await refused({ 'x-metadata-a': 'é' })) //
+      .to.deep.equal([400, 'x-metadata-a: must be printable ASCII']);
+    expect(await refused({ 'x-metadata-a': 'x'.repeat(4_096 - 10), 'x-metadata-b': '' }))
+      .to.deep //
+      .equal([
+        400,
+        'x-metadata-b: makes more than 4096 bytes of metadata, of which each key takes 9',
+      ]);
+    expect((await read('/tmp/refused')).status).to.equal(404);
+  });
+
+  it('refuses metadata for a driver that keeps none, and writes nothing', async () => {
+    const files = new MemoryFiles();
+    const { processes } = served().driver.driver;
+    const driver = { files, processes, exec: () => Promise.reject(new Error('nothing runs')) };
+    const other = await aServedSandbox({ driver, clock: systemClock(), sandboxId: 'a' });
+    const headers = { 'content-type': 'application/octet-stream', 'x-metadata-a': 'b' };
+    const answer = await sent(other.port, '/files?path=/tmp/x', { body: 'x', headers });
+    const { code, message } = JSON.parse(String(await buffer(answer))) as Json;
+    const gone = await sent(other.port, '/files?path=/tmp/x', { method: 'GET' });
+    other.stop();
+
+    expect([code, message]).to.deep.equal([400, 'x-metadata-a: no-metadata']);
+    expect(gone.statusCode).to.equal(404);
   });
 
   it('has the name of a part lead nowhere but where it says, or nowhere', async () => {

@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ export const sent = (
   }: {
     readonly body?: Buffer | string | undefined;
     readonly method?: string;
-    readonly headers?: Readonly<Record<string, string>>;
+    readonly headers?: OutgoingHttpHeaders;
   },
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {

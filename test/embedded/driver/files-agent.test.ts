@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { InstanceGone, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
@@ -8,6 +8,8 @@ import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
+import { NO_ATTRIBUTES, tmpfsHasAttributes } from '../../support/harness/tmpfs-attributes.ts';
 
 describe("the agent for a sandbox's files", function () {
   let watched: WatchedDriver;
@@ -25,6 +27,7 @@ describe("the agent for a sandbox's files", function () {
       id,
       folder: '/home/sandbox',
       unknownId: '',
+      keepsMetadata: true,
       sh: (script) => watched.sh(id, script),
     });
   });
@@ -204,6 +207,44 @@ describe("the agent for a sandbox's files", function () {
     const bytes = page.entries.map(({ path }) => whole + path.length);
     expect(bytes.reduce((sum, each) => sum + each, 0)).to.be.within(1 << 20, (1 << 20) + 8_192);
     expect(await place.list(folder, { limit: 10_000 })).to.have.length(2_000);
+  });
+
+  it('tells of metadata that programs inside set, but not of more than there may be', async function () {
+    if (!existsSync('/usr/bin/python3')) return skipBecause(this, 'there is no /usr/bin/python3');
+    if (!tmpfsHasAttributes()) return skipBecause(this, NO_ATTRIBUTES);
+    const script = `
+import os
+def file(name, *pairs):
+    open(name, 'w').close()
+    for key, value in pairs: os.setxattr(name, 'user.' + key, value)
+file('set', ('e2b.a', b'1'), ('other', b'2'), ('e2b.b', 'é'.encode()), ('e2b.c', b'3\\0'), ('e2b.é', b'4'))
+file('large', ('e2b.whole', b'x' * (4096 - 14)))
+file('larger', ('e2b.whole', b'x' * (4096 - 13)))
+file('many', *[('e2b.%03d' % at, b'x' * 100) for at in range(200)])
+file('unread', ('e2b.a', b'1'))
+os.chmod('unread', 0)
+os.mkdir('folder')
+os.setxattr('folder', 'user.e2b.a', b'1')
+os.symlink('set', 'link')`;
+    const { exitCode, stderr } = await watched.exec(id, ['python3', '-c', script], {
+      cwd: '/home/sandbox',
+    });
+    expect([exitCode, String(stderr)]).to.deep.equal([0, '']);
+
+    const { entries } = await place.files.list(
+      place.at('.'),
+      { depth: 1, limit: 100 },
+      new AbortController().signal,
+    );
+
+    const { many, ...others } = Object.fromEntries(
+      entries.map(({ path, stat: { metadata } }) => [String(path), metadata]),
+    );
+    expect(others).to.deep.equal({
+      ...{ set: { a: '1' }, large: { whole: 'x'.repeat(4_096 - 14) } },
+      ...{ larger: undefined, unread: undefined, folder: undefined, link: undefined },
+    });
+    expect(Object.keys(many ?? {})).to.have.length(Math.floor(4_096 / (9 + 3 + 100)));
   });
 
   it('is gone with its sandbox, and calls with it', async () => {

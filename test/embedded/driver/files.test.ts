@@ -2,6 +2,7 @@ import { v7 } from 'uuid';
 import { filesSuite } from '../../contracts/files/files.ts';
 import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { aWatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { tmpfsHasAttributes } from '../../support/harness/tmpfs-attributes.ts';
 
 before(() => buildLauncher());
 
@@ -13,6 +14,7 @@ filesSuite('embedded', async () => {
     id,
     folder: '/home/sandbox',
     smallFolder: '/tmp',
+    keepsMetadata: tmpfsHasAttributes(),
     unknownId: v7(),
     sh: (script) => watched.sh(id, script),
     close: () => watched.close(),

@@ -1,8 +1,11 @@
 import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
@@ -25,6 +28,7 @@ import { aDefinition, anOrder, permitted } from '../../support/builders/instance
 import { rejection } from '../../support/harness/rejection.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
 
+const never = new AbortController().signal;
 const NOT_ISOLATED = 'sandboxes are not isolated (isolation: none)';
 
 describe('isolation none', function () {
@@ -112,6 +116,27 @@ describe('isolation none', function () {
     expect(await spawned.sh(id, 'mkdir ~/a; echo $FROM_TEMPLATE')).to.equal('x\n');
     expect(await spawned.sh(id, 'pwd', { cwd: '/home/sandbox/a' })).to.equal(`${home}/a\n`);
     expect(await spawned.sh(id, 'pwd', { cwd: '/usr' })).to.equal('/usr\n');
+  });
+
+  it('writes no file with metadata to a file system that keeps none', async function () {
+    const { id } = await spawned.launched();
+    const folder = mkdtempSync(join(tmpdir(), 'sandpool-test-'));
+    const mounted = spawnSync('mount', ['-t', 'ramfs', '-o', 'mode=0777', 'ramfs', folder]);
+    try {
+      if (mounted.status !== 0) return skipBecause(this, 'nothing can be mounted');
+      chmodSync(folder, 0o777);
+      const place = { id, path: Buffer.from(`${folder}/file`) };
+      const request = { overwrite: true, parents: false, metadata: { a: 'b' } };
+      const refused = await rejection(
+        spawned.driver.files.write(place, Buffer.from('x'), request, never),
+      );
+
+      expect(refused).to.include({ problem: 'no-metadata' });
+      expect(readdirSync(folder)).to.deep.equal([]);
+    } finally {
+      if (mounted.status === 0) spawnSync('umount', [folder]);
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('says why a sandbox could not start', async () => {

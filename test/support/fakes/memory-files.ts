@@ -64,6 +64,7 @@ export class MemoryFiles implements SandboxFiles {
         ifMatch?.some(({ size, mtimeNs }) => size === stat.size && mtimeNs === stat.mtimeNs) ===
           true;
       if (ifMatch && !(before && same(before.stat))) throw refused('changed');
+      if (request.metadata) throw refused('no-metadata');
       this.#makeAbove(place, request.parents);
       const bytes = 'destroy' in content ? await buffer(content) : content;
       return this.#put(place, 'file', { mode: request.mode ?? before?.stat.mode ?? 0o644, bytes });

@@ -79,7 +79,7 @@ export class Entries {
       );
       if (next !== undefined)
         throw new ConnectError(
-          `${place.shown} has more than ${MOST_ENTRIES} entries; list less of it`,
+          `${place.shown} has over ${MOST_ENTRIES} entries, or too long ones; list less of it`,
           Code.OutOfRange,
         );
       return entries;

@@ -35,6 +35,7 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
   ...(stat.target
     ? { symlinkTarget: posix.resolve(posix.dirname(path), stat.target.toString('utf8')) }
     : {}),
+  ...(stat.metadata ? { metadata: stat.metadata } : {}),
 });
 
 /** Bytes of an entry on the wire beside its names. */
@@ -47,8 +48,9 @@ export const SLICE_MS = 4;
 export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> => {
   const slices = new Slices(SLICE_MS);
   let sum = 0;
-  for (const { name = '', path = '', symlinkTarget = '' } of entries) {
+  for (const { name = '', path = '', symlinkTarget = '', metadata } of entries) {
     sum += FIELD_BYTES + jsonBytes(name) + jsonBytes(path) + jsonBytes(symlinkTarget);
+    if (metadata) sum += Buffer.byteLength(JSON.stringify(metadata));
     if (slices.usedUp) await slices.next();
   }
   return sum;

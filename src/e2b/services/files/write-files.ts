@@ -7,6 +7,7 @@ import busboy from 'busboy';
 import { ClientGone, checkEncoding } from '../../../http/router/request-body.ts';
 import { thenLinger } from '../../../http/router/linger.ts';
 import { arrivingBytes } from '../../../http/router/streamed-body.ts';
+import { isMetadataNotKept } from '../../../model/file-refusals.ts';
 import { invalidArgument, Refusal } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
@@ -24,6 +25,7 @@ interface Written {
   readonly path: string;
   readonly name: string;
   readonly type: 'file';
+  readonly metadata?: Metadata;
 }
 
 const MOST_FILES = 1_000;
@@ -42,10 +44,11 @@ export const writeFiles = async (
   sandbox: AddressedSandbox,
 ): Promise<void> => {
   const path = pathAsked(request);
-  refuseMetadata(request);
+  const metadata = metadataOf(request);
   const type = request.headers['content-type'] ?? '';
   const written = await thenLinger({ req: request, res: response }, async () => {
-    if (FORM.test(type)) return await writeForm(deps, { request, response, path }, sandbox);
+    if (FORM.test(type))
+      return await writeForm(deps, { request, response, path, metadata }, sandbox);
     if (!OCTETS.test(type))
       throw new Refusal(
         'UNSUPPORTED_MEDIA_TYPE',
@@ -53,7 +56,7 @@ export const writeFiles = async (
       );
     if (path === '') throw invalidArgument('path', 'is required');
     const content = contentOf(request, response);
-    return [await writeOne(deps, { path, content }, sandbox)];
+    return [await writeOne(deps, { path, content, metadata }, sandbox)];
   });
   const text = JSON.stringify(written);
   const headers = {
@@ -63,12 +66,37 @@ export const writeFiles = async (
   response.writeHead(200, headers).end(text);
 };
 
-const NO_METADATA =
-  'files have no metadata here; write the file without it, and keep the metadata in another file';
+/** Begins the name of a header whose value is kept with the files that are written. */
+const METADATA = 'x-metadata-';
+const KEY = /^[\x20-\x7e]{1,246}$/;
+const VALUE = /^[\x20-\x7e]*$/;
+/** Bounds keys and values together; each key counts with what the file system has before it. */
+const MOST_METADATA = 4_096;
+const BEFORE_KEY = 'user.e2b.'.length;
 
-const refuseMetadata = ({ headers }: IncomingMessage): void => {
-  const name = Object.keys(headers).find((each) => each.startsWith('x-metadata-'));
-  if (name !== undefined) throw invalidArgument(name, NO_METADATA);
+type Metadata = Readonly<Record<string, string>>;
+
+/** Returns what the headers say, the first of those of one name; undefined where there is none. */
+const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
+  const kept = new Map<string, string>();
+  let bytes = 0;
+  // `headersDistinct` of some versions of Node throws if a header is named `__proto__`.
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? '';
+    const value = rawHeaders[at + 1] ?? '';
+    const key = name.slice(METADATA.length);
+    if (!name.startsWith(METADATA) || kept.has(key)) continue;
+    if (!KEY.test(key)) throw invalidArgument(name, 'has a key that is empty, or over 246 bytes');
+    if (!VALUE.test(value)) throw invalidArgument(name, 'must be printable ASCII');
+    bytes += BEFORE_KEY + key.length + value.length;
+    if (bytes > MOST_METADATA)
+      throw invalidArgument(
+        name,
+        `makes more than ${MOST_METADATA} bytes of metadata, of which each key takes ${BEFORE_KEY}`,
+      );
+    kept.set(key, value);
+  }
+  return kept.size === 0 ? undefined : Object.fromEntries(kept);
 };
 
 /** Returns the bytes of the body, unpacked where it is gzip. */
@@ -86,24 +114,34 @@ const contentOf = (request: IncomingMessage, response: ServerResponse): Readable
 
 const writeOne = async (
   { operations, homes }: WriteFilesDeps,
-  { path, content }: { readonly path: string; readonly content: Readable },
+  { path, content, metadata }: FileToWrite,
   sandbox: AddressedSandbox,
 ): Promise<Written> => {
   const place = await homes.place(sandbox, path);
+  const order = {
+    ...({ content, overwrite: 'allowed', parents: true } as const),
+    ...(metadata ? { metadata } : {}),
+  };
   try {
-    await asFile(() =>
-      operations.writeFile(
-        sandbox.caller,
-        targetAt(sandbox, place.path),
-        { content, overwrite: 'allowed', parents: true },
-        sandbox.signal,
-      ),
+    const { stat } = await asFile(() =>
+      operations.writeFile(sandbox.caller, targetAt(sandbox, place.path), order, sandbox.signal),
     );
+    return {
+      ...{ path: place.shown, name: posix.basename(place.shown), type: 'file' },
+      ...(stat.metadata ? { metadata: stat.metadata } : {}),
+    };
   } catch (error) {
+    if (metadata && isMetadataNotKept(error))
+      throw invalidArgument(`${METADATA}${Object.keys(metadata)[0]}`, error.message);
     throw malformed(error);
   }
-  return { path: place.shown, name: posix.basename(place.shown), type: 'file' };
 };
+
+interface FileToWrite {
+  readonly path: string;
+  readonly content: Readable;
+  readonly metadata: Metadata | undefined;
+}
 
 /** Returns the refusal of a body that is no form, or no gzip; any other error as it is. */
 const malformed = (error: unknown): unknown => {
@@ -122,6 +160,7 @@ interface Form {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
+  readonly metadata: Metadata | undefined;
 }
 
 /**
@@ -130,7 +169,7 @@ interface Form {
  */
 const writeForm = async (
   deps: WriteFilesDeps,
-  { request, response, path }: Form,
+  { request, response, path, metadata }: Form,
   sandbox: AddressedSandbox,
 ): Promise<readonly Written[]> => {
   const form = openForm(request);
@@ -152,7 +191,7 @@ const writeForm = async (
         if (path !== '' && written.length > 0)
           throw invalidArgument('path', 'is for one file, and the form has more');
         const to = path === '' ? nameOf(filename) : path;
-        written.push(await writeOne(deps, { path: to, content }, sandbox));
+        written.push(await writeOne(deps, { path: to, content, metadata }, sandbox));
       } catch (error) {
         fail(error);
       }

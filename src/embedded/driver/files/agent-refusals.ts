@@ -17,6 +17,9 @@ const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'bad-range': 'the range begins behind the end of the file',
   'bad-cursor': 'the cursor is none that was answered for this path',
   'bad-archive': 'the archive can not be unpacked',
+  'no-metadata':
+    'files have no metadata there: the file system has no extended attributes, like tmpfs ' +
+    'before Linux 6.6; write the file without it',
   'too-many': 'too much is being done with the files of this sandbox',
 };
 

@@ -4,9 +4,17 @@ import { ByteQueue } from '../../../lib/streams/byte-queue.ts';
 
 /** Bytes before the path: kind, mode, uid, gid, size, time of change. */
 const FIXED_BYTES = 29;
-const KINDS: Readonly<Record<string, FileKind>> = { f: 'file', d: 'folder', l: 'link' };
+/** Says that metadata follows. An agent of an earlier build, which an upgrade kept, never says it. */
+const WITH_METADATA = 'F';
+const KINDS: Readonly<Record<string, FileKind>> = {
+  f: 'file',
+  [WITH_METADATA]: 'file',
+  d: 'folder',
+  l: 'link',
+};
 
 const NOTHING = Buffer.alloc(0);
+const METADATA_BYTES = 4_096;
 
 /** Reads what the agent says of files, one after another (native/README.md). */
 export class StatReader {
@@ -28,7 +36,9 @@ export class StatReader {
     this.#at += FIXED_BYTES;
     const path = this.#text();
     const target = this.#text();
-    const kind = KINDS[String.fromCharCode(bytes.readUInt8(at))] ?? 'other';
+    const letter = String.fromCharCode(bytes.readUInt8(at));
+    const metadata = letter === WITH_METADATA ? metadataIn(this.#text()) : undefined;
+    const kind = KINDS[letter] ?? 'other';
     const stat = {
       kind,
       mode: bytes.readUInt32BE(at + 1),
@@ -37,7 +47,8 @@ export class StatReader {
       size: Number(bytes.readBigUInt64BE(at + 13)),
       mtimeNs: bytes.readBigInt64BE(at + 21),
     };
-    return { path, stat: kind === 'link' ? { ...stat, target } : stat };
+    if (kind === 'link') return { path, stat: { ...stat, target } };
+    return { path, stat: metadata ? { ...stat, metadata } : stat };
   }
 
   stat(): FileStat {
@@ -67,10 +78,23 @@ export class StatReader {
   }
 
   #need(size: number): void {
-    if (this.#at + size > this.#bytes.length)
-      throw new OutcomeUnknown('the agent for its files says what it should not');
+    if (this.#at + size > this.#bytes.length) throw strange();
   }
 }
+
+/** Keys and values in turn, each with a NUL. */
+const metadataIn = (bytes: Buffer): FileStat['metadata'] => {
+  if (bytes.length === 0) return undefined;
+  if (bytes.length > METADATA_BYTES) throw strange();
+  const texts = bytes.toString('latin1').split('\0');
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < texts.length; at += 2)
+    pairs.push([texts[at] ?? '', texts[at + 1] ?? '']);
+  return Object.fromEntries(pairs);
+};
+
+const strange = (): OutcomeUnknown =>
+  new OutcomeUnknown('the agent for its files says what it should not');
 
 const EVENT_TYPES: Readonly<Record<string, FileEvent['type']>> = {
   c: 'created',
@@ -98,8 +122,7 @@ export class EventReader {
       const end = EVENT_HEAD + bytes.readUInt16BE(2);
       if (bytes.length < end) break;
       const type = EVENT_TYPES[String.fromCharCode(bytes.readUInt8(0))];
-      if (type === undefined)
-        throw new OutcomeUnknown('the agent for its files says what it should not');
+      if (type === undefined) throw strange();
       events.push({
         type,
         isFolder: bytes.readUInt8(1) !== 0,

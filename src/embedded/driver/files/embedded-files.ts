@@ -84,7 +84,7 @@ export class EmbeddedFiles implements SandboxFiles {
   async write(
     place: FilePlace,
     content: Readable | Buffer,
-    { mode, overwrite, ifMatch, parents }: WriteRequest,
+    { mode, overwrite, ifMatch, parents, metadata = {} }: WriteRequest,
     signal: AbortSignal,
   ): Promise<WrittenFile> {
     const tokens = [
@@ -93,6 +93,7 @@ export class EmbeddedFiles implements SandboxFiles {
       ...(overwrite ? [] : ['new', '1']),
       ...(parents ? ['parents', '1'] : []),
       ...(ifMatch === undefined ? [] : ['ifmatch', versionsToken(ifMatch)]),
+      ...Object.entries(metadata).flatMap(([key, value]) => [`+${key}`, value]),
     ];
     return writtenFrom(
       'destroy' in content
