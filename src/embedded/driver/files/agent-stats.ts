@@ -4,7 +4,7 @@ import { ByteQueue } from '../../../lib/streams/byte-queue.ts';
 
 /** Bytes before the path: kind, mode, uid, gid, size, time of change. */
 const FIXED_BYTES = 29;
-/** Says that metadata follows. An agent of an earlier build, which an upgrade kept, never says it. */
+/** Says that metadata follows. Agents of earlier builds, which upgrades keep, never say it. */
 const WITH_METADATA = 'F';
 const KINDS: Readonly<Record<string, FileKind>> = {
   f: 'file',
