@@ -6,7 +6,6 @@ import { scanCode } from './source-code.ts';
 /** Prints how the source reads in figures: width of lines, size of files, files in one folder. */
 const ROOTS = ['src', 'test', 'bench', 'script', 'local-cluster', 'simulation'];
 const WIDTH = 100;
-const LONGEST_FILE = 350;
 
 interface Source {
   readonly path: string;
@@ -69,10 +68,6 @@ const rows: readonly (readonly [string, string | number])[] = [
   ['statements, src', statementsOf(src)],
   ['statements, everywhere', statementsOf(all)],
   ['lines, src', src.reduce((sum, { lines }) => sum + lines.length, 0)],
-  [
-    `files over ${LONGEST_FILE} lines, src`,
-    src.filter((s) => s.lines.length > LONGEST_FILE).length,
-  ],
   ['files of 20 lines and fewer, src', src.filter(({ lines }) => lines.length <= 20).length],
   ['kilobytes of generated TypeScript, src', generatedKilobytes()],
   [`most files in one folder (${room})`, files],

@@ -98,6 +98,7 @@ export const SLICES: readonly Slice[] = [
   {
     name: 'clients',
     only: [
+      'architecture/claim-path.',
       'e2e/compatible-readers.',
       'e2e/contract-code-interpreter.',
       'e2e/contract-e2b-python.',

@@ -323,12 +323,6 @@ describe('the source tree', () => {
     expect(files.filter(({ path }) => path.endsWith('.js'))).to.deep.equal([]);
   });
 
-  it('has no file of more than 350 lines', () => {
-    const tooLong = files.filter(({ path, lines }) => lines > 350 && !path.includes('/generated/'));
-
-    expect(tooLong.map(({ path, lines }) => `${path}: ${lines}`)).to.deep.equal([]);
-  });
-
   it('has no room of more than 25 files', () => {
     const rooms = new Map<string, number>();
     for (const { path } of files) rooms.set(dirname(path), (rooms.get(dirname(path)) ?? 0) + 1);
