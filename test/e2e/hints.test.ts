@@ -44,7 +44,8 @@ describe('what hints advise', () => {
   const exhausted = async (
     client: HttpClient,
     poolName: string,
-    when: (detail: Refused) => boolean = ({ hint }) => !/^instances (are starting|wait to be started)/.test(hint),
+    when: (detail: Refused) => boolean = ({ hint }) =>
+      !/^instances (are starting|wait to be started)/.test(hint),
   ): Promise<Refused> => {
     let detail: Refused | undefined;
     await within(`claims from ${poolName} are refused`, async () => {
