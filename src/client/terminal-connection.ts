@@ -6,7 +6,7 @@ export interface TerminalEnd {
   /** The shell's; undefined where it did not end by itself. */
   readonly exitCode: number | undefined;
   /** The kernel killed the shell because the sandbox had no memory left. */
-  readonly oomKilled: boolean;
+  readonly oomKilled?: true;
   /**
    * The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001
    * the key was revoked, 4004 the sandbox ended, 4008 too slow.
@@ -111,7 +111,7 @@ export class TerminalConnection {
         if (!this.stream.destroyed) this.stream.push(null);
         resolve({
           exitCode: this.#exitCode,
-          oomKilled: this.#oomKilled,
+          ...(this.#oomKilled ? { oomKilled: true } : {}),
           code,
           reason: reason.toString() || this.#complaint,
         });

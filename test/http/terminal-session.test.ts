@@ -172,7 +172,7 @@ describe('a terminal over WebSocket', () => {
     const heard = listen(ws);
     const closing = closeOf(ws);
     const before = daemon.clock.waiting;
-    terminal.exitWith(1);
+    terminal.exitWith(137);
     await eventually(
       () => daemon.clock.waiting > before,
       'the session waits for the sandbox’s end',

@@ -53,7 +53,7 @@ export const interact = async (
     const end = await terminal.ended;
     await detachOutput();
     signal.throwIfAborted();
-    outOfMemory = end.oomKilled;
+    outOfMemory = end.oomKilled ?? false;
     return exitCodeOf(end);
   } finally {
     signal.removeEventListener('abort', hangUp);
