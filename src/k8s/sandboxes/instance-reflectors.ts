@@ -90,7 +90,7 @@ export class InstanceReflectors {
           this.#pods.caughtUp(CATCH_UP_MS),
         ]);
         // A record that came may be the first of its namespace: its Pods are listed only now.
-        await this.#pods.settled();
+        await this.#pods.listed(CATCH_UP_MS);
       },
     });
   }

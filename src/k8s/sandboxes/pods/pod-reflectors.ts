@@ -109,12 +109,14 @@ export class PodReflectors {
 
   /** Resolves once all that was written before this call is reported, with the same exception. */
   async caughtUp(deadlineMs: number): Promise<void> {
-    await Promise.all(
-      [...this.#followed.values()].map(({ reflector }) =>
-        reflector.caughtUp(deadlineMs).catch((error: unknown) => {
-          if (!isRefused(error, FORBIDDEN)) throw error;
-        }),
-      ),
+    await catchUp([...this.#followed.values()], deadlineMs);
+  }
+
+  /** Does the same for the namespaces whose Pods were not listed yet. */
+  async listed(deadlineMs: number): Promise<void> {
+    await catchUp(
+      [...this.#followed.values()].filter(({ isListed }) => !isListed),
+      deadlineMs,
     );
   }
 
@@ -204,6 +206,16 @@ export class PodReflectors {
     this.#ending.add(ending);
   }
 }
+
+const catchUp = async (followed: readonly Followed[], deadlineMs: number): Promise<void> => {
+  await Promise.all(
+    followed.map(({ reflector }) =>
+      reflector.caughtUp(deadlineMs).catch((error: unknown) => {
+        if (!isRefused(error, FORBIDDEN)) throw error;
+      }),
+    ),
+  );
+};
 
 const UNSEEN = 'the daemon may not read the Pods of its namespace';
 
