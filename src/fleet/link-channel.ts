@@ -1,4 +1,5 @@
 import { readFile, readlink } from 'node:fs/promises';
+import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
@@ -53,6 +54,21 @@ export const endlessChannel = (socket: Socket): LinkChannel => {
     written: () => handleOf(socket)?.bytesWritten ?? 0,
     moved: () => movedOf(socket).catch(() => undefined),
   };
+};
+
+/**
+ * Ends the session and its connection in a later turn of the loop. Hazard: Node runs promises in the
+ * middle of a read of HTTP/2, and a session that one of them destroys there corrupts the memory of
+ * the process (Node 20.20).
+ */
+export const endSession = (
+  session: Http2Session,
+  { stream }: Pick<LinkChannel, 'stream'>,
+): void => {
+  setImmediate(() => {
+    session.destroy();
+    stream.destroy();
+  });
 };
 
 /** Has nothing where Node has no such way any more. */

@@ -12,7 +12,7 @@ import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { newSecretHalf, type LinkSecret } from './link-secret.ts';
 import { ask, askInTime, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
-import type { LinkChannel } from './link-channel.ts';
+import { endSession, type LinkChannel } from './link-channel.ts';
 import { LinkRefused, type RefusedReason } from './link-refused.ts';
 import { routeOver } from './link-route.ts';
 import {
@@ -202,8 +202,7 @@ export class ManagerLink {
     this.#keys?.stop();
     this.#templates?.stop();
     this.#terms.over(this.#worker, why);
-    this.#session.destroy();
-    this.#channel.stream.destroy();
+    endSession(this.#session, this.#channel);
   }
 
   /** Resolves once the worker knows what changed of promoted keys before this call. */

@@ -26,7 +26,7 @@ import {
   wordsReader,
   workerWindow,
 } from './link-calls.ts';
-import type { LinkChannel } from './link-channel.ts';
+import { endSession, type LinkChannel } from './link-channel.ts';
 import {
   isOfOtherEnd,
   LINK_VERSION,
@@ -180,8 +180,7 @@ export class WorkerLink {
     this.#heard?.templates.end();
     this.#whenIdle?.();
     this.#terms.over(why, this.#isHeld ? 'held' : kind);
-    this.#session.destroy();
-    this.#channel.stream.destroy();
+    endSession(this.#session, this.#channel);
   }
 
   #tunnel(stream: ServerHttp2Stream): void {

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { silentLog } from '../../src/contracts/log.ts';
+import { agreeEndless } from '../../src/fleet/endless-message.ts';
 import { WorkerLinks } from '../../src/fleet/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -36,6 +38,8 @@ const PREFACE = Buffer.concat([
 /** `CONNECT w` and `POST http:/hello`, as literals and indices of HPACK. */
 const CONNECT = Buffer.from('\x02\x07CONNECT\x01\x01w', 'latin1');
 const HELLO = Buffer.concat([Buffer.from([0x83, 0x86, 0x04, 6]), Buffer.from('/hello')]);
+/** With `:authority`, which a request needs to be heard. */
+const COMPLETE_HELLO = Buffer.concat([HELLO, Buffer.from('\x01\x01w', 'latin1')]);
 const cancelled = (id: number): Buffer => frame(RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8]));
 
 describe('a worker, before a manager that means ill, or hangs', () => {
@@ -51,17 +55,7 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
     clock = new TestClock();
     told = [];
-    links = new WorkerLinks({
-      clusterId: 'w1',
-      replica: 'w1-0',
-      managers: [`ws://127.0.0.1:${(manager.address() as AddressInfo).port}`],
-      credentials: credentialsIn(folder),
-      clock,
-      log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
-      keys: noCopies,
-      templates: noTemplateCopies,
-      serve: () => undefined,
-    });
+    links = linksTo(manager.address() as AddressInfo);
   });
   afterEach(async () => {
     links.stop();
@@ -69,6 +63,19 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     for (const socket of manager.clients) socket.terminate();
     await new Promise((resolve) => manager.close(resolve));
   });
+
+  const linksTo = ({ port }: AddressInfo): WorkerLinks =>
+    new WorkerLinks({
+      clusterId: 'w1',
+      replica: 'w1-0',
+      managers: [`ws://127.0.0.1:${port}`],
+      credentials: credentialsIn(folder),
+      clock,
+      log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
+      keys: noCopies,
+      templates: noTemplateCopies,
+      serve: () => undefined,
+    });
 
   /** Resolves with the next connection of many messages: this manager knows no other one. */
   const linked = async (): Promise<WebSocket> => {
@@ -117,5 +124,37 @@ describe('a worker, before a manager that means ill, or hangs', () => {
     const again = linked();
     clock.advance(1_000);
     await again;
+  });
+
+  it('survives words that end the link while more words wait in the same read', async () => {
+    let size = 0;
+    const some = (): Buffer => Buffer.alloc((size += 4_099) % 14_000, 'x');
+    const flood = (): Buffer =>
+      Buffer.concat([
+        PREFACE,
+        ...[1, 3, 5, 7, 9].map((id) => frame(HEADERS, END_HEADERS, id, COMPLETE_HELLO)),
+        frame(DATA, END_STREAM, 1, Buffer.from('no JSON')),
+        ...[3, 5, 7, 9].flatMap((id) => [
+          frame(DATA, 0, id, some()),
+          frame(DATA, END_STREAM, id, some()),
+        ]),
+      ]);
+    const server = createServer();
+    let dials = 0;
+    server.on('upgrade', (request, socket: Duplex, first) => {
+      dials += 1;
+      socket.on('error', () => undefined); // the worker ends it
+      void agreeEndless(request, socket, first).then(() => socket.write(flood()));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const flooded = linksTo(server.address() as AddressInfo);
+    flooded.start();
+    for (let ended = 1; ended <= 100; ended += 1) {
+      await eventually(() => told.length >= ended || dials > ended, `it ends link ${ended}`);
+      clock.advance(60_000);
+    }
+    flooded.stop();
+    server.close();
   });
 });
