@@ -57,9 +57,9 @@ export const endlessChannel = (socket: Socket): LinkChannel => {
 };
 
 /**
- * Ends the session and its connection in a later turn of the loop. Hazard: Node runs promises in the
- * middle of a read of HTTP/2, and a session that one of them destroys there corrupts the memory of
- * the process (Node 20.20).
+ * Ends the session and its connection in a later turn of the loop. Hazard: Node runs promises in
+ * the middle of a read of HTTP/2, and a session that one of them destroys there corrupts the memory
+ * of the process (Node 20.20).
  */
 export const endSession = (
   session: Http2Session,

@@ -1,8 +1,5 @@
-import type { Caller } from '../model/tenant.ts';
 import type { ApprovalOperations } from './approvals/approval-operations.ts';
-import type { AuditList, AuditRequest } from './debug/audit-view.ts';
-import type { LogLevels } from './debug/log-levels.ts';
-import type { DebugOperations } from './debug/debug-operations.ts';
+import type { DebugOperations, ReplicaOperations } from './debug/debug-operations.ts';
 import type { ManagersOperations } from './fleet/managers.ts';
 import type { TemplateClusterView } from './fleet/template-clusters.ts';
 import type { FileOperations } from './files/file-operations.ts';
@@ -22,6 +19,7 @@ export interface Operations
   extends
     ApprovalOperations,
     DebugOperations,
+    ReplicaOperations,
     FileOperations,
     KeyOperations,
     RequestOperations,
@@ -32,25 +30,8 @@ export interface Operations
     ManagersOperations,
     TemplateOperations {
   readonly readiness: () => Readiness;
-  /** Refuses with FEATURE_DISABLED where nothing is taken down. */
-  readonly listAudit: (caller: Caller, request: AuditRequest) => Promise<AuditList>;
-  /** The level of the log of the replica that answers. */
-  readonly getLogLevel: LogLevels['getLogLevel'];
-  readonly setLogLevel: LogLevels['setLogLevel'];
-  readonly shards: () => ShardReport;
   /** How each cluster of a manager stands to a global template. */
   readonly templateClusters: (name: string) => Promise<readonly TemplateClusterView[]>;
-}
-
-export interface ShardReport {
-  readonly replica: string;
-  readonly replicas: readonly string[];
-  /** `leading`: by this replica. `replica`: who holds its lease, where that is known. */
-  readonly shards: readonly {
-    readonly shard: number;
-    readonly leading: boolean;
-    readonly replica?: string;
-  }[];
 }
 
 export interface Readiness {

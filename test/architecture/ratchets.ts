@@ -50,7 +50,6 @@ export const RATCHETS = {
     'model ⇄ model/templates',
     'model/pools ⇄ model/templates',
     'operations ⇄ operations/approvals',
-    'operations ⇄ operations/debug',
     'operations ⇄ operations/envs',
     'operations ⇄ operations/fleet',
     'operations ⇄ operations/keys',

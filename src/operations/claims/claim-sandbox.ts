@@ -8,8 +8,7 @@ import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
 import { featureDisabled, hasNetwork, Refusal } from '../../model/refusals.ts';
 import { sameTenant, type Tenant, type Caller } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
-import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
+import type { ClaimRequest, SandboxOperations } from '../sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../views.ts';
 import {
   ClaimAttempts,
@@ -47,7 +46,7 @@ interface Claimed {
   readonly sandbox: SandboxView;
 }
 
-type Claims = (...of: Parameters<Operations['claimSandbox']>) => Promise<Claimed>;
+type Claims = (...of: Parameters<SandboxOperations['claimSandbox']>) => Promise<Claimed>;
 type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
 
 /**
@@ -57,7 +56,7 @@ type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
  * the highest priority. Where the request names an image it is one that is launched for it (see
  * LaunchedCandidate). What it returns is durable, and has the files of the request.
  */
-export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => {
+export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSandbox'] => {
   const claimFiles = new ClaimFiles(deps);
   const claim = claimUnderKey({
     ...deps,
@@ -208,7 +207,7 @@ const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): 
 
 /** Counts and times claims by how they ended. */
 const measuredClaims =
-  (claim: Operations['claimSandbox'], metrics: Metrics): Operations['claimSandbox'] =>
+  (claim: SandboxOperations['claimSandbox'], metrics: Metrics): SandboxOperations['claimSandbox'] =>
   async (caller, request, signal) => {
     const began = performance.now();
     const ended = (result: ClaimResult): void => {

@@ -12,6 +12,8 @@ import type {
   Transition,
 } from '../../model/inspection.ts';
 import type { Caller } from '../../model/tenant.ts';
+import type { AuditList, AuditRequest } from './audit-view.ts';
+import type { LogLevels } from './log-levels.ts';
 
 /**
  * Shows what an operator looks at. For keys with the admin role; what is shown is this replica's
@@ -168,4 +170,25 @@ export interface DriverReport {
 export interface ReflectorsReport {
   readonly replica: string;
   readonly reflectors: readonly MirrorReport[];
+}
+
+/** The audit, and what the replica that answers says of itself. */
+export interface ReplicaOperations {
+  /** Refuses with FEATURE_DISABLED where nothing is taken down. */
+  readonly listAudit: (caller: Caller, request: AuditRequest) => Promise<AuditList>;
+  /** The level of the log of the replica that answers. */
+  readonly getLogLevel: LogLevels['getLogLevel'];
+  readonly setLogLevel: LogLevels['setLogLevel'];
+  readonly shards: () => ShardReport;
+}
+
+export interface ShardReport {
+  readonly replica: string;
+  readonly replicas: readonly string[];
+  /** `leading`: by this replica. `replica`: who holds its lease, where that is known. */
+  readonly shards: readonly {
+    readonly shard: number;
+    readonly leading: boolean;
+    readonly replica?: string;
+  }[];
 }

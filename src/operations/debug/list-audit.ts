@@ -1,14 +1,14 @@
 import { MOST_AUDIT_LINES_READ, type RecentAudit } from '../../contracts/audit.ts';
 import { featureDisabled } from '../../model/refusals.ts';
 import type { AuditRecord, ListedAuditRecord } from './audit-view.ts';
-import type { Operations } from '../operations.ts';
+import type { ReplicaOperations } from './debug-operations.ts';
 
 /**
  * Who changed what lately, on all replicas, the newest first (operation `GET /admin/audit`). Looks
  * at 5,000 lines at most.
  */
 export const listAudit =
-  ({ recent }: { readonly recent: RecentAudit | undefined }): Operations['listAudit'] =>
+  ({ recent }: { readonly recent: RecentAudit | undefined }): ReplicaOperations['listAudit'] =>
   async (_caller, { limit, cursor, outcome, ...named }) => {
     if (!recent) throw featureDisabled('audit', 'audit');
     const wanted = Object.entries(named).map(

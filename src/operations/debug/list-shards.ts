@@ -1,7 +1,7 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
 import { SHARDS } from '../../model/shards.ts';
-import type { Operations } from '../operations.ts';
+import type { ReplicaOperations } from './debug-operations.ts';
 
 /**
  * Who leads what (operation `GET /debug/shards`), as this replica knows it: what others hold is as
@@ -17,7 +17,7 @@ export const listShards =
     readonly coordination: Pick<Coordination, 'replicas' | 'holders'>;
     /** This one's name. */
     readonly replica: string;
-  }): Operations['shards'] =>
+  }): ReplicaOperations['shards'] =>
   () => {
     const led = new Set(supervisor.shards);
     const holders = coordination.holders();

@@ -5,7 +5,7 @@ import { requireMatch } from '../../model/if-match.ts';
 import { groupNotFound, invalidArgument } from '../../model/refusals.ts';
 import type { EnvMirror } from '../../actors/env/env-mirror.ts';
 import { changeEnv, findEnv, findUsableEnv } from './find-env.ts';
-import type { Operations } from '../operations.ts';
+import type { EnvOperations } from './env-operations.ts';
 
 interface GroupDeps {
   readonly envs: EnvMirror;
@@ -13,13 +13,13 @@ interface GroupDeps {
 
 /** The groups of an env (operation `GET /envs/{name}/autoscaling/groups`). */
 export const listGroups =
-  ({ envs }: GroupDeps): Operations['listGroups'] =>
+  ({ envs }: GroupDeps): EnvOperations['listGroups'] =>
   async (caller, envName) =>
     (await findUsableEnv(envs, caller, envName)).groups;
 
 /** One of them (operation `GET /envs/{name}/autoscaling/groups/{groupName}`). */
 export const getGroup =
-  ({ envs }: GroupDeps): Operations['getGroup'] =>
+  ({ envs }: GroupDeps): EnvOperations['getGroup'] =>
   async (caller, envName, groupName) => {
     const env = await findUsableEnv(envs, caller, envName);
     return { env, group: groupIn(env, groupName) };
@@ -35,7 +35,7 @@ export const groupDecisions =
     history,
   }: GroupDeps & {
     readonly history: Pick<History, 'decisionsOf'>;
-  }): Operations['groupDecisions'] =>
+  }): EnvOperations['groupDecisions'] =>
   async (caller, envName, groupName) => {
     const env = await findUsableEnv(envs, caller, envName);
     groupIn(env, groupName);
@@ -47,7 +47,7 @@ export const groupDecisions =
  * resolves; counts from the next evaluation on.
  */
 export const updateGroup =
-  ({ envs }: GroupDeps): Operations['updateGroup'] =>
+  ({ envs }: GroupDeps): EnvOperations['updateGroup'] =>
   async (caller, envName, groupName, { ifMatch, ...change }) => {
     const before = await findEnv(envs, caller, envName);
     const standing = groupIn(before, groupName);
@@ -69,7 +69,7 @@ export const updateGroup =
  * /envs/{name}/autoscaling/groups/{groupName}`).
  */
 export const deleteGroup =
-  ({ envs }: GroupDeps): Operations['deleteGroup'] =>
+  ({ envs }: GroupDeps): EnvOperations['deleteGroup'] =>
   async (caller, envName, groupName) => {
     const before = await findEnv(envs, caller, envName);
     groupIn(before, groupName);

@@ -41,9 +41,8 @@ import {
   requireLink,
   shownPool,
 } from './away/away-members.ts';
-import type { AddMemberRequest, MemberChange } from './env-operations.ts';
+import type { AddMemberRequest, EnvOperations, MemberChange } from './env-operations.ts';
 import { memberDraft, memberPool, reconcileMemberPool, withoutMember } from './member-pool.ts';
-import type { Operations } from '../operations.ts';
 import type { AwayPoolView, PoolView } from '../views.ts';
 import { renderSource } from '../pools/pool-rendering.ts';
 import type { WriteRenewedDeps } from '../pools/pool-renewal.ts';
@@ -81,7 +80,7 @@ export interface FirstMember {
  * then, if the request names none.
  */
 export const addMember =
-  (deps: EnvMembersDeps): Operations['addMember'] =>
+  (deps: EnvMembersDeps): EnvOperations['addMember'] =>
   async (caller, envName, asked) => {
     const env = await findEnv(deps.envs, caller, envName);
     if (env.deleting !== false) throw envBeingDeleted();
@@ -153,9 +152,9 @@ const addAway = async (
   return await makeAwayPool(away, await changeEnv(deps.envs, env, added), member);
 };
 
-/** See Operations. */
+/** See EnvOperations. */
 export const findMemberByKey =
-  (deps: EnvMembersDeps): Operations['findMemberByKey'] =>
+  (deps: EnvMembersDeps): EnvOperations['findMemberByKey'] =>
   async (caller, envName, mark) => {
     await deps.envs.refresh(`${caller.namespace}/${envName}`);
     const env = deps.envs.named(caller.namespace, envName);
@@ -172,7 +171,7 @@ export const findMemberByKey =
 
 /** The pools of an env's members (operation `GET /envs/{name}/sandboxpools`). */
 export const listMembers =
-  (deps: EnvMembersDeps): Operations['listMembers'] =>
+  (deps: EnvMembersDeps): EnvOperations['listMembers'] =>
   async (caller, envName) => {
     const env = await findUsableEnv(deps.envs, caller, envName);
     const pools = await Promise.all(env.members.map(({ name }) => memberPool(deps, env, name)));
@@ -197,7 +196,7 @@ const awayPool = async (
  * pool is as it says when this resolves.
  */
 export const updateMember =
-  (deps: EnvMembersDeps): Operations['updateMember'] =>
+  (deps: EnvMembersDeps): EnvOperations['updateMember'] =>
   async (caller, envName, name, wanted) => {
     const { replicas, config: change, ifMatch } = wanted;
     const before = await findEnv(deps.envs, caller, envName);
@@ -283,7 +282,7 @@ const noteAsked = async (
  * repeating it is harmless.
  */
 export const deleteMember =
-  (deps: EnvMembersDeps): Operations['deleteMember'] =>
+  (deps: EnvMembersDeps): EnvOperations['deleteMember'] =>
   async (caller, envName, name, { force }) => {
     const before = await findEnv(deps.envs, caller, envName);
     memberIn(before, name);

@@ -23,7 +23,7 @@ import type { AwayDeps } from './away/away-effects.ts';
 import { lookAway } from './away/away-members.ts';
 import { changeEnv, findEnv, findUsableEnv } from './find-env.ts';
 import { memberPool } from './member-pool.ts';
-import type { Operations } from '../operations.ts';
+import type { EnvOperations } from './env-operations.ts';
 import { renderSource, type PoolRenderingDeps } from '../pools/pool-rendering.ts';
 import { tiePasswords } from '../pools/tie-passwords.ts';
 import { patched, configured } from './patched-env.ts';
@@ -46,7 +46,7 @@ export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
 
 /** Makes an env without members (operation `POST /envs`). */
 export const createEnv =
-  (deps: EnvsDeps): Operations['createEnv'] =>
+  (deps: EnvsDeps): EnvOperations['createEnv'] =>
   async (caller, request) => {
     const {
       registries = [],
@@ -142,9 +142,9 @@ const createWithPasswords = async (
   }
 };
 
-/** See Operations. */
+/** See EnvOperations. */
 export const findEnvByKey =
-  (deps: EnvViewDeps): Operations['findEnvByKey'] =>
+  (deps: EnvViewDeps): EnvOperations['findEnvByKey'] =>
   async (caller, name, mark) => {
     if (!deps.envs.named(caller.namespace, name))
       await deps.envs.lookUp(`${caller.namespace}/${name}`);
@@ -157,7 +157,7 @@ export const findEnvByKey =
 
 /** One env of the caller's, or shared with the caller (operation `GET /envs/{name}`). */
 export const getEnv =
-  (deps: EnvViewDeps): Operations['getEnv'] =>
+  (deps: EnvViewDeps): EnvOperations['getEnv'] =>
   async (caller, name) =>
     await lookedAt(deps, await findUsableEnv(deps.envs, caller, name));
 
@@ -166,7 +166,7 @@ export const getEnv =
  * everyone's (operation `GET /envs`).
  */
 export const listEnvs =
-  (deps: EnvViewDeps): Operations['listEnvs'] =>
+  (deps: EnvViewDeps): EnvOperations['listEnvs'] =>
   async (caller, filter, { limit, offset }) => {
     const { ids, total } = deps.envs.index.listFor(
       caller.role === 'admin' && filter.all ? undefined : caller,
@@ -185,7 +185,7 @@ export const listEnvs =
  * /envs/{name}`). Durable when it resolves; the members' pools follow by themselves.
  */
 export const replaceEnv =
-  (deps: EnvsDeps): Operations['replaceEnv'] =>
+  (deps: EnvsDeps): EnvOperations['replaceEnv'] =>
   async (caller, name, { ifMatch, registries, ...change }) => {
     const before = await findEnv(deps.envs, caller, name);
     if (change.name !== undefined && change.name !== before.name)
@@ -219,7 +219,7 @@ export const replaceEnv =
  * `replaceEnv`.
  */
 export const patchEnv =
-  (deps: EnvsDeps): Operations['patchEnv'] =>
+  (deps: EnvsDeps): EnvOperations['patchEnv'] =>
   async (caller, name, { ifMatch, registries, patch }) =>
     await written(deps, await findEnv(deps.envs, caller, name), {
       ifMatch,
@@ -233,7 +233,7 @@ export const patchEnv =
  * harmless.
  */
 export const deleteEnv =
-  (deps: EnvsDeps): Operations['deleteEnv'] =>
+  (deps: EnvsDeps): EnvOperations['deleteEnv'] =>
   async (caller, name, { force }) => {
     const before = await findEnv(deps.envs, caller, name);
     if (!force && before.deleting === false) await requireNoneRunning(deps, before);

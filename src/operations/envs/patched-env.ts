@@ -3,13 +3,13 @@ import { mergePatch } from './merge-patch.ts';
 import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import { invalidArgument } from '../../model/refusals.ts';
 import { accessField } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { EnvOperations } from './env-operations.ts';
 
 const MOST_LABELS = 64;
 
 export const patched = (
   env: EnvRecord,
-  patch: Parameters<Operations['patchEnv']>[2]['patch'],
+  patch: Parameters<EnvOperations['patchEnv']>[2]['patch'],
   registries: readonly RegistryCredentials[] | undefined,
 ): EnvRecord => {
   const { overrides = {}, labels = {}, annotations = {}, envDocs, access = env.access } = patch;

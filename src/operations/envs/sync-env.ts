@@ -13,7 +13,7 @@ import { findEnv } from './find-env.ts';
 import { envFieldOf } from './envs.ts';
 import { envViewOf, type EnvViewDeps } from './env-view.ts';
 import { memberPool } from './member-pool.ts';
-import type { Operations } from '../operations.ts';
+import type { EnvOperations } from './env-operations.ts';
 import { refreshTemplate, syncedPool, type SyncPoolDeps } from '../pools/sync-pool.ts';
 
 export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
@@ -33,7 +33,7 @@ const AT_ONCE = 8;
  * does the rest.
  */
 export const syncEnv =
-  (deps: SyncEnvDeps): Operations['syncEnv'] =>
+  (deps: SyncEnvDeps): EnvOperations['syncEnv'] =>
   async (caller, name) => {
     const env = await findEnv(deps.envs, caller, name);
     if (env.deleting !== false) throw envBeingDeleted();

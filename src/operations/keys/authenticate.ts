@@ -6,7 +6,7 @@ import { apiKeyRequired, invalidApiKey } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { secretMatches } from './mint-api-key.ts';
-import type { Operations } from '../operations.ts';
+import type { KeyOperations } from './key-operations.ts';
 
 export interface AuthenticateDeps {
   readonly apiKeys: ApiKeyMirror;
@@ -20,7 +20,7 @@ const MOST_REMEMBERED = 10_000;
 /** The two ways to know a caller. */
 export const authentication = (
   deps: AuthenticateDeps,
-): Pick<Operations, 'authenticate' | 'authenticateAfresh'> => {
+): Pick<KeyOperations, 'authenticate' | 'authenticateAfresh'> => {
   const known = authenticate(deps);
   return {
     authenticate: known,

@@ -1,7 +1,7 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { invalidToken } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { KeyOperations } from './key-operations.ts';
 
 /**
  * Says as whom a request comes to a port that is open to everyone (ports of the compatible API):
@@ -12,7 +12,7 @@ export const guests = ({
   supervisor,
 }: {
   readonly supervisor: Pick<Supervisor, 'sandbox'>;
-}): Pick<Operations, 'guestOf'> => ({
+}): Pick<KeyOperations, 'guestOf'> => ({
   guestOf: (sandboxId) => {
     const found = supervisor.sandbox(sandboxId);
     const record = found?.status === 'Running' ? found.context.record : undefined;

@@ -3,8 +3,7 @@ import { apiKeyPromotedElsewhere } from '../../model/fleet/cluster-refusals.ts';
 import { adminRequired, apiKeyNotFound } from '../../model/refusals.ts';
 import { sameTenant, type Caller } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
-import type { ApiKeyName } from './key-operations.ts';
-import type { Operations } from '../operations.ts';
+import type { ApiKeyName, KeyOperations } from './key-operations.ts';
 import { revokeApiKeys } from './revoke-api-keys.ts';
 
 interface ApiKeysDeps {
@@ -13,19 +12,19 @@ interface ApiKeysDeps {
 
 /** The caller's keys, newest first (operation `GET /api-keys`). */
 export const listApiKeys =
-  (deps: ApiKeysDeps): Operations['listApiKeys'] =>
+  (deps: ApiKeysDeps): KeyOperations['listApiKeys'] =>
   async (caller, page) =>
     deps.apiKeys.list(caller, page);
 
 /** Finds the key of a name; a DELETE by it that was approved is meant for that key alone. */
 export const keyIdOf =
-  (deps: ApiKeysDeps): Operations['keyIdOf'] =>
+  (deps: ApiKeysDeps): KeyOperations['keyIdOf'] =>
   async (name) =>
     (await apiKeyNamed(deps, name)).keyId;
 
 /** Everyone's, for an admin (operation `GET /admin/api-keys`). */
 export const listAllApiKeys =
-  (deps: ApiKeysDeps): Operations['listAllApiKeys'] =>
+  (deps: ApiKeysDeps): KeyOperations['listAllApiKeys'] =>
   async (_caller, page) =>
     deps.apiKeys.list(undefined, page);
 
@@ -35,7 +34,7 @@ const isInReach = (record: ApiKeyRecord, caller: Caller): boolean =>
 
 /** Finds a key that the caller may revoke (operation `DELETE /api-keys/{keyId}`). */
 export const getApiKey =
-  ({ apiKeys }: ApiKeysDeps): Operations['getApiKey'] =>
+  ({ apiKeys }: ApiKeysDeps): KeyOperations['getApiKey'] =>
   async (caller, keyId) => {
     const record = apiKeys.find(keyId) ?? (await apiKeys.lookUp(keyId));
     if (!record || !isInReach(record, caller)) throw apiKeyNotFound();
@@ -47,7 +46,7 @@ export const getApiKey =
  * (operation `DELETE /api-keys/{keyId}`). Durable when it resolves.
  */
 export const deleteApiKey =
-  (deps: ApiKeysDeps): Operations['deleteApiKey'] =>
+  (deps: ApiKeysDeps): KeyOperations['deleteApiKey'] =>
   async (caller, keyId, cascade) => {
     const record = await getApiKey(deps)(caller, keyId);
     return await revoked(deps, { caller, record, cascade });
@@ -58,7 +57,7 @@ export const deleteApiKey =
  * resolves.
  */
 export const deleteApiKeyByName =
-  (deps: ApiKeysDeps): Operations['deleteApiKeyByName'] =>
+  (deps: ApiKeysDeps): KeyOperations['deleteApiKeyByName'] =>
   async (caller, name, cascade) => {
     const record = await apiKeyNamed(deps, name);
     return { keyId: record.keyId, revoked: await revoked(deps, { caller, record, cascade }) };
@@ -71,7 +70,7 @@ export const deleteApiKeyByName =
 export const deleteApiKeysOf =
   (
     deps: ApiKeysDeps & { readonly namespaceOf: (team: string) => string },
-  ): Operations['deleteApiKeysOf'] =>
+  ): KeyOperations['deleteApiKeysOf'] =>
   async (_caller, { team, user, cascade }) => {
     const tenant = { namespace: deps.namespaceOf(team), team, user };
     return await revokeApiKeys(deps.apiKeys, {

@@ -2,7 +2,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { apiKeyAlreadyGlobal, noWorkerConnected } from '../../model/refusals.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { apiKeyNamed } from './list-api-keys.ts';
-import type { Operations } from '../operations.ts';
+import type { KeyOperations } from './key-operations.ts';
 
 /** Has promoted keys count on the clusters of a manager. */
 export interface Promotions {
@@ -27,7 +27,7 @@ export const promoteApiKey =
     readonly apiKeys: ApiKeyMirror;
     /** Absent: the daemon manages no clusters. */
     readonly promotions: Promotions | undefined;
-  }): Operations['promoteApiKey'] =>
+  }): KeyOperations['promoteApiKey'] =>
   async (_caller, name) => {
     const record = await apiKeyNamed({ apiKeys }, name);
     if (record.global) throw apiKeyAlreadyGlobal();

@@ -2,7 +2,7 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { isInstanceId } from '../../model/identifiers.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { callerOf } from './authenticate.ts';
-import type { Operations } from '../operations.ts';
+import type { KeyOperations } from './key-operations.ts';
 
 export interface SandboxTokensDeps {
   readonly apiKeys: Pick<ApiKeyMirror, 'good'>;
@@ -25,7 +25,7 @@ const LETTERS = { access: 'a', traffic: 'p' } as const;
 export const sandboxTokens = ({
   apiKeys,
   pepper,
-}: SandboxTokensDeps): Pick<Operations, 'sandboxTokens' | 'bearerOf'> => {
+}: SandboxTokensDeps): Pick<KeyOperations, 'sandboxTokens' | 'bearerOf'> => {
   const sealing = Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool sandbox token', 32));
   const sealed = (body: string): string =>
     body + createHmac('sha256', sealing).update(body).digest('hex').slice(0, MAC_DIGITS);

@@ -6,8 +6,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { tooManyLinks } from '../../model/limit-refusals.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
-import type { SignedLink, TokenBearer } from './key-operations.ts';
+import type { KeyOperations, SignedLink, TokenBearer } from './key-operations.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { callerOf } from './authenticate.ts';
 
@@ -15,7 +14,7 @@ export interface SignedLinksDeps {
   readonly apiKeys: Pick<ApiKeyMirror, 'list' | 'find' | 'check'>;
   readonly supervisor: Pick<Supervisor, 'index' | 'sandbox'>;
   readonly clock: Clock;
-  readonly tokensOf: Operations['sandboxTokens'];
+  readonly tokensOf: KeyOperations['sandboxTokens'];
 }
 
 /**
@@ -44,7 +43,7 @@ export const signedLinks = ({
   supervisor,
   clock,
   tokensOf,
-}: SignedLinksDeps): Operations['signerOf'] => {
+}: SignedLinksDeps): KeyOperations['signerOf'] => {
   const ofAll = new Allowance({ perSecond: TRIED_PER_SECOND, most: TRIED_PER_SECOND }, clock.now());
   const ofAddress = new Map<string, Allowance>();
   const signedLast = new Map<string, string>();

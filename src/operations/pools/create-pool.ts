@@ -6,8 +6,7 @@ import { idempotencyKeyReused, poolAlreadyExists } from '../../model/refusals.ts
 import type { RenderedPool } from '../../model/pools/render-pool.ts';
 import { accessField, sameTenant, type Caller, type Tenant } from '../../model/tenant.ts';
 import { poolViewOf } from './find-pool.ts';
-import type { CreatePoolRequest } from './pool-operations.ts';
-import type { Operations } from '../operations.ts';
+import type { CreatePoolRequest, PoolOperations } from './pool-operations.ts';
 import { makePool, type MakePoolDeps, type PoolDraft, type Preparation } from './make-pool.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
 import { scaleOf } from './pool-scale.ts';
@@ -25,7 +24,7 @@ export interface CreatePoolDeps extends PoolRenderingDeps, MakePoolDeps {
  * Its filling begins at once.
  */
 export const createPool =
-  (deps: CreatePoolDeps): Operations['createPool'] =>
+  (deps: CreatePoolDeps): PoolOperations['createPool'] =>
   async (caller, request) => {
     const { registries = [] } = request;
     const source =
@@ -64,9 +63,9 @@ export const createPool =
 
 const NOTHING: Preparation = { prepare: async () => undefined, undo: async () => undefined };
 
-/** See Operations. */
+/** See PoolOperations. */
 export const findPoolByKey =
-  ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['findPoolByKey'] =>
+  ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): PoolOperations['findPoolByKey'] =>
   async (caller, name, mark) => {
     if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined)
       await supervisor.pools.lookUp(caller.namespace, name);

@@ -4,7 +4,7 @@ import type { EventRecord } from '../../model/event.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { poolNotFound } from '../../model/refusals.ts';
 import { sameTenant, type Caller } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { PoolOperations } from './pool-operations.ts';
 import { usablePool } from './find-pool.ts';
 
 export interface PoolEventsDeps {
@@ -20,7 +20,7 @@ const MOST_EVENTS = 50;
  * earlier ones of the caller's. That a pool was created is read from its record, the rest was kept.
  */
 export const poolEvents =
-  ({ supervisor, events }: PoolEventsDeps): Operations['poolEvents'] =>
+  ({ supervisor, events }: PoolEventsDeps): PoolOperations['poolEvents'] =>
   async (caller, name) => {
     const record = (await usablePool(supervisor, caller, name))?.record;
     const kept = (await events.eventsOfPool(caller.namespace, name)).filter((event) =>

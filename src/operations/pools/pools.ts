@@ -2,13 +2,13 @@ import type { EnvMirror } from '../../actors/env/env-mirror.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { poolOfEnv } from '../../model/refusals.ts';
 import { findPool, findUsablePool, poolViewOf } from './find-pool.ts';
-import type { Operations } from '../operations.ts';
+import type { PoolOperations } from './pool-operations.ts';
 import { viewOfPool } from '../claims/start-hindrance.ts';
 import { asUnavailable } from './update-pool.ts';
 
 /** One pool of the caller's, or shared with the caller (operation `GET /sandboxpools/{name}`). */
 export const getPool =
-  (deps: { readonly supervisor: Supervisor }): Operations['getPool'] =>
+  (deps: { readonly supervisor: Supervisor }): PoolOperations['getPool'] =>
   async (caller, name) =>
     viewOfPool(deps.supervisor, await findUsablePool(deps.supervisor, caller, name));
 
@@ -17,7 +17,7 @@ export const getPool =
  * everyone's, `phase` those in it alone (operation `GET /sandboxpools`).
  */
 export const listPools =
-  (deps: { readonly supervisor: Supervisor }): Operations['listPools'] =>
+  (deps: { readonly supervisor: Supervisor }): PoolOperations['listPools'] =>
   async (caller, filter, { limit, offset }) => {
     const everyone = caller.role === 'admin' && filter.all;
     const { phase } = filter;
@@ -44,7 +44,10 @@ export const listPools =
  * harmless; `force` may be added later. Refuses with CONFLICT what is a member's of an env.
  */
 export const deletePool =
-  (deps: { readonly supervisor: Supervisor; readonly envs: EnvMirror }): Operations['deletePool'] =>
+  (deps: {
+    readonly supervisor: Supervisor;
+    readonly envs: EnvMirror;
+  }): PoolOperations['deletePool'] =>
   async (caller, name, { force }) => {
     const { record: before } = await findPool(deps.supervisor, caller, name);
     if (before.env) {

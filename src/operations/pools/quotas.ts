@@ -1,6 +1,6 @@
 import type { Quotas } from '../../contracts/coordination/quotas.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { PoolOperations } from './pool-operations.ts';
 import type { QuotaLimits } from './quota-limits.ts';
 import type { QuotaView } from '../views.ts';
 
@@ -13,13 +13,13 @@ export interface QuotasDeps {
 
 /** Shows what the caller may have, and has (operation `GET /quotas`). */
 export const getQuotas =
-  (deps: QuotasDeps): Operations['getQuotas'] =>
+  (deps: QuotasDeps): PoolOperations['getQuotas'] =>
   (caller) =>
     viewOf(deps, caller);
 
 /** Shows an admin what any user may have, and has (operation `GET /admin/quotas/{team}/{user}`). */
 export const getQuotasOf =
-  (deps: QuotasDeps): Operations['getQuotasOf'] =>
+  (deps: QuotasDeps): PoolOperations['getQuotasOf'] =>
   (_caller, { team, user }) =>
     viewOf(deps, { namespace: deps.namespaceOf(team), team, user });
 
@@ -28,7 +28,7 @@ export const getQuotasOf =
  * resolves. Less than is used ends nothing, and grants nothing more.
  */
 export const setQuotasOf =
-  (deps: QuotasDeps): Operations['setQuotasOf'] =>
+  (deps: QuotasDeps): PoolOperations['setQuotasOf'] =>
   async (_caller, { team, user }, change) => {
     const tenant = { namespace: deps.namespaceOf(team), team, user };
     // first, so that nothing is written where it is not known

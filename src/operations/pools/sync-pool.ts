@@ -3,7 +3,7 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import { poolBeingDeleted, poolNotFound, poolOfEnv } from '../../model/refusals.ts';
 import { poolSpecOf, withRendered } from '../../model/pools/render-pool.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
-import type { Operations } from '../operations.ts';
+import type { PoolOperations } from './pool-operations.ts';
 import { lookupsOf, renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
 import { Resizing, type ResizingDeps } from '../sandboxes/reservations.ts';
 import { asUnavailable } from './update-pool.ts';
@@ -18,7 +18,7 @@ export interface SyncPoolDeps extends PoolRenderingDeps, ResizingDeps {
  * Refuses with QUOTA_EXCEEDED where its instances would have more than the owner may.
  */
 export const syncPool =
-  (deps: SyncPoolDeps): Operations['syncPool'] =>
+  (deps: SyncPoolDeps): PoolOperations['syncPool'] =>
   async (caller, name) => {
     const { supervisor } = deps;
     const { record: before } = await findPool(supervisor, caller, name);
@@ -63,7 +63,7 @@ export const syncedPool = async (
  * /sandboxpools/{name}/sync-template/preview`). Writes nothing.
  */
 export const previewPoolSync =
-  (deps: SyncPoolDeps): Operations['previewPoolSync'] =>
+  (deps: SyncPoolDeps): PoolOperations['previewPoolSync'] =>
   async (caller, name) => {
     const { record } = await findPool(deps.supervisor, caller, name);
     await refreshTemplate(deps, record);

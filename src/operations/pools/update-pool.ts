@@ -11,8 +11,7 @@ import { poolBeingDeleted, poolNotFound, poolOfEnv, unavailable } from '../../mo
 import { withRendered } from '../../model/pools/render-pool.ts';
 import { accessField } from '../../model/tenant.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
-import type { Operations } from '../operations.ts';
-import type { PoolChange } from './pool-operations.ts';
+import type { PoolChange, PoolOperations } from './pool-operations.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
 import { scaleOf } from './pool-scale.ts';
 import { Resizing, type ResizingDeps } from '../sandboxes/reservations.ts';
@@ -30,7 +29,7 @@ export interface UpdatePoolDeps extends PoolRenderingDeps, ResizingDeps {
  * are started from when this resolves; else from the next sync on.
  */
 export const updatePool =
-  (deps: UpdatePoolDeps): Operations['updatePool'] =>
+  (deps: UpdatePoolDeps): PoolOperations['updatePool'] =>
   async (caller, name, change) => {
     const { record: before } = await findPool(deps.supervisor, caller, name);
     await requireOwnersWord(deps, before, change);

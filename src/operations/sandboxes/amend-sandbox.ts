@@ -6,7 +6,7 @@ import { type IfMatch, requireMatch } from '../../model/if-match.ts';
 import { sandboxNotFound, sandboxNotRunning, unavailable } from '../../model/refusals.ts';
 import type { Claim } from '../../model/sandbox.ts';
 import type { Caller } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import type { SandboxView } from '../views.ts';
@@ -29,7 +29,7 @@ const MOST_CHANGES = 64;
  */
 export const sandboxAmendments = (
   deps: AmendSandboxDeps,
-): Pick<Operations, 'setIdleTimeout' | 'setSandboxEnd'> => {
+): Pick<SandboxOperations, 'setIdleTimeout' | 'setSandboxEnd'> => {
   /**
    * The last change of each sandbox that is under way: of one process they go in turn, so that none
    * makes another repeat.

@@ -1,7 +1,7 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import { unavailable } from '../../model/refusals.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import { endDurably, isEndDurable } from './end-durably.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
 
@@ -11,7 +11,10 @@ import { findSandbox, viewOf } from './sandbox-view.ts';
  * repeating it is harmless.
  */
 export const deleteSandbox =
-  (deps: { readonly supervisor: Supervisor; readonly clock: Clock }): Operations['deleteSandbox'] =>
+  (deps: {
+    readonly supervisor: Supervisor;
+    readonly clock: Clock;
+  }): SandboxOperations['deleteSandbox'] =>
   async (caller, sandboxId) => {
     const { supervisor, clock } = deps;
     const before = await findSandbox(supervisor, caller, sandboxId, {

@@ -10,7 +10,7 @@ import {
 } from '../../model/refusals.ts';
 import { tooManyCommands } from '../../model/limit-refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import type { ClaimEnv } from '../claims/claim-env.ts';
 import { findSandbox } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
@@ -31,7 +31,7 @@ export const execInSandbox = (deps: {
   readonly driver: SandboxDriver;
   readonly clock: Clock;
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
-}): Operations['execInSandbox'] => {
+}): SandboxOperations['execInSandbox'] => {
   const commands = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
   const ofSandbox = new KeyedSemaphore(MOST_COMMANDS);
   return async (caller, sandboxId, request, signal) => {
@@ -65,7 +65,7 @@ export const execInSandbox = (deps: {
  */
 export const runningSandbox = async (
   supervisor: Supervisor,
-  caller: Parameters<Operations['execInSandbox']>[0],
+  caller: Parameters<SandboxOperations['execInSandbox']>[0],
   sandboxId: string,
 ): Promise<SandboxSnapshot> => {
   return await supervisor.pauses.awake(running(await findSandbox(supervisor, caller, sandboxId)));

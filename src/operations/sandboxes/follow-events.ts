@@ -1,7 +1,7 @@
 import type { EventFeed } from '../../actors/runtime/event-feed.ts';
 import { tooManyStreams } from '../../model/limit-refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
@@ -14,7 +14,7 @@ export const followEvents = ({
   events,
 }: {
   readonly events: EventFeed;
-}): Operations['followEvents'] => {
+}): SandboxOperations['followEvents'] => {
   const streams = new KeyedSemaphore(MOST_STREAMS_OF_TENANT);
   return (caller, { all, after }) => {
     const key = tenantKey(caller);

@@ -1,6 +1,6 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
 import type { EndpointView } from '../views.ts';
 
@@ -16,7 +16,7 @@ export interface GetSandboxDeps {
 
 /** One live sandbox (operation `GET /sandboxes/{sandboxId}`); a finished one is not found. */
 export const getSandbox =
-  ({ supervisor, clock, endpointMode }: GetSandboxDeps): Operations['getSandbox'] =>
+  ({ supervisor, clock, endpointMode }: GetSandboxDeps): SandboxOperations['getSandbox'] =>
   async (caller, sandboxId) => {
     const snapshot = await findSandbox(supervisor, caller, sandboxId, { adminsToo: true });
     const endpoints =

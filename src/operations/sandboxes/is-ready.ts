@@ -7,7 +7,7 @@ import {
   type ProbeOutcome,
   type SandboxDriver,
 } from '../../contracts/sandbox-driver.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox } from './sandbox-view.ts';
 
 /** A probe runs for 30 s at most, once its turn has come. */
@@ -26,7 +26,7 @@ export interface IsReadyDeps {
  * ready. Is no activity.
  */
 export const isReady =
-  ({ supervisor, driver, clock }: IsReadyDeps): Operations['isReady'] =>
+  ({ supervisor, driver, clock }: IsReadyDeps): SandboxOperations['isReady'] =>
   async (caller, sandboxId) => {
     const { status, context } = await findSandbox(supervisor, caller, sandboxId);
     const names = Object.keys(

@@ -4,8 +4,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { History } from '../../contracts/history.ts';
 import { invalidArgument } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
-import type { SandboxFilter } from './sandbox-operations.ts';
+import type { SandboxFilter, SandboxOperations } from './sandbox-operations.ts';
 import { viewOf, viewOfFinished } from './sandbox-view.ts';
 import type { Page, PageRequest, SandboxView } from '../views.ts';
 
@@ -29,7 +28,7 @@ interface Scope {
  * come from the indexes, finished ones from history; totals are exact.
  */
 export const listSandboxes =
-  (deps: ListSandboxesDeps): Operations['listSandboxes'] =>
+  (deps: ListSandboxesDeps): SandboxOperations['listSandboxes'] =>
   async (caller, filter, page) => {
     const scope = scopeOf(caller, filter);
     const { poolName } = filter;

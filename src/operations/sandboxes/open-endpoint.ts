@@ -7,8 +7,7 @@ import { tooManyConnections } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { ClaimEnv } from '../claims/claim-env.ts';
 import { running } from './exec-in-sandbox.ts';
-import type { OpenEndpoint } from './sandbox-operations.ts';
-import type { Operations } from '../operations.ts';
+import type { OpenEndpoint, SandboxOperations } from './sandbox-operations.ts';
 import { findSandbox, shownRunning } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
@@ -38,7 +37,7 @@ export const endpointOperations = ({
   driver,
   clock,
   claimEnv,
-}: OpenEndpointDeps): Pick<Operations, 'openEndpoint' | 'openPort'> => {
+}: OpenEndpointDeps): Pick<SandboxOperations, 'openEndpoint' | 'openPort'> => {
   const ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
   const ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
 

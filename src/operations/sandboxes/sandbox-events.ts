@@ -7,7 +7,7 @@ import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
 import { sandboxNotFound } from '../../model/refusals.ts';
 import type { FinishedSandbox } from '../../model/sandbox.ts';
 import { sameTenant, type Caller, type Tenant } from '../../model/tenant.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import { currentSandbox } from './sandbox-view.ts';
 
 export interface SandboxEventsDeps {
@@ -24,7 +24,7 @@ const MOST_EVENTS = 50;
  * can lose it; the rest was kept.
  */
 export const sandboxEvents =
-  (deps: SandboxEventsDeps): Operations['sandboxEvents'] =>
+  (deps: SandboxEventsDeps): SandboxOperations['sandboxEvents'] =>
   async (caller, sandboxId) => {
     if (!isInstanceId(sandboxId)) throw sandboxNotFound();
     const shown =

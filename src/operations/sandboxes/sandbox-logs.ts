@@ -14,8 +14,7 @@ import { invalidArgument, logsGone, sandboxNotFound } from '../../model/refusals
 import { tooManyStreams } from '../../model/limit-refusals.ts';
 import type { FinishedSandbox } from '../../model/sandbox.ts';
 import { sameTenant, tenantKey, type Caller } from '../../model/tenant.ts';
-import type { LogsFollow, LogsRequest } from './sandbox-operations.ts';
-import type { Operations } from '../operations.ts';
+import type { LogsFollow, LogsRequest, SandboxOperations } from './sandbox-operations.ts';
 import { currentSandbox } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
@@ -38,7 +37,7 @@ const MOST_FOLLOWERS_OF_TENANT = 64;
  * /sandboxes/{sandboxId}/logs`).
  */
 export const sandboxLogs =
-  (deps: SandboxLogsDeps): Operations['sandboxLogs'] =>
+  (deps: SandboxLogsDeps): SandboxOperations['sandboxLogs'] =>
   async (caller, sandboxId, request) => {
     const container = await containerOf(deps, caller, { sandboxId, container: request.container });
     const { lines, truncated } = await tailOf(deps, sandboxId, request);
@@ -50,7 +49,9 @@ export const sandboxLogs =
  * most 16 at a time follow one sandbox, and 64 are one tenant's. From `after` on, if it is given,
  * in place of the last lines.
  */
-export const followSandboxLogs = (deps: SandboxLogsDeps): Operations['followSandboxLogs'] => {
+export const followSandboxLogs = (
+  deps: SandboxLogsDeps,
+): SandboxOperations['followSandboxLogs'] => {
   const followers = new KeyedSemaphore(MOST_FOLLOWERS);
   const followersOfTenants = new KeyedSemaphore(MOST_FOLLOWERS_OF_TENANT);
   return async (caller, sandboxId, request) => {

@@ -1,6 +1,6 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { History } from '../../contracts/history.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 
 /**
  * Counts of everybody's sandboxes and idle instances, the live ones of the indexes, the finished
@@ -14,7 +14,7 @@ export const sandboxStatistics =
   }: {
     readonly supervisor: Supervisor;
     readonly history: History;
-  }): Operations['sandboxStatistics'] =>
+  }): SandboxOperations['sandboxStatistics'] =>
   async () => {
     const finished = await history.countByNamespace();
     const live = supervisor.index.counts();

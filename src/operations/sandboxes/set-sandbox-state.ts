@@ -1,7 +1,7 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import { sandboxNotFound } from '../../model/refusals.ts';
-import type { Operations } from '../operations.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
 import { running } from './exec-in-sandbox.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
 
@@ -16,7 +16,7 @@ export const setSandboxState =
   }: {
     readonly supervisor: Supervisor;
     readonly clock: Clock;
-  }): Operations['setSandboxState'] =>
+  }): SandboxOperations['setSandboxState'] =>
   async (caller, sandboxId, state) => {
     const { context } = running(await findSandbox(supervisor, caller, sandboxId));
     await supervisor.pauses.set(context.id, state === 'paused');

@@ -8,8 +8,7 @@ import { tooManyTerminals } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { ClaimEnv } from '../claims/claim-env.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
-import type { OpenTerminal } from './sandbox-operations.ts';
-import type { Operations } from '../operations.ts';
+import type { OpenTerminal, SandboxOperations } from './sandbox-operations.ts';
 import { currentSandbox } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
@@ -57,7 +56,7 @@ const WATCH_MS = 3_600_000;
  * /sandboxes/{sandboxId}/exec-token`). At most 64 wait of a sandbox, 512 of a tenant.
  */
 export const createExecToken =
-  (deps: TerminalDeps): Operations['createExecToken'] =>
+  (deps: TerminalDeps): SandboxOperations['createExecToken'] =>
   async (caller, sandboxId) => {
     await runningSandbox(deps.supervisor, caller, sandboxId);
     const linked = deps.apiKeys.linked?.(caller.keyId);
@@ -77,7 +76,7 @@ export const createExecToken =
  * unknown token where that is gone. One that was issued to a key of a manager is good over its
  * links alone: nobody else knows when such a key ends.
  */
-export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
+export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal'] => {
   const limit = new KeyedSemaphore(MOST_TERMINALS);
   const ofTenants = new KeyedSemaphore(deps.mostOfTenant);
   return async ({ clusterId, sandboxId, token, cols, rows, overLink = false }) => {

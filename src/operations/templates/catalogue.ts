@@ -2,7 +2,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { InstanceTypes } from '../../contracts/instance-types.ts';
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
-import type { Operations } from '../operations.ts';
+import type { TemplateOperations } from './template-operations.ts';
 import type { ClusterView } from '../views.ts';
 
 export interface CatalogueDeps {
@@ -36,7 +36,7 @@ export const catalogue = ({
   holdsRequests,
   servesCompatibleApi,
 }: CatalogueDeps): Pick<
-  Operations,
+  TemplateOperations,
   'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClusters'
 > => ({
   listInstanceTypes: () => instanceTypes.list(),

@@ -30,8 +30,7 @@ import type {
   TemplateSpec,
 } from '../../model/templates/template.ts';
 import { nextVersion } from '../../model/templates/template-versions.ts';
-import type { Operations } from '../operations.ts';
-import type { TemplateChange, TemplateTerms } from './template-operations.ts';
+import type { TemplateChange, TemplateOperations, TemplateTerms } from './template-operations.ts';
 import { poolsMadeFrom } from './pools-made-from.ts';
 import { templateView } from './templates.ts';
 
@@ -65,7 +64,12 @@ const MOST_POOLS_NAMED = 50;
  * resolves; a global one is then also at the clusters that are connected.
  */
 export const createTemplate =
-  ({ templates, driver, clock, globals }: ChangeTemplatesDeps): Operations['createTemplate'] =>
+  ({
+    templates,
+    driver,
+    clock,
+    globals,
+  }: ChangeTemplatesDeps): TemplateOperations['createTemplate'] =>
   async (document, terms = {}) => {
     requireRunnable(driver, document);
     const draft = {
@@ -88,7 +92,7 @@ export const createTemplate =
  * `PUT /admin/sandbox-templates/{name}`). Durable when it resolves; pools follow.
  */
 export const updateTemplate =
-  ({ templates, driver, globals }: ChangeTemplatesDeps): Operations['updateTemplate'] =>
+  ({ templates, driver, globals }: ChangeTemplatesDeps): TemplateOperations['updateTemplate'] =>
   async (name, { ifMatch, ...change }) => {
     if (change.document && change.document.metadata.name !== name)
       throw invalidArgument('crdJson.metadata.name', `must be ${name}`);
@@ -110,7 +114,7 @@ export const updateTemplate =
  * keeps what it was made from.
  */
 export const deleteTemplate =
-  ({ templates, pools, globals }: ChangeTemplatesDeps): Operations['deleteTemplate'] =>
+  ({ templates, pools, globals }: ChangeTemplatesDeps): TemplateOperations['deleteTemplate'] =>
   async (name) => {
     await withCurrent(templates, name, async (record) => {
       if (isCopy(record)) throw templateOfManager();
@@ -156,7 +160,7 @@ const globalTerms = (
 const nextRecord = (
   globals: Globals | undefined,
   record: TemplateRecord,
-  { syncSource, ...change }: Parameters<Operations['updateTemplate']>[1],
+  { syncSource, ...change }: Parameters<TemplateOperations['updateTemplate']>[1],
 ): TemplateRecord => {
   const document = changedDocument(record.document, change);
   const isChanged = !isDeepStrictEqual(document, record.document);

@@ -2,13 +2,17 @@ import type { Records } from '../../contracts/record-store.ts';
 import { noSuchTemplate } from '../../model/refusals.ts';
 import { renderDefinition } from '../../model/pools/render-definition.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
-import type { Operations } from '../operations.ts';
+import type { TemplateOperations } from './template-operations.ts';
 import type { TemplateCatalog } from './template-catalog.ts';
 import type { TemplateView } from '../views.ts';
 
 /** One template, as it stands in the store (operation `GET /sandbox-templates/{name}`). */
 export const getTemplate =
-  ({ templates }: { readonly templates: Records<TemplateRecord> }): Operations['getTemplate'] =>
+  ({
+    templates,
+  }: {
+    readonly templates: Records<TemplateRecord>;
+  }): TemplateOperations['getTemplate'] =>
   async (name) => {
     const record = await templates.get(name);
     if (!record) throw noSuchTemplate();
@@ -17,7 +21,7 @@ export const getTemplate =
 
 /** All templates, newest first: they are everybody's (operation `GET /sandbox-templates`). */
 export const listTemplates =
-  ({ catalog }: { readonly catalog: TemplateCatalog }): Operations['listTemplates'] =>
+  ({ catalog }: { readonly catalog: TemplateCatalog }): TemplateOperations['listTemplates'] =>
   ({ limit, offset }) => {
     const { records, total } = catalog.page(offset, limit);
     return { items: records.map(templateView), total, limit, offset };

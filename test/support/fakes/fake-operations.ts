@@ -80,7 +80,8 @@ import { signedLinks, type SignedLinksDeps } from '../../../src/operations/keys/
 import { promoteApiKey } from '../../../src/operations/keys/promote-api-key.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../../../src/operations/pools/quotas.ts';
-import type { Operations, Readiness, ShardReport } from '../../../src/operations/operations.ts';
+import type { Operations, Readiness } from '../../../src/operations/operations.ts';
+import type { ShardReport } from '../../../src/operations/debug/debug-operations.ts';
 import type { OpenEndpoint } from '../../../src/operations/sandboxes/sandbox-operations.ts';
 import type { SandboxFilter } from '../../../src/operations/sandboxes/sandbox-operations.ts';
 import { TemplateCatalog } from '../../../src/operations/templates/template-catalog.ts';
