@@ -11,7 +11,7 @@ describe('the path of a claim', () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', SCRIPT]);
     const files = stdout.split('\n').filter((line) => line.endsWith('.ts'));
 
-    expect(files).to.include('machines/sandbox/machine.ts');
+    expect(files).to.include('machines/sandbox/setup.ts');
     expect(files).to.have.length.at.most(RATCHETS.claimPath);
   });
 });
