@@ -1,36 +1,52 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Worker } from 'node:worker_threads';
+import { text } from 'node:stream/consumers';
+import {
+  parentPort,
+  receiveMessageOnPort,
+  Worker,
+  workerData,
+  type MessagePort,
+} from 'node:worker_threads';
 import Koa from 'koa';
-import { openBareTable } from './bare-table.ts';
+import { connect } from '../src/embedded/store/database-library.ts';
+import type { BareOrder } from './bare.ts';
+import { answerOrders } from './child.ts';
 
 /**
- * What claims are measured against: a Koa server that does nothing but read a JSON body, commit one
- * row to SQLite (WAL, synchronous=FULL) and answer 201. `bare-server PATH MODE`; tells its parent
- * the port.
+ * The compared side of claims: a Koa server that reads a JSON body, commits one row to SQLite with
+ * the daemon's library and settings, answers 201, and does nothing else.
  */
-export type BareMode =
-  /** A transaction a request, on the main thread. */
-  | 'direct'
-  /** On the main thread; requests that are read in the same turn of the loop share a commit. */
-  | 'gathered'
-  /** In a worker thread; what waits there shares a commit. */
-  | 'worker';
 
+/** Durable when it resolves. */
 type Commit = (body: string) => Promise<number> | number;
 
-const direct = (path: string): Commit => {
-  const table = openBareTable(path);
-  return (body) => table.insert(body);
+const openTable = (path: string) => {
+  const connection = connect(path, { busyTimeoutMs: 100 });
+  connection.exec(
+    'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL',
+  );
+  connection.exec('CREATE TABLE claims (id INTEGER PRIMARY KEY, body TEXT NOT NULL)');
+  const statement = connection.prepare('INSERT INTO claims (body) VALUES (?)');
+  const insert = (body: string): number => Number(statement.run(body).lastInsertRowid);
+  const insertAll = (bodies: readonly string[]): readonly number[] => {
+    connection.exec('BEGIN IMMEDIATE');
+    const ids = bodies.map(insert);
+    connection.exec('COMMIT');
+    return ids;
+  };
+  return { insert, insertAll };
 };
 
+const direct = (path: string): Commit => openTable(path).insert;
+
 const gathered = (path: string): Commit => {
-  const table = openBareTable(path);
+  const { insertAll } = openTable(path);
   let waiting: { readonly body: string; readonly settle: (id: number) => void }[] = [];
   const commit = (): void => {
     const batch = waiting;
     waiting = [];
-    const ids = table.insertAll(batch.map(({ body }) => body));
+    const ids = insertAll(batch.map(({ body }) => body));
     batch.forEach(({ settle }, at) => settle(ids[at] ?? 0));
   };
   return (body) =>
@@ -39,57 +55,57 @@ const gathered = (path: string): Commit => {
     });
 };
 
+type Row = readonly [ticket: number, bodyOrId: string | number];
+
 const inWorker = (path: string): Commit => {
-  const worker = new Worker(
-    new URL(
-      `./bare-worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`,
-      import.meta.url,
-    ),
-    { workerData: path },
-  );
+  const worker = new Worker(new URL(import.meta.url), { workerData: path });
   const waiting = new Map<number, (id: number) => void>();
-  let ticket = 0;
-  worker.on('message', (answers: readonly number[]) => {
-    for (let at = 0; at < answers.length; at += 2) {
-      const [number = 0, id = 0] = [answers[at], answers[at + 1]];
-      waiting.get(number)?.(id);
-      waiting.delete(number);
+  let tickets = 0;
+  worker.on('message', (rows: readonly Row[]) => {
+    for (const [ticket, id] of rows) {
+      waiting.get(ticket)?.(Number(id));
+      waiting.delete(ticket);
     }
   });
   return (body) =>
     new Promise((settle) => {
-      const number = ticket++;
-      waiting.set(number, settle);
-      worker.postMessage([number, body]);
+      const ticket = tickets++;
+      waiting.set(ticket, settle);
+      worker.postMessage([ticket, body] satisfies Row);
     });
 };
 
-const readBody = (request: IncomingMessage): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => resolve(String(Buffer.concat(chunks))));
-    request.on('error', reject);
+/** The worker's thread: all rows that wait go into one commit. */
+const commitAll = (port: MessagePort, path: string): void => {
+  const { insertAll } = openTable(path);
+  port.on('message', (first: Row) => {
+    const rows = [first];
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
+      rows.push(next.message as Row);
+    const ids = insertAll(rows.map(([, body]) => String(body)));
+    port.postMessage(rows.map(([ticket], at): Row => [ticket, ids[at] ?? 0]));
   });
+};
 
-const serve = (path: string, mode: BareMode): void => {
+const serve = async ({ path, mode }: BareOrder): Promise<number> => {
   const commit = { direct, gathered, worker: inWorker }[mode](path);
   const app = new Koa({ env: 'production' });
   app.use(async (context) => {
-    const claim: unknown = JSON.parse(await readBody(context.req));
+    const claim: unknown = JSON.parse(await text(context.req));
     const id = await commit(JSON.stringify(claim));
     context.status = 201;
     context.set('Content-Type', 'application/json; charset=utf-8');
     context.body = JSON.stringify({ id });
   });
-  const server = createServer({ noDelay: true });
   const handle = app.callback();
-  server.on('request', (request, response) => {
+  const server = createServer({ noDelay: true }, (request, response) => {
     void handle(request, response);
   });
-  server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return (server.address() as AddressInfo).port;
 };
 
-process.on('disconnect', () => process.exit(0));
-const [path = '', mode = ''] = process.argv.slice(2);
-serve(path, mode as BareMode);
+if (parentPort) commitAll(parentPort, String(workerData));
+else answerOrders(serve);

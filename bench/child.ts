@@ -2,72 +2,77 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 
-export interface ChildOptions {
-  readonly args?: readonly string[];
-  readonly execArgv?: readonly string[];
-  readonly deadlineMs?: number;
-}
+type Answer<Result> = { readonly result: Result } | { readonly failed: string };
 
-/** What is measured is compiled, whoever asks for it; script/bench starts in the root folder. */
+/** Measured code is compiled, whoever asks for it; script/bench starts in the root folder. */
 const COMPILED = 'node_modules/.sandpool-bench/bench';
-const DEADLINE_MS = 120_000;
+const DEADLINE_MS = 300_000;
 
-/** A program of this folder in a process of its own, that answers each message with one. */
-export class Child<Order, Answer> {
-  readonly process: ChildProcess;
-  readonly #deadlineMs: number;
+/** A program of this folder in a process of its own, which answers each order with one result. */
+export class Child<Order extends object, Result> {
+  readonly #program: string;
+  readonly #process: ChildProcess;
 
-  constructor(
-    program: string,
-    { args = [], execArgv = [], deadlineMs = DEADLINE_MS }: ChildOptions = {},
-  ) {
-    const path = resolve(COMPILED, `${program}.js`);
-    this.process = fork(path, args, {
-      execArgv: [...execArgv],
+  constructor(program: string) {
+    this.#program = program;
+    this.#process = fork(resolve(COMPILED, `${program}.js`), {
       serialization: 'advanced',
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    this.#deadlineMs = deadlineMs;
   }
 
   get pid(): number {
-    if (this.process.pid === undefined) throw new Error('the process could not be started');
-    return this.process.pid;
+    if (this.#process.pid === undefined) throw new Error(`${this.#program} could not be started`);
+    return this.#process.pid;
   }
 
-  /** The next message of the child. Rejects when it ends first, or says nothing in time. */
-  async hear(): Promise<Answer> {
+  /** Rejects if the order fails, the child ends first, or no answer comes in time. */
+  async ask(order: Order): Promise<Result> {
     const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, AbortSignal.timeout(this.#deadlineMs)]);
-    const ended = once(this.process, 'exit', { signal }).then(([code]) => {
-      throw new Error(`the process ended with ${String(code)}`);
+    const signal = AbortSignal.any([over.signal, AbortSignal.timeout(DEADLINE_MS)]);
+    const ended = once(this.#process, 'exit', { signal }).then(([code]) => {
+      throw new Error(`${this.#program} ended with ${String(code)}`);
     });
+    ended.catch(() => undefined);
     try {
-      const [answer]: unknown[] = await Promise.race([
-        once(this.process, 'message', { signal }),
-        ended,
-      ]);
-      return answer as Answer;
+      const message = once(this.#process, 'message', { signal });
+      this.#process.send(order);
+      const [answer] = (await Promise.race([message, ended])) as [Answer<Result>];
+      if ('failed' in answer) throw new Error(`${this.#program} failed: ${answer.failed}`);
+      return answer.result;
     } finally {
       over.abort();
-      ended.catch(() => undefined);
     }
   }
 
-  async ask(order: Order): Promise<Answer> {
-    const answer = this.hear();
-    this.process.send(order as object);
-    return await answer;
-  }
-
   /** The child ends when it notices. */
-  async stop(): Promise<void> {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
-    const ended = once(this.process, 'exit');
-    this.process.disconnect();
-    const timer = setTimeout(() => this.process.kill('SIGKILL'), 5_000);
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const ended = once(this.#process, 'exit');
+    this.#process.disconnect();
+    const timer = setTimeout(() => this.#process.kill('SIGKILL'), 5_000);
     await ended;
     clearTimeout(timer);
   }
 }
+
+/** For a child's program: carries out each order of the parent, and ends with the parent. */
+export const answerOrders = <Order extends object, Result>(
+  carryOut: (order: Order) => Promise<Result>,
+): void => {
+  process.on('message', (order: Order) => {
+    carryOut(order)
+      .then(
+        (result): Answer<Result> => ({ result }),
+        (error: unknown): Answer<Result> => ({
+          failed: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        }),
+      )
+      .then(
+        (answer) => process.send?.(answer),
+        () => undefined,
+      );
+  });
+  process.on('disconnect', () => process.exit(0));
+};

@@ -8,12 +8,12 @@ import { childrenOf, commandOf, untilCalm } from './process-facts.ts';
 import { Service } from './service.ts';
 import { removeTemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
-/** The built daemon's command line; script/bench starts in the root folder. */
+/** Of the built daemon; script/bench starts in the root folder. */
 const COMMAND = resolve('dist/cli/main.js');
-const READY_DEADLINE_MS = 20_000;
+const READY_DEADLINE_MS = 60_000;
 
-/** So that limits meant for tenants don't stop a measurement. */
-export const BENCH_FLAGS: readonly string[] = [
+/** So that limits meant for tenants do not stop a measurement. */
+const BENCH_FLAGS: readonly string[] = [
   '--metrics-listen',
   '127.0.0.1:0',
   '--compatible-api-listen',
@@ -30,44 +30,63 @@ export const BENCH_FLAGS: readonly string[] = [
   '100000',
 ];
 
-/** Has a daemon serve the API of E2B's SDKs too. */
+/** For a daemon that serves the API of E2B's SDKs too. */
 export const COMPATIBLE_FLAGS: readonly string[] = ['--compatible-api-listen', '127.0.0.1:0'];
 
 interface StartTerms {
-  readonly prepare?: (dataDir: string) => Promise<void>;
-  readonly command?: string;
-  readonly benchFlags?: readonly string[];
+  /** Puts something into the new folder first. */
+  readonly prepare?: (dataDir: string) => Promise<void> | void;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The product as it is built, on a folder that goes with it. */
+/** The product as it is built, on a new folder that goes with it. */
 export class Daemon {
   readonly dataDir: string;
+  /** From the start of its process until it was ready. */
+  readonly startMs: number;
   readonly service: Service;
+  readonly key: string;
   readonly #process: ChildProcess;
 
-  private constructor(dataDir: string, child: ChildProcess, service: Service) {
+  private constructor(
+    dataDir: string,
+    child: ChildProcess,
+    terms: { load: Load; startMs: number },
+  ) {
     this.dataDir = dataDir;
+    this.startMs = terms.startMs;
     this.#process = child;
-    this.service = service;
+    this.key = readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim();
+    const address = readPidFile(dataDir)?.address;
+    if (address === undefined) throw new Error('the daemon left no note of its address');
+    this.service = new Service(Number(new URL(address).port), this.key, terms.load);
   }
 
-  /**
-   * On a new folder; `prepare` may put something in it first. `command` is another build's main
-   * file, `benchFlags` those of BENCH_FLAGS that it knows.
-   */
   static async start(
     load: Load,
     flags: readonly string[] = [],
-    { prepare, command = COMMAND, benchFlags = BENCH_FLAGS }: StartTerms = {},
+    { prepare, env = {} }: StartTerms = {},
   ): Promise<Daemon> {
-    const dataDir = newDataDir();
+    const dataDir = temporaryFolder();
+    living.add(dataDir);
     await prepare?.(dataDir);
     const log = openSync(join(dataDir, 'log'), 'w');
+    const began = performance.now();
     const child = spawn(
       process.execPath,
-      [command, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...benchFlags, ...flags],
+      [
+        COMMAND,
+        'serve',
+        '--data-dir',
+        dataDir,
+        '--listen',
+        '127.0.0.1:0',
+        ...BENCH_FLAGS,
+        ...flags,
+      ],
       {
         stdio: ['ignore', 'pipe', log],
+        env: { ...process.env, ...env },
         detached: true, // an interrupt is for the bench, which then ends it in order
       },
     );
@@ -80,7 +99,7 @@ export class Daemon {
         { cause: error },
       );
     }
-    return new Daemon(dataDir, child, serviceOf(dataDir, load));
+    return new Daemon(dataDir, child, { load, startMs: performance.now() - began });
   }
 
   get pid(): number {
@@ -101,11 +120,12 @@ export class Daemon {
     return new URL(address);
   }
 
-  /** Where its metrics are. */
-  get metricsAddress(): string {
-    const address = readPidFile(this.dataDir)?.metricsAddress;
-    if (address === undefined) throw new Error('the daemon serves no metrics');
-    return address;
+  /** A new key of a user of the team, made by the admin of the first start. */
+  async keyOfTeam(team: string): Promise<string> {
+    const key = readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim();
+    const body = JSON.stringify({ team, user: team });
+    const ask = { method: 'POST', path: '/admin/api-keys', key, body };
+    return (JSON.parse(await this.service.call(ask, 201)) as { readonly apiKey: string }).apiKey;
   }
 
   /** Resolves once nothing is under way any more. */
@@ -114,30 +134,19 @@ export class Daemon {
   }
 
   /** Ends it, its helpers and every sandbox, and removes its folder. */
-  async dispose(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.service.close();
     await endAll(this.dataDir);
   }
 }
 
-/** Of the daemon that runs on the folder. */
-export const serviceOf = (dataDir: string, load: Load): Service => {
-  const address = readPidFile(dataDir)?.address;
-  if (address === undefined) throw new Error('the daemon left no note of its address');
-  return new Service(
-    Number(new URL(address).port),
-    readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim(),
-    load,
-  );
-};
-
 /**
  * Ends the daemon of the folder, if it runs, and its sandboxes; removes the folder. May be
  * repeated.
  */
-export const endAll = async (dataDir: string): Promise<void> => {
-  const ending = retirements.get(dataDir) ?? stopAll(dataDir);
-  retirements.set(dataDir, ending);
+const endAll = async (dataDir: string): Promise<void> => {
+  const ending = endings.get(dataDir) ?? stopAll(dataDir);
+  endings.set(dataDir, ending);
   await ending;
   living.delete(dataDir);
 };
@@ -164,16 +173,8 @@ const stopAll = async (dataDir: string): Promise<void> => {
   removeTemporaryFolder(dataDir);
 };
 
-const retirements = new Map<string, Promise<void>>();
-
-/** Of a daemon that is started next; given back by `endAll`. */
-export const newDataDir = (): string => {
-  const dataDir = temporaryFolder();
-  living.add(dataDir);
-  return dataDir;
-};
-
 const living = new Set<string>();
+const endings = new Map<string, Promise<void>>();
 
 const ready = async (child: ChildProcess): Promise<void> => {
   const signal = AbortSignal.timeout(READY_DEADLINE_MS);

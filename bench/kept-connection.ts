@@ -52,8 +52,8 @@ export class KeptConnection {
   }
 
   /**
-   * Rejects where the connection breaks first, no answer comes in a minute, or one is still waited
-   * for.
+   * Rejects if the connection breaks first, no answer comes in a minute, or another answer is still
+   * due.
    */
   send(request: Buffer): Promise<RawAnswer> {
     if (this.#waiting || this.#socket.destroyed)

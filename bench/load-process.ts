@@ -1,5 +1,6 @@
+import { answerOrders } from './child.ts';
 import { encodeAsk, KeptConnection, type RawAnswer } from './kept-connection.ts';
-import type { LoadAnswer, LoadOrder, LoadResult } from './load-protocol.ts';
+import type { LoadOrder, LoadResult } from './load.ts';
 import { until } from './schedule.ts';
 
 /**
@@ -7,7 +8,7 @@ import { until } from './schedule.ts';
  * parent.
  */
 
-const MAX_CONNECTIONS = 512;
+const MAX_CONNECTIONS = 1_024;
 
 class Run {
   readonly #requests: readonly Buffer[];
@@ -43,7 +44,9 @@ class Run {
     for (let at = 0; at < this.#requests.length; at += 1) {
       const due = began + (at * 1_000) / perSecond;
       await until(due);
-      running.push(this.#scheduled(at, due));
+      const one = this.#scheduled(at, due);
+      one.catch(() => undefined); // Promise.all below rejects with it
+      running.push(one);
     }
     await Promise.all(running);
     return this.#result(began);
@@ -103,7 +106,7 @@ class Run {
   }
 }
 
-const carryOut = async (order: LoadOrder): Promise<LoadResult> => {
+answerOrders(async (order: LoadOrder): Promise<LoadResult> => {
   const run = new Run(order);
   try {
     return await (order.mode.kind === 'closed'
@@ -112,17 +115,4 @@ const carryOut = async (order: LoadOrder): Promise<LoadResult> => {
   } finally {
     run.close();
   }
-};
-
-process.on('message', (order: LoadOrder) => {
-  carryOut(order)
-    .then(
-      (result): LoadAnswer => ({ result }),
-      (error: unknown): LoadAnswer => ({ failed: String(error) }),
-    )
-    .then(
-      (answer) => process.send?.(answer),
-      () => undefined,
-    );
 });
-process.on('disconnect', () => process.exit(0));

@@ -1,29 +1,75 @@
 import { Child } from './child.ts';
 import type { Ask } from './kept-connection.ts';
-import type { LoadAnswer, LoadOrder, LoadResult } from './load-protocol.ts';
+import { cpuMsOf } from './process-facts.ts';
+import { quantile } from './statistics.ts';
+
+/** All requests of a run are given before it begins. */
+export interface LoadOrder {
+  readonly port: number;
+  readonly asks: readonly Ask[];
+  /**
+   * `closed`: so many in flight, the next one after an answer. `open`: so many a second, whatever
+   * the answers do.
+   */
+  readonly mode:
+    | { readonly kind: 'closed'; readonly inFlight: number }
+    | { readonly kind: 'open'; readonly perSecond: number };
+}
+
+/** In the order of the asks. */
+export interface LoadResult {
+  /** From sending, or for an open load from the moment that the schedule gave. Milliseconds. */
+  readonly latencies: readonly number[];
+  readonly statuses: readonly number[];
+  readonly bodies: readonly string[];
+  /** From the first request to the last answer. */
+  readonly tookMs: number;
+}
+
+/** Of the requests of a run. */
+export interface Cost {
+  readonly p50: number;
+  readonly perSecond: number;
+  /** Processor time of each request. */
+  readonly cpuMs: number;
+}
 
 /** The load process, as figures use it. */
 export class Load {
-  readonly #child = new Child<LoadOrder, LoadAnswer>('load-process');
+  readonly #child = new Child<LoadOrder, LoadResult>('load-process');
 
   closed(port: number, asks: readonly Ask[], inFlight: number): Promise<LoadResult> {
-    return this.#run({ port, asks, mode: { kind: 'closed', inFlight } });
+    return this.#child.ask({ port, asks, mode: { kind: 'closed', inFlight } });
   }
 
   open(port: number, asks: readonly Ask[], perSecond: number): Promise<LoadResult> {
-    return this.#run({ port, asks, mode: { kind: 'open', perSecond } });
+    return this.#child.ask({ port, asks, mode: { kind: 'open', perSecond } });
   }
 
-  async stop(): Promise<void> {
-    await this.#child.stop();
-  }
-
-  async #run(order: LoadOrder): Promise<LoadResult> {
-    const answer = await this.#child.ask(order);
-    if ('failed' in answer) throw new Error(`the load could not be run: ${answer.failed}`);
-    return answer.result;
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#child[Symbol.asyncDispose]();
   }
 }
+
+/** Throws unless each answer has the status. Processor time is that of the processes `pids`. */
+export const costOf = async (
+  pids: readonly number[],
+  status: number,
+  run: () => Promise<LoadResult>,
+): Promise<Cost & { readonly result: LoadResult }> => {
+  const cpu = (): number => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
+  const before = cpu();
+  const result = await run();
+  const cpuMs = cpu() - before;
+  expectAll(result, status);
+  const count = result.latencies.length;
+  return {
+    result,
+    p50: quantile(result.latencies, 0.5),
+    perSecond: (count * 1_000) / result.tookMs,
+    cpuMs: cpuMs / count,
+  };
+};
 
 /** Throws unless each answer has the status. */
 export const expectAll = ({ statuses, bodies }: LoadResult, status: number): void => {

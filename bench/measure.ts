@@ -6,21 +6,37 @@ export interface Measure {
   readonly unit: string;
   /** A value a round. */
   readonly ours: readonly number[];
-  /** The other half of each pair, by round; absent where there is nothing to compare with. */
+  /** The other half of each pair, by round; absent if there is nothing to compare with. */
   readonly theirs?: readonly number[];
   readonly better: 'less' | 'more';
-  /** Of the ratio ours/theirs where there are pairs, else of ours. Absent: shown, not judged. */
+  /** Of the ratio ours/theirs if there are pairs, else of ours. A row without it is not judged. */
   readonly reach?: number;
   readonly beyond?: number;
 }
 
-export type Verdict = 'beyond' | 'reached' | 'missed' | '-';
+type Verdict = 'beyond' | 'reached' | 'missed' | '-';
 
-/** What is judged: the ratio of each pair, or the values alone. */
-export const judgedOf = ({ ours, theirs }: Measure): readonly number[] =>
+/**
+ * A row of one value of each sample; in milliseconds, of which less is better, unless `row` says
+ * otherwise.
+ */
+export const rowOf = <T>(
+  row: Partial<Measure> & Pick<Measure, 'name'>,
+  { ours, theirs }: { readonly ours: readonly T[]; readonly theirs?: readonly T[] },
+  of: (sample: T) => number,
+): Measure => ({
+  unit: 'ms',
+  better: 'less',
+  ...row,
+  ours: ours.map(of),
+  ...(theirs && { theirs: theirs.map(of) }),
+});
+
+/** Judges the ratio of each pair, or the values if there are no pairs. */
+const judgedOf = ({ ours, theirs }: Measure): readonly number[] =>
   theirs ? ours.map((value, round) => value / (theirs[round] ?? Number.NaN)) : ours;
 
-export const verdictOf = (measure: Measure): Verdict => {
+const verdictOf = (measure: Measure): Verdict => {
   const { better, reach, beyond } = measure;
   if (reach === undefined) return '-';
   const value = median(judgedOf(measure));
@@ -41,7 +57,7 @@ const COLUMNS = [
 
 /** A Markdown table, its columns aligned. */
 export const tableOf = (measures: readonly Measure[]): string => {
-  const rows = [COLUMNS, COLUMNS.map(() => '---'), ...measures.map(rowOf)];
+  const rows = [COLUMNS, COLUMNS.map(() => '---'), ...measures.map(cellsOf)];
   const widths = COLUMNS.map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   );
@@ -50,7 +66,7 @@ export const tableOf = (measures: readonly Measure[]): string => {
     .join('\n');
 };
 
-const rowOf = (measure: Measure): readonly string[] => {
+const cellsOf = (measure: Measure): readonly string[] => {
   const { name, unit, ours, theirs, reach, beyond } = measure;
   return [
     name,

@@ -14,12 +14,14 @@ import {
   prepareRootfs,
   writableMounts,
 } from '../src/embedded/spawner/sandbox/rootfs.ts';
+import { answerOrders } from './child.ts';
 import { childrenOf, pause } from './process-facts.ts';
+import { writePieces } from './transfers.ts';
 
 /**
- * What launches and commands are measured against: a small process that does nothing but start the
- * launcher, with the same options as the spawner, and wait. No records, no notes, no uids to
- * manage, nobody to tell.
+ * The compared side of launches and commands: a small process that starts the launcher, with the
+ * same options as the spawner, and waits. It writes no records and no notes, manages no uids and
+ * reports to nobody.
  */
 
 export interface RawStarts {
@@ -30,7 +32,7 @@ export interface RawStarts {
   readonly definition: InstanceDefinition;
   readonly count: number;
   readonly parallel: number;
-  /** Absent where this isn't root. */
+  /** Undefined unless this runs as root. */
   readonly firstUid?: number;
   /** With cgroups of their own, as the spawner gives them. */
   readonly cgroups: boolean;
@@ -46,16 +48,13 @@ export interface RawJoins {
   readonly count: number;
 }
 
-/** One command, with so many bytes on its input; its output is read to its end. */
+/** One command, with 64 MiB as its input or none; its output is read to its end. */
 export interface RawFlows extends Pick<RawJoins, 'launcherPath' | 'note' | 'folder' | 'argv'> {
   readonly kind: 'flows';
-  readonly inputBytes: number;
+  readonly hasInput: boolean;
 }
 
 export type RawOrder = RawStarts | RawJoins | RawFlows;
-
-/** `starts`, `flows`: the milliseconds that all took, one value. `joins`: of each. */
-export type RawAnswer = { readonly tookMs: readonly number[] } | { readonly failed: string };
 
 const PIDS_MAX = 256;
 const KILL_DEADLINE_MS = 5_000;
@@ -148,7 +147,7 @@ const removed = async (folders: readonly string[]): Promise<void> => {
 };
 
 /** Writes the order of a command, and returns its file. */
-const writeJoin = (order: Omit<RawFlows, 'kind' | 'inputBytes'>): string => {
+const writeJoin = (order: Omit<RawFlows, 'kind' | 'hasInput'>): string => {
   const { note, running } = readNote(order.note, basename(order.note));
   if (!note || !running) throw new Error(`there is no sandbox behind ${order.note}`);
   const file = join(order.folder, 'raw-join');
@@ -186,8 +185,6 @@ const joins = async (order: RawJoins): Promise<readonly number[]> => {
   return tookMs;
 };
 
-const PIECE = Buffer.alloc(64 << 10, 'a line of text that is of no use to anybody else here\n');
-
 const flows = async (order: RawFlows): Promise<readonly number[]> => {
   const file = writeJoin(order);
   const began = performance.now();
@@ -202,28 +199,15 @@ const flows = async (order: RawFlows): Promise<readonly number[]> => {
   if (!stdin || !stdout) throw new Error('the launcher could not be started');
   const closed = once(child, 'close');
   stdout.resume();
-  for (let left = order.inputBytes; left > 0; left -= PIECE.length)
-    if (!stdin.write(PIECE)) await once(stdin, 'drain');
+  if (order.hasInput) await writePieces(stdin);
   stdin.end();
   const [code]: unknown[] = await closed;
   if (code !== 0) throw new Error(`the command ended with ${String(code)}`);
   return [performance.now() - began];
 };
 
-const carriedOut = (order: RawOrder): Promise<readonly number[]> => {
+/** `starts`, `flows`: the milliseconds that all took, one value. `joins`: of each. */
+answerOrders((order: RawOrder): Promise<readonly number[]> => {
   if (order.kind === 'starts') return starts(order);
   return order.kind === 'joins' ? joins(order) : flows(order);
-};
-
-process.on('message', (order: RawOrder) => {
-  carriedOut(order)
-    .then(
-      (tookMs): RawAnswer => ({ tookMs }),
-      (error: unknown): RawAnswer => ({ failed: String(error) }),
-    )
-    .then(
-      (answer) => process.send?.(answer),
-      () => undefined,
-    );
 });
-process.on('disconnect', () => process.exit(0));

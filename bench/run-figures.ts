@@ -69,7 +69,7 @@ export const runFigures = async ({ figures, arguments: args, ...terms }: Terms):
 const isMeant = ({ name }: Figure, asked: string): boolean =>
   name === asked || name.startsWith(`${asked}:`);
 
-/** A figure that can't be measured is reported, and the others go on. */
+/** Reports a figure that cannot be measured, and goes on with the others. */
 const run = async (
   figures: readonly Figure[],
   rounds: number,
@@ -78,7 +78,8 @@ const run = async (
   const say = (text: string): void => {
     process.stderr.write(`${text}\n`);
   };
-  const bench: Bench = { load: new Load(), rounds, folder: temporaryFolder(), say };
+  await using load = new Load();
+  const bench: Bench = { load, rounds, folder: temporaryFolder(), say };
   const measures: Measure[] = [];
   try {
     for (const figure of figures) {
@@ -97,12 +98,11 @@ const run = async (
     }
     return measures;
   } finally {
-    await bench.load.stop();
     removeTemporaryFolder(bench.folder);
   }
 };
 
-/** Rejects when a figure takes far longer than it should: then something hangs. */
+/** Rejects if a figure takes far longer than it should: then something hangs. */
 const withinTime = async <T>(work: Promise<T>, deadlineMs: number): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,7 +1,6 @@
 import { instanceIdOf } from '../src/e2b/sandbox-id.ts';
 import { encodeAsk, KeptConnection, type Ask, type RawAnswer } from './kept-connection.ts';
-import { expectAll, type Load } from './load.ts';
-import type { LoadResult } from './load-protocol.ts';
+import { expectAll, type Load, type LoadResult } from './load.ts';
 import { pause } from './process-facts.ts';
 
 const FILL_DEADLINE_MS = 240_000;
@@ -9,7 +8,7 @@ const LOOK_EVERY_MS = 10;
 const [FIRST_LOOK_MS, LEAST_PAUSE_MS, MOST_PAUSE_MS] = [100, 4, 1_000];
 const DELETES_IN_FLIGHT = 16;
 
-/** A daemon's API, as figures use it. Whatever isn't answered as it should be is an error. */
+/** A daemon's API, with the tenant's key unless a request has its own. */
 export class Service {
   readonly port: number;
   readonly #key: string;
@@ -23,7 +22,7 @@ export class Service {
     this.#connection = KeptConnection.open(port);
   }
 
-  async call(ask: Omit<Ask, 'key'>, status: number): Promise<string> {
+  async call(ask: Ask, status: number): Promise<string> {
     const answer = await this.answerTo(ask);
     if (answer.status !== status)
       throw new Error(
@@ -32,10 +31,10 @@ export class Service {
     return answer.body;
   }
 
-  async answerTo(ask: Omit<Ask, 'key'>): Promise<RawAnswer> {
+  async answerTo(ask: Ask): Promise<RawAnswer> {
     // The daemon closes what nobody has used for a while.
     if (!(await this.#connection).isOpen) this.#connection = KeptConnection.open(this.port);
-    return await (await this.#connection).send(encodeAsk({ ...ask, key: this.#key }));
+    return await (await this.#connection).send(encodeAsk({ key: this.#key, ...ask }));
   }
 
   async createPool(name: string, replicas: number, templateName = 'default'): Promise<void> {
@@ -50,43 +49,43 @@ export class Service {
   }
 
   /**
-   * Resolves when so many of the pool are idle, or run. Asks as seldom as it can, so that asking
-   * costs the daemon little.
+   * Resolves when so many of the pool are idle. Asks as seldom as it can, so that asking costs the
+   * daemon little.
    */
-  async untilIdle(
-    name: string,
-    count: number,
-    as: 'idleReplicas' | 'runningReplicas' = 'idleReplicas',
-  ): Promise<void> {
+  async untilIdle(name: string, count: number): Promise<void> {
     const began = performance.now();
     for (;;) {
-      const pool = JSON.parse(
-        await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200),
-      ) as PoolAnswer;
-      const there = pool.template.status[as];
+      const status = await this.counts(name);
+      const { idleReplicas: there = 0 } = status;
       if (there >= count) return;
       const tookMs = performance.now() - began;
       if (tookMs > FILL_DEADLINE_MS)
-        throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
+        throw new Error(`the pool did not fill: ${JSON.stringify(status)}`);
       const restMs = there === 0 ? FIRST_LOOK_MS : (tookMs * (count - there)) / there;
       await pause(Math.min(Math.max(restMs / 2, LEAST_PAUSE_MS), MOST_PAUSE_MS));
     }
   }
 
-  /** Resolves when the pool has neither idle nor starting ones. */
+  /** Of the pool's instances, by their state. */
+  async counts(name: string): Promise<Readonly<Record<string, number>>> {
+    return countsIn(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200));
+  }
+
+  /** Resolves when the pool has no instance. */
   async untilNone(name: string): Promise<void> {
     const deadline = performance.now() + FILL_DEADLINE_MS;
     for (;;) {
-      const {
-        template: { status },
-      } = JSON.parse(
-        await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200),
-      ) as PoolAnswer;
+      const status = await this.counts(name);
       if (Object.values(status).every((count) => typeof count !== 'number' || count === 0)) return;
       if (performance.now() > deadline)
         throw new Error(`the pool does not empty: ${JSON.stringify(status)}`);
       await pause(LOOK_EVERY_MS);
     }
+  }
+
+  async scale(name: string, replicas: number): Promise<void> {
+    const body = JSON.stringify({ replicas });
+    await this.call({ method: 'PUT', path: `/sandboxpools/${name}`, body }, 200);
   }
 
   async createFullPool(name: string, replicas: number, templateName?: string): Promise<void> {
@@ -129,22 +128,15 @@ export class Service {
     return asks.map((ask) => ({ ...ask, key: this.#key }));
   }
 
-  /** So many times the same command in a sandbox. */
-  commands(id: string, command: readonly string[], count: number): readonly Ask[] {
-    return Array.from({ length: count }, () => ({
-      method: 'POST',
-      path: `/sandboxes/${id}/exec`,
-      key: this.#key,
-      body: JSON.stringify({ command }),
-    }));
+  /** The id of the sandbox. */
+  async claim(pool: string): Promise<string> {
+    return (await this.claimed(pool)).sandboxId;
   }
 
-  async claim(pool: string): Promise<string> {
-    const body = await this.call(
-      { method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: pool }) },
-      201,
-    );
-    return (JSON.parse(body) as ClaimAnswer).sandbox.sandboxId;
+  async claimed(pool: string): Promise<Claimed> {
+    const body = JSON.stringify({ poolName: pool });
+    const answer = await this.call({ method: 'POST', path: '/sandboxes', body }, 201);
+    return (JSON.parse(answer) as ClaimAnswer).sandbox;
   }
 
   /** Deletes what these claims got. */
@@ -164,14 +156,21 @@ export class Service {
   }
 }
 
-interface PoolAnswer {
-  readonly template: {
-    readonly status: { readonly idleReplicas: number; readonly runningReplicas: number };
+/** Of an answer that describes a pool. */
+export const countsIn = (body: string): Readonly<Record<string, number>> => {
+  const { template } = JSON.parse(body) as {
+    readonly template: { readonly status: Readonly<Record<string, number>> };
   };
+  return template.status;
+};
+
+interface Claimed {
+  readonly sandboxId: string;
+  readonly podName: string;
 }
 
 interface ClaimAnswer {
-  readonly sandbox: { readonly sandboxId: string };
+  readonly sandbox: Claimed;
 }
 
 interface CompatibleId {

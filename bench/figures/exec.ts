@@ -1,66 +1,32 @@
-import { join } from 'node:path';
-import { Child } from '../child.ts';
-import { Daemon } from '../daemon.ts';
 import { inPairs, type Figure } from '../figure.ts';
-import { expectAll } from '../load.ts';
-import type { RawAnswer, RawOrder } from '../raw-launcher.ts';
-import { quantile } from '../statistics.ts';
-import { LAUNCHER, rawTimes } from './fill.ts';
+import { costOf } from '../load.ts';
+import { rowOf } from '../measure.ts';
+import { Sandbox } from '../sandbox.ts';
+import { median } from '../statistics.ts';
 
 const COMMANDS = 200;
 const ARGV = ['/bin/true'];
 
 export const exec: Figure = {
   name: 'exec',
-  about: 'a command `true` over REST, against the launcher alone joining the same sandbox',
+  about: 'a command `true` over REST, against only the launcher in the same sandbox',
   run: async (bench) => {
-    const raw = new Child<RawOrder, RawAnswer>('raw-launcher');
-    const daemon = await Daemon.start(bench.load);
-    try {
-      const { service } = daemon;
-      await service.createFullPool('bench', 1);
-      const id = await service.claim('bench');
-      const overRest = async (): Promise<readonly number[]> => {
-        const result = await bench.load.closed(
-          service.port,
-          service.commands(id, ARGV, COMMANDS),
-          1,
-        );
-        expectAll(result, 200);
-        if (result.bodies.some((body) => !body.includes('"exitCode":0,')))
-          throw new Error(`a command failed: ${result.bodies[0] ?? ''}`);
-        return result.latencies;
-      };
-      const alone = (): Promise<readonly number[]> =>
-        rawTimes(raw, {
-          kind: 'joins',
-          launcherPath: LAUNCHER,
-          note: join(daemon.dataDir, 'run', id),
-          folder: bench.folder,
-          argv: ARGV,
-          count: COMMANDS,
-        });
-      await overRest();
-      await alone();
-      const { ours, theirs } = await inPairs(bench, { ours: overRest, theirs: alone });
-      const at = (share: number) => ({
-        ours: ours.map((times) => quantile(times, share)),
-        theirs: theirs.map((times) => quantile(times, share)),
-      });
-      return [
-        {
-          name: 'exec of true, p50',
-          unit: 'ms',
-          better: 'less',
-          reach: 1.3,
-          beyond: 1.1,
-          ...at(0.5),
-        },
-        { name: 'exec of true, p99', unit: 'ms', better: 'less', ...at(0.99) },
-      ];
-    } finally {
-      await daemon.dispose();
-      await raw.stop();
-    }
+    await using sandbox = await Sandbox.start(bench);
+    const { daemon, place } = sandbox;
+    const path = `/sandboxes/${place.id}/exec`;
+    const ask = { method: 'POST', path, body: JSON.stringify({ command: ARGV }) };
+    const asks = daemon.service.keyed(Array.from({ length: COMMANDS }, () => ask));
+    const ours = async (): Promise<number> => {
+      const { p50, result } = await costOf([], 200, () =>
+        bench.load.closed(daemon.service.port, asks, 1),
+      );
+      const failed = result.bodies.find((body) => !body.includes('"exitCode":0,'));
+      if (failed !== undefined) throw new Error(`a command failed: ${failed}`);
+      return p50;
+    };
+    const theirs = async (): Promise<number> => median(await sandbox.joins(ARGV, COMMANDS));
+    const pairs = await inPairs(bench, { ours, theirs }, 1);
+    const name = 'exec of true, p50 / only the launcher';
+    return [rowOf({ name, reach: 1.3, beyond: 1.1 }, pairs, (ms) => ms)];
   },
 };

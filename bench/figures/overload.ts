@@ -1,8 +1,9 @@
 import { Child } from '../child.ts';
 import { Daemon } from '../daemon.ts';
 import type { Bench, Figure } from '../figure.ts';
-import type { FloodOrder, FloodResult } from '../flood-protocol.ts';
 import { KeptConnection, encodeAsk, type Ask } from '../kept-connection.ts';
+import { rowOf } from '../measure.ts';
+import type { FloodOrder, FloodResult } from '../overload-process.ts';
 import { pause } from '../process-facts.ts';
 import { median } from '../statistics.ts';
 
@@ -22,58 +23,39 @@ export const overload: Figure = {
   name: 'overload',
   about: `${TIMES} times the sustainable load for ${FOR_MS / 1_000} s: what is answered, how health fares, when it is over`,
   run: async (bench) => {
-    const daemon = await Daemon.start(bench.load);
-    const flood = new Child<FloodOrder, FloodResult>('flood-process');
-    try {
-      const { service } = daemon;
-      await service.createFullPool('used', 1);
-      await service.createPool('empty', 0);
-      const id = await service.claim('used');
-      const asks = service.keyed(mixOf(id));
-      const sustainable = await sustainableOf(bench, service.port, asks);
-      const runs: Run[] = [];
-      for (let round = 0; round < Math.min(bench.rounds, MOST_ROUNDS); round += 1) {
-        const run = await one(service.port, flood, {
-          asks,
-          perSecond: TIMES * sustainable,
-          list: service.keyed([LIST])[0] ?? LIST,
-        });
-        bench.say(
-          `offered ${Math.round(TIMES * sustainable)}/s; sent ${run.flood.sent}, not sent for want of room ${run.flood.notSent}, answers ${JSON.stringify(run.flood.statuses)}, connections ended ${run.flood.ended}`,
-        );
-        runs.push(run);
-        await daemon.calm();
-      }
-      return [
-        {
-          name: `answers other than 2xx, 429, 503 at ${TIMES} times the load`,
-          unit: '',
-          better: 'less',
-          reach: 0,
-          beyond: 0,
-          ours: runs.map(({ flood: { statuses } }) => othersIn(statuses)),
-        },
-        {
-          name: '/healthz meanwhile, longest',
-          unit: 'ms',
-          better: 'less',
-          reach: 500,
-          beyond: 100,
-          ours: runs.map(({ healthMs }) => healthMs),
-        },
-        {
-          name: 'until lists take what they took before',
-          unit: 's',
-          better: 'less',
-          reach: 5,
-          beyond: 2,
-          ours: runs.map(({ normalS }) => normalS),
-        },
-      ];
-    } finally {
-      await flood.stop();
-      await daemon.dispose();
+    await using daemon = await Daemon.start(bench.load);
+    await using flood = new Child<FloodOrder, FloodResult>('overload-process');
+    const { service } = daemon;
+    await service.createFullPool('used', 1);
+    await service.createPool('empty', 0);
+    const asks = service.keyed(mixOf(await service.claim('used')));
+    const perSecond = TIMES * (await sustainableOf(bench, service.port, asks));
+    const runs: Run[] = [];
+    for (let round = 0; round < Math.min(bench.rounds, MOST_ROUNDS); round += 1) {
+      const run = await flooded(flood, { port: service.port, asks, perSecond });
+      bench.say(
+        `offered ${Math.round(perSecond)}/s; sent ${run.flood.sent}, not sent for want of room ${run.flood.notSent}, answers ${JSON.stringify(run.flood.statuses)}, connections ended ${run.flood.ended}`,
+      );
+      runs.push(run);
+      await daemon.calm();
     }
+    const found = { ours: runs };
+    const others = `answers other than 2xx, 429, 503 at ${TIMES} times the load`;
+    return [
+      rowOf({ name: others, unit: '', reach: 0, beyond: 0 }, found, ({ flood: { statuses } }) =>
+        othersIn(statuses),
+      ),
+      rowOf(
+        { name: '/healthz in that time, longest', reach: 500, beyond: 100 },
+        found,
+        ({ healthMs }) => healthMs,
+      ),
+      rowOf(
+        { name: 'until lists take what they took before', unit: 's', reach: 5, beyond: 2 },
+        found,
+        ({ normalS }) => normalS,
+      ),
+    ];
   },
 };
 
@@ -108,12 +90,11 @@ const sustainableOf = async (bench: Bench, port: number, asks: readonly Ask[]): 
   return (ASKS / tookMs) * 1_000;
 };
 
-const one = async (
-  port: number,
+const flooded = async (
   flood: Child<FloodOrder, FloodResult>,
-  { asks, perSecond, list }: { asks: readonly Ask[]; perSecond: number; list: Ask },
+  load: Pick<FloodOrder, 'port' | 'asks' | 'perSecond'>,
 ): Promise<Run> => {
-  const connection = await KeptConnection.open(port);
+  const connection = await KeptConnection.open(load.port);
   const timed = async (ask: Ask): Promise<number> => {
     const began = performance.now();
     const { status } = await connection.send(encodeAsk(ask));
@@ -121,18 +102,12 @@ const one = async (
       throw new Error(`${ask.path} was answered ${status}`);
     return status === 200 ? performance.now() - began : Number.POSITIVE_INFINITY;
   };
+  const [list = LIST] = load.asks;
   try {
     const before = await medianOf(() => timed(list));
     let over = false;
-    const flooded = flood
-      .ask({
-        port,
-        asks,
-        perSecond,
-        forMs: FOR_MS,
-        connections: CONNECTIONS,
-        mostWaiting: MOST_WAITING,
-      })
+    const done = flood
+      .ask({ ...load, forMs: FOR_MS, connections: CONNECTIONS, mostWaiting: MOST_WAITING })
       .finally(() => {
         over = true;
       });
@@ -141,7 +116,7 @@ const one = async (
       healthMs = Math.max(healthMs, await timed(HEALTH));
       await pause(LOOK_EVERY_MS);
     }
-    const result = await flooded;
+    const result = await done;
     const ended = performance.now();
     while (
       (await medianOf(() => timed(list))) > 2 * before &&

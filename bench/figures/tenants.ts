@@ -1,8 +1,9 @@
 import { Daemon } from '../daemon.ts';
-import { inPairs, type Figure } from '../figure.ts';
-import { expectAll, type Load } from '../load.ts';
-import { claimsBy, makeKeys } from '../many-keys.ts';
-import { quantile } from '../statistics.ts';
+import { inPairs, type Bench, type Figure } from '../figure.ts';
+import type { Ask } from '../kept-connection.ts';
+import { costOf, expectAll } from '../load.ts';
+import { rowOf } from '../measure.ts';
+import { median } from '../statistics.ts';
 
 const KEYS = 1_000;
 const POOLS = 200;
@@ -15,61 +16,66 @@ const WARM_UP = 3;
 
 export const tenants: Figure = {
   name: 'tenants',
-  about: `claim p50 with ${KEYS} keys and ${POOLS} pools, against one of each, ${IDLE} idle on either side`,
+  about: `claims with ${KEYS} keys and ${POOLS} pools, against one of each, ${IDLE} idle on either side`,
   run: async (bench) => {
-    const [many, one] = [await Daemon.start(bench.load), await Daemon.start(bench.load)];
-    try {
-      const manySide = await sideOf(bench.load, many, { keys: KEYS, pools: POOLS });
-      const oneSide = await sideOf(bench.load, one, { keys: 1, pools: 1 });
-      for (let turn = 0; turn < WARM_UP; turn += 1) {
-        await manySide();
-        await oneSide();
-      }
-      const pairs = await inPairs(bench, { ours: manySide, theirs: oneSide });
-      return [
-        {
-          name: `claim p50 with ${KEYS} keys and ${POOLS} pools / with one of each`,
-          unit: 'ms',
-          better: 'less',
-          reach: 1.1,
-          beyond: 1.03,
-          ...pairs,
-        },
-      ];
-    } finally {
-      await Promise.all([many.dispose(), one.dispose()]);
-    }
+    await using many = await Daemon.start(bench.load);
+    await using one = await Daemon.start(bench.load);
+    const pairs = await inPairs(
+      bench,
+      {
+        ours: await claimsOf(bench, many, { keys: KEYS, pools: POOLS }),
+        theirs: await claimsOf(bench, one, { keys: 1, pools: 1 }),
+      },
+      WARM_UP,
+    );
+    const name = `claim p50 with ${KEYS} keys and ${POOLS} pools / with one of each`;
+    return [rowOf({ name, reach: 1.1, beyond: 1.03 }, pairs, (ms) => ms)];
   },
 };
 
-const sideOf = async (
-  load: Load,
+/** Claims by one key after the other, from one pool after the other; the p50 of a round. */
+const claimsOf = async (
+  { load }: Bench,
   daemon: Daemon,
   count: { readonly keys: number; readonly pools: number },
 ): Promise<() => Promise<number>> => {
   const { service } = daemon;
-  const keys = await makeKeys(load, service, count.keys - 2); // the first start made two
+  const more = Math.max(0, count.keys - 2); // the first start made two
+  const keys = [daemon.key, ...(await moreKeys(load, daemon, more))];
   const pools = Array.from({ length: count.pools }, (_, n) => `pool-${n}`);
   const idle = IDLE / count.pools;
   for (const pool of pools) await service.createPool(pool, idle);
   for (const pool of pools) await service.untilIdle(pool, idle);
   let from = 0;
   return async () => {
-    const latencies: number[] = [];
-    for (let turn = 0; turn < TURNS; turn += 1) {
-      const asks =
-        keys.length === 0
-          ? service.claims('pool-0', CLAIMS)
-          : claimsBy(keys, pools, { from, count: CLAIMS });
-      const result = await load.closed(service.port, asks, 1);
-      expectAll(result, 201);
-      latencies.push(...result.latencies);
+    const p50s: number[] = [];
+    for (let turn = 0; turn < TURNS; turn += 1, from += CLAIMS) {
+      const turns = Array.from({ length: CLAIMS }, (_, n) => from + n);
+      const asks = turns.map((n): Ask => ({
+        method: 'POST',
+        path: '/sandboxes',
+        key: keys[n % keys.length] ?? '',
+        body: JSON.stringify({ poolName: pools[n % pools.length] }),
+      }));
+      const { p50, result } = await costOf([], 201, () => load.closed(service.port, asks, 1));
+      p50s.push(p50);
       await service.giveBack(result);
-      for (let n = 0; n < CLAIMS; n += 1)
-        await service.untilIdle(pools[(from + n) % pools.length] ?? '', idle);
-      from += CLAIMS;
+      for (const n of turns) await service.untilIdle(pools[n % pools.length] ?? '', idle);
       await daemon.calm();
     }
-    return quantile(latencies, 0.5);
+    return median(p50s);
   };
+};
+
+/** Further keys of the same user. */
+const moreKeys = async (
+  load: Bench['load'],
+  { service }: Daemon,
+  count: number,
+): Promise<readonly string[]> => {
+  const ask: Ask = { method: 'POST', path: '/api-keys', body: '{}' };
+  const asks = service.keyed(Array.from({ length: count }, () => ask));
+  const made = await load.closed(service.port, asks, 8);
+  expectAll(made, 201);
+  return made.bodies.map((body) => (JSON.parse(body) as { readonly apiKey: string }).apiKey);
 };

@@ -1,106 +1,48 @@
-import { strongestBare, warmBare, type Bare } from '../bare.ts';
+import { Bare } from '../bare.ts';
+import { claimRound } from '../claim-round.ts';
 import { Daemon } from '../daemon.ts';
-import type { Figure } from '../figure.ts';
-import { expectAll } from '../load.ts';
-import type { LoadResult } from '../load-protocol.ts';
-import { cpuMsOf } from '../process-facts.ts';
+import { inPairs, type Figure } from '../figure.ts';
+import type { Ask } from '../kept-connection.ts';
+import { costOf, type Cost } from '../load.ts';
+import { rowOf } from '../measure.ts';
 
 const CLAIMS = 1_000;
 const IN_FLIGHT = 32;
 const POOL = 'bench';
-/** Rounds before anything counts, until the code is compiled. */
 const WARM_UP = 2;
 
 export const throughput: Figure = {
   name: 'throughput',
-  about:
-    'claims a second with 32 in flight until a pool of 1,000 is empty, against the bare server that commits each request, and the one that shares commits',
+  about: `claims a second with ${IN_FLIGHT} in flight, against a bare server that shares commits`,
   run: async (bench) => {
-    const daemon = await Daemon.start(bench.load);
-    try {
-      const { service } = daemon;
-      /** Full again, and nothing under way: what runs then has the machine for itself. */
-      const full = async (): Promise<void> => {
-        await service.untilIdle(POOL, CLAIMS);
-        await daemon.calm();
-      };
-      const claimAll = async (): Promise<Sample> => {
-        await full();
-        const sample = await sampleOf(daemon.pid, () =>
-          bench.load.closed(service.port, service.claims(POOL, CLAIMS), IN_FLIGHT),
-        );
-        await service.giveBack(sample.result);
-        return sample;
-      };
-      const askAll = async (bare: Bare): Promise<Sample> => {
-        await full();
-        return await sampleOf(bare.pid, () =>
-          bench.load.closed(bare.port, bare.asks(CLAIMS), IN_FLIGHT),
-        );
-      };
-      await service.createPool(POOL, CLAIMS);
-      for (let round = 0; round < WARM_UP; round += 1) await claimAll();
-      const strongest = await strongestBare(
-        bench.folder,
-        bench.load,
-        async (bare) => (await askAll(bare)).result,
-        ({ tookMs }) => tookMs,
-      );
-      bench.say(`${IN_FLIGHT} in flight: the strongest bare server commits ${strongest.mode}`);
-      const direct =
-        strongest.mode === 'direct'
-          ? strongest
-          : await warmBare(bench.folder, bench.load, 'direct');
-      const [ours, theirs, alone]: [Sample[], Sample[], Sample[]] = [[], [], []];
-      for (let round = 0; round < bench.rounds; round += 1) {
-        theirs.push(await askAll(strongest));
-        ours.push(await claimAll());
-        alone.push(await askAll(direct));
-      }
-      await Promise.all([...new Set([strongest, direct])].map((bare) => bare.stop()));
-      const row = (name: string, others: readonly Sample[]) => ({
-        name,
-        unit: '/s',
-        better: 'more' as const,
-        ours: ours.map(({ rate }) => rate),
-        theirs: others.map(({ rate }) => rate),
-      });
-      return [
+    await using daemon = await Daemon.start(bench.load);
+    await using gathered = await Bare.start(bench.folder, 'gathered');
+    await using worker = await Bare.start(bench.folder, 'worker');
+    await daemon.service.createFullPool(POOL, CLAIMS);
+    const run = (port: number, asks: readonly Ask[]) => bench.load.closed(port, asks, IN_FLIGHT);
+    const bareCost = (bare: Bare): Promise<Cost> =>
+      costOf([bare.pid], 201, () => run(bare.port, bare.asks(CLAIMS)));
+    const pairs = await inPairs<Cost>(
+      bench,
+      {
+        ours: () => claimRound(daemon, { pool: POOL, count: CLAIMS, run }),
+        theirs: async () => fasterOf(await bareCost(gathered), await bareCost(worker)),
+      },
+      WARM_UP,
+    );
+    return [
+      rowOf(
         {
-          ...row(
-            `claims/s, ${IN_FLIGHT} in flight, pool of ${CLAIMS}, against a commit a request`,
-            alone,
-          ),
-          reach: 0.6,
-          beyond: 0.8,
+          name: `claims/s, ${IN_FLIGHT} in flight / bare POSTs that share commits`,
+          unit: '/s',
+          better: 'more',
         },
-        row('the same, against a bare server that shares commits', theirs),
-        {
-          name: `claim processor time, ${IN_FLIGHT} in flight`,
-          unit: 'ms',
-          better: 'less',
-          ours: ours.map(({ cpuMs }) => cpuMs),
-          theirs: theirs.map(({ cpuMs }) => cpuMs),
-        },
-      ];
-    } finally {
-      await daemon.dispose();
-    }
+        pairs,
+        ({ perSecond }) => perSecond,
+      ),
+      rowOf({ name: 'processor time of one / bare POST' }, pairs, ({ cpuMs }) => cpuMs),
+    ];
   },
 };
 
-interface Sample {
-  readonly result: LoadResult;
-  /** A second. */
-  readonly rate: number;
-  /** A request. */
-  readonly cpuMs: number;
-}
-
-const sampleOf = async (pid: number, run: () => Promise<LoadResult>): Promise<Sample> => {
-  const before = cpuMsOf(pid);
-  const result = await run();
-  const cpuMs = (cpuMsOf(pid) - before) / CLAIMS;
-  expectAll(result, 201);
-  return { result, rate: (CLAIMS * 1_000) / result.tookMs, cpuMs };
-};
+const fasterOf = (a: Cost, b: Cost): Cost => (a.perSecond > b.perSecond ? a : b);

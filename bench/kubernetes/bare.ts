@@ -1,34 +1,38 @@
 import { Child } from '../child.ts';
 import type { Ask } from '../kept-connection.ts';
-import type { BareAnswer, BareOrder } from './bare-protocol.ts';
 import type { BenchCluster } from './cluster.ts';
+
+export type BareOrder =
+  | {
+      readonly kind: 'open';
+      readonly kubeconfig: string;
+      readonly redisPort: number;
+      readonly namespace: string;
+      readonly count: number;
+    }
+  /** Makes its records idle again. */
+  | { readonly kind: 'give back' };
 
 /** The bare server's process, with records of its own. */
 export class Bare {
   readonly port: number;
-  readonly #child: Child<BareOrder, BareAnswer>;
+  readonly #child: Child<BareOrder, number>;
 
-  private constructor(child: Child<BareOrder, BareAnswer>, port: number) {
+  private constructor(child: Child<BareOrder, number>, port: number) {
     this.#child = child;
     this.port = port;
   }
 
   static async start({ controlPlane, redis }: BenchCluster, count: number): Promise<Bare> {
-    const child = new Child<BareOrder, BareAnswer>('kubernetes/bare-process');
-    const redisPort = Number(new URL(redis.settings.urls[0] ?? '').port);
-    const namespace = await controlPlane.namespace('bench-bare');
-    return new Bare(
-      child,
-      portOf(
-        await child.ask({
-          kind: 'open',
-          kubeconfig: controlPlane.kubeconfig('sandpool'),
-          redisPort,
-          namespace,
-          count,
-        }),
-      ),
-    );
+    const child = new Child<BareOrder, number>('kubernetes/bare-server');
+    const port = await child.ask({
+      kind: 'open',
+      kubeconfig: controlPlane.kubeconfig('sandpool'),
+      redisPort: Number(new URL(redis.settings.urls[0] ?? '').port),
+      namespace: await controlPlane.namespace('bench-bare'),
+      count,
+    });
+    return new Bare(child, port);
   }
 
   get pid(): number {
@@ -44,15 +48,10 @@ export class Bare {
   }
 
   async giveBack(): Promise<void> {
-    portOf(await this.#child.ask({ kind: 'give back' }));
+    await this.#child.ask({ kind: 'give back' });
   }
 
-  async stop(): Promise<void> {
-    await this.#child.stop();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#child[Symbol.asyncDispose]();
   }
 }
-
-const portOf = (answer: BareAnswer): number => {
-  if ('failed' in answer) throw new Error(`the bare server failed: ${answer.failed}`);
-  return answer.port;
-};

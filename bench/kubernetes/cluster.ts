@@ -8,9 +8,10 @@ import { startRedis, type RedisServer } from '../../local-cluster/redis-server.t
 import { aPodTemplate, Replicas, type Replica } from '../../local-cluster/replicas.ts';
 import type { Bench, Figure } from '../figure.ts';
 import type { Measure } from '../measure.ts';
-import { cpuMsOf, untilCalm } from '../process-facts.ts';
+import { untilCalm } from '../process-facts.ts';
 import { Service } from '../service.ts';
-import { RawClient } from './raw-client.ts';
+import { Child } from '../child.ts';
+import type { RawOrder, RawResult } from './raw-process.ts';
 import { RAW_GROUP } from './raw-records.ts';
 
 export const TEMPLATE = 'bench';
@@ -30,7 +31,7 @@ export interface BenchCluster {
   readonly bench: Bench;
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
-  readonly raw: RawClient;
+  readonly raw: Child<RawOrder, RawResult>;
   /** Where the raw client may write. */
   readonly namespace: string;
   /** Stopped with the cluster. */
@@ -66,21 +67,16 @@ export const onACluster = (
   },
 });
 
-/** `realNode`: with a real node in place of those that kwok plays; what script/real-node names. */
 export const startCluster = async (
   bench: Bench,
-  { realNode }: { readonly realNode?: string } = {},
 ): Promise<BenchCluster & { readonly end: () => Promise<void> }> => {
   const [redis, controlPlane] = await Promise.all([
     startRedis({ syncs: true }),
-    ControlPlane.start({
-      ...(realNode === undefined ? { nodes: NODES } : { realNode }),
-      durable: true,
-    }),
+    ControlPlane.start({ nodes: NODES, durable: true }),
   ]);
-  const raw = new RawClient();
+  const raw = new Child<RawOrder, RawResult>('kubernetes/raw-process');
   const ends: (() => Promise<void>)[] = [
-    () => raw.stop(),
+    () => raw[Symbol.asyncDispose](),
     () => controlPlane.stop(),
     () => redis.stop(),
   ];
@@ -108,7 +104,6 @@ export const startCluster = async (
           .exitCode === 0,
       'the raw kind is served',
     );
-    await raw.ask({ kind: 'open', kubeconfig: controlPlane.kubeconfig('sandpool') });
     const startReplicas: BenchCluster['startReplicas'] = async (count, env = {}) => {
       const replicas = await Replicas.start({
         cluster: controlPlane,
@@ -147,10 +142,7 @@ export const endLiving = async (): Promise<void> => {
   for (const end of [...living]) await end();
 };
 
-/**
- * Repeats what is refused for a moment after the start: the template is not known yet, usage is
- * counted.
- */
+/** Asks again while the replica does not know the template yet, or counts usage. */
 export const createPool = async (
   service: Service,
   name: string,
@@ -168,23 +160,13 @@ export const createPool = async (
   }, 'the pool is made');
 };
 
-/** Resolves once none of the cluster's parts has anything left to do. */
+/** Resolves once all of the cluster's parts are idle. */
 export const calm = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>): Promise<void> => {
   await untilCalm(
     COMPONENTS.flatMap((component) => controlPlane.pidOf(component) ?? []),
     CALM_SHARE,
   );
 };
-
-/** Processor time so far of the cluster's parts, and of who asks them. */
-export const cpuMsWith = (
-  { controlPlane }: Pick<BenchCluster, 'controlPlane'>,
-  asking: number,
-): number =>
-  COMPONENTS.reduce(
-    (sum, component) => sum + cpuMsOf(controlPlane.pidOf(component) ?? 0),
-    cpuMsOf(asking),
-  );
 
 /** etcd and the API server are never quite still. */
 const CALM_SHARE = 0.15;
@@ -199,8 +181,8 @@ export const untilIdleOnAll = async (
 };
 
 /**
- * A copy of our record's kind that no replica watches, and the right to write it for whom the
- * daemon is.
+ * A copy of our record's kind that no replica watches, and the daemon's right to write such
+ * records.
  */
 const rawKind = (): readonly object[] => {
   const RBAC = 'rbac.authorization.k8s.io';

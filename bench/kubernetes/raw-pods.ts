@@ -1,8 +1,10 @@
 import type { ApiClient } from '../../src/k8s/api/api-calls.ts';
-import { inParallel } from './in-parallel.ts';
+import { pause } from '../process-facts.ts';
+import { inParallel } from './raw-records.ts';
 
 const WRITERS = 16;
 const FILL_DEADLINE_MS = 120_000;
+const LOOK_EVERY_MS = 100;
 const LABEL = 'bench.sandpool.dev/pod';
 
 /** Pods that belong to nobody. */
@@ -14,68 +16,24 @@ export class RawPods {
     this.#paths = paths;
   }
 
-  /** Resolves once they run. */
+  /** Creates as many, and resolves once they run. */
   static async make(api: ApiClient, namespace: string, count: number): Promise<RawPods> {
-    await RawPods.fill(api, { namespace, count, width: WRITERS });
-    return new RawPods(
-      Array.from({ length: count }, (_, n) => `${pathOf(namespace)}/${nameOf(n)}`),
-    );
-  }
-
-  /** Creates Pods, and resolves once as many run. `container`: what differs in theirs. */
-  static async fill(
-    api: ApiClient,
-    {
-      namespace,
-      count,
-      width,
-      container = {},
-    }: {
-      readonly namespace: string;
-      readonly count: number;
-      readonly width: number;
-      readonly container?: object;
-    },
-  ): Promise<void> {
-    const stop = new AbortController();
-    const {
-      metadata: { resourceVersion },
-    } = (await api.list(pathOf(namespace), { limit: 1 })) as {
-      readonly metadata: { readonly resourceVersion: string };
-    };
-    const running = untilRunning(api, {
-      namespace,
-      count,
-      resourceVersion,
-      signal: AbortSignal.any([stop.signal, AbortSignal.timeout(FILL_DEADLINE_MS)]),
+    const path = pathOf(namespace);
+    const signal = AbortSignal.timeout(FILL_DEADLINE_MS);
+    const names = Array.from({ length: count }, (_, n) => nameOf(n));
+    await inParallel(count, WRITERS, async (n) => {
+      await api.create(path, podOf(nameOf(n)));
     });
-    running.catch(() => undefined);
-    try {
-      await inParallel(count, width, async (n) => {
-        await api.create(pathOf(namespace), podOf(nameOf(n), container));
-      });
-      await running;
-    } finally {
-      stop.abort();
-    }
-  }
-
-  /** Deletes what `fill` made; resolves once none is left. */
-  static async empty(
-    api: ApiClient,
-    {
-      namespace,
-      count,
-      width,
-    }: { readonly namespace: string; readonly count: number; readonly width: number },
-  ): Promise<void> {
-    await inParallel(count, width, async (n) => {
-      await api.remove(`${pathOf(namespace)}/${nameOf(n)}`, { gracePeriodSeconds: 0 });
-    });
+    for (const name of names)
+      while (!(await isRunning(api, `${path}/${name}`))) {
+        signal.throwIfAborted();
+        await pause(LOOK_EVERY_MS);
+      }
+    return new RawPods(names.map((name) => `${path}/${name}`));
   }
 
   /**
-   * What the least of the peers does: one PATCH of labels and annotations of one of the Pods, each
+   * The claim of the least of the peers: one PATCH of labels and annotations of one of the Pods, each
    * in its turn.
    */
   async claimNext(api: ApiClient): Promise<void> {
@@ -102,39 +60,9 @@ export class RawPods {
   }
 }
 
-const untilRunning = async (
-  api: ApiClient,
-  {
-    namespace,
-    count,
-    resourceVersion,
-    signal,
-  }: {
-    readonly namespace: string;
-    readonly count: number;
-    readonly resourceVersion: string;
-    readonly signal: AbortSignal;
-  },
-): Promise<void> => {
-  const running = new Set<string>();
-  let seen = resourceVersion;
-  // The API server ends the watch of whoever is slow for a moment.
-  while (!signal.aborted) {
-    for await (const { object } of api.watch(
-      pathOf(namespace),
-      { resourceVersion: seen, labelSelector: LABEL, timeoutSeconds: FILL_DEADLINE_MS / 1_000 },
-      signal,
-    )) {
-      const { metadata, status } = object as {
-        readonly metadata: { readonly name: string; readonly resourceVersion: string };
-        readonly status?: { readonly phase?: string };
-      };
-      seen = metadata.resourceVersion;
-      if (status?.phase === 'Running') running.add(metadata.name);
-      if (running.size >= count) return;
-    }
-  }
-  throw new Error(`${running.size} of ${count} Pods run`);
+const isRunning = async (api: ApiClient, path: string): Promise<boolean> => {
+  const { status } = (await api.get(path)) as { readonly status?: { readonly phase?: string } };
+  return status?.phase === 'Running';
 };
 
 const pathOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
@@ -143,7 +71,7 @@ const nameOf = (n: number): string =>
   `01932d5a-${String(n).padStart(4, '0')}-7a01-8000-0242ac120002`;
 
 /** As the product makes them. */
-const podOf = (name: string, container: object): object => ({
+const podOf = (name: string): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name, labels: { [LABEL]: 'raw', 'bench.sandpool.dev/network': 'none' } },
@@ -168,7 +96,6 @@ const podOf = (name: string, container: object): object => ({
           limits: { cpu: '100m', memory: '64Mi' },
         },
         securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-        ...container,
       },
     ],
   },

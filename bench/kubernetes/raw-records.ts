@@ -6,7 +6,6 @@ import {
 } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
-import { inParallel } from './in-parallel.ts';
 
 /** Its records need none. */
 const NO_SEALS: Parameters<typeof rewritten>[1]['seals'] = {
@@ -14,8 +13,7 @@ const NO_SEALS: Parameters<typeof rewritten>[1]['seals'] = {
 };
 
 /**
- * A copy of our record's kind in a group of its own, which no replica watches: cluster-objects.ts
- * makes it.
+ * A copy of our record's kind in a group of its own, which no replica watches: cluster.ts makes it.
  */
 export const RAW_GROUP = 'bench.sandpool.dev';
 
@@ -48,33 +46,32 @@ export class RawRecords {
     return new RawRecords(namespace, entries);
   }
 
-  /**
-   * The next idle one. Throws where there is none. `lean`: as the product puts it, without the list
-   * of who wrote which field.
-   */
-  next({ lean }: { readonly lean: boolean }): {
+  /** The next idle one; throws if all are claimed. */
+  next(): {
     readonly path: string;
     readonly body: object;
     readonly done: (answer: unknown) => void;
   } {
     const entry = this.#entries[this.#next++];
     if (!entry) throw new Error('there are no more idle records');
-    const body = ours(
-      rewritten(
-        { ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) },
-        { uid: entry.uid, podUid: POD_UID, seals: NO_SEALS },
+    const body = plain(
+      ours(
+        rewritten(
+          { ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) },
+          { uid: entry.uid, podUid: POD_UID, seals: NO_SEALS },
+        ),
       ),
     );
     return {
       path: `${pathOf(this.#namespace)}/${podNameOf(entry.record.id)}`,
-      body: lean ? body : plain(body),
+      body,
       done: (answer) => {
         Object.assign(entry, entryOf(answer));
       },
     };
   }
 
-  /** All idle again: made anew, since what was claimed stays so. */
+  /** Makes all idle again, by new records: a claimed record stays claimed. */
   async giveBack(api: ApiClient): Promise<void> {
     const path = pathOf(this.#namespace);
     await inParallel(Math.min(this.#next, this.#entries.length), WRITERS, async (n) => {
@@ -95,6 +92,7 @@ const pathOf = (namespace: string): string =>
 
 const ours = (object: object): object => ({ ...object, apiVersion: `${RAW_GROUP}/v1alpha1` });
 
+/** Without what spares the API server its comparison of fields and owners. */
 const plain = (object: object): object => {
   const {
     metadata: { managedFields: _managedFields, ...metadata },
@@ -128,4 +126,18 @@ const entryOf = (answer: unknown): Entry => {
   const stored = storedSandboxOf(answer);
   if (!stored) throw new Error('no record came back');
   return { uid: stored.uid, record: stored.record };
+};
+
+/** Does the work for 0 to `count` - 1, so many at one time. */
+export const inParallel = async (
+  count: number,
+  width: number,
+  work: (n: number) => Promise<void>,
+): Promise<void> => {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: Math.min(count, width) }, async () => {
+      for (let n = next++; n < count; n = next++) await work(n);
+    }),
+  );
 };

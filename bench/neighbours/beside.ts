@@ -1,24 +1,25 @@
 import { Child } from '../child.ts';
 import { inPairs, type Bench } from '../figure.ts';
-import type { Measure } from '../measure.ts';
+import { rowOf, type Measure } from '../measure.ts';
 import { pause } from '../process-facts.ts';
-import type { Service } from '../service.ts';
+import { countsIn, type Service } from '../service.ts';
 import { quantile } from '../statistics.ts';
 import type { Flood } from './floods.ts';
-import type { NoisyAnswer, NoisyOrder, NoisyTerms } from './noisy-protocol.ts';
+import type { NoisyTerms } from './noisy-tenant.ts';
+import type { NoisyAnswers, NoisyOrder } from './process.ts';
 
 /** Both tenants, and the daemon between them. */
 export interface Neighbourhood {
   readonly quiet: Service;
   /** Which the quiet tenant's pool is made from. */
   readonly quietSource: object;
-  readonly noisy: Omit<NoisyTerms, 'flood'>;
+  readonly noisy: NoisyTerms;
   /** Resolves once nothing is under way any more. */
   readonly calm: () => Promise<void>;
 }
 
 const POOL = 'quiet';
-/** Of one sandbox, which is used a little meanwhile. */
+/** Of one sandbox, which the quiet tenant uses a little in that time. */
 const OWN_POOL = 'quiet-own';
 const IDLE = 40;
 /** A claim every so many requests; the pool has more. */
@@ -32,7 +33,10 @@ const REFILL_DEADLINE_MS = 15_000;
 const MOST_ROUNDS = 3;
 const LOOK_EVERY_MS = 5;
 const UNHURRIED_MS = 250;
-const RATIOS = { p99: { reach: 3, beyond: 1.5 }, refill: { reach: 2.5, beyond: 1.5 } };
+const [P99, REFILL] = [
+  { reach: 3, beyond: 1.5 },
+  { reach: 2.5, beyond: 1.5 },
+];
 
 interface Side {
   readonly getMs: number;
@@ -41,87 +45,55 @@ interface Side {
   readonly refused: readonly string[];
 }
 
-/** What the quiet tenant has beside the flood, against what it has alone, in turn. */
+/** Measures the quiet tenant with the flood and without it, in turn. */
 export const beside = async (
   bench: Bench,
   flood: Flood,
   { quiet, quietSource, noisy, calm }: Neighbourhood,
 ): Promise<readonly Measure[]> => {
-  const other = new Child<NoisyOrder, NoisyAnswer>('neighbour-process');
-  const tell = async (order: NoisyOrder): Promise<Readonly<Record<string, number>>> => {
-    const answer = await other.ask(order);
-    if (answer.kind === 'failed')
-      throw new Error(`the flood ${flood.name} could not be made: ${answer.reason}`);
-    return answer.statuses;
+  await using other = new Child<NoisyOrder, NoisyAnswers>('neighbours/process');
+  const body = JSON.stringify({ name: POOL, replicas: IDLE, ...quietSource });
+  await quiet.call({ method: 'POST', path: '/sandboxpools', body }, 201);
+  await quiet.untilIdle(POOL, IDLE);
+  await quiet.createFullPool(OWN_POOL, 1, noisy.template);
+  const own = await quiet.claim(OWN_POOL);
+  await other.ask({ kind: 'prepare', flood: flood.name, terms: noisy });
+  const alone = async (): Promise<Side> => {
+    await calm();
+    const side = await sideOf(bench, quiet, own);
+    if (side.refillMs >= REFILL_DEADLINE_MS || side.refused.length > 0)
+      throw new Error(
+        `the other tenant is not served when it is alone: ${side.refused[0] ?? 'its pool does not fill in time'}`,
+      );
+    return side;
   };
-  try {
-    await quiet.call(
-      {
-        method: 'POST',
-        path: '/sandboxpools',
-        body: JSON.stringify({ name: POOL, replicas: IDLE, ...quietSource }),
-      },
-      201,
+  const flooded = async (): Promise<Side> => {
+    await calm();
+    await other.ask({ kind: 'begin' });
+    await pause(ONSET_MS);
+    const side = await sideOf(bench, quiet, own);
+    const statuses = await other.ask({ kind: 'end' });
+    bench.say(
+      `the noisy tenant's answers so far: ${JSON.stringify(statuses)}${side.refused.length === 0 ? '' : `; the other's refusals: ${side.refused.slice(0, 5).join('; ')}`}`,
     );
-    await quiet.untilIdle(POOL, IDLE);
-    await quiet.createFullPool(OWN_POOL, 1, noisy.template);
-    const own = await quiet.claim(OWN_POOL);
-    await tell({ kind: 'prepare', terms: { ...noisy, flood: flood.name } });
-    const alone = async (): Promise<Side> => {
-      await calm();
-      const side = await sideOf(bench, quiet, own);
-      if (side.refillMs >= REFILL_DEADLINE_MS || side.refused.length > 0)
-        throw new Error(
-          `the other tenant is not served when it is alone: ${side.refused[0] ?? 'its pool does not fill in time'}`,
-        );
-      return side;
-    };
-    await alone(); // warms up
-    const { ours, theirs } = await inPairs(
-      { ...bench, rounds: Math.min(bench.rounds, MOST_ROUNDS) },
-      {
-        ours: async () => {
-          await calm();
-          await tell({ kind: 'begin' });
-          await pause(ONSET_MS);
-          const side = await sideOf(bench, quiet, own);
-          const statuses = await tell({ kind: 'end' });
-          bench.say(
-            `the noisy tenant's answers so far: ${JSON.stringify(statuses)}${side.refused.length === 0 ? '' : `; the other's refusals: ${side.refused.slice(0, 5).join('; ')}`}`,
-          );
-          return side;
-        },
-        theirs: alone,
-      },
-    );
-    const row = (
-      what: string,
-      of: (side: Side) => number,
-      marks: { readonly reach: number; readonly beyond: number },
-    ): Measure => ({
-      name: `${what} beside ${flood.name} / alone`,
-      unit: 'ms',
-      better: 'less',
-      ours: ours.map(of),
-      theirs: theirs.map(of),
-      ...marks,
-    });
-    return [
-      row('GET p99', ({ getMs }) => getMs, RATIOS.p99),
-      row('claim p99', ({ claimMs }) => claimMs, RATIOS.p99),
-      row('refill', ({ refillMs }) => refillMs, RATIOS.refill),
-      {
-        name: `refused beside ${flood.name}`,
-        unit: '',
-        better: 'less',
-        reach: 0,
-        beyond: 0,
-        ours: ours.map(({ refused }) => refused.length),
-      },
-    ];
-  } finally {
-    await other.stop();
-  }
+    return side;
+  };
+  await alone(); // warms up
+  const pairs = await inPairs(
+    { rounds: Math.min(bench.rounds, MOST_ROUNDS) },
+    { ours: flooded, theirs: alone },
+  );
+  const named = (what: string): string => `${what} beside ${flood.name} / alone`;
+  return [
+    rowOf({ name: named('GET p99'), ...P99 }, pairs, ({ getMs }) => getMs),
+    rowOf({ name: named('claim p99'), ...P99 }, pairs, ({ claimMs }) => claimMs),
+    rowOf({ name: named('refill'), ...REFILL }, pairs, ({ refillMs }) => refillMs),
+    rowOf(
+      { name: `refused beside ${flood.name}`, unit: '', reach: 0, beyond: 0 },
+      { ours: pairs.ours },
+      ({ refused }) => refused.length,
+    ),
+  ];
 };
 
 /**
@@ -129,18 +101,13 @@ export const beside = async (
  * the pool is full again.
  */
 const sideOf = async (bench: Bench, service: Service, own: string): Promise<Side> => {
-  await untilFull(service);
-  const get = { method: 'GET', path: `/sandboxpools/${POOL}`, key: '' };
-  const claim = {
-    method: 'POST',
-    path: '/sandboxes',
-    key: '',
-    body: JSON.stringify({ poolName: POOL }),
-  };
+  const refused: string[] = [];
+  await untilFull(service, refused);
+  const get = { method: 'GET', path: `/sandboxpools/${POOL}` };
+  const claim = { method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: POOL }) };
   const asks = service.keyed(
     Array.from({ length: REQUESTS }, (_, n) => (isClaim(n) ? claim : get)),
   );
-  const refused: string[] = [];
   let over = false;
   const unhurried = aLittleOfAll(service, { own, refused, over: () => over });
   const { latencies, statuses, bodies } = await bench.load
@@ -168,11 +135,11 @@ const sideOf = async (bench: Bench, service: Service, own: string): Promise<Side
 const isClaim = (n: number): boolean => n % CLAIM_EVERY === 0;
 
 /**
- * From the moment at which a burst of sandboxes is given back until the pool is full again; the
- * deadline where it is not by then.
+ * From the moment at which a burst of sandboxes is given back until the pool is full again, but no
+ * more than the deadline.
  */
 const refill = async (bench: Bench, service: Service, refused: string[]): Promise<number> => {
-  if (!(await untilFull(service))) return REFILL_DEADLINE_MS;
+  if (!(await untilFull(service, refused))) return REFILL_DEADLINE_MS;
   const burst = await bench.load.closed(service.port, service.claims(POOL, BURST), BURST);
   burst.statuses.forEach((status, n) => {
     if (status !== 201) refused.push(`claim ${status} ${burst.bodies[n]?.slice(0, 120)}`);
@@ -182,18 +149,18 @@ const refill = async (bench: Bench, service: Service, refused: string[]): Promis
     refused,
   });
   const began = performance.now();
-  await untilFull(service);
+  await untilFull(service, refused);
   return performance.now() - began;
 };
 
-/** Whether it is in time. */
-const untilFull = async (service: Service): Promise<boolean> => {
+/** Whether the pool is full in time. */
+const untilFull = async (service: Service, refused: string[]): Promise<boolean> => {
+  const get = { method: 'GET', path: `/sandboxpools/${POOL}` };
   const deadline = performance.now() + REFILL_DEADLINE_MS;
   while (performance.now() < deadline) {
-    const pool = JSON.parse(
-      await service.call({ method: 'GET', path: `/sandboxpools/${POOL}` }, 200),
-    ) as { readonly template: { readonly status: { readonly idleReplicas: number } } };
-    if (pool.template.status.idleReplicas >= IDLE) return true;
+    const { status, body } = await service.answerTo(get);
+    if (status !== 200) refused.push(`GET ${status} ${body.slice(0, 120)}`);
+    else if ((countsIn(body)['idleReplicas'] ?? 0) >= IDLE) return true;
     await pause(LOOK_EVERY_MS);
   }
   return false;
@@ -216,8 +183,8 @@ const endAll = async (
 };
 
 /**
- * What else a flood could take from others: tokens, commands, kept answers, logs; counted where it
- * is refused, not timed.
+ * Asks for all else that a flood could take from others: tokens, commands, kept answers, previews.
+ * Counts refusals, and no times.
  */
 const aLittleOfAll = async (
   service: Service,

@@ -14,7 +14,7 @@ export type Worst = (signal: AbortSignal) => Promise<void>;
 export interface Flood {
   readonly name: string;
   readonly about: string;
-  /** Where it can occur; on Kubernetes what happens on nodes is theirs. */
+  /** On Kubernetes the nodes withstand what happens on them. */
   readonly where: 'both' | 'embedded';
   /** The other tenant's pool has readiness probes too. */
   readonly probed?: true;

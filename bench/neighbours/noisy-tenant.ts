@@ -3,7 +3,17 @@ import { Agent, request } from 'node:http';
 import { openTerminal } from '../../src/client/open-terminal.ts';
 import type { TerminalConnection } from '../../src/client/terminal-connection.ts';
 import { pause } from '../process-facts.ts';
-import type { NoisyTerms } from './noisy-protocol.ts';
+
+export interface NoisyTerms {
+  readonly port: number;
+  /** Of E2B's API; absent if the flood does not use it. */
+  readonly compatiblePort?: number;
+  readonly key: string;
+  /** A stored template whose sandboxes do nothing. */
+  readonly template: string;
+  /** What inline templates name. */
+  readonly image: string;
+}
 
 export interface NoisyAsk {
   readonly method: string;
@@ -21,11 +31,11 @@ interface Answer {
 
 const MOST_CONNECTIONS = 2_048;
 /**
- * After an answer that is no success, so that one who is refused asks as a client does that does
- * not give up, not as fast as a machine can.
+ * After an answer that is not a success: a refused client asks again, but not as fast as a machine
+ * can.
  */
 const REFUSED_REST_MS = 20;
-const PREPARED_WITHIN_MS = 60_000;
+const PREPARED_WITHIN_MS = 240_000;
 const TERMINAL_WITHIN_MS = 10_000;
 /** Of an answer; what comes beyond is read and not kept. */
 const KEPT_CHARACTERS = 65_536;
@@ -33,7 +43,7 @@ const KEPT_CHARACTERS = 65_536;
 /** The tenant that does its worst: its requests, and how they were answered. */
 export class NoisyTenant {
   readonly terms: NoisyTerms;
-  /** How many answers had which status; 0 where there was none. */
+  /** How many answers had which status; 0 if no answer came. */
   readonly statuses: Record<string, number> = {};
   readonly #agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
 
@@ -41,14 +51,14 @@ export class NoisyTenant {
     this.terms = terms;
   }
 
-  /** Counts as status 0 where the connection breaks, or the signal ends it. */
+  /** Counts as status 0 if the connection breaks, or the signal ends it. */
   async ask(ask: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
     const answer = await this.#exchange(ask, signal).catch(() => ({ status: 0, body: '' }));
     if (answer.status !== 0 || signal?.aborted !== true) this.#count(String(answer.status));
     return answer;
   }
 
-  /** For what has to succeed. Asks again where the daemon does not know yet what was just made. */
+  /** For what has to succeed. Asks again while the daemon does not know yet what was just made. */
   async expect(ask: NoisyAsk): Promise<string> {
     const deadline = performance.now() + PREPARED_WITHIN_MS;
     for (;;) {
@@ -136,7 +146,7 @@ export class NoisyTenant {
     return ids;
   }
 
-  /** Undefined where the token or the terminal was refused, which is counted. */
+  /** Undefined if the token or the terminal was refused, which is counted. */
   async terminal(sandboxId: string): Promise<TerminalConnection | undefined> {
     const { status, body } = await this.ask({
       method: 'POST',

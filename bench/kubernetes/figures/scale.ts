@@ -1,23 +1,22 @@
-import type { Bench, Figure } from '../../figure.ts';
-import { expectAll } from '../../load.ts';
-import type { Measure } from '../../measure.ts';
-import { cpuMsOf } from '../../process-facts.ts';
-import { median } from '../../statistics.ts';
+import { asMergePatch } from '../../../local-cluster/control-plane/cluster.ts';
+import { inPairs, type Bench, type Figure } from '../../figure.ts';
+import { costOf, type Cost } from '../../load.ts';
+import { rowOf, type Measure } from '../../measure.ts';
+import { aProbe, type Probe } from '../../probed.ts';
 import {
   calm,
   createPool,
   startCluster,
-  untilIdleOnAll,
   type BenchCluster,
   type BenchReplicas,
 } from '../cluster.ts';
-import { aProbe, type Probe } from '../probed.ts';
+import { copyIdle } from '../idle-instances.ts';
 
 const [FEW, MANY] = [1_000, 20_000];
 const MOST_OF_A_POOL = 10_000;
 const PER_SECOND = 50;
 const CLAIMS = 100;
-const WARM_UP = 200;
+const WARM_UP = 2;
 /** Pairs of so many claims, a round. */
 const SLICES = 2;
 
@@ -41,151 +40,76 @@ export const scale: Figure = {
 };
 
 const measure = async (bench: Bench, few: Side, many: Side): Promise<readonly Measure[]> => {
-  const heap = { few: (await few.probe.report()).heap, many: (await many.probe.report()).heap };
-  const perInstance = (heap.many - heap.few) / (MANY - FEW) / 1_024;
-  for (const { first } of [few, many])
-    expectAll(
-      await bench.load.open(
-        first.service.port,
-        first.service.claims('bench-0', WARM_UP),
-        PER_SECOND,
-      ),
-      201,
+  const bytes = ((await many.probe.heap()) - (await few.probe.heap())) / (MANY - FEW);
+  const claims = (side: Side) => (): Promise<Cost> => {
+    const { service, replica } = side.first;
+    return costOf([replica.pid ?? 0], 201, () =>
+      bench.load.open(service.port, service.claims('bench-0', CLAIMS), PER_SECOND),
     );
-  const samples: { few: Sample[]; many: Sample[] } = { few: [], many: [] };
-  for (let n = 0; n < bench.rounds * SLICES; n += 1) {
-    for (const side of n % 2 === 0 ? (['few', 'many'] as const) : (['many', 'few'] as const))
-      samples[side].push(await claims(bench, side === 'few' ? few : many));
-  }
-  const starts = await startsOf(bench, many);
-  const pair = (name: string, of: (sample: Sample) => number): Measure => ({
-    name,
-    unit: 'ms',
-    better: 'less',
-    ours: samples.many.map(of),
-    theirs: samples.few.map(of),
-    reach: 1.1,
-    beyond: 1.03,
-  });
+  };
+  const sides = { ours: claims(many), theirs: claims(few) };
+  const pairs = await inPairs({ rounds: bench.rounds * SLICES }, sides, WARM_UP);
+  const starts = await inPairs(bench, { ours: () => startMs(many), theirs: () => listMs(many) });
+  const beside = `with ${MANY} idle / with ${FEW}`;
+  const marks = { reach: 1.1, beyond: 1.03 };
   return [
-    pair(`claim p50 with ${MANY} idle / with ${FEW}`, ({ p50 }) => p50),
-    pair(`processor time of a claim with ${MANY} idle / with ${FEW}`, ({ cpuMs }) => cpuMs),
-    {
-      name: 'memory of a replica per idle instance',
-      unit: 'KB',
-      better: 'less',
-      ours: [perInstance],
-      reach: 6,
-      beyond: 5,
-    },
-    ...starts,
+    rowOf({ name: `claim p50 ${beside}`, ...marks }, pairs, ({ p50 }) => p50),
+    rowOf({ name: `processor time of it ${beside}`, ...marks }, pairs, ({ cpuMs }) => cpuMs),
+    rowOf(
+      { name: 'memory of a replica per idle instance', unit: 'KB', reach: 6, beyond: 5 },
+      { ours: [bytes / 1_024] },
+      (kb) => kb,
+    ),
+    rowOf(
+      { name: `start with ${MANY} instances / a raw list of both kinds`, reach: 1.5, beyond: 1.2 },
+      starts,
+      (ms) => ms,
+    ),
   ];
 };
 
-interface Sample {
-  readonly p50: number;
-  readonly cpuMs: number;
-}
-
-const claims = async (bench: Bench, { first: { service, replica } }: Side): Promise<Sample> => {
-  const pid = replica.pid ?? 0;
-  const before = cpuMsOf(pid);
-  const result = await bench.load.open(service.port, service.claims('bench-0', CLAIMS), PER_SECOND);
-  const cpuMs = (cpuMsOf(pid) - before) / CLAIMS;
-  expectAll(result, 201);
-  return { p50: median(result.latencies), cpuMs };
-};
-
-/**
- * From the start of the process until it is ready, against one list of both kinds; stalls from the
- * first list on.
- */
-const startsOf = async (
-  bench: Bench,
-  { cluster, first: { replica }, probe }: Side,
-): Promise<readonly Measure[]> => {
-  const [ours, theirs, stalls]: [number[], number[], number[]] = [[], [], []];
-  for (let round = 0; round < bench.rounds; round += 1) {
-    await replica.stop();
-    await calm(cluster);
-    theirs.push((await cluster.raw.ask({ kind: 'list' })).tookMs);
-    await calm(cluster);
-    const began = performance.now();
-    await replica.start();
-    ours.push(performance.now() - began);
-    const report = await probe.report();
-    bench.say(
-      `start ${ours.at(-1)?.toFixed(0)} ms, list ${theirs.at(-1)?.toFixed(0)} ms, stalls ${report.stalls.map(({ at, ms }) => `${ms.toFixed(0)} at ${at.toFixed(0)}`).join(', ')}`,
-    );
-    stalls.push(Math.max(0, ...report.stalls.map(({ ms }) => ms)));
-  }
-  return [
-    {
-      name: `start with ${MANY} instances / a raw list of both kinds`,
-      unit: 'ms',
-      better: 'less',
-      ours,
-      theirs,
-      reach: 1.5,
-      beyond: 1.2,
-    },
-    {
-      name: 'longest loop stall meanwhile',
-      unit: 'ms',
-      better: 'less',
-      ours: stalls,
-      reach: 50,
-      beyond: 20,
-    },
-  ];
-};
-
-/** A replica with so many idle instances, which were made while it did not run. */
-const filled = async (cluster: BenchCluster, count: number): Promise<Side> => {
-  const { controlPlane, raw } = cluster;
-  const probe = aProbe();
-  const started = await cluster.startReplicas(1, probe.env);
-  const {
-    first: { service, replica },
-    tenantNamespace,
-  } = started;
-  const sizes = Array.from({ length: Math.ceil(count / MOST_OF_A_POOL) }, () =>
-    Math.min(count, MOST_OF_A_POOL),
-  );
-  for (const [n] of sizes.entries()) await createPool(service, `bench-${n}`, 0);
+/** From the start of the process until it is ready. */
+const startMs = async ({ cluster, first: { replica } }: Side): Promise<number> => {
   await replica.stop();
-  for (const [n, size] of sizes.entries()) {
-    const pool = JSON.parse(
-      await controlPlane.kubectl(
-        'get',
-        'sandboxpool',
-        `bench-${n}`,
-        '-n',
-        tenantNamespace,
-        '-o',
-        'json',
-      ),
-    ) as unknown;
-    await raw.ask({
-      kind: 'make idle',
-      adminKubeconfig: controlPlane.kubeconfig('admin'),
-      pool,
-      count: size,
-      etcdUrl: controlPlane.etcd,
-    });
-    await controlPlane.kubectl(
-      'patch',
-      'sandboxpool',
-      `bench-${n}`,
-      '-n',
-      tenantNamespace,
-      '--type=merge',
-      '-p',
-      JSON.stringify({ spec: { replicas: size } }),
-    );
-    cluster.bench.say(`${size} idle instances are made`);
+  await calm(cluster);
+  const began = performance.now();
+  await replica.start();
+  return performance.now() - began;
+};
+
+/** While no replica runs. */
+const listMs = async ({
+  cluster,
+  first: { replica },
+  tenantNamespace: namespace,
+}: Side): Promise<number> => {
+  await replica.stop();
+  await calm(cluster);
+  const kubeconfig = cluster.controlPlane.kubeconfig('sandpool');
+  const [tookMs = Number.NaN] = await cluster.raw.ask({ kind: 'list', kubeconfig, namespace });
+  await replica.start();
+  return tookMs;
+};
+
+/** A replica with so many idle instances, which were copied while it did not run. */
+const filled = async (cluster: BenchCluster, count: number): Promise<Side> => {
+  const { controlPlane, bench } = cluster;
+  const probe = aProbe(bench);
+  const started = await cluster.startReplicas(1, probe.env);
+  const { service, replica } = started.first;
+  const namespace = started.tenantNamespace;
+  const size = Math.min(count, MOST_OF_A_POOL);
+  const pools = Array.from({ length: count / size }, (_, n) => `bench-${n}`);
+  for (const pool of pools) await createPool(service, pool, 1);
+  for (const pool of pools) await service.untilIdle(pool, 1);
+  await replica.stop();
+  await copyIdle(controlPlane, { pools, namespace, count: size });
+  bench.say(`${count} idle instances are made`);
+  for (const pool of pools) {
+    const change = asMergePatch({ spec: { replicas: size } });
+    await controlPlane.kubectl('patch', 'sandboxpool', pool, '-n', namespace, ...change);
   }
   await replica.start();
-  for (const [n, size] of sizes.entries()) await untilIdleOnAll([service], `bench-${n}`, size);
+  for (const pool of pools) await service.untilIdle(pool, size);
   return { ...started, cluster, probe };
 };

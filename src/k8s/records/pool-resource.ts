@@ -150,7 +150,7 @@ const formatOf = ({ placement, containers }: InstanceDefinition): number => {
 };
 
 /** The record that the object says, whoever wrote it. */
-export const poolRecordOf = (
+const poolRecordOf = (
   { metadata, spec: given }: ResourceObject,
   resolved: ResolvedPool,
 ): PoolRecord => {
