@@ -10,7 +10,7 @@ export const RATCHETS = {
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
   claimPath: 116,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
-  stiltedPercent: { comments: 27.8, tests: 25.4, docs: 31.1 },
+  stiltedPercent: { comments: 27.5, tests: 25.4, docs: 29.7 },
   /** Two levels deep. */
   mutualFolders: [
     'actors/pool ⇄ actors/sandbox',
