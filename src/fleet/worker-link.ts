@@ -126,7 +126,7 @@ export class WorkerLink {
   readonly #callOff: () => void;
   /** On which the manager waits for the word that this end leaves. */
   #leaveAsked: ServerHttp2Stream | undefined;
-  #tunnels = 0;
+  readonly #tunnels = new Set<TunnelSocket>();
   #whenIdle: (() => void) | undefined;
   /** The least that a PING took: what waits behind other bytes says nothing of the way. */
   #latencyMs = Infinity;
@@ -164,7 +164,7 @@ export class WorkerLink {
 
   /** Resolves once no connection goes over it. */
   async idle(): Promise<void> {
-    if (this.#tunnels === 0 || this.#over) return;
+    if (this.#tunnels.size === 0 || this.#over) return;
     await new Promise<void>((resolve) => {
       this.#whenIdle = resolve;
     });
@@ -180,21 +180,23 @@ export class WorkerLink {
     this.#heard?.templates.end();
     this.#whenIdle?.();
     this.#terms.over(why, this.#isHeld ? 'held' : kind);
+    for (const tunnel of this.#tunnels) tunnel.destroy(); // no answer goes over it any more
     endSession(this.#session, this.#channel);
   }
 
   #tunnel(stream: ServerHttp2Stream): void {
-    if (!this.#check || this.#tunnels >= MOST_TUNNELS) {
+    if (!this.#check || this.#tunnels.size >= MOST_TUNNELS) {
       stream.respond({ ':status': 503 }, { endStream: true });
       return;
     }
-    this.#tunnels += 1;
+    const tunnel = new TunnelSocket(stream, 'server');
+    this.#tunnels.add(tunnel);
     stream.once('close', () => {
-      this.#tunnels -= 1;
-      if (this.#tunnels === 0) this.#whenIdle?.();
+      this.#tunnels.delete(tunnel);
+      if (this.#tunnels.size === 0) this.#whenIdle?.();
     });
     stream.respond({ ':status': 200 });
-    this.#terms.serve(new TunnelSocket(stream, 'server'), this.#check);
+    this.#terms.serve(tunnel, this.#check);
   }
 
   async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
