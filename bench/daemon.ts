@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readPidFile } from '../src/process/pid-file.ts';
+import { readPidFile } from '../src/daemon/process/pid-file.ts';
 import type { Load } from './load.ts';
 import { childrenOf, commandOf, untilCalm } from './process-facts.ts';
 import { Service } from './service.ts';

@@ -1,4 +1,4 @@
-import { instanceIdOf } from '../src/e2b/sandbox-id.ts';
+import { instanceIdOf } from '../src/http/e2b/sandbox-id.ts';
 import { encodeAsk, KeptConnection, type Ask, type RawAnswer } from './kept-connection.ts';
 import { expectAll, type Load, type LoadResult } from './load.ts';
 import { pause } from './process-facts.ts';

@@ -4,12 +4,12 @@
  */
 import { z } from 'zod';
 import { routesOf } from '../src/http/server/app.ts';
-import { type ErrorCode, statusOf } from '../src/http/router/error-table.ts';
+import { type ErrorCode, statusOf } from '../src/http/reply/error-table.ts';
 import { ERROR_NOTES } from '../src/http/openapi/error-notes.ts';
 import { byStatus, errorCodesOf } from '../src/http/openapi/operation-errors.ts';
 import { OPERATION_NOTES } from '../src/http/openapi/operation-notes.ts';
-import type { Route } from '../src/http/router/route.ts';
-import type { Operations } from '../src/operations/operations.ts';
+import type { Route } from '../src/http/corridor/route.ts';
+import type { Operations } from '../src/services/operations.ts';
 import { conventions, endpoints, errorBody, terminal } from './api-docs-prose.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { loadConfig } from '../src/config/config.ts';
+import { loadConfig } from '../src/daemon/config/config.ts';
 import { createDaemon } from '../src/daemon/create-daemon.ts';
 import { endAll } from '../src/daemon/end-all.ts';
 import { silentLog } from '../src/contracts/log.ts';

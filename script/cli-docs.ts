@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { Writable } from 'node:stream';
 import { COMMANDS } from '../src/cli/command-table.ts';
 import { program } from '../src/cli/program.ts';
-import { configFlags } from '../src/config/config.ts';
+import { configFlags } from '../src/daemon/config/config.ts';
 
 const WIDTH = 100;
 const SETTINGS = new Set(

@@ -1,17 +1,17 @@
 /**
- * Writes src/client/generated/api.ts, the types of the API for its client, from the OpenAPI
+ * Writes src/cli/client/generated/api.ts, the types of the API for its client, from the OpenAPI
  * document. It is made at each build and not kept in git; what is fresh is left as it is.
  */
 import { compile } from 'json-schema-to-typescript';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../src/http/server/app.ts';
 import { openApiDocument, type OpenApiDocument } from '../src/http/openapi/document.ts';
-import type { Operations } from '../src/operations/operations.ts';
+import type { Operations } from '../src/services/operations.ts';
 import { type GeneratedFiles, writeFiles } from './generated-files.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const FILE = 'src/client/generated/api.ts';
+const FILE = 'src/cli/client/generated/api.ts';
 // a row calls its operation when it handles a request, not before
 const NO_OPERATIONS = {} as Operations;
 

@@ -1,5 +1,5 @@
 /**
- * Packs the server of src/e2b/interpreter into the template `code-interpreter-v1` of
+ * Packs the server of src/http/e2b/interpreter into the template `code-interpreter-v1` of
  * config/templates, and for the chart's (script/generate code-interpreter).
  */
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { deflateSync, inflateSync } from 'node:zlib';
 import type { GeneratedFiles } from './generated-files.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const SOURCES = `${ROOT}src/e2b/interpreter/`;
+const SOURCES = `${ROOT}src/http/e2b/interpreter/`;
 const OF_CHART = 'deploy/helm/sandpool/files/code-interpreter.json';
 const TEMPLATE = 'config/templates/code-interpreter-v1.json';
 

@@ -5,12 +5,12 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { listSettings } from '../src/config/settings.ts';
+import { listSettings } from '../src/daemon/config/settings.ts';
 
 const DEFAULTS = fileURLToPath(new URL('../config/default.yaml', import.meta.url));
 
 const PROSE = `
-<!-- Written by script/config-docs.ts from src/config/schema.ts and config/default.yaml. -->
+<!-- Written by script/config-docs.ts from src/daemon/config/schema.ts and config/default.yaml. -->
 
 # Configuration
 

@@ -5,7 +5,7 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AdminCreateApiKeyBody } from '../src/http/resources/keys/schema.ts';
-import { access } from '../src/http/resources/common-schema.ts';
+import { access } from '../src/http/corridor/common-schema.ts';
 import { EnvSpecFields } from '../src/http/resources/envs/fields.ts';
 import { RecordedPoolFields } from '../src/http/resources/pools/source-schema.ts';
 import {

@@ -1,5 +1,5 @@
 /**
- * Makes src/e2b/services/generated/ from the .proto files beside it (script/generate e2b-protocol).
+ * Makes src/http/e2b/services/generated/ from the .proto files beside it (script/generate e2b-protocol).
  * `buf` and its plugin are fetched for this only. Each file has the hash of its .proto, so that a
  * check needs no `buf`.
  */
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import type { GeneratedFiles } from './generated-files.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const SERVICES = 'src/e2b/services/';
+const SERVICES = 'src/http/e2b/services/';
 const fileOf = (name: string): string => `${SERVICES}generated/${name}.ts`;
 const NAMES = ['process', 'filesystem'] as const;
 const TOOLS = ['@bufbuild/buf@1.75.0', '@bufbuild/protoc-gen-es@2.13.0'];

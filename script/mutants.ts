@@ -58,7 +58,7 @@ const root = resolve(options.of);
 const into = resolve(options.into);
 
 const main = async (): Promise<void> => {
-  const code = filesOf(root, 'src/machines', 'src/operations/claims').filter(isCode);
+  const code = filesOf(root, 'src/machines', 'src/actors/claim').filter(isCode);
   const { mutants: ofCode, sources } = await typescriptMutants(root, code);
   const all = [...ofCode, ...luaMutants(root, filesOf(root, 'src/redis/lua').filter(isScript))];
   const { sample, gone } = chosenOf(all);

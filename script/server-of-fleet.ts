@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { eventually } from '../local-cluster/eventually.ts';
-import { readPidFile } from '../src/process/pid-file.ts';
+import { readPidFile } from '../src/daemon/process/pid-file.ts';
 
 const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const USUAL_PORT = 8080;

@@ -6,7 +6,7 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ApiError } from '../src/client/api-error.ts';
+import { ApiError } from '../src/cli/client/api-error.ts';
 import { Balancer } from '../local-cluster/balancer.ts';
 import { manifestOf, renderChart } from '../local-cluster/chart.ts';
 import { installCustomResources } from '../local-cluster/custom-resources.ts';

@@ -9,15 +9,15 @@ import {
   loadConfig,
   type LoadedConfig,
   type NamedTexts,
-} from './config/config.ts';
-import { environment } from './config/environment.ts';
+} from './daemon/config/config.ts';
+import { environment } from './daemon/config/environment.ts';
 import { createDaemon, type DaemonTerms } from './daemon/create-daemon.ts';
-import { readPidFile, removePidFile, writePidFile } from './process/pid-file.ts';
-import { runDaemon } from './process/run-daemon.ts';
+import { readPidFile, removePidFile, writePidFile } from './daemon/process/pid-file.ts';
+import { runDaemon } from './daemon/process/run-daemon.ts';
 import { endFaulty } from './lib/fault-scope.ts';
 import { comeFirst } from './lib/processes.ts';
-import { createLog, lineOutput, type ProcessLog } from './process/log.ts';
-import { readyText, type StartUp, stoppedText } from './process/start-up-text.ts';
+import { createLog, lineOutput, type ProcessLog } from './daemon/process/log.ts';
+import { readyText, type StartUp, stoppedText } from './daemon/process/start-up-text.ts';
 
 export interface ServeOptions {
   /** The command's options by name, as commander gives them; see `configFlags`. */

@@ -1,5 +1,5 @@
 import { Sandbox as SdkSandbox } from 'e2b-2-51-0';
-import { compatibleId } from '../../src/e2b/sandbox-id.ts';
+import { compatibleId } from '../../src/http/e2b/sandbox-id.ts';
 import { claimRound } from '../claim-round.ts';
 import { COMPATIBLE_FLAGS } from '../daemon.ts';
 import { inPairs, type Bench, type Figure } from '../figure.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { TerminalConnection } from '../../src/client/terminal-connection.ts';
-import { compatibleId } from '../../src/e2b/sandbox-id.ts';
-import { frameOf } from '../../src/e2b/services/rpc/frames.ts';
+import type { TerminalConnection } from '../../src/cli/client/terminal-connection.ts';
+import { compatibleId } from '../../src/http/e2b/sandbox-id.ts';
+import { frameOf } from '../../src/http/e2b/services/rpc/frames.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { pause } from '../process-facts.ts';
 import type { NoisyTenant } from './noisy-tenant.ts';

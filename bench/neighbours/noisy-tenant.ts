@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { openTerminal } from '../../src/client/open-terminal.ts';
-import type { TerminalConnection } from '../../src/client/terminal-connection.ts';
+import { openTerminal } from '../../src/cli/client/open-terminal.ts';
+import type { TerminalConnection } from '../../src/cli/client/terminal-connection.ts';
 import { pause } from '../process-facts.ts';
 
 export interface NoisyTerms {

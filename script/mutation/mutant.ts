@@ -1,5 +1,5 @@
 /** The folders whose mutants are counted. */
-export const FOLDERS = ['src/machines', 'src/operations/claims', 'src/redis/lua'] as const;
+export const FOLDERS = ['src/machines', 'src/actors/claim', 'src/redis/lua'] as const;
 
 /** What a mutant is in any checkout: the change, and the line that it changes. */
 export interface Change {

@@ -1,4 +1,4 @@
-import { environment } from '../config/environment.ts';
+import { environment } from '../daemon/config/environment.ts';
 import { runCommandLine } from './program.ts';
 
 let failure: Error | undefined;

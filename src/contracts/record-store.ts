@@ -4,7 +4,7 @@ import type { EnvRecord } from '../model/envs/env.ts';
 import type { ClusterRecord } from '../model/fleet/cluster.ts';
 import type { Revision } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
-import type { UserQuota } from '../model/quota.ts';
+import type { UserQuota } from '../model/pools/quota.ts';
 import type { TemplateRecord } from '../model/templates/template.ts';
 
 /** The name is taken. Nothing was written. */

@@ -1,5 +1,5 @@
 import type { Revision } from '../model/identifiers.ts';
-import type { QuotaResource } from '../model/quota.ts';
+import type { QuotaResource } from '../model/pools/quota.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import type { Assembly } from './assembly.ts';
-import { AuditAnchor, anchorPlace } from '../audit/audit-anchor.ts';
-import { AuditTrail, type AuditTrailOptions } from '../audit/audit-trail.ts';
-import type { Config } from '../config/config.ts';
+import type { Assembly } from './assembly/assembly.ts';
+import { AuditAnchor, anchorPlace } from '../services/audit/audit-anchor.ts';
+import { AuditTrail, type AuditTrailOptions } from '../services/audit/audit-trail.ts';
+import type { Config } from './config/config.ts';
 import type { Log } from '../contracts/log.ts';
-import { version } from '../process/version.ts';
+import { version } from './process/version.ts';
 
 /** Undefined where nothing is to be taken down. */
 export const openAudit = (

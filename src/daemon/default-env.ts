@@ -1,9 +1,9 @@
 import type { OwnedIndex } from '../actors/runtime/owned-index.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import type { Caller } from '../model/tenant.ts';
-import { namespaceOf } from './namespaces.ts';
-import type { FirstMember } from '../operations/envs/env-members.ts';
-import type { Operations } from '../operations/operations.ts';
+import { namespaceOf } from './assembly/namespaces.ts';
+import type { FirstMember } from '../actors/env/commands/env-members.ts';
+import type { Operations } from '../services/operations.ts';
 
 type FirstPools = Pick<Config, 'defaultPool' | 'interpreterPool' | 'namespacePattern'>;
 type FirstPool = FirstPools['defaultPool'];

@@ -2,9 +2,9 @@ import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Assembly, AssemblyTerms } from './assembly.ts';
-import { RecentAuditRing } from '../audit/recent-audit-ring.ts';
-import type { Config } from '../config/config.ts';
+import type { Assembly, AssemblyTerms } from './assembly/assembly.ts';
+import { RecentAuditRing } from '../services/audit/recent-audit-ring.ts';
+import type { Config } from './config/config.ts';
 import { sqliteAnswerRows } from '../embedded/store/answer-rows.ts';
 import { embeddedBackup } from '../embedded/store/backup.ts';
 import { inProcessCoordination } from '../embedded/coordination/coordination.ts';
@@ -17,14 +17,14 @@ import { sqliteRecordStore } from '../embedded/store/record-store.ts';
 import { sqliteDeadLetters } from '../embedded/store/dead-letters.ts';
 import { KeptAnswers } from '../embedded/store/kept-answers.ts';
 import { requireWholeRestore } from '../embedded/store/saved-database.ts';
-import { sqlitePullSecrets } from '../embedded/pull-secrets.ts';
+import { sqlitePullSecrets } from '../embedded/store/pull-secrets.ts';
 import { EmbeddedSandboxDriver } from '../embedded/driver/sandbox-driver.ts';
 import { sqliteInstanceRecords } from '../embedded/store/sqlite-instance-records.ts';
 import { templateFolder } from '../embedded/template-folder.ts';
 import { VolumeDirectories } from '../embedded/driver/volume-directories.ts';
-import { version } from '../process/version.ts';
+import { version } from './process/version.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
-import { namespaceOf } from './namespaces.ts';
+import { namespaceOf } from './assembly/namespaces.ts';
 
 /**
  * Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth.

@@ -1,7 +1,7 @@
 import { v7 } from 'uuid';
 import { silentEvents } from '../actors/runtime/event-feed.ts';
 import { Supervisor } from '../actors/sandbox/supervisor.ts';
-import { loadConfig, type NamedTexts } from '../config/config.ts';
+import { loadConfig, type NamedTexts } from './config/config.ts';
 import { silentLog, type Log } from '../contracts/log.ts';
 import { silentMetrics } from '../contracts/metrics.ts';
 import type { Records } from '../contracts/record-store.ts';

@@ -1,25 +1,25 @@
 import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
 import { CopyMirror } from '../actors/env/copy-mirror.ts';
 import { EnvConditions } from '../actors/env/env-conditions.ts';
-import type { EnvMirror } from '../actors/env/env-mirror.ts';
+import type { EnvMirror } from '../actors/runtime/env-mirror.ts';
 import { GroupHost, type GroupHostDeps } from '../actors/env/group-host.ts';
 import { MemberHost } from '../actors/env/member-host.ts';
 import { PoolDemand } from '../actors/pool/pool-demand.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
-import type { Assembly } from './assembly.ts';
+import type { Assembly } from './assembly/assembly.ts';
 import type { EnvCopies } from '../contracts/fleet/env-copies.ts';
 import type { Log } from '../contracts/log.ts';
 import type { PublishedStatus } from '../contracts/record-store.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { ScalingDecision } from '../model/envs/scaling-decision.ts';
-import { claimPlaces } from '../operations/claims/claim-places.ts';
+import { claimPlaces } from '../actors/env/claim-places.ts';
 import {
   deleteGroup,
   getGroup,
   groupDecisions,
   listGroups,
   updateGroup,
-} from '../operations/envs/env-groups.ts';
+} from '../actors/env/commands/env-groups.ts';
 import {
   findMemberByKey,
   addMember,
@@ -27,7 +27,7 @@ import {
   listMembers,
   updateMember,
   type EnvMembersDeps,
-} from '../operations/envs/env-members.ts';
+} from '../actors/env/commands/env-members.ts';
 import {
   findEnvByKey,
   createEnv,
@@ -36,15 +36,15 @@ import {
   listEnvs,
   patchEnv,
   replaceEnv,
-} from '../operations/envs/envs.ts';
-import { envStatus } from '../operations/envs/env-status.ts';
-import { awayEffects, type AwayDeps } from '../operations/envs/away/away-effects.ts';
-import { groupMembers, type GroupMembersDeps } from '../operations/envs/group-members.ts';
-import { memberEffects } from '../operations/envs/member-effects.ts';
-import type { EnvOperations } from '../operations/envs/env-operations.ts';
-import { syncEnv } from '../operations/envs/sync-env.ts';
-import type { PoolRenderingDeps } from '../operations/pools/pool-rendering.ts';
-import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
+} from '../actors/env/commands/envs.ts';
+import { envStatus } from '../actors/env/commands/env-status.ts';
+import { awayEffects, type AwayDeps } from '../actors/env/commands/away/away-effects.ts';
+import { groupMembers, type GroupMembersDeps } from '../actors/env/commands/group-members.ts';
+import { memberEffects } from '../actors/env/commands/member-effects.ts';
+import type { EnvOperations } from '../actors/env/commands/env-operations.ts';
+import { syncEnv } from '../actors/env/commands/sync-env.ts';
+import type { PoolRenderingDeps } from '../actors/pool/commands/pool-rendering.ts';
+import type { QuotaLimits } from '../actors/pool/commands/quota-limits.ts';
 
 export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly parts: Pick<Assembly, 'clock' | 'coordination' | 'history' | 'pullSecrets'> & {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { writePrivate } from '../lib/private-file.ts';
 import { parseApiKey } from '../model/api-key-text.ts';
 import type { Role, Tenant } from '../model/tenant.ts';
-import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
-import { mintApiKey, secretMatches } from '../operations/keys/mint-api-key.ts';
+import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
+import { mintApiKey, secretMatches } from '../services/keys/mint-api-key.ts';
 
 /**
  * Describes what a data folder holds before its first request: the pepper, and one key file for

@@ -4,8 +4,8 @@ import type { InspectedKinds } from '../actors/inspection/inspected-actors.ts';
 import { inspectedPools } from '../actors/inspection/pool-actors.ts';
 import { inspectedSandboxes } from '../actors/inspection/sandbox-actors.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
-import type { ApprovalsOfDaemon } from './approvals.ts';
-import type { Assembly } from './assembly.ts';
+import type { ApprovalsOfDaemon } from './assembly/approvals.ts';
+import type { Assembly } from './assembly/assembly.ts';
 import type { EnvParts } from './envs.ts';
 
 export interface InspectionParts {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Assembly, AssemblyTerms } from './assembly.ts';
-import type { Config } from '../config/config.ts';
-import { sourceTerms } from '../config/source-terms.ts';
+import type { Assembly, AssemblyTerms } from './assembly/assembly.ts';
+import type { Config } from './config/config.ts';
+import { sourceTerms } from './config/source-terms.ts';
 import type { Grants } from '../contracts/grants.ts';
 import type { OngoingTrace } from '../contracts/tracing.ts';
 import { apiServer } from '../k8s/api/api-client.ts';
@@ -15,19 +15,19 @@ import { KubernetesSandboxDriver } from '../k8s/sandboxes/sandbox-driver.ts';
 import { InstalledDefinitions } from '../k8s/records/installed-definitions.ts';
 import { ObjectEvents } from '../k8s/status/object-events.ts';
 import { StatusWriter } from '../k8s/status/status-writer.ts';
-import { Seals } from '../k8s/records/seals.ts';
+import { Seals } from '../k8s/api/seals.ts';
 import { ServerClock } from '../k8s/api/server-clock.ts';
 import { untilAnswering } from '../k8s/api/until-answering.ts';
 import { usageRecords } from '../k8s/records/usage-records.ts';
 import { AsyncScope } from '../lib/async-scope.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 import { unavailable } from '../model/refusals.ts';
-import { namespaceOf, teamsOf } from './namespaces.ts';
+import { namespaceOf, teamsOf } from './assembly/namespaces.ts';
 import { redisCoordination } from '../redis/coordination.ts';
 import { RedisHistory } from '../redis/history.ts';
 import type { RedisSettings } from '../redis/settings.ts';
 import { ensureAdminKey, readSharedSecrets, sealKeyOf } from './shared-secrets.ts';
-import { version } from '../process/version.ts';
+import { version } from './process/version.ts';
 
 /**
  * One of several replicas: sandboxes are Pods, the API server is the truth, Redis holds what is

@@ -1,20 +1,20 @@
 import { OUTBOX_PARTS } from '../actors/runtime/outbox.ts';
 import { PoolStats } from '../actors/pool/pool-stats.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
-import type { AuditTrail } from '../audit/audit-trail.ts';
-import type { Config } from '../config/config.ts';
+import type { AuditTrail } from '../services/audit/audit-trail.ts';
+import type { Config } from './config/config.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { silentMetrics, type Metrics } from '../contracts/metrics.ts';
-import { MetricsListener } from '../metrics/metrics-listener.ts';
-import { PrometheusMetrics } from '../metrics/prometheus-metrics.ts';
+import { MetricsListener } from './metrics/metrics-listener.ts';
+import { PrometheusMetrics } from './metrics/prometheus-metrics.ts';
 import type { TlsFiles } from '../http/server/tls-files.ts';
-import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
-import type { ApprovalsOfDaemon } from './approvals.ts';
+import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
+import type { ApprovalsOfDaemon } from './assembly/approvals.ts';
 import type { EnvParts } from './envs.ts';
 import { listenOrDoWithout } from './listening/listen-or-do-without.ts';
-import type { Readiness } from '../operations/operations.ts';
-import { build } from '../process/version.ts';
+import type { Readiness } from '../services/operations.ts';
+import { build } from './process/version.ts';
 
 export interface MetricsParts {
   readonly metrics: Metrics;

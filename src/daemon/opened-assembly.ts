@@ -1,5 +1,5 @@
-import type { Assembly, AssemblyTerms } from './assembly.ts';
-import type { Config } from '../config/config.ts';
+import type { Assembly, AssemblyTerms } from './assembly/assembly.ts';
+import type { Config } from './config/config.ts';
 import { openEmbedded } from './embedded.ts';
 import type { TlsIdentity } from '../http/server/listener.ts';
 import { WaitingServer } from '../http/server/waiting-server.ts';

@@ -1,45 +1,45 @@
 import type { EventFeed } from '../actors/runtime/event-feed.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
-import type { AuditTrail } from '../audit/audit-trail.ts';
-import type { Assembly } from './assembly.ts';
-import type { Config } from '../config/config.ts';
-import { sourceTerms } from '../config/source-terms.ts';
+import type { AuditTrail } from '../services/audit/audit-trail.ts';
+import type { Assembly } from './assembly/assembly.ts';
+import type { Config } from './config/config.ts';
+import { sourceTerms } from './config/source-terms.ts';
 import type { InstanceTypes } from '../contracts/instance-types.ts';
 import type { LevelledLog } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
-import type { ApprovalsOfDaemon } from './approvals.ts';
+import type { ApprovalsOfDaemon } from './assembly/approvals.ts';
 import type { EnvParts } from './envs.ts';
 import type { FleetOperationParts } from './fleet/fleet.ts';
 import { inspectedKinds } from './inspection.ts';
 import type { TlsFiles } from '../http/server/tls-files.ts';
-import { namespaceOf } from './namespaces.ts';
-import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
+import { namespaceOf } from './assembly/namespaces.ts';
+import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
 import {
   createTemplate,
   deleteTemplate,
   updateTemplate,
-} from '../operations/templates/change-templates.ts';
-import { authentication } from '../operations/keys/authenticate.ts';
-import { catalogue } from '../operations/templates/catalogue.ts';
-import { debug } from '../operations/debug/debug.ts';
-import { logLevels } from '../operations/debug/log-levels.ts';
+} from '../services/templates/change-templates.ts';
+import { authentication } from '../services/keys/authenticate.ts';
+import { catalogue } from '../services/templates/catalogue.ts';
+import { debug } from '../services/debug/debug.ts';
+import { logLevels } from '../services/debug/log-levels.ts';
 import { v7 } from 'uuid';
-import { processOperations } from '../operations/processes/processes.ts';
-import { requestOperations } from '../operations/requests/request-operations.ts';
-import { runningSandboxes } from '../operations/processes/running-sandboxes.ts';
-import { ClaimEnv } from '../operations/claims/claim-env.ts';
-import { openAndFind } from '../operations/claims/earlier-claim.ts';
-import { claimSandbox } from '../operations/claims/claim-sandbox.ts';
-import { createApiKey, createApiKeyForTenant } from '../operations/keys/create-api-key.ts';
-import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
-import { deleteSandbox } from '../operations/sandboxes/delete-sandbox.ts';
-import { execInSandbox } from '../operations/sandboxes/exec-in-sandbox.ts';
-import { followEvents } from '../operations/sandboxes/follow-events.ts';
-import { fileOperations } from '../operations/files/files.ts';
-import { filesInSandboxes } from '../operations/files/files-in-sandboxes.ts';
-import { getSandbox } from '../operations/sandboxes/get-sandbox.ts';
-import { hostNetworkWarning } from '../operations/pools/host-network.ts';
-import { isReady } from '../operations/sandboxes/is-ready.ts';
+import { processOperations } from '../services/processes/processes.ts';
+import { requestOperations } from '../actors/request/request-operations.ts';
+import { runningSandboxes } from '../services/processes/running-sandboxes.ts';
+import { ClaimEnv } from '../actors/sandbox/claim-env.ts';
+import { openAndFind } from '../actors/claim/earlier-claim.ts';
+import { claimSandbox } from '../actors/claim/claim-sandbox.ts';
+import { createApiKey, createApiKeyForTenant } from '../services/keys/create-api-key.ts';
+import { findPoolByKey, createPool } from '../actors/pool/commands/create-pool.ts';
+import { deleteSandbox } from '../actors/sandbox/commands/delete-sandbox.ts';
+import { execInSandbox } from '../actors/sandbox/commands/exec-in-sandbox.ts';
+import { followEvents } from '../actors/sandbox/commands/follow-events.ts';
+import { fileOperations } from '../services/files/files.ts';
+import { filesInSandboxes } from '../services/files/files-in-sandboxes.ts';
+import { getSandbox } from '../actors/sandbox/commands/get-sandbox.ts';
+import { hostNetworkWarning } from '../actors/pool/commands/host-network.ts';
+import { isReady } from '../actors/sandbox/commands/is-ready.ts';
 import {
   deleteApiKey,
   deleteApiKeyByName,
@@ -48,33 +48,33 @@ import {
   keyIdOf,
   listAllApiKeys,
   listApiKeys,
-} from '../operations/keys/list-api-keys.ts';
-import { listAudit } from '../operations/debug/list-audit.ts';
-import { listSandboxes } from '../operations/sandboxes/list-sandboxes.ts';
-import { listShards } from '../operations/debug/list-shards.ts';
-import { endpointOperations } from '../operations/sandboxes/open-endpoint.ts';
-import type { Operations } from '../operations/operations.ts';
+} from '../services/keys/list-api-keys.ts';
+import { listAudit } from '../services/debug/list-audit.ts';
+import { listSandboxes } from '../actors/sandbox/commands/list-sandboxes.ts';
+import { listShards } from '../services/debug/list-shards.ts';
+import { endpointOperations } from '../actors/sandbox/commands/open-endpoint.ts';
+import type { Operations } from '../services/operations.ts';
 import type { Caller } from '../model/tenant.ts';
-import { poolEvents } from '../operations/pools/pool-events.ts';
-import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
-import { guests } from '../operations/keys/guests.ts';
-import { sandboxTokens } from '../operations/keys/sandbox-tokens.ts';
-import { signedLinks } from '../operations/keys/signed-links.ts';
-import { templateClusters } from '../operations/fleet/template-clusters.ts';
-import { promoteApiKey, toldToWorkers } from '../operations/keys/promote-api-key.ts';
-import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
-import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.ts';
-import { sandboxEvents } from '../operations/sandboxes/sandbox-events.ts';
-import { followSandboxLogs, sandboxLogs } from '../operations/sandboxes/sandbox-logs.ts';
-import { sandboxStatistics } from '../operations/sandboxes/sandbox-statistics.ts';
-import { setSandboxState } from '../operations/sandboxes/set-sandbox-state.ts';
-import { sandboxAmendments } from '../operations/sandboxes/amend-sandbox.ts';
-import { previewPoolSync, syncPool } from '../operations/pools/sync-pool.ts';
-import type { TemplateCatalog } from '../operations/templates/template-catalog.ts';
-import { getTemplate, listTemplates } from '../operations/templates/templates.ts';
-import { createExecToken, openTerminal } from '../operations/sandboxes/terminals.ts';
-import { PendingRequests } from '../operations/claims/pending-requests.ts';
-import { updatePool } from '../operations/pools/update-pool.ts';
+import { poolEvents } from '../actors/pool/commands/pool-events.ts';
+import { deletePool, getPool, listPools } from '../actors/pool/commands/pools.ts';
+import { guests } from '../services/keys/guests.ts';
+import { sandboxTokens } from '../services/keys/sandbox-tokens.ts';
+import { signedLinks } from '../services/keys/signed-links.ts';
+import { templateClusters } from '../fleet/replication/template-clusters.ts';
+import { promoteApiKey, toldToWorkers } from '../services/keys/promote-api-key.ts';
+import type { QuotaLimits } from '../actors/pool/commands/quota-limits.ts';
+import { getQuotas, getQuotasOf, setQuotasOf } from '../actors/pool/commands/quotas.ts';
+import { sandboxEvents } from '../actors/sandbox/commands/sandbox-events.ts';
+import { followSandboxLogs, sandboxLogs } from '../actors/sandbox/commands/sandbox-logs.ts';
+import { sandboxStatistics } from '../actors/sandbox/commands/sandbox-statistics.ts';
+import { setSandboxState } from '../actors/sandbox/commands/set-sandbox-state.ts';
+import { sandboxAmendments } from '../actors/sandbox/commands/amend-sandbox.ts';
+import { previewPoolSync, syncPool } from '../actors/pool/commands/sync-pool.ts';
+import type { TemplateCatalog } from '../actors/pool/template-catalog.ts';
+import { getTemplate, listTemplates } from '../services/templates/templates.ts';
+import { createExecToken, openTerminal } from '../actors/sandbox/commands/terminals.ts';
+import { PendingRequests } from '../actors/claim/pending-requests.ts';
+import { updatePool } from '../actors/pool/commands/update-pool.ts';
 import { idAt } from './ids.ts';
 import { readinessOf } from './readiness.ts';
 

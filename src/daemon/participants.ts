@@ -1,7 +1,7 @@
 import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
-import type { PoolRenewal } from '../operations/pools/pool-renewal.ts';
-import type { ApprovalsOfDaemon } from './approvals.ts';
-import type { Assembly } from './assembly.ts';
+import type { PoolRenewal } from '../actors/pool/commands/pool-renewal.ts';
+import type { ApprovalsOfDaemon } from './assembly/approvals.ts';
+import type { Assembly } from './assembly/assembly.ts';
 import type { EnvParts } from './envs.ts';
 import type { StatusesOfDaemon } from './statuses.ts';
 

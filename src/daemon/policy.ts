@@ -1,5 +1,5 @@
-import type { Assembly } from './assembly.ts';
-import type { Config } from '../config/config.ts';
+import type { Assembly } from './assembly/assembly.ts';
+import type { Config } from './config/config.ts';
 import type { PoolPolicy } from '../machines/pool/arithmetic.ts';
 
 /** The pools' policy as configuration and assembly have it. */

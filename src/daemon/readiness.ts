@@ -1,5 +1,5 @@
-import type { Assembly } from './assembly.ts';
-import type { Readiness } from '../operations/operations.ts';
+import type { Assembly } from './assembly/assembly.ts';
+import type { Readiness } from '../services/operations.ts';
 
 /**
  * Says whether the daemon is ready. Where only what replicas share is away that is a warning: reads

@@ -7,8 +7,8 @@ import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { parseApiKey, type ApiKeyText } from '../model/api-key-text.ts';
 import type { Tenant } from '../model/tenant.ts';
-import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
-import { keptOf, secretMatches } from '../operations/keys/mint-api-key.ts';
+import type { ApiKeyMirror } from '../services/keys/api-keys.ts';
+import { keptOf, secretMatches } from '../services/keys/mint-api-key.ts';
 
 /** The secrets that every replica is given: they are read once, and never written. */
 export interface SharedSecrets {

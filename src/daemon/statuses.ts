@@ -1,7 +1,7 @@
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { PublishedKind, StatusPublisher } from '../contracts/record-store.ts';
 import { shardOf } from '../model/shards.ts';
-import { poolStatus } from '../operations/pools/pool-status.ts';
+import { poolStatus } from '../actors/pool/commands/pool-status.ts';
 import type { EnvParts } from './envs.ts';
 
 export interface StatusesOfDaemon {

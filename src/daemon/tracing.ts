@@ -1,8 +1,8 @@
-import type { Config } from '../config/config.ts';
+import type { Config } from './config/config.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Tracer } from '../contracts/tracing.ts';
-import { version } from '../process/version.ts';
+import { version } from './process/version.ts';
 
 /** Undefined where no collector is configured; then OpenTelemetry's SDK is not loaded. */
 export const openTracing = async (
@@ -11,7 +11,7 @@ export const openTracing = async (
 ): Promise<(Tracer & { stop(): Promise<void> }) | undefined> => {
   const { endpoint, samplePercent, compression, headers, serviceName } = tracing;
   if (endpoint === undefined) return undefined;
-  const { OtelTracer } = await import('../tracing/otel-tracer.ts');
+  const { OtelTracer } = await import('./tracing/otel-tracer.ts');
   return new OtelTracer({
     endpoint,
     headers: recordOf(headers),

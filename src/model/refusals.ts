@@ -1,7 +1,7 @@
 /**
  * Every expected "no", once, with its exact wording. A refusal's `code` is the errorCode of
  * docs/api.md; which HTTP status it gets is decided in one table at the edge
- * (src/http/router/error-table.ts). What is broken is an ordinary Error instead.
+ * (src/http/reply/error-table.ts). What is broken is an ordinary Error instead.
  */
 export type RefusalCode =
   | 'INVALID_ARGUMENT'

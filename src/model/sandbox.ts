@@ -229,5 +229,5 @@ export interface FinishedSandbox {
   readonly exitCode: number | null;
 }
 
-/** Port of the code interpreter's server (src/e2b/interpreter), which runs what it is sent. */
+/** Port of the code interpreter's server (src/http/e2b/interpreter), which runs what it is sent. */
 export const INTERPRETER_PORT = 49_999;

@@ -1,6 +1,6 @@
 import type { WaitedPool } from '../contracts/coordination/claims.ts';
 import type { InstanceId } from '../model/identifiers.ts';
-import type { QuotaResource } from '../model/quota.ts';
+import type { QuotaResource } from '../model/pools/quota.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 
 /** Marks of activity are spread over so many hashes, so that no slot of a cluster has them all. */

@@ -16,7 +16,7 @@ import {
   QUOTA_RESOURCES,
   type QuotaAmounts,
   type QuotaResource,
-} from '../model/quota.ts';
+} from '../model/pools/quota.ts';
 import { type Refusal, unavailable } from '../model/refusals.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';

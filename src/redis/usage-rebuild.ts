@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
 import type { TenantUsage, UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
-import { QUOTA_RESOURCES } from '../model/quota.ts';
+import { QUOTA_RESOURCES } from '../model/pools/quota.ts';
 import { shardOf } from '../model/shards.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';

@@ -4,7 +4,7 @@ import { eventMessageOf, eventTypeOf } from '../../src/model/event.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Caller } from '../../src/model/tenant.ts';
-import { poolEvents } from '../../src/operations/pools/pool-events.ts';
+import { poolEvents } from '../../src/actors/pool/commands/pool-events.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -5,7 +5,7 @@ import {
   UNCONFIRMED_MS,
 } from '../../src/actors/sandbox/reservation-reconciler.ts';
 import type { Reservation, UsagePart } from '../../src/contracts/coordination/quotas.ts';
-import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/quota.ts';
+import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/pools/quota.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -3,7 +3,7 @@ import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { RETRY_MS, STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
-import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
+import { deleteSandbox } from '../../src/actors/sandbox/commands/delete-sandbox.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
+import { deleteSandbox } from '../../src/actors/sandbox/commands/delete-sandbox.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { auditFiles, readHead } from '../../src/audit/audit-folder.ts';
-import { AuditTrail, type AuditTrailOptions } from '../../src/audit/audit-trail.ts';
-import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
-import { type AuditFinding, verifyAudit } from '../../src/audit/verify-audit.ts';
+import { auditFiles, readHead } from '../../src/services/audit/audit-folder.ts';
+import { AuditTrail, type AuditTrailOptions } from '../../src/services/audit/audit-trail.ts';
+import { RecentAuditRing } from '../../src/services/audit/recent-audit-ring.ts';
+import { type AuditFinding, verifyAudit } from '../../src/services/audit/verify-audit.ts';
 import type { AuditEntry } from '../../src/contracts/audit.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

@@ -12,9 +12,13 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { anchorPlace, AuditAnchor, type AnchorPlace } from '../../src/audit/audit-anchor.ts';
-import { chainLine, readChainLine } from '../../src/audit/audit-chain.ts';
-import { verifyAudit } from '../../src/audit/verify-audit.ts';
+import {
+  anchorPlace,
+  AuditAnchor,
+  type AnchorPlace,
+} from '../../src/services/audit/audit-anchor.ts';
+import { chainLine, readChainLine } from '../../src/services/audit/audit-chain.ts';
+import { verifyAudit } from '../../src/services/audit/verify-audit.ts';
 import { readProcessStat } from '../../src/embedded/spawner/sandbox/process-identity.ts';
 import { killIfAlive } from '../support/harness/kill-if-alive.ts';
 import { eventually } from '../support/harness/eventually.ts';

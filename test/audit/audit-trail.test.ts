@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { appendFileSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readHead } from '../../src/audit/audit-folder.ts';
+import { readHead } from '../../src/services/audit/audit-folder.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { AuditUnderTest, anEntry } from './an-audit.ts';
 

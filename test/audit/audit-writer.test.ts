@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { auditFiles, HEAD_FILE } from '../../src/audit/audit-folder.ts';
-import { AuditWriter } from '../../src/audit/audit-writer.ts';
+import { auditFiles, HEAD_FILE } from '../../src/services/audit/audit-folder.ts';
+import { AuditWriter } from '../../src/services/audit/audit-writer.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('the writer of audit files', () => {

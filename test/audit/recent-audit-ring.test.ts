@@ -1,4 +1,4 @@
-import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
+import { RecentAuditRing } from '../../src/services/audit/recent-audit-ring.ts';
 import { recentAuditSuite } from '../contracts/recent-audit.ts';
 
 recentAuditSuite('in memory', async () => ({

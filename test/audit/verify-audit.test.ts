@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { chainLine, readChainLine } from '../../src/audit/audit-chain.ts';
-import { readHead } from '../../src/audit/audit-folder.ts';
-import { verifyAudit } from '../../src/audit/verify-audit.ts';
+import { chainLine, readChainLine } from '../../src/services/audit/audit-chain.ts';
+import { readHead } from '../../src/services/audit/audit-folder.ts';
+import { verifyAudit } from '../../src/services/audit/verify-audit.ts';
 import { AuditUnderTest } from './an-audit.ts';
 
 describe('an audit that is verified', () => {

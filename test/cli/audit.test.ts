@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { AuditUnderTest } from '../audit/an-audit.ts';
-import { chainLine, CHAIN_START } from '../../src/audit/audit-chain.ts';
+import { chainLine, CHAIN_START } from '../../src/services/audit/audit-chain.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { cliHere, onACliDaemon, startCli } from './cli-support.ts';

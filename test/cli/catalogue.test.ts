@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LinkView } from '../../src/contracts/fleet/cluster-links.ts';
 import type { LinkStatus } from '../../src/model/fleet/cluster.ts';
-import type { ClusterView } from '../../src/operations/views.ts';
+import type { ClusterView } from '../../src/actors/views.ts';
 import { onACliDaemon } from './cli-support.ts';
 
 describe('what a deployment offers, on the command line', () => {

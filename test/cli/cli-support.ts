@@ -9,23 +9,23 @@ import { Duplex, Readable, Writable } from 'node:stream';
 import { spawn as spawnPty, type IPty } from 'node-pty';
 import { runCommandLine } from '../../src/cli/program.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
-import { writePidFile } from '../../src/process/pid-file.ts';
+import { writePidFile } from '../../src/daemon/process/pid-file.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import type { SandboxFiles } from '../../src/contracts/files.ts';
-import { fileOperations } from '../../src/operations/files/files.ts';
+import { fileOperations } from '../../src/services/files/files.ts';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
 import type {
   OpenTerminal,
   OpenTerminalRequest,
-} from '../../src/operations/sandboxes/sandbox-operations.ts';
+} from '../../src/actors/sandbox/commands/sandbox-operations.ts';
 import { programOf } from '../support/harness/built-program.ts';
 import { rememberChild, rememberProcess } from '../../local-cluster/started-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /** Program and arguments that run the command line. */

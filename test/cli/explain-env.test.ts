@@ -5,7 +5,7 @@ import type {
   Env,
   ObservedMember,
   ScalingDecision,
-} from '../../src/client/wire.ts';
+} from '../../src/cli/client/wire.ts';
 import {
   DEFAULT_SCALE_DOWN_POLICY,
   DEFAULT_SCALE_UP_POLICY,

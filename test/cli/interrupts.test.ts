@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { mock } from 'node:test';
-import { catchInterrupts } from '../../src/cli/terminal/interrupts.ts';
+import { catchInterrupts } from '../../src/cli/shared/interrupts.ts';
 
 describe('signals that end a command', () => {
   let now: number;

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SandpoolClient } from '../../src/client/sandpool-client.ts';
+import { SandpoolClient } from '../../src/cli/client/sandpool-client.ts';
 import { FakeProcesses } from '../support/fakes/fake-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rememberChild } from '../../local-cluster/started-processes.ts';

@@ -5,11 +5,11 @@ import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';
 import { cliHere } from './cli-support.ts';
 
-const NOTE = fileURLToPath(new URL('../../src/process/pid-file.ts', import.meta.url));
+const NOTE = fileURLToPath(new URL('../../src/daemon/process/pid-file.ts', import.meta.url));
 
 describe('sandpool stop', function () {
   let dataDir: string;

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
-import { HttpExchanges } from '../../src/client/http-exchange.ts';
-import { SandpoolClient } from '../../src/client/sandpool-client.ts';
+import { ApiError, ConnectionFailed } from '../../src/cli/client/api-error.ts';
+import { HttpExchanges } from '../../src/cli/client/http-exchange.ts';
+import { SandpoolClient } from '../../src/cli/client/sandpool-client.ts';
 import { aServer, type TestServer } from '../http/a-server.ts';
 import { tarOf } from '../support/builders/an-oci-layout.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { operationRequest } from '../../src/client/operation-request.ts';
+import { operationRequest } from '../../src/cli/client/operation-request.ts';
 
 describe('the generated client', () => {
   it('puts parts of the path, the query and the body where the document has them', () => {

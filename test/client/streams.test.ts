@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
-import { SandpoolClient } from '../../src/client/sandpool-client.ts';
+import { ApiError, ConnectionFailed } from '../../src/cli/client/api-error.ts';
+import { SandpoolClient } from '../../src/cli/client/sandpool-client.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aStubServer, type StubServer } from './client-support.ts';
 

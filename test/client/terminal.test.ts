@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
-import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
-import { openTerminal } from '../../src/client/open-terminal.ts';
+import { ApiError, ConnectionFailed } from '../../src/cli/client/api-error.ts';
+import { openTerminal } from '../../src/cli/client/open-terminal.ts';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import {

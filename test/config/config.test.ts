@@ -10,9 +10,9 @@ import {
   isAskedFor,
   loadConfig,
   type NamedTexts,
-} from '../../src/config/config.ts';
-import { listSettings } from '../../src/config/settings.ts';
-import { configJson, configYaml } from '../../src/config/shown.ts';
+} from '../../src/daemon/config/config.ts';
+import { listSettings } from '../../src/daemon/config/settings.ts';
+import { configJson, configYaml } from '../../src/daemon/config/shown.ts';
 
 const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url);
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readInstanceTypes } from '../../src/config/instance-types.ts';
+import { readInstanceTypes } from '../../src/daemon/config/instance-types.ts';
 
 const SHIPPED = new URL('../../config/instance-types.yaml', import.meta.url).pathname;
 

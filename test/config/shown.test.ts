@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/config.ts';
-import { configJson, configYaml, masked } from '../../src/config/shown.ts';
+import { loadConfig } from '../../src/daemon/config/config.ts';
+import { configJson, configYaml, masked } from '../../src/daemon/config/shown.ts';
 
 describe('the configuration as it is shown', () => {
   it('is a file of settings that says the same when it is read back', () => {

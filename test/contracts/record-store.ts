@@ -12,7 +12,7 @@ import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { ClusterRecord } from '../../src/model/fleet/cluster.ts';
-import type { UserQuota } from '../../src/model/quota.ts';
+import type { UserQuota } from '../../src/model/pools/quota.ts';
 import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';

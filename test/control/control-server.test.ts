@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ControlServer, type ControlDeps } from '../../src/control/control-server.ts';
+import { ControlServer, type ControlDeps } from '../../src/daemon/control/control-server.ts';
 import { Deferred } from '../../src/lib/deferred.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 

@@ -197,7 +197,7 @@ describe('the image', function () {
         'node',
         '--input-type=module',
         '-e',
-        "await import('@kubernetes/client-node'); await import('ioredis'); await import('./dist/tracing/otel-tracer.js'); console.log('imported')",
+        "await import('@kubernetes/client-node'); await import('ioredis'); await import('./dist/daemon/tracing/otel-tracer.js'); console.log('imported')",
       ]),
     ).to.equal('imported\n');
   });

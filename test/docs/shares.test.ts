@@ -25,18 +25,18 @@ const constant = (path: string, name: string): number => {
 
 const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: string])[]>> = {
   'requests and streams to one other cluster': [
-    ['src/http/fleet/pass-on.ts', 'MOST_OF_TENANT'],
-    ['src/http/fleet/pass-on.ts', 'MOST_OF_LINK'],
+    ['src/fleet/routing/pass-on.ts', 'MOST_OF_TENANT'],
+    ['src/fleet/routing/pass-on.ts', 'MOST_OF_LINK'],
   ],
   "requests of a fleet's manager": [
-    ['src/fleet/cluster-client.ts', 'MOST_OF_TENANT'],
-    ['src/fleet/cluster-client.ts', 'MOST_WAITING_OF_TENANT'],
-    ['src/fleet/cluster-client.ts', 'MOST_OF_CLUSTER'],
-    ['src/fleet/cluster-client.ts', 'MOST_WAITING'],
+    ['src/fleet/link/cluster-client.ts', 'MOST_OF_TENANT'],
+    ['src/fleet/link/cluster-client.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/fleet/link/cluster-client.ts', 'MOST_OF_CLUSTER'],
+    ['src/fleet/link/cluster-client.ts', 'MOST_WAITING'],
   ],
   commands: [
-    ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS_OF_TENANT'],
-    ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS'],
+    ['src/actors/sandbox/commands/exec-in-sandbox.ts', 'MOST_COMMANDS_OF_TENANT'],
+    ['src/actors/sandbox/commands/exec-in-sandbox.ts', 'MOST_COMMANDS'],
     ['src/embedded/spawner/session.ts', 'CHANNEL_LIMIT'],
   ],
   'live processes on one machine': [
@@ -45,20 +45,20 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/embedded/spawner/processes/processes.ts', 'MOST_LIVE'],
   ],
   'starts and inputs of processes': [
-    ['src/operations/processes/calls-under-way.ts', 'MOST_CALLS_OF_TENANT'],
-    ['src/operations/processes/calls-under-way.ts', 'MOST_CALLS'],
+    ['src/services/processes/calls-under-way.ts', 'MOST_CALLS_OF_TENANT'],
+    ['src/services/processes/calls-under-way.ts', 'MOST_CALLS'],
   ],
   'readers of processes': [
-    ['src/operations/processes/follow-process.ts', 'MOST_READERS_OF_TENANT'],
-    ['src/operations/processes/follow-process.ts', 'MOST_READERS'],
+    ['src/services/processes/follow-process.ts', 'MOST_READERS_OF_TENANT'],
+    ['src/services/processes/follow-process.ts', 'MOST_READERS'],
   ],
   'lists and other answers of Pods': [
     ['src/k8s/streams/gathered-bytes.ts', 'MOST_OF_NAMESPACE_MIB'],
     ['src/k8s/streams/gathered-bytes.ts', 'MOST_MIB'],
   ],
   'starts of instances for one claim': [
-    ['src/operations/claims/launched-candidate.ts', 'MOST_LAUNCHES_OF_TENANT'],
-    ['src/operations/claims/launched-candidate.ts', 'MOST_LAUNCHES'],
+    ['src/actors/claim/launched-candidate.ts', 'MOST_LAUNCHES_OF_TENANT'],
+    ['src/actors/claim/launched-candidate.ts', 'MOST_LAUNCHES'],
   ],
   'terminal tokens': [
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_TENANT'],
@@ -66,18 +66,18 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/contracts/tokens.ts', 'MAX_TOKENS'],
   ],
   'connections to endpoints': [
-    ['src/operations/sandboxes/open-endpoint.ts', 'MOST_OF_TENANT'],
-    ['src/operations/sandboxes/open-endpoint.ts', 'MOST_OF_SANDBOX'],
+    ['src/actors/sandbox/commands/open-endpoint.ts', 'MOST_OF_TENANT'],
+    ['src/actors/sandbox/commands/open-endpoint.ts', 'MOST_OF_SANDBOX'],
   ],
-  'event streams': [['src/operations/sandboxes/follow-events.ts', 'MOST_STREAMS_OF_TENANT']],
+  'event streams': [['src/actors/sandbox/commands/follow-events.ts', 'MOST_STREAMS_OF_TENANT']],
   'logs that are followed': [
-    ['src/operations/sandboxes/sandbox-logs.ts', 'MOST_FOLLOWERS_OF_TENANT'],
-    ['src/operations/sandboxes/sandbox-logs.ts', 'MOST_FOLLOWERS'],
+    ['src/actors/sandbox/commands/sandbox-logs.ts', 'MOST_FOLLOWERS_OF_TENANT'],
+    ['src/actors/sandbox/commands/sandbox-logs.ts', 'MOST_FOLLOWERS'],
   ],
   'claims that wait': [
-    ['src/operations/claims/waiting-claim-limit.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/actors/claim/waiting-claim-limit.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/contracts/coordination/claims.ts', 'MAX_WAITING_OF_POOL'],
-    ['src/operations/claims/waiting-claim-limit.ts', 'MOST_WAITING'],
+    ['src/actors/claim/waiting-claim-limit.ts', 'MOST_WAITING'],
   ],
   'starts on one machine': [
     ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING_OF_TENANT'],
@@ -94,14 +94,14 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/actors/sandbox/retirement-limiter.ts', 'MOST'],
   ],
   'API keys': [
-    ['src/operations/keys/api-keys.ts', 'MAX_KEYS_PER_TENANT'],
-    ['src/operations/keys/api-keys.ts', 'MAX_KEYS'],
+    ['src/services/keys/api-keys.ts', 'MAX_KEYS_PER_TENANT'],
+    ['src/services/keys/api-keys.ts', 'MAX_KEYS'],
   ],
   'tokens in a second that signed links': [
-    ['src/operations/keys/signed-links.ts', 'TRIED_FROM_ADDRESS'],
-    ['src/operations/keys/signed-links.ts', 'TRIED_PER_SECOND'],
+    ['src/services/keys/signed-links.ts', 'TRIED_FROM_ADDRESS'],
+    ['src/services/keys/signed-links.ts', 'TRIED_PER_SECOND'],
   ],
-  'lines of the audit': [['src/audit/minute-lines.ts', 'MOST_A_MINUTE']],
+  'lines of the audit': [['src/services/audit/minute-lines.ts', 'MOST_A_MINUTE']],
 };
 
 describe('the page of shares', () => {

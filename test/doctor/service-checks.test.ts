@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/config.ts';
-import type { Finding } from '../../src/doctor/finding.ts';
-import { brokenPools, keyEnds } from '../../src/doctor/service-checks.ts';
+import { loadConfig } from '../../src/daemon/config/config.ts';
+import type { Finding } from '../../src/daemon/doctor/finding.ts';
+import { brokenPools, keyEnds } from '../../src/daemon/doctor/service-checks.ts';
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -3,12 +3,12 @@ import {
   createCompatibleApi,
   type CompatibleApiDeps,
   type CompatibleServer,
-} from '../../src/e2b/compatible-api.ts';
+} from '../../src/http/e2b/compatible-api.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
 import { KeyRates } from '../../src/http/limits/key-rates.ts';
 import { LoopTurns } from '../../src/http/limits/loop-turns.ts';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { request } from 'node:http';
-import { controlRoutes, type ControlDeps } from '../../src/e2b/control/routes.ts';
+import { controlRoutes, type ControlDeps } from '../../src/http/e2b/control/routes.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { runs } from '../support/harness/runs.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';

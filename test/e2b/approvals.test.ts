@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { heldSubject } from '../../src/http/router/held-subject.ts';
+import { heldSubject } from '../../src/http/corridor/held-subject.ts';
 import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
-import { approvalParts } from '../../src/operations/approvals/approval-parts.ts';
+import { approvalParts } from '../../src/services/approvals/approval-parts.ts';
 import { aServer } from '../http/a-server.ts';
 import { aSession, rulesOf, TERMS } from '../http/an-approving-server.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';

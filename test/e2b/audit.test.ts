@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AuditEntry, CountedEntry } from '../../src/contracts/audit.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
-import { instanceIdOf } from '../../src/e2b/sandbox-id.ts';
+import { instanceIdOf } from '../../src/http/e2b/sandbox-id.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { compatibleClient, type HttpClient } from '../support/harness/http-client.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
+import { createSandbox } from '../../src/http/e2b/control/create-sandbox.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { anEnvWorld } from '../support/harness/an-env-world.ts';
 import { eventually } from '../support/harness/eventually.ts';

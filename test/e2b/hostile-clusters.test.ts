@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createServer } from 'node:http';
-import { tokenOf } from '../../src/e2b/control/schema.ts';
+import { tokenOf } from '../../src/http/e2b/control/schema.ts';
 import { compatibleClient, type HttpClient } from '../support/harness/http-client.ts';
 import { aCompatibleFleet, type CompatibleFleet } from './a-compatible-fleet.ts';
 

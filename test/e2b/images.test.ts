@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
-import type { ClaimRequest } from '../../src/operations/sandboxes/sandbox-operations.ts';
+import { createSandbox } from '../../src/http/e2b/control/create-sandbox.ts';
+import type { ClaimRequest } from '../../src/actors/sandbox/commands/sandbox-operations.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { rejection } from '../support/harness/rejection.ts';

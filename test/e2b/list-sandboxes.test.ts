@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { listRunning } from '../../src/e2b/control/list-sandboxes.ts';
-import { tokenOf, ListQuery } from '../../src/e2b/control/schema.ts';
-import type { Operations } from '../../src/operations/operations.ts';
-import type { SandboxView } from '../../src/operations/views.ts';
+import { listRunning } from '../../src/http/e2b/control/list-sandboxes.ts';
+import { tokenOf, ListQuery } from '../../src/http/e2b/control/schema.ts';
+import type { Operations } from '../../src/services/operations.ts';
+import type { SandboxView } from '../../src/actors/views.ts';
 import { caller } from './services/a-served-sandbox.ts';
 
 const idOf = (n: number): string => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`;

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
 import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
 import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
-import type { ClaimPlace } from '../../src/operations/claims/claim-places.ts';
+import type { ClaimPlace } from '../../src/actors/env/claim-places.ts';
 import { FakeClock } from '../support/fakes/fake-operations.ts';
 import {
   compatibleClient,
@@ -14,7 +14,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { aCompatibleFleet, type CompatibleFleet } from './a-compatible-fleet.ts';
 import { SDKS } from './a-sdk.ts';
 import { rulesOf } from '../http/an-approving-server.ts';
-import type { ApprovalGate } from '../../src/operations/approvals/approval-gate.ts';
+import type { ApprovalGate } from '../../src/services/approvals/approval-gate.ts';
 import { CONTROL_STEPS, controlWorld } from './control-steps.ts';
 import { sent } from './services/rpc-client.ts';
 

@@ -1,5 +1,5 @@
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { signatureOf } from '../../src/operations/keys/signed-links.ts';
+import { signatureOf } from '../../src/services/keys/signed-links.ts';
 import type { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import type { HttpAnswer } from '../support/harness/http-client.ts';
 import { RpcStream, type Json } from './services/rpc-client.ts';

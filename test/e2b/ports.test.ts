@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { ApprovalGate } from '../../src/operations/approvals/approval-gate.ts';
+import type { ApprovalGate } from '../../src/services/approvals/approval-gate.ts';
 import { mayConcern, type PolicyRule } from '../../src/model/approvals/policy.ts';
 import { rulesOf } from '../http/an-approving-server.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';

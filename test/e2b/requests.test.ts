@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createSandbox } from '../../src/e2b/control/create-sandbox.ts';
+import { createSandbox } from '../../src/http/e2b/control/create-sandbox.ts';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import { tooMuchWaits } from '../../src/model/limit-refusals.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';

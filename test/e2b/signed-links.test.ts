@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { request } from 'node:http';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { signatureOf } from '../../src/operations/keys/signed-links.ts';
+import { signatureOf } from '../../src/services/keys/signed-links.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 import { SDKS, type SdkSandbox } from './a-sdk.ts';
 

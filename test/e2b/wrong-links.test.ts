@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { signatureOf } from '../../src/operations/keys/signed-links.ts';
+import { signatureOf } from '../../src/services/keys/signed-links.ts';
 import { aCompatibleApi, type CompatibleApi } from './a-compatible-api.ts';
 
 describe('wrong signatures of links to files', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { auditFiles } from '../../src/audit/audit-folder.ts';
+import { auditFiles } from '../../src/services/audit/audit-folder.ts';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { seriesOf } from '../support/harness/exposition.ts';
 import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';

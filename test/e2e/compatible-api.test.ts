@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Sandbox as LatestSandbox } from 'e2b-2-51-0';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { SDKS, type SdkOptions } from '../e2b/a-sdk.ts';
-import { instanceIdOf } from '../../src/e2b/sandbox-id.ts';
+import { instanceIdOf } from '../../src/http/e2b/sandbox-id.ts';
 import { RpcStream, type Json } from '../e2b/services/rpc-client.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { SDKS, type SdkOptions } from '../e2b/a-sdk.ts';
 import { programEntries } from '../support/builders/a-root-file-system.ts';
 import { gzipLayer, tarOf, writeLayout } from '../support/builders/an-oci-layout.ts';

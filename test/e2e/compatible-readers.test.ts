@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { instanceIdOf } from '../../src/e2b/sandbox-id.ts';
+import { instanceIdOf } from '../../src/http/e2b/sandbox-id.ts';
 import { RpcStream, type Json } from '../e2b/services/rpc-client.ts';
 import { spawnerPid } from '../support/chaos/kill-rounds.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';

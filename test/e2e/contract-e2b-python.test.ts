@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { anAuthority } from '../e2b/an-authority.ts';
 import { checksOf, printedBy, pythonWithPackages } from '../e2b/python/packages.ts';
 import { impatientWay, wayOfNames } from '../e2b/ways.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Env } from '../../src/client/wire.ts';
+import type { Env } from '../../src/cli/client/wire.ts';
 import { AS_SHIPPED, DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import type { HttpClient } from '../support/harness/http-client.ts';
 import { aTenant, poolStatus } from '../support/harness/on-a-daemon.ts';

@@ -18,13 +18,13 @@ import type {
   GlobalTemplateCopies,
   GlobalTemplateSource,
 } from '../../src/contracts/fleet/global-templates.ts';
-import { ClusterRegistry } from '../../src/fleet/cluster-registry.ts';
-import { newFleetKey, type FleetKey } from '../../src/fleet/fleet-keys.ts';
-import { ManagerLinks } from '../../src/fleet/manager-links.ts';
+import { ClusterRegistry } from '../../src/fleet/link/cluster-registry.ts';
+import { newFleetKey, type FleetKey } from '../../src/fleet/link/fleet-keys.ts';
+import { ManagerLinks } from '../../src/fleet/link/manager-links.ts';
 import type { ClusterRecord } from '../../src/model/fleet/cluster.ts';
-import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
-import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
-import { WorkerLinks } from '../../src/fleet/worker-links.ts';
+import { WorkerCredentials } from '../../src/fleet/link/worker-credentials.ts';
+import type { IdentityCheck } from '../../src/fleet/link/worker-link.ts';
+import { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { silentLog } from '../../src/contracts/log.ts';
 import { aDatabase } from '../embedded/store/a-database.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Records } from '../../src/contracts/record-store.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
-import { newNonce } from '../../src/fleet/fleet-keys.ts';
-import type { ManagerLinks } from '../../src/fleet/manager-links.ts';
+import { newNonce } from '../../src/fleet/link/fleet-keys.ts';
+import type { ManagerLinks } from '../../src/fleet/link/manager-links.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import {
   SandboxTemplateSchema,
@@ -10,14 +10,14 @@ import {
   type SandboxTemplateDocument,
   type TemplateRecord,
 } from '../../src/model/templates/template.ts';
-import { GlobalTemplates } from '../../src/operations/fleet/global-templates.ts';
-import { TemplateCopies } from '../../src/operations/fleet/template-copies.ts';
+import { GlobalTemplates } from '../../src/fleet/replication/global-templates.ts';
+import { TemplateCopies } from '../../src/fleet/replication/template-copies.ts';
 import {
   createTemplate,
   deleteTemplate,
   updateTemplate,
-} from '../../src/operations/templates/change-templates.ts';
-import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
+} from '../../src/services/templates/change-templates.ts';
+import { TemplateCatalog } from '../../src/actors/pool/template-catalog.ts';
 import { aStoredPool } from '../support/builders/a-pool.ts';
 import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

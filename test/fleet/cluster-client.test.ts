@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { ClusterClient, type ClusterAnswer } from '../../src/fleet/cluster-client.ts';
+import { ClusterClient, type ClusterAnswer } from '../../src/fleet/link/cluster-client.ts';
 import { ClusterBusy } from '../../src/model/fleet/cluster-refusals.ts';
 import { IDENTITY_HEADER } from '../../src/model/fleet/identity-header.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

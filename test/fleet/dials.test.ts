@@ -5,8 +5,8 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../../src/contracts/log.ts';
-import { newFleetKey } from '../../src/fleet/fleet-keys.ts';
-import { WorkerLinks } from '../../src/fleet/worker-links.ts';
+import { newFleetKey } from '../../src/fleet/link/fleet-keys.ts';
+import { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import {

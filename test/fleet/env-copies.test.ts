@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { ClusterRequest } from '../../src/fleet/cluster-client.ts';
-import { envCopies } from '../../src/fleet/env-copies.ts';
+import type { ClusterRequest } from '../../src/fleet/link/cluster-client.ts';
+import { envCopies } from '../../src/fleet/link/env-copies.ts';
 
 const owner = { namespace: 'team-blue', team: 'blue', user: 'ada' };
 const place = {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Http2Session } from 'node:http2';
-import { Heartbeat } from '../../src/fleet/heartbeat.ts';
+import { Heartbeat } from '../../src/fleet/link/heartbeat.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { turns } from '../support/harness/turns.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
-import { identityCheck, identitySigner } from '../../src/fleet/identity.ts';
-import { newSecretHalf, type LinkSecret } from '../../src/fleet/link-secret.ts';
+import { newFleetKey, signatureCheck } from '../../src/fleet/link/fleet-keys.ts';
+import { identityCheck, identitySigner } from '../../src/fleet/link/identity.ts';
+import { newSecretHalf, type LinkSecret } from '../../src/fleet/link/link-secret.ts';
 import { CALLER, REQUEST } from './a-request.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Duplex } from 'node:stream';
-import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
-import { JOIN_TOKEN_MS } from '../../src/fleet/cluster-registry.ts';
-import { envCopies } from '../../src/fleet/env-copies.ts';
+import { fleetOperations } from '../../src/fleet/replication/fleet-operations.ts';
+import { JOIN_TOKEN_MS } from '../../src/fleet/link/cluster-registry.ts';
+import { envCopies } from '../../src/fleet/link/env-copies.ts';
 import { presentCluster } from '../../src/http/resources/catalogue/presenter.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -9,11 +9,11 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
-import { newFleetKey, signatureCheck } from '../../src/fleet/fleet-keys.ts';
-import { answerWords, ask, readWords } from '../../src/fleet/link-calls.ts';
-import { messageChannel } from '../../src/fleet/link-channel.ts';
-import { newSecretHalf } from '../../src/fleet/link-secret.ts';
-import type { IdentityCheck } from '../../src/fleet/worker-link.ts';
+import { newFleetKey, signatureCheck } from '../../src/fleet/link/fleet-keys.ts';
+import { answerWords, ask, readWords } from '../../src/fleet/link/link-calls.ts';
+import { messageChannel } from '../../src/fleet/link/link-channel.ts';
+import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
+import type { IdentityCheck } from '../../src/fleet/link/worker-link.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { CALLER, REQUEST } from './a-request.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';

@@ -3,8 +3,8 @@ import { WebSocket } from 'ws';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FleetUnderTest, noCopies } from './a-fleet.ts';
-import { PendingLinks } from '../../src/fleet/pending-links.ts';
-import type { ManagerLink } from '../../src/fleet/manager-link.ts';
+import { PendingLinks } from '../../src/fleet/link/pending-links.ts';
+import type { ManagerLink } from '../../src/fleet/link/manager-link.ts';
 
 describe('links that have yet to prove whose they are', () => {
   const aLink = (cut: unknown[], name: string): ManagerLink =>

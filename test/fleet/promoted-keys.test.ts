@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Duplex } from 'node:stream';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { newFleetKey } from '../../src/fleet/fleet-keys.ts';
+import { newFleetKey } from '../../src/fleet/link/fleet-keys.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PromotedKey } from '../../src/contracts/fleet/promoted-keys.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { StoreRetries } from '../../src/operations/fleet/store-retries.ts';
+import { StoreRetries } from '../../src/fleet/replication/store-retries.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { turns } from '../support/harness/turns.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { LinkedCluster } from '../../src/contracts/fleet/cluster-links.ts';
 import type { CopyReport } from '../../src/contracts/fleet/global-templates.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';
-import { templateClusters } from '../../src/operations/fleet/template-clusters.ts';
+import { templateClusters } from '../../src/fleet/replication/template-clusters.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aDocument } from './a-templated-cluster.ts';

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newFleetKey, newJoinToken } from '../../src/fleet/fleet-keys.ts';
-import { WorkerCredentials } from '../../src/fleet/worker-credentials.ts';
+import { newFleetKey, newJoinToken } from '../../src/fleet/link/fleet-keys.ts';
+import { WorkerCredentials } from '../../src/fleet/link/worker-credentials.ts';
 
 describe('what a worker is known by', () => {
   let dataDir: string;

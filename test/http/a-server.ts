@@ -9,7 +9,7 @@ import {
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 export interface LogLine {

@@ -1,11 +1,8 @@
-import type { ApprovalGate } from '../../src/operations/approvals/approval-gate.ts';
+import type { ApprovalGate } from '../../src/services/approvals/approval-gate.ts';
 import type { ConsoleSession } from '../../src/model/console-session.ts';
 import { parseRule, type PolicyRule } from '../../src/model/approvals/policy.ts';
-import {
-  approvalParts,
-  type ApprovalParts,
-} from '../../src/operations/approvals/approval-parts.ts';
-import { heldSubject } from '../../src/http/router/held-subject.ts';
+import { approvalParts, type ApprovalParts } from '../../src/services/approvals/approval-parts.ts';
+import { heldSubject } from '../../src/http/corridor/held-subject.ts';
 import type { Records } from '../../src/contracts/record-store.ts';
 import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import type { AuditSink } from '../../src/contracts/audit.ts';

@@ -4,7 +4,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import type { HttpAnswer } from '../support/harness/http-client.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { aServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { apiPage } from '../../script/api-docs.ts';
 import { routesOf } from '../../src/http/server/app.ts';
 import { openApiDocument } from '../../src/http/openapi/document.ts';
-import type { Operations } from '../../src/operations/operations.ts';
+import type { Operations } from '../../src/services/operations.ts';
 
 type Json = z.core.JSONSchema.BaseSchema;
 

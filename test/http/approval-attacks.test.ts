@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { expireApproval } from '../../src/operations/approvals/approval-writer.ts';
+import { expireApproval } from '../../src/services/approvals/approval-writer.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import {
   aSession,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { chainLine, CHAIN_START } from '../../src/audit/audit-chain.ts';
+import { chainLine, CHAIN_START } from '../../src/services/audit/audit-chain.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('GET /admin/audit', () => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { requestOperations } from '../../src/operations/requests/request-operations.ts';
+import { requestOperations } from '../../src/actors/request/request-operations.ts';
 import { BadKeys } from '../../src/http/limits/bad-keys.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
-import { authenticate } from '../../src/operations/keys/authenticate.ts';
-import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
-import { mintApiKey } from '../../src/operations/keys/mint-api-key.ts';
+import { authenticate } from '../../src/services/keys/authenticate.ts';
+import { ApiKeyMirror } from '../../src/services/keys/api-keys.ts';
+import { mintApiKey } from '../../src/services/keys/mint-api-key.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

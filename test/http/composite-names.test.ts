@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readName } from '../../src/http/router/local-names.ts';
+import { readName } from '../../src/http/corridor/local-names.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe("names with a cluster's before them", () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { visible } from '../../src/http/console/html.ts';
-import { OpenIdProvider } from '../../src/identity/openid-provider.ts';
+import { OpenIdProvider } from '../../src/services/identity/openid-provider.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { aChromium, noChromium } from '../support/harness/a-chromium.ts';
 import { skipBecause } from '../support/harness/skip-because.ts';

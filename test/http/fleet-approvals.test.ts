@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { FREE, useAway } from '../../src/http/router/pass.ts';
+import { FREE, useAway } from '../../src/http/corridor/pass.ts';
 import { ApprovalUsed, EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
-import type { IdempotentRequest } from '../../src/operations/requests/idempotent-request.ts';
-import type { SandboxView } from '../../src/operations/views.ts';
+import type { IdempotentRequest } from '../../src/actors/request/idempotent-request.ts';
+import type { SandboxView } from '../../src/actors/views.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import {
   anApprovingServer,

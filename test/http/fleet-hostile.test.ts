@@ -9,9 +9,9 @@ import {
 import type { Duplex } from 'node:stream';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { errorCodeIn } from '../../src/http/fleet/fleet-names.ts';
-import { TokenOwners } from '../../src/http/fleet/token-owners.ts';
-import { endpointHeaders } from '../../src/http/fleet/passed-headers.ts';
+import { errorCodeIn } from '../../src/fleet/routing/fleet-names.ts';
+import { TokenOwners } from '../../src/fleet/routing/token-owners.ts';
+import { endpointHeaders } from '../../src/fleet/routing/passed-headers.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
 describe('a manager, before a worker that means ill', () => {

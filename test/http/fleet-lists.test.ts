@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { Readable } from 'node:stream';
-import { mergedList } from '../../src/http/fleet/merged-list.ts';
-import type { FleetDeps } from '../../src/http/fleet/fleet-router.ts';
-import type { MergedTerms } from '../../src/http/fleet/gathered.ts';
+import { mergedList } from '../../src/fleet/routing/merged-list.ts';
+import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
+import type { MergedTerms } from '../../src/fleet/routing/gathered.ts';
 import { answersShareMet } from '../../src/model/limit-refusals.ts';
 import { LoopShare } from '../../src/lib/streams/json-reader.ts';
 import { runs } from '../support/harness/runs.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { AnswerLost, clusterUnavailable } from '../../src/model/fleet/cluster-refusals.ts';
-import { askAgain, type LostClaim } from '../../src/http/fleet/claim-key.ts';
-import type { WayToCluster } from '../../src/operations/fleet/fleet-operations.ts';
-import type { Operations } from '../../src/operations/operations.ts';
-import type { SandboxView } from '../../src/operations/views.ts';
+import { askAgain, type LostClaim } from '../../src/fleet/routing/claim-key.ts';
+import type { WayToCluster } from '../../src/fleet/replication/fleet-operations.ts';
+import type { Operations } from '../../src/services/operations.ts';
+import type { SandboxView } from '../../src/actors/views.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { chainLine, CHAIN_START } from '../../src/audit/audit-chain.ts';
+import { chainLine, CHAIN_START } from '../../src/services/audit/audit-chain.ts';
 import type { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
-import { eachResource } from '../../src/model/quota.ts';
+import { eachResource } from '../../src/model/pools/quota.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 

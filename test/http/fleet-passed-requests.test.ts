@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createServer, type IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
-import { Passing } from '../../src/http/fleet/pass-on.ts';
+import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { tenantKey } from '../../src/model/tenant.ts';
 import { CALLER } from '../fleet/a-request.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { shownInFleet } from '../../src/http/fleet/fleet-names.ts';
+import { shownInFleet } from '../../src/fleet/routing/fleet-names.ts';
 import { once } from 'node:events';
 import { eventually } from '../support/harness/eventually.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { fleetOperations } from '../../src/operations/fleet/fleet-operations.ts';
+import { fleetOperations } from '../../src/fleet/replication/fleet-operations.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
-import { linkedClients, type CheckIdentity } from '../../src/http/fleet/linked-clients.ts';
-import { Passing } from '../../src/http/fleet/pass-on.ts';
+import { linkedClients, type CheckIdentity } from '../../src/fleet/routing/linked-clients.ts';
+import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { FleetUnderTest, type JoinTerms, type TestWorker } from '../fleet/a-fleet.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { outcome } from '../support/fakes/fake-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { connectRaw } from '../support/harness/http-client.ts';

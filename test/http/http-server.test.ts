@@ -7,7 +7,7 @@ import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/harnes
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aServer } from './a-server.ts';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const upgrade = (protocol: string, extra = ''): string =>

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { Readable } from 'node:stream';
-import type { FleetDeps } from '../../src/http/fleet/fleet-router.ts';
-import type { MergedTerms } from '../../src/http/fleet/gathered.ts';
-import { mergedList } from '../../src/http/fleet/merged-list.ts';
-import { mergedStatistics } from '../../src/http/fleet/merged-statistics.ts';
-import type { Answer } from '../../src/http/router/route.ts';
+import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
+import type { MergedTerms } from '../../src/fleet/routing/gathered.ts';
+import { mergedList } from '../../src/fleet/routing/merged-list.ts';
+import { mergedStatistics } from '../../src/fleet/routing/merged-statistics.ts';
+import type { Answer } from '../../src/http/corridor/route.ts';
 import { clusterNotFound, Refusal } from '../../src/model/refusals.ts';
 import { runs } from '../support/harness/runs.ts';
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import { silentLog } from '../../src/contracts/log.ts';
-import type { RequestState } from '../../src/http/server/context.ts';
+import type { RequestState } from '../../src/http/reply/context.ts';
 import { notes, type Note } from '../../src/http/server/middleware.ts';
 
 describe('notes of a request', () => {

@@ -4,7 +4,7 @@ import { keyRateMet } from '../../src/model/limit-refusals.ts';
 import type { ProcessFact, ProcessOutput } from '../../src/model/process.ts';
 import { invalidApiKey, type Refusal } from '../../src/model/refusals.ts';
 import type { Caller } from '../../src/model/tenant.ts';
-import type { FollowProcessRequest } from '../../src/operations/processes/process-operations.ts';
+import type { FollowProcessRequest } from '../../src/services/processes/process-operations.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
 const CALLER: Caller = { namespace: 'blue', team: 'blue', user: 'b', role: 'user', keyId: 'k' };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { randomInt } from 'node:crypto';
-import { takeTarget } from '../../src/http/server/request-head.ts';
+import { takeTarget } from '../../src/http/limits/request-head.ts';
 import {
   documentedOperations,
   operationAt,

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
-import { parseStrictJson } from '../../src/http/router/strict-json.ts';
+import { parseStrictJson } from '../../src/http/corridor/strict-json.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { runs } from '../support/harness/runs.ts';
 
-const MODULE = new URL('../../src/http/router/strict-json.ts', import.meta.url).href;
+const MODULE = new URL('../../src/http/corridor/strict-json.ts', import.meta.url).href;
 
 const parse = (text: string | Buffer): unknown => parseStrictJson(Buffer.from(text));
 

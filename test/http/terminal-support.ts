@@ -7,7 +7,7 @@ import { terminalUpgrades, type TerminalDeps } from '../../src/http/terminal/ter
 import type {
   OpenTerminal,
   OpenTerminalRequest,
-} from '../../src/operations/sandboxes/sandbox-operations.ts';
+} from '../../src/actors/sandbox/commands/sandbox-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { TraceScope } from '../../src/contracts/tracing.ts';
-import { OtelTracer } from '../../src/tracing/otel-tracer.ts';
+import { OtelTracer } from '../../src/daemon/tracing/otel-tracer.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

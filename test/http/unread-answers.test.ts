@@ -4,7 +4,7 @@ import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { outcome } from '../support/fakes/fake-operations.ts';
 import { connectRaw, parseRaw } from '../support/harness/http-client.ts';
 import type { HttpLimits } from '../../src/http/server/http-server.ts';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { aServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 

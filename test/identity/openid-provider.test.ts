@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:cryp
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { OpenIdProvider } from '../../src/identity/openid-provider.ts';
+import { OpenIdProvider } from '../../src/services/identity/openid-provider.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 

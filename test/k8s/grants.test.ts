@@ -5,12 +5,12 @@ import { LeaseLost, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts
 import { ApiRefused } from '../../src/k8s/api/api-errors.ts';
 import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { KubernetesRecordStore } from '../../src/k8s/records/record-store.ts';
-import { readyOf, type ResourceObject } from '../../src/k8s/records/resource.ts';
+import { readyOf, type ResourceObject } from '../../src/k8s/api/resource.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
-import type { QuotaAmounts } from '../../src/model/quota.ts';
+import type { QuotaAmounts } from '../../src/model/pools/quota.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { grantPools } from '../../src/operations/pools/grant-pools.ts';
+import { grantPools } from '../../src/actors/pool/commands/grant-pools.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { standsStill } from '../support/harness/turns.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
-import { refusalOf } from '../../src/http/router/error-table.ts';
+import { refusalOf } from '../../src/http/reply/error-table.ts';
 import { NodeSilent } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { InstanceGone, LogsGone, NotJoinable } from '../../src/contracts/sandbox-driver.ts';
-import { refusalOf } from '../../src/http/router/error-table.ts';
+import { refusalOf } from '../../src/http/reply/error-table.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aFakePod, POD_GONE, type FakePod } from './a-fake-pod-server.ts';
 

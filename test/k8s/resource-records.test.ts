@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { EnvMirror } from '../../src/actors/env/env-mirror.ts';
+import { EnvMirror } from '../../src/actors/runtime/env-mirror.ts';
 import { KubernetesRecordStore } from '../../src/k8s/records/record-store.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
-import { QuotaLimits } from '../../src/operations/pools/quota-limits.ts';
-import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
+import { QuotaLimits } from '../../src/actors/pool/commands/quota-limits.ts';
+import { TemplateCatalog } from '../../src/actors/pool/template-catalog.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { grantsAll } from '../support/fakes/grants-all.ts';

@@ -4,7 +4,7 @@ import { apiKeyResource } from '../../src/k8s/records/api-key-resource.ts';
 import { envResource } from '../../src/k8s/records/env-resource.ts';
 import { poolResource } from '../../src/k8s/records/pool-resource.ts';
 import { type ResolvedPool } from '../../src/k8s/records/resolved-pool.ts';
-import type { Reading, Resource, ResourceObject } from '../../src/k8s/records/resource.ts';
+import type { Reading, Resource, ResourceObject } from '../../src/k8s/api/resource.ts';
 import { laterSandboxOf } from '../../src/k8s/sandboxes/later-sandbox.ts';
 import {
   newSandboxObject,
@@ -12,7 +12,7 @@ import {
   storedSandboxOf,
   type SandboxSpec,
 } from '../../src/k8s/sandboxes/sandbox-resource.ts';
-import { Seals } from '../../src/k8s/records/seals.ts';
+import { Seals } from '../../src/k8s/api/seals.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';
 import { workerClusterResource } from '../../src/k8s/records/worker-cluster-resource.ts';
 import { userQuotaResource } from '../../src/k8s/records/user-quota-resource.ts';

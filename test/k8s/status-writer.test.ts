@@ -4,7 +4,7 @@ import type { PublishedStatus } from '../../src/contracts/record-store.ts';
 import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { ApiRefused, ApiUnreachable } from '../../src/k8s/api/api-errors.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import type { Condition, ObjectStatus } from '../../src/k8s/records/resource.ts';
+import type { Condition, ObjectStatus } from '../../src/k8s/api/resource.ts';
 import { ObjectEvents } from '../../src/k8s/status/object-events.ts';
 import { StatusWriter } from '../../src/k8s/status/status-writer.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

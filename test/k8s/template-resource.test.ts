@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';
-import type { ResourceObject } from '../../src/k8s/records/resource.ts';
+import type { ResourceObject } from '../../src/k8s/api/resource.ts';
 import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/templates/template.ts';
 
 const document = (description: string) =>

@@ -6,7 +6,7 @@ import {
   KubernetesRecordStore,
   type KubernetesRecordStoreDeps,
 } from '../../src/k8s/records/record-store.ts';
-import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/records/resource.ts';
+import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/api/resource.ts';
 import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import type { Cluster, ClusterUser } from '../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';

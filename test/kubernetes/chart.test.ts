@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { loadConfig } from '../../src/config/config.ts';
-import { readInstanceTypes } from '../../src/config/instance-types.ts';
-import { fleetKeyOf, signatureCheck } from '../../src/fleet/fleet-keys.ts';
+import { loadConfig } from '../../src/daemon/config/config.ts';
+import { readInstanceTypes } from '../../src/daemon/config/instance-types.ts';
+import { fleetKeyOf, signatureCheck } from '../../src/fleet/link/fleet-keys.ts';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { CHART, helm, type Manifest, manifestOf, renderChart } from '../../local-cluster/chart.ts';
 import { chartResults } from '../../local-cluster/chart-results.ts';

@@ -4,8 +4,8 @@ import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
 import type { KubernetesRecordStore } from '../../src/k8s/records/record-store.ts';
-import type { ResourceObject } from '../../src/k8s/records/resource.ts';
-import { Seals, type SealedContent } from '../../src/k8s/records/seals.ts';
+import type { ResourceObject } from '../../src/k8s/api/resource.ts';
+import { Seals, type SealedContent } from '../../src/k8s/api/seals.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import {
   CLOSED_BREAKER,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { dashboard } from '../../script/dashboard.ts';
 import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
-import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
+import { PrometheusMetrics } from '../../src/daemon/metrics/prometheus-metrics.ts';
 import { alertRules } from '../support/harness/prometheus/alert-rules.ts';
 
 const textOf = (path: string): string =>

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { listenOrDoWithout } from '../../src/daemon/listening/listen-or-do-without.ts';
-import { MetricsListener } from '../../src/metrics/metrics-listener.ts';
-import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
+import { MetricsListener } from '../../src/daemon/metrics/metrics-listener.ts';
+import { PrometheusMetrics } from '../../src/daemon/metrics/prometheus-metrics.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 

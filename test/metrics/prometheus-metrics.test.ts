@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
 import { MOST_CLUSTERS } from '../../src/model/fleet/cluster.ts';
-import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
+import { PrometheusMetrics } from '../../src/daemon/metrics/prometheus-metrics.ts';
 import { seriesOf } from '../support/harness/exposition.ts';
 
 describe('PrometheusMetrics', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import { measuredDriver } from '../../src/metrics/measured-driver.ts';
+import { measuredDriver } from '../../src/daemon/metrics/measured-driver.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
 import { measureMirror } from '../../src/k8s/api/mirror-metrics.ts';
 import { Reflector } from '../../src/k8s/api/reflector.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
-import { ConfigFaults, loadConfig } from '../../src/config/config.ts';
+import { ConfigFaults, loadConfig } from '../../src/daemon/config/config.ts';
 import { HELD_OPERATIONS } from '../../src/model/approvals/held-operations.ts';
 import { routesOf } from '../../src/http/server/app.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { EnvOverrides, MemberConfig } from '../../src/model/envs/env.ts';
 import { withSpec, matchesSpec, memberPoolPart } from '../../src/model/envs/env-rendering.ts';
 import type { InstanceType } from '../../src/model/templates/instance-type.ts';
-import { mergePatch } from '../../src/operations/envs/merge-patch.ts';
+import { mergePatch } from '../../src/actors/env/commands/merge-patch.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
 import { renderPool } from '../../src/model/pools/render-pool.ts';
 import {

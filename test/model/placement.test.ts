@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { grantedFieldIn } from '../../src/model/pools/placement.ts';
+import { grantedFieldIn } from '../../src/model/templates/placement.ts';
 import { renderDefinition } from '../../src/model/pools/render-definition.ts';
 import { renderPool, SourceFault } from '../../src/model/pools/render-pool.ts';
 import { SandboxTemplateSchema, type TemplateSpec } from '../../src/model/templates/template.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 describe('the budget of bytes for answers', () => {

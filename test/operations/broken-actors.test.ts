@@ -9,7 +9,7 @@ import type { InstanceId } from '../../src/model/identifiers.ts';
 import { ACTOR_KINDS, type ActorKind } from '../../src/model/inspection.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { shardOf } from '../../src/model/shards.ts';
-import { debug } from '../../src/operations/debug/debug.ts';
+import { debug } from '../../src/services/debug/debug.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { anApproval } from '../webhooks/webhook-support.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { ClaimEnv } from '../../src/operations/claims/claim-env.ts';
-import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
+import { ClaimEnv } from '../../src/actors/sandbox/claim-env.ts';
+import { execInSandbox } from '../../src/actors/sandbox/commands/exec-in-sandbox.ts';
 import { aClaim, ALICE } from '../support/builders/instance-orders.ts';
 import { testClaimEnv } from '../support/builders/test-claim-env.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';

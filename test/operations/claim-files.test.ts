@@ -4,12 +4,9 @@ import { FileRefused } from '../../src/contracts/files.ts';
 import { noFiles } from '../support/fakes/nothing-inside.ts';
 import { InstanceGone, NotJoinable, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import {
-  IdempotentRequest,
-  requestOwnerOf,
-} from '../../src/operations/requests/idempotent-request.ts';
-import { ClaimFiles } from '../../src/operations/claims/claim-files.ts';
-import type { ClaimRequest } from '../../src/operations/sandboxes/sandbox-operations.ts';
+import { IdempotentRequest, requestOwnerOf } from '../../src/actors/request/idempotent-request.ts';
+import { ClaimFiles } from '../../src/actors/claim/claim-files.ts';
+import type { ClaimRequest } from '../../src/actors/sandbox/commands/sandbox-operations.ts';
 import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
 import { MemoryFiles } from '../support/fakes/memory-files.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';

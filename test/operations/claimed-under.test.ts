@@ -6,9 +6,9 @@ import {
   IdempotentRequest,
   RequestNotNew,
   requestOwnerOf,
-} from '../../src/operations/requests/idempotent-request.ts';
-import type { ClaimRequest } from '../../src/operations/sandboxes/sandbox-operations.ts';
-import type { SandboxView } from '../../src/operations/views.ts';
+} from '../../src/actors/request/idempotent-request.ts';
+import type { ClaimRequest } from '../../src/actors/sandbox/commands/sandbox-operations.ts';
+import type { SandboxView } from '../../src/actors/views.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -3,7 +3,7 @@ import type { InspectedKinds } from '../../src/actors/inspection/inspected-actor
 import { inspectedPools } from '../../src/actors/inspection/pool-actors.ts';
 import { inspectedSandboxes } from '../../src/actors/inspection/sandbox-actors.ts';
 import { SHARDS } from '../../src/model/shards.ts';
-import { debug } from '../../src/operations/debug/debug.ts';
+import { debug } from '../../src/services/debug/debug.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { ContainerGone, InstanceGone } from '../../src/contracts/sandbox-driver.ts';
-import { errorAnswer } from '../../src/http/router/error-table.ts';
-import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
-import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
+import { errorAnswer } from '../../src/http/reply/error-table.ts';
+import { execInSandbox } from '../../src/actors/sandbox/commands/exec-in-sandbox.ts';
+import { getSandbox } from '../../src/actors/sandbox/commands/get-sandbox.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { NotJoinable, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { refusalOf } from '../../src/http/router/error-table.ts';
+import { refusalOf } from '../../src/http/reply/error-table.ts';
 import { NotSent, refusedBy } from '../../src/k8s/api/api-errors.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
-import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
-import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
-import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
-import { sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
-import { sandboxAmendments } from '../../src/operations/sandboxes/amend-sandbox.ts';
-import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
+import { deleteSandbox } from '../../src/actors/sandbox/commands/delete-sandbox.ts';
+import { execInSandbox } from '../../src/actors/sandbox/commands/exec-in-sandbox.ts';
+import { getSandbox } from '../../src/actors/sandbox/commands/get-sandbox.ts';
+import { isReady } from '../../src/actors/sandbox/commands/is-ready.ts';
+import { sandboxLogs } from '../../src/actors/sandbox/commands/sandbox-logs.ts';
+import { sandboxAmendments } from '../../src/actors/sandbox/commands/amend-sandbox.ts';
+import { createExecToken, openTerminal } from '../../src/actors/sandbox/commands/terminals.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 

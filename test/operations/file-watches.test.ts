@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { FileEvent, SandboxFiles } from '../../src/contracts/files.ts';
 import { noFiles } from '../support/fakes/nothing-inside.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { fileOperations } from '../../src/operations/files/files.ts';
+import { fileOperations } from '../../src/services/files/files.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 const caller = { namespace: 'n', team: 't', user: 'u', role: 'user', keyId: 'k' } as const;

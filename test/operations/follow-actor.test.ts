@@ -5,13 +5,13 @@ import type {
   InspectedKinds,
 } from '../../src/actors/inspection/inspected-actors.ts';
 import { SHARDS } from '../../src/model/shards.ts';
-import type { ActorNews } from '../../src/operations/debug/debug-operations.ts';
-import { followActor, LOOK_MS } from '../../src/operations/debug/follow-actor.ts';
-import { answerText, type ReplicaQuestion } from '../../src/operations/debug/replica-views.ts';
+import type { ActorNews } from '../../src/services/debug/debug-operations.ts';
+import { followActor, LOOK_MS } from '../../src/services/debug/follow-actor.ts';
+import { answerText, type ReplicaQuestion } from '../../src/services/debug/replica-views.ts';
 import {
   SESSION_MS,
   TransitionSubscriptions,
-} from '../../src/operations/debug/transition-subscriptions.ts';
+} from '../../src/services/debug/transition-subscriptions.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { guests } from '../../src/operations/keys/guests.ts';
-import { endpointOperations } from '../../src/operations/sandboxes/open-endpoint.ts';
+import { guests } from '../../src/services/keys/guests.ts';
+import { endpointOperations } from '../../src/actors/sandbox/commands/open-endpoint.ts';
 import { aDefinition } from '../support/builders/instance-orders.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
+import { isReady } from '../../src/actors/sandbox/commands/is-ready.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { KeyEnds } from '../../src/operations/keys/key-ends.ts';
+import { KeyEnds } from '../../src/services/keys/key-ends.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
 const KEY = 'a'.repeat(16);

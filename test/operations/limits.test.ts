@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { testClaimEnv } from '../support/builders/test-claim-env.ts';
-import { WaitingClaimLimit } from '../../src/operations/claims/waiting-claim-limit.ts';
+import { WaitingClaimLimit } from '../../src/actors/claim/waiting-claim-limit.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
-import type { OpenEndpoint } from '../../src/operations/sandboxes/sandbox-operations.ts';
-import { endpointOperations } from '../../src/operations/sandboxes/open-endpoint.ts';
+import { execInSandbox } from '../../src/actors/sandbox/commands/exec-in-sandbox.ts';
+import type { OpenEndpoint } from '../../src/actors/sandbox/commands/sandbox-operations.ts';
+import { endpointOperations } from '../../src/actors/sandbox/commands/open-endpoint.ts';
 import { KeyedSemaphore } from '../../src/lib/keyed-semaphore.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { aDefinition, ALICE } from '../support/builders/instance-orders.ts';

@@ -6,7 +6,7 @@ import type { SandboxSnapshot } from '../../src/actors/sandbox/sandbox-snapshot.
 import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import type { History } from '../../src/contracts/history.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
-import { listSandboxes } from '../../src/operations/sandboxes/list-sandboxes.ts';
+import { listSandboxes } from '../../src/actors/sandbox/commands/list-sandboxes.ts';
 import { aFinished } from '../contracts/history.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

@@ -6,7 +6,7 @@ import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import { templateFolder } from '../../src/embedded/template-folder.ts';
 import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 import { nextVersion, specOfVersion } from '../../src/model/templates/template-versions.ts';
-import { loadTemplates } from '../../src/operations/templates/load-templates.ts';
+import { loadTemplates } from '../../src/services/templates/load-templates.ts';
 import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LevelledLog } from '../../src/contracts/log.ts';
-import { createLog } from '../../src/process/log.ts';
-import { logLevels } from '../../src/operations/debug/log-levels.ts';
+import { createLog } from '../../src/daemon/process/log.ts';
+import { logLevels } from '../../src/services/debug/log-levels.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 

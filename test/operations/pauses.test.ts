@@ -3,11 +3,11 @@ import type { InspectedKinds } from '../../src/actors/inspection/inspected-actor
 import { inspectedSandboxes } from '../../src/actors/inspection/sandbox-actors.ts';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
-import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
-import { endpointOperations } from '../../src/operations/sandboxes/open-endpoint.ts';
-import { listActors } from '../../src/operations/debug/list-actors.ts';
-import { setSandboxState } from '../../src/operations/sandboxes/set-sandbox-state.ts';
+import { execInSandbox } from '../../src/actors/sandbox/commands/exec-in-sandbox.ts';
+import { isReady } from '../../src/actors/sandbox/commands/is-ready.ts';
+import { endpointOperations } from '../../src/actors/sandbox/commands/open-endpoint.ts';
+import { listActors } from '../../src/services/debug/list-actors.ts';
+import { setSandboxState } from '../../src/actors/sandbox/commands/set-sandbox-state.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { callsUnderWay } from '../../src/operations/processes/calls-under-way.ts';
+import { callsUnderWay } from '../../src/services/processes/calls-under-way.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('starts and inputs of processes under way', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { quotaDefaults, QuotaLimits } from '../../src/operations/pools/quota-limits.ts';
+import { quotaDefaults, QuotaLimits } from '../../src/actors/pool/commands/quota-limits.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { MemoryQuotas } from '../support/fakes/memory-quotas.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
+import { ApiKeyMirror } from '../../src/services/keys/api-keys.ts';
 import { apiKeyPromotedElsewhere } from '../../src/model/fleet/cluster-refusals.ts';
-import { createApiKey } from '../../src/operations/keys/create-api-key.ts';
-import { MOST_REVOKED, revokeApiKeys } from '../../src/operations/keys/revoke-api-keys.ts';
+import { createApiKey } from '../../src/services/keys/create-api-key.ts';
+import { MOST_REVOKED, revokeApiKeys } from '../../src/services/keys/revoke-api-keys.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { EventFeed } from '../../src/actors/runtime/event-feed.ts';
 import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
-import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts';
+import { sandboxEvents } from '../../src/actors/sandbox/commands/sandbox-events.ts';
 import { aFinished } from '../contracts/history.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { alice } from '../support/harness/a-supervisor.ts';

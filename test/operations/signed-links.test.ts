@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Caller } from '../../src/model/tenant.ts';
-import { signatureOf, signedLinks } from '../../src/operations/keys/signed-links.ts';
+import { signatureOf, signedLinks } from '../../src/services/keys/signed-links.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 

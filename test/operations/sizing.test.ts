@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { GroupChange } from '../../src/model/envs/autoscaling-group.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { memberPoolOf } from '../../src/operations/envs/member-pool.ts';
+import { memberPoolOf } from '../../src/actors/env/commands/member-pool.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { anEnvWorld, type EnvWorldOptions } from '../support/harness/an-env-world.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { inspectedPools } from '../../src/actors/inspection/pool-actors.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { getPool, listPools } from '../../src/operations/pools/pools.ts';
+import { getPool, listPools } from '../../src/actors/pool/commands/pools.ts';
 import { alice, aPolicy, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { followEvents } from '../../src/operations/sandboxes/follow-events.ts';
-import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts';
-import { followSandboxLogs, sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
+import { followEvents } from '../../src/actors/sandbox/commands/follow-events.ts';
+import { sandboxEvents } from '../../src/actors/sandbox/commands/sandbox-events.ts';
+import { followSandboxLogs, sandboxLogs } from '../../src/actors/sandbox/commands/sandbox-logs.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

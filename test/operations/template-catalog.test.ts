@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/templates/template.ts';
-import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
+import { TemplateCatalog } from '../../src/actors/pool/template-catalog.ts';
 import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { LinkedCallers } from '../../src/operations/fleet/linked-callers.ts';
-import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
-import { mintApiKey } from '../../src/operations/keys/mint-api-key.ts';
-import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
+import { LinkedCallers } from '../../src/fleet/replication/linked-callers.ts';
+import { ApiKeyMirror } from '../../src/services/keys/api-keys.ts';
+import { mintApiKey } from '../../src/services/keys/mint-api-key.ts';
+import { createExecToken, openTerminal } from '../../src/actors/sandbox/commands/terminals.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { invalidApiKey, Refusal } from '../../src/model/refusals.ts';
-import { MOST_WAITING_OF_TENANT } from '../../src/operations/claims/waiting-claim-limit.ts';
+import { MOST_WAITING_OF_TENANT } from '../../src/actors/claim/waiting-claim-limit.ts';
 import { MAX_WAITING_OF_POOL } from '../../src/contracts/coordination/claims.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { aPool } from '../support/builders/a-pool.ts';

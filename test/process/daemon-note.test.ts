@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readPidFile, removePidFile, writePidFile } from '../../src/process/pid-file.ts';
+import { readPidFile, removePidFile, writePidFile } from '../../src/daemon/process/pid-file.ts';
 
 describe('daemon.json', () => {
   let folder: string;

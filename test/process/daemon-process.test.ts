@@ -7,7 +7,7 @@ import {
   runDaemon,
   START_GRACE_MS,
   STOP_DEADLINE_MS,
-} from '../../src/process/run-daemon.ts';
+} from '../../src/daemon/process/run-daemon.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe("the daemon's process", () => {

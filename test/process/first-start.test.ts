@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ensureFirstKeys, readOrMakePepper } from '../../src/daemon/first-start.ts';
-import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
-import { authenticate } from '../../src/operations/keys/authenticate.ts';
+import { ApiKeyMirror } from '../../src/services/keys/api-keys.ts';
+import { authenticate } from '../../src/services/keys/authenticate.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { closeSync, openSync } from 'node:fs';
 import type { LogLevel } from '../../src/contracts/log.ts';
-import { createLog, lineOutput, type LineOutput } from '../../src/process/log.ts';
-import { logText } from '../../src/process/log-text.ts';
+import { createLog, lineOutput, type LineOutput } from '../../src/daemon/process/log.ts';
+import { logText } from '../../src/daemon/process/log-text.ts';
 
 const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { namespaceOf, teamOf } from '../../src/daemon/namespaces.ts';
+import { namespaceOf, teamOf } from '../../src/daemon/assembly/namespaces.ts';
 
 describe('the namespace of a team', () => {
   for (const pattern of ['{team}', 'sandboxes-{team}', '{team}-x', 'a-{team}-{team}-b']) {

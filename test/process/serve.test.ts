@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { rememberChild } from '../../local-cluster/started-processes.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readyText, stoppedText } from '../../src/process/start-up-text.ts';
+import { readyText, stoppedText } from '../../src/daemon/process/start-up-text.ts';
 
 describe('what the daemon tells a person', () => {
   const startUp = {

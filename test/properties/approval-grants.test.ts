@@ -4,7 +4,7 @@ import { ApprovalMirror } from '../../src/actors/approval/approval-mirror.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import type { ApprovalRecord } from '../../src/model/approvals/approval.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { Grant } from '../../src/operations/approvals/grant.ts';
+import { Grant } from '../../src/services/approvals/grant.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
-import { requestOperations } from '../../src/operations/requests/request-operations.ts';
-import { answerOnce } from '../../src/http/router/idempotency.ts';
+import { requestOperations } from '../../src/actors/request/request-operations.ts';
+import { answerOnce } from '../../src/http/corridor/idempotency.ts';
 import { unavailable } from '../../src/model/refusals.ts';
-import { claimSandbox } from '../../src/operations/claims/claim-sandbox.ts';
+import { claimSandbox } from '../../src/actors/claim/claim-sandbox.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { limitsOf } from '../support/fakes/memory-quotas.ts';

@@ -3,16 +3,16 @@ import fc from 'fast-check';
 import { Readable } from 'node:stream';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../src/contracts/clock.ts';
-import { Passing, type PassedRequest } from '../../src/http/fleet/pass-on.ts';
-import { errorAnswer } from '../../src/http/router/error-table.ts';
+import { Passing, type PassedRequest } from '../../src/fleet/routing/pass-on.ts';
+import { errorAnswer } from '../../src/http/reply/error-table.ts';
 import { EffectIsOver } from '../../src/model/approvals/approval-refusals.ts';
 import { AnswerLost, clusterUnavailable } from '../../src/model/fleet/cluster-refusals.ts';
 import type { InstanceId } from '../../src/model/identifiers.ts';
 import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
-import type { WayToCluster } from '../../src/operations/fleet/fleet-operations.ts';
-import type { IdempotentRequest } from '../../src/operations/requests/idempotent-request.ts';
+import type { WayToCluster } from '../../src/fleet/replication/fleet-operations.ts';
+import type { IdempotentRequest } from '../../src/actors/request/idempotent-request.ts';
 import { presentSandbox } from '../../src/http/resources/sandboxes/presenter.ts';
-import type { SandboxView } from '../../src/operations/views.ts';
+import type { SandboxView } from '../../src/actors/views.ts';
 import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import {
   anApprovingServer,

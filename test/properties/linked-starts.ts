@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { silentLog } from '../../src/contracts/log.ts';
 import type { ClusterStarts } from '../../src/contracts/coordination/cluster-starts.ts';
 import { ClusterStartStore } from '../../src/embedded/coordination/cluster-start-store.ts';
-import { LinkedStarts, type StartedLink } from '../../src/fleet/linked-starts.ts';
+import { LinkedStarts, type StartedLink } from '../../src/fleet/link/linked-starts.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
 /** From when the other end says nothing until that is seen: PROBE_MS of a heartbeat. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
-import type { claimSandbox } from '../../src/operations/claims/claim-sandbox.ts';
+import type { claimSandbox } from '../../src/actors/claim/claim-sandbox.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import type { TestClock } from '../support/fakes/test-clock.ts';

@@ -13,10 +13,10 @@ import { realTemplate } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
 import { rejection } from '../support/harness/rejection.ts';
-import { compatibleId } from '../../src/e2b/sandbox-id.ts';
+import { compatibleId } from '../../src/http/e2b/sandbox-id.ts';
 import type { InstanceId } from '../../src/model/identifiers.ts';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { RpcStream, type Json } from '../e2b/services/rpc-client.ts';
 
 const STARTS = 6;

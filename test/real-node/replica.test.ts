@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { SDKS, type SdkOptions, type SdkSandbox } from '../e2b/a-sdk.ts';
 import { checksOf, pythonWithPackages } from '../e2b/python/packages.ts';
 import { SERVICE_STEPS } from '../e2b/service-steps.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import type { Coordination } from '../../src/contracts/coordination.ts';
-import { ConsoleAccess } from '../../src/operations/console/console-access.ts';
-import { LoginLimits } from '../../src/operations/console/login-limits.ts';
+import { ConsoleAccess } from '../../src/services/console/console-access.ts';
+import { LoginLimits } from '../../src/services/console/login-limits.ts';
 import { aRedisCoordination } from '../support/harness/a-redis-coordination.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { rejection } from '../support/harness/rejection.ts';

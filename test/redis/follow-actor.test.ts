@@ -7,9 +7,9 @@ import type {
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { SHARDS } from '../../src/model/shards.ts';
-import { followActor } from '../../src/operations/debug/follow-actor.ts';
-import { answerText, type ReplicaQuestion } from '../../src/operations/debug/replica-views.ts';
-import { TransitionSubscriptions } from '../../src/operations/debug/transition-subscriptions.ts';
+import { followActor } from '../../src/services/debug/follow-actor.ts';
+import { answerText, type ReplicaQuestion } from '../../src/services/debug/replica-views.ts';
+import { TransitionSubscriptions } from '../../src/services/debug/transition-subscriptions.ts';
 import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';

@@ -10,9 +10,9 @@ import {
   SIZED_RESOURCES,
   type QuotaResource,
   type SizedResource,
-} from '../../src/model/quota.ts';
+} from '../../src/model/pools/quota.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { Resizing } from '../../src/operations/sandboxes/reservations.ts';
+import { Resizing } from '../../src/actors/sandbox/commands/reservations.ts';
 import {
   known,
   twoRedisCoordinations,

@@ -5,7 +5,7 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { RequestFingerprint } from '../../src/model/request-fingerprint.ts';
-import { IdempotentRequest } from '../../src/operations/requests/idempotent-request.ts';
+import { IdempotentRequest } from '../../src/actors/request/idempotent-request.ts';
 import { servesWaitingClaims } from '../properties/waiting-claims.ts';
 import { known, twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
 import { aPool } from '../support/builders/a-pool.ts';

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
 import { watchedFolder } from '../../local-cluster/watched-folder.ts';
-import { version } from '../../src/process/version.ts';
+import { version } from '../../src/daemon/process/version.ts';
 import { aBuild, type Build } from '../support/harness/a-build.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';

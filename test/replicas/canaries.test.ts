@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { onReplicas } from '../support/cluster/on-replicas.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Sandbox } from 'e2b-2-51-0';
 import { toCompatibleForm } from '../../src/model/api-key-text.ts';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { onSharedCompatibleReplicas } from '../support/cluster/on-replicas.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 import { eventually } from '../support/harness/eventually.ts';

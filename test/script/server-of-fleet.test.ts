@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { readPidFile } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/daemon/process/pid-file.ts';
 import { REPOSITORY } from '../support/cluster/container-image.ts';
 import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Log } from '../../src/contracts/log.ts';
-import { OtelTracer, type OtelTracerDeps } from '../../src/tracing/otel-tracer.ts';
+import { OtelTracer, type OtelTracerDeps } from '../../src/daemon/tracing/otel-tracer.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

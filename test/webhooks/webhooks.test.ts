@@ -3,7 +3,7 @@ import { MemoryAnswerRows } from '../support/fakes/memory-answer-rows.ts';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { unavailable } from '../../src/model/refusals.ts';
-import { MOST_DEAD_LETTERS, MOST_WAITING } from '../../src/webhooks/webhook-queue.ts';
+import { MOST_DEAD_LETTERS, MOST_WAITING } from '../../src/services/webhooks/webhook-queue.ts';
 import { anApprovingServer, approvalIdOf } from '../http/an-approving-server.ts';
 import { freePorts } from '../../local-cluster/control-plane/free-ports.ts';
 import { eventually } from '../support/harness/eventually.ts';

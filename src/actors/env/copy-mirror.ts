@@ -14,7 +14,7 @@ import {
 } from '../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import { ClusterBusy } from '../../model/fleet/cluster-refusals.ts';
-import type { EnvMirror } from './env-mirror.ts';
+import type { EnvMirror } from '../runtime/env-mirror.ts';
 import { MemberWatch } from './member-watch.ts';
 
 export interface CopyMirrorDeps {

@@ -17,7 +17,7 @@ import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
 import { pathOf } from '../runtime/state-path.ts';
-import type { EnvMirror } from './env-mirror.ts';
+import type { EnvMirror } from '../runtime/env-mirror.ts';
 import { groupEffects, type GroupEffectsDeps } from './group-effects.ts';
 import { groupSpecOf } from './group-spec.ts';
 import { keyOf, ledWithEnv, partsOf } from './member-key.ts';

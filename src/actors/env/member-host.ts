@@ -17,7 +17,7 @@ import { shardOf } from '../../model/shards.ts';
 import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
-import type { EnvMirror } from './env-mirror.ts';
+import type { EnvMirror } from '../runtime/env-mirror.ts';
 import { MemberFailure, type AwayMembers, type MemberEffects } from './member-effects.ts';
 import { pathOf } from '../runtime/state-path.ts';
 import { keyOf, ledWithEnv, partsOf } from './member-key.ts';

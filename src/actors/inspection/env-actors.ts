@@ -1,6 +1,6 @@
 import type { Records } from '../../contracts/record-store.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
-import type { EnvMirror } from '../env/env-mirror.ts';
+import type { EnvMirror } from '../runtime/env-mirror.ts';
 import type { GroupHost } from '../env/group-host.ts';
 import { groupSpecOf } from '../env/group-spec.ts';
 import { keyOf as memberKeyOf, partsOf } from '../env/member-key.ts';

@@ -1,7 +1,7 @@
 import type { PoolContext, PoolEvent, PoolIntent } from '../../machines/pool/events.ts';
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import { amountsOfPool, SIZED_RESOURCES } from '../../model/quota.ts';
+import { amountsOfPool, SIZED_RESOURCES } from '../../model/pools/quota.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import { launchOrderOf } from '../sandbox/launch-order.ts';
 import type { RecordMirror } from '../runtime/record-mirror.ts';

@@ -7,7 +7,7 @@ import type {
 import type { Coordination } from '../../contracts/coordination.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
-import { amountsOfPool, QUOTA_RESOURCES, type QuotaResource } from '../../model/quota.ts';
+import { amountsOfPool, QUOTA_RESOURCES, type QuotaResource } from '../../model/pools/quota.ts';
 import type { InstanceRecord } from '../../model/sandbox.ts';
 import { shardOf } from '../../model/shards.ts';
 import { sameTenant, tenantKey, type Tenant } from '../../model/tenant.ts';

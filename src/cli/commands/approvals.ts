@@ -1,21 +1,21 @@
 import { type Command, Option } from 'commander';
-import { OPERATIONS } from '../../client/generated/api.ts';
-import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { ApiKey } from '../../client/wire.ts';
-import { configFlags, loadConfig } from '../../config/config.ts';
-import type { NamedTexts } from '../../config/environment.ts';
+import { OPERATIONS } from '../client/generated/api.ts';
+import type { SandpoolClient } from '../client/sandpool-client.ts';
+import type { ApiKey } from '../client/wire.ts';
+import { configFlags, loadConfig } from '../../daemon/config/config.ts';
+import type { NamedTexts } from '../../daemon/config/environment.ts';
 import { HELD_OPERATIONS } from '../../model/approvals/held-operations.ts';
 import { ruleFor, type PolicyRule, type PolicySubject } from '../../model/approvals/policy.ts';
 import { APPROVAL_STATUSES } from '../../model/approvals/approval.ts';
-import type { Actions } from '../action.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
-import { print } from '../context.ts';
-import { CliFailure } from '../failure.ts';
-import { group, leaf } from '../leaf.ts';
-import { omitUndefined } from '../omit-undefined.ts';
-import { addPageOptions, type PageOptions } from '../paging.ts';
+import type { Actions } from '../shared/action.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
+import { print } from '../shared/context.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { group, leaf } from '../shared/leaf.ts';
+import { omitUndefined } from '../shared/omit-undefined.ts';
+import { addPageOptions, type PageOptions } from '../shared/paging.ts';
 import { approvalFields, approvalTable } from '../show/approval-rows.ts';
-import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
 import { isForAdmins, KEY_FOR_OTHERS, routeOf, type ExplainedRoute } from './explained-route.ts';
 
 /** `approvals list|get|explain`: they are decided in the console alone. */

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { withInterrupts } from '../borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
-import { print } from '../context.ts';
-import { CliFailure } from '../failure.ts';
-import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
-import type { Action } from '../action.ts';
+import { withInterrupts } from '../shared/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
+import { print } from '../shared/context.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
+import type { Action } from '../shared/action.ts';
 import { addCommandOptions } from './run.ts';
 import {
   type CommandOptions,

@@ -1,12 +1,12 @@
 import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { IssuedApiKey } from '../../client/wire.ts';
+import type { SandpoolClient } from '../client/sandpool-client.ts';
+import type { IssuedApiKey } from '../client/wire.ts';
 import { isDnsLabel } from '../../model/identifiers.ts';
-import { type CliContext, print } from '../context.ts';
-import { readText } from '../show/document.ts';
-import { CliFailure } from '../failure.ts';
-import { omitUndefined } from '../omit-undefined.ts';
+import { type CliContext, print } from '../shared/context.ts';
+import { readText } from '../shared/document.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { omitUndefined } from '../shared/omit-undefined.ts';
 
 /** The options of `keys create --users`. `to` is a folder. */
 export interface UsersOptions {

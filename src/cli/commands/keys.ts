@@ -1,17 +1,17 @@
 import { type Command, Option } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { Cascade, IssuedApiKey } from '../../client/wire.ts';
+import type { SandpoolClient } from '../client/sandpool-client.ts';
+import type { Cascade, IssuedApiKey } from '../client/wire.ts';
 import { formatApiKey, newApiKeyText, toCompatibleForm } from '../../model/api-key-text.ts';
-import type { Action, Actions, ServiceAction } from '../action.ts';
-import { addConnectionOptions } from '../connection.ts';
-import { print, say } from '../context.ts';
-import { CliFailure } from '../failure.ts';
-import { omitUndefined } from '../omit-undefined.ts';
-import { group, leaf } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
-import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
+import type { Action, Actions, ServiceAction } from '../shared/action.ts';
+import { addConnectionOptions } from '../shared/connection.ts';
+import { print, say } from '../shared/context.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { omitUndefined } from '../shared/omit-undefined.ts';
+import { group, leaf } from '../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../shared/paging.ts';
 import { keyTable, shortTime } from '../show/rows.ts';
 import { issueForUsers } from './keys-of-users.ts';
 

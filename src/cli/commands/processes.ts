@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
-import type { SandboxProcess } from '../../client/process-calls.ts';
+import type { SandboxProcess } from '../client/process-calls.ts';
 import { PROCESS_SIGNALS, type ProcessSignal } from '../../model/process.ts';
-import type { Action, ServiceAction } from '../action.ts';
-import { withInterrupts } from '../borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
-import { print } from '../context.ts';
-import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import type { Action, ServiceAction } from '../shared/action.ts';
+import { withInterrupts } from '../shared/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
+import { print } from '../shared/context.ts';
+import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
 import { table } from '../show/table.ts';
-import { printable } from '../terminal/printable.ts';
+import { printable } from '../shared/printable.ts';
 import { streamProcess } from './stream-process.ts';
 
 interface KillOptions {

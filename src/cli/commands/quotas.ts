@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import type { QuotaList } from '../../client/wire.ts';
-import { HIGHEST_LIMIT } from '../../model/quota.ts';
-import type { ServiceAction } from '../action.ts';
-import { wholeNumber } from '../arguments.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
-import { addConnectionOptions } from '../connection.ts';
-import type { CliContext } from '../context.ts';
-import { CliFailure } from '../failure.ts';
-import { omitUndefined } from '../omit-undefined.ts';
-import { group, leaf } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import type { QuotaList } from '../client/wire.ts';
+import { HIGHEST_LIMIT } from '../../model/pools/quota.ts';
+import type { ServiceAction } from '../shared/action.ts';
+import { wholeNumber } from '../shared/arguments.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../shared/cluster-option.ts';
+import { addConnectionOptions } from '../shared/connection.ts';
+import type { CliContext } from '../shared/context.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { omitUndefined } from '../shared/omit-undefined.ts';
+import { group, leaf } from '../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
 import { quotaTable } from '../show/rows.ts';
 
 /** `quotas [get|set]`; `get` alone may be left out. */

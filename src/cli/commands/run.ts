@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
-import { durationText, waitOption, wholeNumber } from '../arguments.ts';
-import { withBorrowedSandbox } from '../borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
-import type { Action } from '../action.ts';
-import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
+import { durationText, waitOption, wholeNumber } from '../shared/arguments.ts';
+import { withBorrowedSandbox } from '../shared/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
+import type { Action } from '../shared/action.ts';
+import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
 import {
   type CommandOptions,
   commandWords,
   MAX_TIMEOUT_SECONDS,
   runCommand,
 } from './run-command.ts';
-import { typedCommand } from '../typed-command.ts';
+import { typedCommand } from '../shared/typed-command.ts';
 
 interface RunOptions extends ConnectionOptions, CommandOptions {
   readonly pool: string;

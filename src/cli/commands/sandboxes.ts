@@ -1,19 +1,19 @@
 import { type Command, Option } from 'commander';
-import { ApiError } from '../../client/api-error.ts';
-import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { Sandbox } from '../../client/wire.ts';
+import { ApiError } from '../client/api-error.ts';
+import type { SandpoolClient } from '../client/sandpool-client.ts';
+import type { Sandbox } from '../client/wire.ts';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { durationText, nameAndValue, waitOption } from '../arguments.ts';
-import { claimFiles, filePair } from '../claim-files.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../cluster-option.ts';
-import { addConnectionOptions, type ConnectionOptions } from '../connection.ts';
-import { omitUndefined } from '../omit-undefined.ts';
-import { group, leaf } from '../leaf.ts';
-import type { ServiceAction } from '../action.ts';
-import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
-import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
+import { durationText, nameAndValue, waitOption } from '../shared/arguments.ts';
+import { claimFiles, filePair } from '../shared/claim-files.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../shared/cluster-option.ts';
+import { addConnectionOptions, type ConnectionOptions } from '../shared/connection.ts';
+import { omitUndefined } from '../shared/omit-undefined.ts';
+import { group, leaf } from '../shared/leaf.ts';
+import type { ServiceAction } from '../shared/action.ts';
+import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../shared/paging.ts';
 import { sandboxFields, sandboxTable } from '../show/rows.ts';
-import { addVariableOptions, type VariableOptions, variablesOf } from '../variables.ts';
+import { addVariableOptions, type VariableOptions, variablesOf } from '../shared/variables.ts';
 
 /** `sandboxes list|get|create|delete`. */
 export const sandboxesGroup = (action: ServiceAction): Command =>

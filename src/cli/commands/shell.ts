@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { durationText, waitOption } from '../arguments.ts';
-import { withBorrowedSandbox, withInterrupts } from '../borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
+import { durationText, waitOption } from '../shared/arguments.ts';
+import { withBorrowedSandbox, withInterrupts } from '../shared/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
 import { interact, terminalSize } from '../terminal/interactive.ts';
-import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
-import type { Action } from '../action.ts';
+import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
+import type { Action } from '../shared/action.ts';
 
 interface ShellOptions extends ConnectionOptions {
   readonly pool: string;

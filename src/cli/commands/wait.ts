@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
-import { ApiError } from '../../client/api-error.ts';
-import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import { ApiError } from '../client/api-error.ts';
+import type { SandpoolClient } from '../client/sandpool-client.ts';
 import { parseDuration } from '../../model/durations.ts';
-import type { ServiceAction } from '../action.ts';
-import { durationText } from '../arguments.ts';
-import { addConnectionOptions } from '../connection.ts';
-import { print } from '../context.ts';
-import { CliFailure } from '../failure.ts';
-import { leaf } from '../leaf.ts';
-import { lasting } from '../retrying.ts';
+import type { ServiceAction } from '../shared/action.ts';
+import { durationText } from '../shared/arguments.ts';
+import { addConnectionOptions } from '../shared/connection.ts';
+import { print } from '../shared/context.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { leaf } from '../shared/leaf.ts';
+import { lasting } from '../shared/retrying.ts';
 import { statusOf } from '../show/rows.ts';
 import { progressOn } from '../terminal/progress.ts';
 

@@ -1,5 +1,5 @@
-import type { CliContext } from '../context.ts';
-import { printable } from '../terminal/printable.ts';
+import type { CliContext } from '../shared/context.ts';
+import { printable } from '../shared/printable.ts';
 
 const MOST_NAMED = 10;
 

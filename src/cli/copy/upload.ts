@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import { CliFailure } from '../failure.ts';
+import { CliFailure } from '../shared/failure.ts';
 import { folderSource } from './archives.ts';
-import { fileSource, isFolderHere, type Source, streamSource } from './local-files.ts';
+import { fileSource, isFolderHere, type Source, streamSource } from '../shared/local-files.ts';
 import type { Place } from './place.ts';
 import { isFolderThere, type SandboxPlace, saysNo } from './sandbox-place.ts';
 import { type Copy, Transfer } from './transfer.ts';

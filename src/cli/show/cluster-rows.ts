@@ -1,4 +1,4 @@
-import type { Cluster, ClusterRoute, Managers, TemplateCluster } from '../../client/wire.ts';
+import type { Cluster, ClusterRoute, Managers, TemplateCluster } from '../client/wire.ts';
 import { shortTime, tableOf, type Column } from './rows.ts';
 import { fields } from './table.ts';
 

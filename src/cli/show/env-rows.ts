@@ -1,4 +1,4 @@
-import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../../client/wire.ts';
+import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../client/wire.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { type Column, shortTime, tableOf } from './rows.ts';
 import { fields } from './table.ts';

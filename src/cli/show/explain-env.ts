@@ -1,8 +1,8 @@
-import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../../client/wire.ts';
+import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../client/wire.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { pluralize } from './pluralize.ts';
 import { changesText, membersOf } from './env-rows.ts';
-import { printable } from '../terminal/printable.ts';
+import { printable } from '../shared/printable.ts';
 import { shortTime } from './rows.ts';
 
 /** Describes what is known of an env; `decisions` by group, the newest first. */

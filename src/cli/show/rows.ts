@@ -1,4 +1,4 @@
-import { printable } from '../terminal/printable.ts';
+import { printable } from '../shared/printable.ts';
 import type {
   ApiKey,
   AuditRecord,
@@ -11,7 +11,7 @@ import type {
   SandboxStatistics,
   Template,
   Volume,
-} from '../../client/wire.ts';
+} from '../client/wire.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { formatMemory } from '../../model/quantities.ts';
 import { imageColumn, imageFields, SHAPE, shapeFields } from './shape-rows.ts';

@@ -1,4 +1,4 @@
-import type { Pool, Sandbox } from '../../client/wire.ts';
+import type { Pool, Sandbox } from '../client/wire.ts';
 
 type Imaged = Pick<Pool | Sandbox, 'containerImages'>;
 type Shaped = Pick<Pool, 'containerImages' | 'network' | 'ports' | 'ephemeralStorage'>;

@@ -1,4 +1,4 @@
-import type { MachineReport } from '../../client/wire.ts';
+import type { MachineReport } from '../client/wire.ts';
 
 type State = MachineReport['states'][number];
 

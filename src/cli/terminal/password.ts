@@ -1,5 +1,5 @@
-import { CliFailure } from '../failure.ts';
-import { type CliContext, print } from '../context.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { type CliContext, print } from '../shared/context.ts';
 
 const LONGEST = 1_024;
 

@@ -1,5 +1,5 @@
 import type { Revision } from '../../model/identifiers.ts';
-import type { QuotaAmounts, QuotaResource } from '../../model/quota.ts';
+import type { QuotaAmounts, QuotaResource } from '../../model/pools/quota.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
 export interface QuotaEntry {

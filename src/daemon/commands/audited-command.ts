@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AuditSink } from '../../contracts/audit.ts';
-import type { ControlCommands } from '../../control/control-server.ts';
-import { errorAnswer } from '../../http/router/error-table.ts';
+import type { ControlCommands } from '../control/control-server.ts';
+import { errorAnswer } from '../../http/reply/error-table.ts';
 import { Refusal } from '../../model/refusals.ts';
 
 /** A field of what a command is given; empty where it is no text. */

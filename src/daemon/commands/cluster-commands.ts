@@ -1,7 +1,7 @@
 import type { AuditSink } from '../../contracts/audit.ts';
-import type { ControlCommands } from '../../control/control-server.ts';
-import type { ClusterRegistry } from '../../fleet/cluster-registry.ts';
-import type { ManagerLinks } from '../../fleet/manager-links.ts';
+import type { ControlCommands } from '../control/control-server.ts';
+import type { ClusterRegistry } from '../../fleet/link/cluster-registry.ts';
+import type { ManagerLinks } from '../../fleet/link/manager-links.ts';
 import { auditedCommand, textOf } from './audited-command.ts';
 
 interface Deps {

@@ -1,7 +1,7 @@
 import type { AuditSink } from '../../contracts/audit.ts';
-import type { ControlCommands } from '../../control/control-server.ts';
-import type { OperatorCommands } from '../../operations/console/operator-commands.ts';
-import type { SessionCommands } from '../../operations/console/session-commands.ts';
+import type { ControlCommands } from '../control/control-server.ts';
+import type { OperatorCommands } from '../../services/console/operator-commands.ts';
+import type { SessionCommands } from '../../services/console/session-commands.ts';
 import { answerOf, auditedCommand, textOf } from './audited-command.ts';
 
 interface Deps {

@@ -1,7 +1,7 @@
 import type { AuditSink } from '../../contracts/audit.ts';
-import type { ControlCommands } from '../../control/control-server.ts';
+import type { ControlCommands } from '../control/control-server.ts';
 import { Refusal } from '../../model/refusals.ts';
-import type { Webhooks } from '../../webhooks/webhooks.ts';
+import type { Webhooks } from '../../services/webhooks/webhooks.ts';
 import { answerOf, auditedCommand, textOf } from './audited-command.ts';
 
 /** Serves what is asked over the control socket about webhooks; all but lists is audited. */

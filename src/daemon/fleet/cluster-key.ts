@@ -1,7 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../config/config.ts';
-import { fleetKeyOf, newFleetKey, signatureCheck, type FleetKey } from '../../fleet/fleet-keys.ts';
+import type { Config } from '../config/config.ts';
+import {
+  fleetKeyOf,
+  newFleetKey,
+  signatureCheck,
+  type FleetKey,
+} from '../../fleet/link/fleet-keys.ts';
 import { writePrivate } from '../../lib/private-file.ts';
 
 /**

@@ -2,10 +2,10 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { LinkedCluster } from '../../contracts/fleet/cluster-links.ts';
 import type { GaugeName } from '../../contracts/metric-catalogue.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
-import type { ManagerLinks } from '../../fleet/manager-links.ts';
-import type { ManagerStanding } from '../../fleet/worker-links.ts';
-import type { ManagerAccess } from '../../operations/fleet/manager-access.ts';
-import type { PassedRequests } from '../../operations/fleet/passed-requests.ts';
+import type { ManagerLinks } from '../../fleet/link/manager-links.ts';
+import type { ManagerStanding } from '../../fleet/link/worker-links.ts';
+import type { ManagerAccess } from '../../fleet/replication/manager-access.ts';
+import type { PassedRequests } from '../../fleet/replication/passed-requests.ts';
 
 interface ToldOfClusters {
   readonly links: Pick<ManagerLinks, 'list' | 'refused'>;

@@ -1,17 +1,17 @@
 import type { Duplex } from 'node:stream';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
-import { newNonce } from '../../fleet/fleet-keys.ts';
-import { WorkerCredentials } from '../../fleet/worker-credentials.ts';
-import { WorkerLinks } from '../../fleet/worker-links.ts';
-import { linkedClients, type CheckIdentity } from '../../http/fleet/linked-clients.ts';
+import { newNonce } from '../../fleet/link/fleet-keys.ts';
+import { WorkerCredentials } from '../../fleet/link/worker-credentials.ts';
+import { WorkerLinks } from '../../fleet/link/worker-links.ts';
+import { linkedClients, type CheckIdentity } from '../../fleet/routing/linked-clients.ts';
 import type { Clients } from '../../http/limits/clients.ts';
-import { LinkedCallers } from '../../operations/fleet/linked-callers.ts';
-import type { ManagerAccess } from '../../operations/fleet/manager-access.ts';
-import type { PromotedCopies } from '../../operations/fleet/promoted-copies.ts';
-import type { TemplateCopies } from '../../operations/fleet/template-copies.ts';
-import type { Assembly } from '../assembly.ts';
+import { LinkedCallers } from '../../fleet/replication/linked-callers.ts';
+import type { ManagerAccess } from '../../fleet/replication/manager-access.ts';
+import type { PromotedCopies } from '../../fleet/replication/promoted-copies.ts';
+import type { TemplateCopies } from '../../fleet/replication/template-copies.ts';
+import type { Assembly } from '../assembly/assembly.ts';
 import { sharedClusterKey } from './cluster-key.ts';
 import { tellOfManagers } from './fleet-metrics.ts';
 

@@ -1,10 +1,10 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { Log } from '../../contracts/log.ts';
 import {
   createCompatibleApi,
   type CompatibleApiDeps,
   type CompatibleServer,
-} from '../../e2b/compatible-api.ts';
+} from '../../http/e2b/compatible-api.ts';
 import type { HttpServer } from '../../http/server/http-server.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 

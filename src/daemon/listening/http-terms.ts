@@ -1,10 +1,10 @@
 import { getHeapStatistics } from 'node:v8';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { LevelledLog } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { TlsFiles } from '../../http/server/tls-files.ts';
 import type { FrameBudgetTerms } from '../../http/terminal/frame-budget.ts';
-import { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
+import { AnswerBudget } from '../../actors/sandbox/commands/answer-budget.ts';
 
 /** Returns what terminals may send. */
 export const framesOf = (terminal: Config['terminal']): FrameBudgetTerms => ({

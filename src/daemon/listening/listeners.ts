@@ -1,5 +1,5 @@
-import type { AuditTrail } from '../../audit/audit-trail.ts';
-import type { Config } from '../../config/config.ts';
+import type { AuditTrail } from '../../services/audit/audit-trail.ts';
+import type { Config } from '../config/config.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import { createGateway, type Gateway } from '../../http/gateway/gateway.ts';
@@ -11,11 +11,11 @@ import type { RequestWatchers } from '../../http/server/app.ts';
 import { createHttpServer, type HttpServer } from '../../http/server/http-server.ts';
 import { requireFree, type TlsIdentity } from '../../http/server/listener.ts';
 import { terminalUpgrades } from '../../http/terminal/terminal.ts';
-import type { Operations } from '../../operations/operations.ts';
-import type { ApprovalsOfDaemon } from '../approvals.ts';
+import type { Operations } from '../../services/operations.ts';
+import type { ApprovalsOfDaemon } from '../assembly/approvals.ts';
 import { openCompatibleApi } from './compatible-api.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
-import type { ConsoleParts } from '../console.ts';
+import type { ConsoleParts } from '../assembly/console.ts';
 import type { FleetParts } from '../fleet/fleet.ts';
 import { answerBudget, framesOf, httpDate } from './http-terms.ts';
 

@@ -1,6 +1,6 @@
 import type { Confirmation, QuotaEntry, Quotas } from '../../contracts/coordination/quotas.ts';
 import type { Revision } from '../../model/identifiers.ts';
-import { eachResource, type QuotaResource } from '../../model/quota.ts';
+import { eachResource, type QuotaResource } from '../../model/pools/quota.ts';
 import { isNewer } from '../../model/mirror/revision-order.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 

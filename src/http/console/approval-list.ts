@@ -1,5 +1,5 @@
 import { APPROVAL_STATUSES, type ApprovalRecord } from '../../model/approvals/approval.ts';
-import { timestampOf } from '../resources/common-schema.ts';
+import { timestampOf } from '../corridor/common-schema.ts';
 import { html, short, type Html } from './html.ts';
 
 export const PAGE = 50;

@@ -3,12 +3,12 @@ import { APPROVAL_STATUSES, type ApprovalRecord } from '../../model/approvals/ap
 import { HELD_OPERATIONS } from '../../model/approvals/held-operations.ts';
 import { mayDecide } from '../../model/console-session.ts';
 import { Refusal } from '../../model/refusals.ts';
-import type { OpenSession } from '../../operations/console/console-operations.ts';
-import type { Operations } from '../../operations/operations.ts';
+import type { OpenSession } from '../../services/console/console-operations.ts';
+import type { Operations } from '../../services/operations.ts';
 import { DecideApprovalBody } from '../resources/approvals/schema.ts';
-import { timestampOf } from '../resources/common-schema.ts';
-import type { Route } from '../router/route.ts';
-import { check } from '../router/validation.ts';
+import { timestampOf } from '../corridor/common-schema.ts';
+import type { Route } from '../corridor/route.ts';
+import { check } from '../corridor/validation.ts';
 import type { ConsoleRoute } from './console-route.ts';
 import { LIST, listBody, PAGE } from './approval-list.ts';
 import { changesOf, currentState, runningIn, type FieldChange } from './current-state.ts';

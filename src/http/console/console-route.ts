@@ -1,5 +1,5 @@
-import type { OpenSession } from '../../operations/console/console-operations.ts';
-import type { Context } from '../server/context.ts';
+import type { OpenSession } from '../../services/console/console-operations.ts';
+import type { Context } from '../reply/context.ts';
 
 /** A request to a page, of which everything is checked that is the same for all. */
 export interface PageRequest {

@@ -1,12 +1,12 @@
 import type { Next } from 'koa';
-import { type ArrivingBodies, ClientGone, readForm } from '../router/request-body.ts';
-import type { Context } from '../server/context.ts';
+import { type ArrivingBodies, ClientGone, readForm } from '../corridor/request-body.ts';
+import type { Context } from '../reply/context.ts';
 import type { Clients } from '../limits/clients.ts';
 import { addressGroup } from '../limits/address-group.ts';
-import { errorAnswer } from '../router/error-table.ts';
-import { methodNotAllowed } from '../router/nothing-matched.ts';
+import { errorAnswer } from '../reply/error-table.ts';
+import { methodNotAllowed } from '../corridor/nothing-matched.ts';
 import type { ConsoleRoute } from './console-route.ts';
-import { cookieOf, SESSION_COOKIE } from './cookies.ts';
+import { cookieOf, SESSION_COOKIE } from '../limits/cookies.ts';
 import { html } from './html.ts';
 import { loginRoutes } from './login-pages.ts';
 import { givePage, HEADERS, seeOther, STYLE } from './page.ts';

@@ -3,8 +3,8 @@ import { parse } from 'yaml';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { QUOTA_RESOURCES } from '../../model/quota.ts';
-import type { Route, RouteRequest } from '../router/route.ts';
+import { QUOTA_RESOURCES } from '../../model/pools/quota.ts';
+import type { Route, RouteRequest } from '../corridor/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { invalidArgument } from '../../model/refusals.ts';
-import type { LoggedIn, LoginTerms } from '../../operations/console/console-operations.ts';
+import type { LoggedIn, LoginTerms } from '../../services/console/console-operations.ts';
 import type { ConsoleRoute, PageRequest } from './console-route.ts';
 import {
   cookieOf,
@@ -9,7 +9,7 @@ import {
   OPENID_COOKIE,
   openIdCookie,
   sessionCookie,
-} from './cookies.ts';
+} from '../limits/cookies.ts';
 import { html, type Html } from './html.ts';
 import { givePage, seeOther } from './page.ts';
 import type { ConsoleTerms } from './session-finder.ts';

@@ -1,6 +1,6 @@
-import type { Context } from '../server/context.ts';
+import type { Context } from '../reply/context.ts';
 import { html, type Html } from './html.ts';
-import type { OpenSession } from '../../operations/console/console-operations.ts';
+import type { OpenSession } from '../../services/console/console-operations.ts';
 
 export interface PageParts {
   readonly title: string;

@@ -1,7 +1,7 @@
 import { Agent, type RequestOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect as secure } from 'node:tls';
-import type { OpenEndpoint } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operations.ts';
 
 /** A connection that nobody uses is kept for so long: shorter than servers keep theirs. */
 const KEPT_MS = 4_000;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import type { PortConnection } from '../../contracts/sandbox-driver.ts';
-import { flow } from '../limits/flow.ts';
+import { flow } from '../reply/flow.ts';
 
 export interface AnswerTerms {
   readonly clock: Clock;

@@ -12,14 +12,14 @@ import {
   Refusal,
   sandboxNotRunning,
 } from '../../model/refusals.ts';
-import type { OpenEndpoint } from '../../operations/sandboxes/sandbox-operations.ts';
-import { flow } from '../limits/flow.ts';
+import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operations.ts';
+import { flow } from '../reply/flow.ts';
 import { passBody } from './body.ts';
 import type { ClientAddresses } from '../limits/client-address.ts';
 import { connectEndpoint, type EndpointOptions, type GatewayAgent } from './agent.ts';
 import { answeredHeaders, answeredTrailers, forwardedHeaders } from './headers.ts';
 import type { EndpointTarget } from './target.ts';
-import { awaitsContinue, ClientGone, hasBody } from '../router/request-body.ts';
+import { awaitsContinue, ClientGone, hasBody } from '../corridor/request-body.ts';
 
 /** Holds what an exchange with an endpoint goes by. */
 export interface ExchangeTerms {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { OpenEndpoint } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operations.ts';
 import type { ClientAddresses } from '../limits/client-address.ts';
 import type { EndpointTarget } from './target.ts';
 

@@ -7,11 +7,11 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endpointTimeout, endpointUnreachable, Refusal } from '../../model/refusals.ts';
-import { flow } from '../limits/flow.ts';
+import { flow } from '../reply/flow.ts';
 import { connectEndpoint, type EndpointOptions } from './agent.ts';
 import { failureOf, passOn, STALL_MS, type ExchangeTerms } from './exchange.ts';
 import { answeredHeaders, forwardedHeaders } from './headers.ts';
-import { ClientGone } from '../router/request-body.ts';
+import { ClientGone } from '../corridor/request-body.ts';
 
 export interface Upgrade {
   readonly request: IncomingMessage;

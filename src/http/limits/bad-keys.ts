@@ -1,5 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { Operations } from '../../operations/operations.ts';
+import type { Operations } from '../../services/operations.ts';
 import { addressGroup } from './address-group.ts';
 
 /** Addresses of which it is known here that they must wait. */

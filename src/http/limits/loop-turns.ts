@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { tooMuchWaits } from '../../model/limit-refusals.ts';
-import { prepared, turnAway } from '../server/prepared-answer.ts';
+import { prepared, turnAway } from './prepared-answer.ts';
 import type { Overload, TenantOf } from './overload.ts';
 import { TenantsAbout } from './tenants-about.ts';
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { unavailable, type Refusal } from '../../model/refusals.ts';
-import { prepared, turnAway } from '../server/prepared-answer.ts';
+import { prepared, turnAway } from './prepared-answer.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 const overloaded = (): Refusal => unavailable('too many requests are under way; try again shortly');

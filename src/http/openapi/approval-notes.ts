@@ -7,7 +7,7 @@ import {
   consoleSessionRequired,
 } from '../../model/approvals/approval-refusals.ts';
 import type { Refusal } from '../../model/refusals.ts';
-import type { ErrorBody } from '../router/error-table.ts';
+import type { ErrorBody } from '../reply/error-table.ts';
 
 const decidedAt = z
   .string()

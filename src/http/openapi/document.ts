@@ -1,5 +1,5 @@
-import { statusOf } from '../router/error-table.ts';
-import type { Route } from '../router/route.ts';
+import { statusOf } from '../reply/error-table.ts';
+import type { Route } from '../corridor/route.ts';
 import { Components } from './components.ts';
 import { ERROR_NOTES } from './error-notes.ts';
 import { byStatus, errorCodesOf } from './operation-errors.ts';

@@ -53,7 +53,7 @@ import {
   type EdgeCode,
   type ErrorBody,
   type ErrorCode,
-} from '../router/error-table.ts';
+} from '../reply/error-table.ts';
 
 export interface ErrorNote {
   /** When it is answered. */

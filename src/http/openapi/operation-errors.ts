@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type ErrorCode, statusOf } from '../router/error-table.ts';
-import type { Route } from '../router/route.ts';
+import { type ErrorCode, statusOf } from '../reply/error-table.ts';
+import type { Route } from '../corridor/route.ts';
 import { type Components, type JsonSchema, withoutPageLinks } from './components.ts';
 import { ERROR_NOTES } from './error-notes.ts';
 

@@ -1,5 +1,5 @@
-import { type ErrorCode, statusOf } from '../router/error-table.ts';
-import type { Route } from '../router/route.ts';
+import { type ErrorCode, statusOf } from '../reply/error-table.ts';
+import type { Route } from '../corridor/route.ts';
 import type { Components, JsonSchema } from './components.ts';
 import { loadExamples } from './examples.ts';
 import {

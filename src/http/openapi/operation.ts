@@ -1,4 +1,4 @@
-import type { Route } from '../router/route.ts';
+import type { Route } from '../corridor/route.ts';
 import { type Components, type JsonSchema, propertiesOf, withoutPageLinks } from './components.ts';
 import { loadExamples } from './examples.ts';
 import { takesIdempotencyKey } from './operation-errors.ts';

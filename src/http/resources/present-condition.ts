@@ -1,5 +1,5 @@
 import type { PoolCondition } from '../../model/pools/pool-condition.ts';
-import { timestampOf } from './common-schema.ts';
+import { timestampOf } from '../corridor/common-schema.ts';
 
 /**
  * Presents a condition of a pool or an env, its fields in one order whatever order the store keeps:

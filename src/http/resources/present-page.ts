@@ -1,4 +1,4 @@
-import type { Page } from '../../operations/views.ts';
+import type { Page } from '../../actors/views.ts';
 
 export const presentPage = <T, W>(
   { items, total, limit, offset }: Page<T>,

@@ -3,7 +3,7 @@ import type { AuditSink } from '../../contracts/audit.ts';
 import type { Log } from '../../contracts/log.ts';
 import { silentMetrics, type Metrics } from '../../contracts/metrics.ts';
 import type { Tracer, TraceScope } from '../../contracts/tracing.ts';
-import type { Operations } from '../../operations/operations.ts';
+import type { Operations } from '../../services/operations.ts';
 import { sessionFinder } from '../console/session-finder.ts';
 import { approvalPages } from '../console/approval-pages.ts';
 import { consolePages, type ConsoleDeps } from '../console/console.ts';
@@ -17,14 +17,14 @@ import {
   notes,
   traced,
 } from './middleware.ts';
-import type { RequestState } from './context.ts';
-import { inNamespace } from '../router/in-namespace.ts';
+import type { RequestState } from '../reply/context.ts';
+import { inNamespace } from '../resources/in-namespace.ts';
 import type { RefusalPace } from '../limits/refusal-pace.ts';
 import { pages } from './pages.ts';
 import { PoolPreviews } from '../resources/pools/previews.ts';
-import type { Route } from '../router/route.ts';
-import { nothingMatched } from '../router/nothing-matched.ts';
-import { routerOf, type RouterDeps } from '../router/router.ts';
+import type { Route } from '../corridor/route.ts';
+import { nothingMatched } from '../corridor/nothing-matched.ts';
+import { routerOf, type RouterDeps } from '../corridor/router.ts';
 import { apiKeyRoutes } from '../resources/keys/routes.ts';
 import { approvalRoutes } from '../resources/approvals/routes.ts';
 import { auditRoutes } from '../resources/audit/routes.ts';

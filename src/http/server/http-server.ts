@@ -4,19 +4,19 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { Operations } from '../../operations/operations.ts';
+import type { Operations } from '../../services/operations.ts';
 import { createApp, type AppDeps, type RequestWatchers } from './app.ts';
-import { ArrivingBodies, awaitsContinue, hasBody } from '../router/request-body.ts';
+import { ArrivingBodies, awaitsContinue, hasBody } from '../corridor/request-body.ts';
 import { closeWithConnection, InFlight, stopServing } from './in-flight.ts';
 import { clientsOf, type Clients } from '../limits/clients.ts';
 import { CostlyTurns } from '../limits/costly-turns.ts';
 import { RefusalPace } from '../limits/refusal-pace.ts';
-import type { RequestLimits } from '../limits/request-limits.ts';
+import type { RequestLimits } from '../corridor/request-limits.ts';
 import { ConnectionShares } from '../limits/connection-shares.ts';
-import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../router/error-table.ts';
-import { EventStreams } from './event-streams.ts';
+import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../reply/error-table.ts';
+import { EventStreams } from '../reply/event-streams.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { unhurried } from './unhurried.ts';
+import { unhurried } from '../reply/unhurried.ts';
 import { InFlightGate, Overload, type TurnLimits } from '../limits/overload.ts';
 import {
   createListener,
@@ -28,11 +28,11 @@ import {
   type TlsIdentity,
 } from './listener.ts';
 import { inTurn, LoopTurns } from '../limits/loop-turns.ts';
-import { prepared, turnAway } from './prepared-answer.ts';
-import { endWithError } from './raw-answer.ts';
-import { takeBearer, takeTarget } from './request-head.ts';
+import { prepared, turnAway } from '../limits/prepared-answer.ts';
+import { endWithError } from '../corridor/raw-answer.ts';
+import { takeBearer, takeTarget } from '../limits/request-head.ts';
 import { KeyRates } from '../limits/key-rates.ts';
-import { UnreadAnswers } from '../limits/unread-answers.ts';
+import { UnreadAnswers } from '../reply/unread-answers.ts';
 
 export interface HttpLimits extends ListenerLimits, TurnLimits {
   /** Connections of one address at most; a trusted proxy has no such share. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { cutConnections } from './listener.ts';
-import { cutShort } from './prepared-answer.ts';
+import { cutShort } from '../limits/prepared-answer.ts';
 
 interface Exchange {
   readonly request: IncomingMessage;

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Next } from 'koa';
-import { BASES } from '../router/bases.ts';
-import type { Context } from './context.ts';
+import { BASES } from '../reply/bases.ts';
+import type { Context } from '../reply/context.ts';
 import { openApiDocument } from '../openapi/document.ts';
-import type { Route } from '../router/route.ts';
-import { methodNotAllowed } from '../router/nothing-matched.ts';
+import type { Route } from '../corridor/route.ts';
+import { methodNotAllowed } from '../corridor/nothing-matched.ts';
 
 /** Content that is the same for everyone, with its mark. */
 interface Page {

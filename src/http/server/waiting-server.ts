@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { unavailable } from '../../model/refusals.ts';
-import { errorAnswer } from '../router/error-table.ts';
+import { errorAnswer } from '../reply/error-table.ts';
 import { createListener, cutConnections, startListening, type TlsIdentity } from './listener.ts';
-import { requestIdFrom } from './request-head.ts';
+import { requestIdFrom } from '../limits/request-head.ts';
 import type { ReadinessWire } from '../resources/health/schema.ts';
 
 export interface WaitingServerOptions {

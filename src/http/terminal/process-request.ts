@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { badHandshake, foreignOrigin } from './refusals.ts';
 import { handshakeProblem, originAllowed, targetOf } from './request.ts';
-import { withoutBase } from '../router/bases.ts';
-import { localName } from '../router/local-names.ts';
-import { readQuery } from '../router/query.ts';
-import { check } from '../router/validation.ts';
+import { withoutBase } from '../reply/bases.ts';
+import { localName } from '../corridor/local-names.ts';
+import { readQuery } from '../corridor/query.ts';
+import { check } from '../corridor/validation.ts';
 import { OutputQuery, ProcessPath } from '../resources/processes/schema.ts';
 
 /** Asks for a process's output and its input, by one connection. */

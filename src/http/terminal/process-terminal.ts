@@ -3,11 +3,11 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { ProcessFact, ProcessOutput, ProcessSignal } from '../../model/process.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-import type { Operations } from '../../operations/operations.ts';
-import type { ProcessFollow } from '../../operations/processes/process-operations.ts';
-import type { OpenTerminal } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { Operations } from '../../services/operations.ts';
+import type { ProcessFollow } from '../../services/processes/process-operations.ts';
+import type { OpenTerminal } from '../../actors/sandbox/commands/sandbox-operations.ts';
 import type { Clients } from '../limits/clients.ts';
-import { refusalOf } from '../router/error-table.ts';
+import { refusalOf } from '../reply/error-table.ts';
 import type { ProcessAsk } from './process-request.ts';
 
 export interface ProcessTerminalDeps {

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { invalidToken, Refusal, type RefusalCode, unavailable } from '../../model/refusals.ts';
-import { errorAnswer } from '../router/error-table.ts';
-import { rawAnswer } from '../server/raw-answer.ts';
+import { errorAnswer } from '../reply/error-table.ts';
+import { rawAnswer } from '../corridor/raw-answer.ts';
 
 export const unknownPath = (): Refusal =>
   new Refusal('NOT_FOUND', 'nothing to upgrade at this path');

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { invalidArgument, invalidToken, type Refusal } from '../../model/refusals.ts';
-import type { OpenTerminalRequest } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { OpenTerminalRequest } from '../../actors/sandbox/commands/sandbox-operations.ts';
 import { badHandshake, foreignOrigin, unknownCluster, unknownPath } from './refusals.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import type { OpenTerminal } from '../../operations/sandboxes/sandbox-operations.ts';
+import type { OpenTerminal } from '../../actors/sandbox/commands/sandbox-operations.ts';
 import type { FrameBudget } from './frame-budget.ts';
 import { errorFrame, exitFrame, readControlFrame } from './frames.ts';
 import { Resizes, TerminalInput } from './input.ts';

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { ApiUnreachable, NotSent, refusedBy } from './api-errors.ts';
 import type { AnswerHeaders } from './api-exchange.ts';
-import { LineSplitter } from '../logs/line-splitter.ts';
+import { LineSplitter } from './line-splitter.ts';
 
 export interface WatchRequest {
   readonly path: string;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { CREATION_TOLERANCE_MS } from '../sandboxes/identity-annotations.ts';
 import { unsealedIn } from './owned-resource.ts';
-import { laterFormat, mendedOf, type Resource, type ResourceObject } from './resource.ts';
+import { laterFormat, mendedOf, type Resource, type ResourceObject } from '../api/resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-format.ts';
 import type { ResourceTerms } from './owned-resource.ts';
 

@@ -4,7 +4,7 @@ import {
   APPROVAL_STATUSES,
   type ApprovalRecord,
 } from '../../model/approvals/approval.ts';
-import { laterFormat, type Resource, type ResourceObject } from './resource.ts';
+import { laterFormat, type Resource, type ResourceObject } from '../api/resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-format.ts';
 import type { ResourceTerms } from './owned-resource.ts';
 

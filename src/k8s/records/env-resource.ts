@@ -15,7 +15,7 @@ import { formatFingerprint, parseFingerprint } from '../../model/request-fingerp
 import { accessField, type Access } from '../../model/tenant.ts';
 import { ownerOf } from '../sandboxes/identity-annotations.ts';
 import { ownedResource, type ResourceTerms } from './owned-resource.ts';
-import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
+import type { Fault, Resource, ResourceObject, Written } from '../api/resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-format.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';

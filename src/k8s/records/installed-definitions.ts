@@ -3,7 +3,7 @@ import type { Log } from '../../contracts/log.ts';
 import type { ApiClient } from '../api/api-calls.ts';
 import { isRefused } from '../api/api-errors.ts';
 import { listPageOf } from '../api/api-objects.ts';
-import { GROUP, type OutdatedReport, type ResourceObject } from './resource.ts';
+import { GROUP, type OutdatedReport, type ResourceObject } from '../api/resource.ts';
 
 /**
  * The version of the definitions that script/crds.ts writes. A change of them raises it: the API

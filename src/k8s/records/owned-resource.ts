@@ -11,8 +11,8 @@ import {
   type StandingObject,
   type Unsealed,
   type Written,
-} from './resource.ts';
-import type { SealedContent, Seals, SealVerdict } from './seals.ts';
+} from '../api/resource.ts';
+import type { SealedContent, Seals, SealVerdict } from '../api/seals.ts';
 
 /** Holds what the records of users are read and written by. */
 export interface ResourceTerms {

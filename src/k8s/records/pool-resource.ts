@@ -20,7 +20,7 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { accessField, type Access } from '../../model/tenant.ts';
 import { ownerOf } from '../sandboxes/identity-annotations.ts';
 import { ownedResource, type ResourceTerms } from './owned-resource.ts';
-import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
+import type { Fault, Resource, ResourceObject, Written } from '../api/resource.ts';
 import { FORMAT as FIRST_FORMAT } from '../sandboxes/sandbox-format.ts';
 import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 import { PLACED_FORMAT, type ResolvedPool } from './resolved-pool.ts';

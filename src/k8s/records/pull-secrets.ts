@@ -3,7 +3,7 @@ import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import type { ApiClient } from '../api/api-calls.ts';
 import { asRefusal, isAbsent, isRefused } from '../api/api-errors.ts';
 import { ENV_LABEL } from './env-resource.ts';
-import { API_VERSION, objectPath, type ResourceObject } from './resource.ts';
+import { API_VERSION, objectPath, type ResourceObject } from '../api/resource.ts';
 import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 
 /** Names the Secret of a pool or an env, by the uid of that. */

@@ -16,7 +16,7 @@ import {
   type Resource,
   type ResourceObject,
   type Initialized,
-} from './resource.ts';
+} from '../api/resource.ts';
 
 export interface ResourceInitializerDeps<T> {
   readonly api: ApiClient;

@@ -23,7 +23,7 @@ import {
   type Reading,
   type Resource,
   type ResourceObject,
-} from './resource.ts';
+} from '../api/resource.ts';
 import { ResourceInitializer } from './resource-initializer.ts';
 
 export interface ResourceRecordsDeps<T> {

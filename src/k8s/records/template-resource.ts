@@ -18,7 +18,7 @@ import {
   type Fault,
   type Resource,
   type ResourceObject,
-} from './resource.ts';
+} from '../api/resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-format.ts';
 
 /**

@@ -5,7 +5,7 @@ import {
   eachResource,
   SIZED_RESOURCES,
   type QuotaResource,
-} from '../../model/quota.ts';
+} from '../../model/pools/quota.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import type { ApiClient, ListQuery } from '../api/api-calls.ts';
 import { listPageOf } from '../api/api-objects.ts';

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { QUANTITY_PATTERN } from '../../model/quantities.ts';
-import { HIGHEST_LIMIT, sizeLimitOf, sizeLimitText, type UserQuota } from '../../model/quota.ts';
-import { laterFormat, mendedOf, type Resource } from './resource.ts';
+import {
+  HIGHEST_LIMIT,
+  sizeLimitOf,
+  sizeLimitText,
+  type UserQuota,
+} from '../../model/pools/quota.ts';
+import { laterFormat, mendedOf, type Resource } from '../api/resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-format.ts';
 
 const limit = (most: number) => z.int().min(0).max(most).optional();

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ClusterRecord } from '../../model/fleet/cluster.ts';
 import { FORMAT } from '../sandboxes/sandbox-format.ts';
-import { laterFormat, type Resource, type ResourceObject } from './resource.ts';
-import type { Seals } from './seals.ts';
+import { laterFormat, type Resource, type ResourceObject } from '../api/resource.ts';
+import type { Seals } from '../api/seals.ts';
 
 const moment = z.iso.datetime();
 

@@ -1,6 +1,6 @@
 import { DNS_LABEL_FORM, isDnsLabel } from '../../model/identifiers.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import type { Fault, ResourceObject } from '../records/resource.ts';
+import type { Fault, ResourceObject } from '../api/resource.ts';
 
 export const TEAM_ANNOTATION = 'sandpool.dev/team';
 export const USER_ANNOTATION = 'sandpool.dev/user';

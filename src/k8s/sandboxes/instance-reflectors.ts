@@ -12,7 +12,7 @@ import { measureMirror } from '../api/mirror-metrics.ts';
 import { Reflector } from '../api/reflector.ts';
 import { type LaterSandbox, laterSandboxOf } from './later-sandbox.ts';
 import { sandboxesPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
-import type { Seals } from '../records/seals.ts';
+import type { Seals } from '../api/seals.ts';
 
 const MOST_VALUES = 20_000;
 

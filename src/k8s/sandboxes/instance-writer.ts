@@ -11,7 +11,7 @@ import { isAbsent, isRefused, notFound } from '../api/api-errors.ts';
 import { InstanceMirror } from './instance-mirror.ts';
 import { PodRemoval } from './pods/pod-removal.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
-import type { Seals } from '../records/seals.ts';
+import type { Seals } from '../api/seals.ts';
 import {
   type Rewriting,
   rewritten,

@@ -1,6 +1,6 @@
 import { idOfPodName, type InstanceId } from '../../model/identifiers.ts';
-import type { ResourceObject } from '../records/resource.ts';
-import type { Seals } from '../records/seals.ts';
+import type { ResourceObject } from '../api/resource.ts';
+import type { Seals } from '../api/seals.ts';
 import { LATEST_FORMAT } from './sandbox-format.ts';
 
 /** A `Sandbox` that a later version of this installation wrote: that one's alone to understand. */

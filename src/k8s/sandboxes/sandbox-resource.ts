@@ -11,7 +11,7 @@ import {
 import { MOST_METADATA, MOST_METADATA_BYTES } from '../../model/claim-terms.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { formatFingerprint, isKeyed, parseFingerprint } from '../../model/request-fingerprint.ts';
-import type { Seals } from '../records/seals.ts';
+import type { Seals } from '../api/seals.ts';
 import { foreignMetadataOf, type ForeignMetadata } from '../api/foreign-metadata.ts';
 import { formatOf, isSealed, LATEST_FORMAT } from './sandbox-format.ts';
 

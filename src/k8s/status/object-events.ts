@@ -4,7 +4,7 @@ import type { Log } from '../../contracts/log.ts';
 import { Allowance } from '../../lib/allowance.ts';
 import type { ApiServer } from '../api/api-calls.ts';
 import { isAbsent } from '../api/api-errors.ts';
-import { API_VERSION, type Condition } from '../records/resource.ts';
+import { API_VERSION, type Condition } from '../api/resource.ts';
 
 export interface ObjectEventsDeps {
   readonly api: ApiServer;

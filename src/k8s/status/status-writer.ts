@@ -16,7 +16,7 @@ import {
   type ObjectStatus,
   verdictIn,
   type StandingObject,
-} from '../records/resource.ts';
+} from '../api/resource.ts';
 import type { ObjectEvents } from './object-events.ts';
 
 /** Holds the objects of one kind, as they were last reported. */

@@ -1,7 +1,7 @@
 import { parseDuration } from '../durations.ts';
-import { placementIn } from './placement.ts';
+import { placementIn } from '../templates/placement.ts';
 import { formatMemory, parseQuantity } from '../quantities.ts';
-import { renderProbe } from './readiness-probe.ts';
+import { renderProbe } from '../templates/readiness-probe.ts';
 import type { PoolOverrides } from './pool-source.ts';
 import type {
   ContainerDefinition,

@@ -1,5 +1,5 @@
 import { fieldPath } from '../../lib/field-path.ts';
-import { grantedFieldIn } from './placement.ts';
+import { grantedFieldIn } from '../templates/placement.ts';
 import { imageOf, type PoolSource } from './pool-source.ts';
 
 /** Describes what pools may say themselves, beside the templates that an admin stored. */

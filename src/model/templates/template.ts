@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { DURATION_PATTERN, parseDuration } from '../durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel, type Revision } from '../identifiers.ts';
-import { DeviceFields, PlacementFields, type Placement } from '../pools/placement.ts';
+import { DeviceFields, PlacementFields, type Placement } from './placement.ts';
 import { parseQuantity, QUANTITY_PATTERN } from '../quantities.ts';
 import {
   PortReference,
   ReadinessProbeSchema,
   type ReadinessProbe,
   type ReadinessProbeDocument,
-} from '../pools/readiness-probe.ts';
+} from './readiness-probe.ts';
 
 /**
  * The `SandboxTemplate` document (`apiVersion: sandpool.dev/v1alpha1`), strict: an unknown field is

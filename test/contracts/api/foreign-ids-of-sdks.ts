@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { v7 as uuidV7 } from 'uuid';
-import { controlRoutes, type ControlDeps } from '../../../src/e2b/control/routes.ts';
-import { compatibleId } from '../../../src/e2b/sandbox-id.ts';
+import { controlRoutes, type ControlDeps } from '../../../src/http/e2b/control/routes.ts';
+import { compatibleId } from '../../../src/http/e2b/sandbox-id.ts';
 import { toCompatibleForm } from '../../../src/model/api-key-text.ts';
-import { signatureOf } from '../../../src/operations/keys/signed-links.ts';
-import { readPidFile } from '../../../src/process/pid-file.ts';
+import { signatureOf } from '../../../src/services/keys/signed-links.ts';
+import { readPidFile } from '../../../src/daemon/process/pid-file.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import {
   compatibleClient,

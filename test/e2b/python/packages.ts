@@ -12,7 +12,7 @@ const PINNED = fileURLToPath(new URL('requirements.txt', import.meta.url));
 const SUITE = fileURLToPath(new URL('sdk_suite.py', import.meta.url));
 const RESULTS = fileURLToPath(new URL('shown_results.py', import.meta.url));
 const STARTS = fileURLToPath(new URL('refused_starts.py', import.meta.url));
-const SOURCES = fileURLToPath(new URL('../../../src/e2b/interpreter', import.meta.url));
+const SOURCES = fileURLToPath(new URL('../../../src/http/e2b/interpreter', import.meta.url));
 
 /** Where the packages of Python are, in a cache. */
 export const folderOfPackages = (

@@ -1,8 +1,12 @@
 import { create, toJson } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { setImmediate } from 'node:timers/promises';
-import { bytesOf, entriesAsJson, entryInfo } from '../../../src/e2b/services/files/entry-info.ts';
-import { ListDirResponseSchema } from '../../../src/e2b/services/generated/filesystem.ts';
+import {
+  bytesOf,
+  entriesAsJson,
+  entryInfo,
+} from '../../../src/http/e2b/services/files/entry-info.ts';
+import { ListDirResponseSchema } from '../../../src/http/e2b/services/generated/filesystem.ts';
 
 describe('a list of ten thousand files', () => {
   const stat = { kind: 'file', mode: 0o644, size: 7, uid: 1_000, gid: 0, mtimeNs: 1_700n } as const;

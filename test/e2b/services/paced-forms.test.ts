@@ -4,8 +4,11 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { WrittenFile } from '../../../src/contracts/files.ts';
-import { Homes } from '../../../src/e2b/services/files/homes.ts';
-import { writeFiles, type WriteFilesDeps } from '../../../src/e2b/services/files/write-files.ts';
+import { Homes } from '../../../src/http/e2b/services/files/homes.ts';
+import {
+  writeFiles,
+  type WriteFilesDeps,
+} from '../../../src/http/e2b/services/files/write-files.ts';
 import { caller } from './a-served-sandbox.ts';
 import { sent } from './rpc-client.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { EventType } from '../../../src/e2b/services/generated/filesystem.ts';
-import { Watchers } from '../../../src/e2b/services/files/watchers.ts';
-import type { AddressedSandbox } from '../../../src/e2b/traffic/addressed-sandbox.ts';
+import { EventType } from '../../../src/http/e2b/services/generated/filesystem.ts';
+import { Watchers } from '../../../src/http/e2b/services/files/watchers.ts';
+import type { AddressedSandbox } from '../../../src/http/e2b/traffic/addressed-sandbox.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
-import type { ReadinessProbe } from '../../../src/model/pools/readiness-probe.ts';
+import type { ReadinessProbe } from '../../../src/model/templates/readiness-probe.ts';
 import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
 import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
 import { execProbe, httpProbe, tcpProbe } from '../../support/builders/a-probe.ts';

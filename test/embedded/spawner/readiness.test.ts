@@ -4,7 +4,7 @@ import {
   Readiness,
   type NamedProbe,
 } from '../../../src/embedded/spawner/probes/readiness.ts';
-import type { ReadinessProbe } from '../../../src/model/pools/readiness-probe.ts';
+import type { ReadinessProbe } from '../../../src/model/templates/readiness-probe.ts';
 import type { Vitals } from '../../../src/model/sandbox.ts';
 import { aProbe, execProbe, tcpProbe } from '../../support/builders/a-probe.ts';
 import { aDefinition } from '../../support/builders/instance-orders.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { OutputAfterMark } from '../../../src/cli/typed-command.ts';
+import { OutputAfterMark } from '../../../src/cli/shared/typed-command.ts';
 import { AgentFrames } from '../../../src/embedded/driver/files/agent-frames.ts';
 import { EventReader } from '../../../src/embedded/driver/files/agent-stats.ts';
 import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { ChannelReader } from '../../../src/k8s/files/channel-reader.ts';
-import { LineSplitter } from '../../../src/k8s/logs/line-splitter.ts';
+import { LineSplitter } from '../../../src/k8s/api/line-splitter.ts';
 import { LogLines } from '../../../src/k8s/logs/log-lines.ts';
 import { OutputFrames } from '../../../src/k8s/processes/output-frames.ts';
 import { ExecOutput } from '../../../src/k8s/streams/exec-output.ts';

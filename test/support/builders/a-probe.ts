@@ -1,4 +1,4 @@
-import type { ProbeAction, ReadinessProbe } from '../../../src/model/pools/readiness-probe.ts';
+import type { ProbeAction, ReadinessProbe } from '../../../src/model/templates/readiness-probe.ts';
 
 /** Kubernetes' defaults. */
 export const aProbe = (

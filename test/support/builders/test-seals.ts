@@ -1,4 +1,4 @@
-import { Seals } from '../../../src/k8s/records/seals.ts';
+import { Seals } from '../../../src/k8s/api/seals.ts';
 
 /** Of an installation that never had records without seals. */
 export const testSeals = new Seals({

@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { ControlPlane } from '../../../local-cluster/control-plane.ts';
 import type { FaultProxy } from '../harness/fault-proxy.ts';
 import { compatibleClient, HttpClient } from '../harness/http-client.ts';
-import { readPidFile } from '../../../src/process/pid-file.ts';
+import { readPidFile } from '../../../src/daemon/process/pid-file.ts';
 import { aReplicaLink, type ReplicaLink } from '../cluster/replica-link.ts';
 import { startRedis, type RedisServer } from '../../../local-cluster/redis-server.ts';
 import { aPodTemplate, type Replica, Replicas } from '../../../local-cluster/replicas.ts';

@@ -1,4 +1,4 @@
-import { instanceIdOf } from '../../../src/e2b/sandbox-id.ts';
+import { instanceIdOf } from '../../../src/http/e2b/sandbox-id.ts';
 import { idempotencyInFlight, sandboxNotFound, type Refusal } from '../../../src/model/refusals.ts';
 import type { HttpAnswer, HttpAsk } from '../harness/http-client.ts';
 import type { Asked, ClaimAsked } from './history.ts';

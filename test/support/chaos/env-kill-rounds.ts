@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Env } from '../../../src/client/wire.ts';
+import type { Env } from '../../../src/cli/client/wire.ts';
 import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
 import { Dice } from '../builders/hostile-values.ts';
 import type { HttpAnswer, HttpClient } from '../harness/http-client.ts';

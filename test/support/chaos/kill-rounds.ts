@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { compatibleId, instanceIdOf } from '../../../src/e2b/sandbox-id.ts';
+import { compatibleId, instanceIdOf } from '../../../src/http/e2b/sandbox-id.ts';
 import { nameOf } from '../../../src/embedded/spawner/protocol.ts';
 import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
 import { Dice } from '../builders/hostile-values.ts';

@@ -4,7 +4,7 @@ import { wordRevisionOf } from '../../../src/model/envs/env.ts';
 import { clusterUnavailable } from '../../../src/model/fleet/cluster-refusals.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
 import type { Caller } from '../../../src/model/tenant.ts';
-import type { EnvOperations } from '../../../src/operations/envs/env-operations.ts';
+import type { EnvOperations } from '../../../src/actors/env/commands/env-operations.ts';
 
 /** What happens to what is sent to a cluster. */
 export class CopyFaults {

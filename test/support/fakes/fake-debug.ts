@@ -12,7 +12,7 @@ import type {
   MachineView,
   QueuesReport,
   ReflectorsReport,
-} from '../../../src/operations/debug/debug-operations.ts';
+} from '../../../src/services/debug/debug-operations.ts';
 import type { Caller } from '../../../src/model/tenant.ts';
 
 export const A_TRANSITION: Transition = {

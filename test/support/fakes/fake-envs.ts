@@ -1,6 +1,6 @@
 import { groupFor, type AutoscalingGroup } from '../../../src/model/envs/autoscaling-group.ts';
 import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../../src/model/envs/env.ts';
-import { mergePatch } from '../../../src/operations/envs/merge-patch.ts';
+import { mergePatch } from '../../../src/actors/env/commands/merge-patch.ts';
 import type { RegistryCredentials } from '../../../src/model/pools/pool-source.ts';
 import { requireMatch } from '../../../src/model/if-match.ts';
 import {
@@ -12,14 +12,9 @@ import {
   type Refusal,
 } from '../../../src/model/refusals.ts';
 import { accessField, sameTenant, type Caller } from '../../../src/model/tenant.ts';
-import { memberIn } from '../../../src/operations/envs/find-env.ts';
-import type { EnvOperations } from '../../../src/operations/envs/env-operations.ts';
-import type {
-  EnvView,
-  MemberView,
-  ObservedMember,
-  PoolView,
-} from '../../../src/operations/views.ts';
+import { memberIn } from '../../../src/actors/env/commands/find-env.ts';
+import type { EnvOperations } from '../../../src/actors/env/commands/env-operations.ts';
+import type { EnvView, MemberView, ObservedMember, PoolView } from '../../../src/actors/views.ts';
 
 export interface FakeEnvsDeps {
   readonly now: () => number;

@@ -45,23 +45,20 @@ import {
   type Role,
   type Tenant,
 } from '../../../src/model/tenant.ts';
-import { fileOperations } from '../../../src/operations/files/files.ts';
+import { fileOperations } from '../../../src/services/files/files.ts';
 import { MemoryFiles } from './memory-files.ts';
-import { RecentAuditRing } from '../../../src/audit/recent-audit-ring.ts';
-import { ApiKeyMirror } from '../../../src/operations/keys/api-keys.ts';
-import { mintApiKey } from '../../../src/operations/keys/mint-api-key.ts';
-import { authentication } from '../../../src/operations/keys/authenticate.ts';
-import { catalogue } from '../../../src/operations/templates/catalogue.ts';
+import { RecentAuditRing } from '../../../src/services/audit/recent-audit-ring.ts';
+import { ApiKeyMirror } from '../../../src/services/keys/api-keys.ts';
+import { mintApiKey } from '../../../src/services/keys/mint-api-key.ts';
+import { authentication } from '../../../src/services/keys/authenticate.ts';
+import { catalogue } from '../../../src/services/templates/catalogue.ts';
 import {
   createTemplate,
   deleteTemplate,
   updateTemplate,
-} from '../../../src/operations/templates/change-templates.ts';
-import { processOperations } from '../../../src/operations/processes/processes.ts';
-import {
-  createApiKey,
-  createApiKeyForTenant,
-} from '../../../src/operations/keys/create-api-key.ts';
+} from '../../../src/services/templates/change-templates.ts';
+import { processOperations } from '../../../src/services/processes/processes.ts';
+import { createApiKey, createApiKeyForTenant } from '../../../src/services/keys/create-api-key.ts';
 import {
   deleteApiKey,
   deleteApiKeyByName,
@@ -70,29 +67,29 @@ import {
   keyIdOf,
   listAllApiKeys,
   listApiKeys,
-} from '../../../src/operations/keys/list-api-keys.ts';
-import { listAudit } from '../../../src/operations/debug/list-audit.ts';
-import { managers } from '../../../src/operations/fleet/managers.ts';
-import { templateClusters } from '../../../src/operations/fleet/template-clusters.ts';
-import { logLevels } from '../../../src/operations/debug/log-levels.ts';
-import { sandboxTokens } from '../../../src/operations/keys/sandbox-tokens.ts';
-import { signedLinks, type SignedLinksDeps } from '../../../src/operations/keys/signed-links.ts';
-import { promoteApiKey } from '../../../src/operations/keys/promote-api-key.ts';
-import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
-import { getQuotas, getQuotasOf, setQuotasOf } from '../../../src/operations/pools/quotas.ts';
-import type { Operations, Readiness } from '../../../src/operations/operations.ts';
-import type { ShardReport } from '../../../src/operations/debug/debug-operations.ts';
-import type { OpenEndpoint } from '../../../src/operations/sandboxes/sandbox-operations.ts';
-import type { SandboxFilter } from '../../../src/operations/sandboxes/sandbox-operations.ts';
-import { TemplateCatalog } from '../../../src/operations/templates/template-catalog.ts';
-import { getTemplate, listTemplates } from '../../../src/operations/templates/templates.ts';
-import type { Page, PageRequest, PoolView, SandboxView } from '../../../src/operations/views.ts';
+} from '../../../src/services/keys/list-api-keys.ts';
+import { listAudit } from '../../../src/services/debug/list-audit.ts';
+import { managers } from '../../../src/fleet/replication/managers.ts';
+import { templateClusters } from '../../../src/fleet/replication/template-clusters.ts';
+import { logLevels } from '../../../src/services/debug/log-levels.ts';
+import { sandboxTokens } from '../../../src/services/keys/sandbox-tokens.ts';
+import { signedLinks, type SignedLinksDeps } from '../../../src/services/keys/signed-links.ts';
+import { promoteApiKey } from '../../../src/services/keys/promote-api-key.ts';
+import { QuotaLimits } from '../../../src/actors/pool/commands/quota-limits.ts';
+import { getQuotas, getQuotasOf, setQuotasOf } from '../../../src/actors/pool/commands/quotas.ts';
+import type { Operations, Readiness } from '../../../src/services/operations.ts';
+import type { ShardReport } from '../../../src/services/debug/debug-operations.ts';
+import type { OpenEndpoint } from '../../../src/actors/sandbox/commands/sandbox-operations.ts';
+import type { SandboxFilter } from '../../../src/actors/sandbox/commands/sandbox-operations.ts';
+import { TemplateCatalog } from '../../../src/actors/pool/template-catalog.ts';
+import { getTemplate, listTemplates } from '../../../src/services/templates/templates.ts';
+import type { Page, PageRequest, PoolView, SandboxView } from '../../../src/actors/views.ts';
 import { aCoordination } from './a-coordination.ts';
 import { aStoredPool } from '../builders/a-pool.ts';
 import { FakeDebug } from './fake-debug.ts';
 import { fakeEnvs } from './fake-envs.ts';
 import { MemoryApprovals } from './memory-approvals.ts';
-import { approvalParts } from '../../../src/operations/approvals/approval-parts.ts';
+import { approvalParts } from '../../../src/services/approvals/approval-parts.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
 import { MemoryTemplates } from './memory-templates.ts';
 import { FakeProcesses } from './fake-processes.ts';
@@ -101,7 +98,7 @@ import { MemoryQuotas } from './memory-quotas.ts';
 import { MemoryHistory } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
 import type { Requests } from '../../../src/contracts/coordination/requests.ts';
-import { requestOperations } from '../../../src/operations/requests/request-operations.ts';
+import { requestOperations } from '../../../src/actors/request/request-operations.ts';
 
 const DAY_MS = 86_400_000;
 

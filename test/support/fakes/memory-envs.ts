@@ -1,4 +1,4 @@
-import { EnvMirror } from '../../../src/actors/env/env-mirror.ts';
+import { EnvMirror } from '../../../src/actors/runtime/env-mirror.ts';
 import type { Clock } from '../../../src/contracts/clock.ts';
 import type { RecordChange, Records } from '../../../src/contracts/record-store.ts';
 import { RecordExists } from '../../../src/contracts/record-store.ts';

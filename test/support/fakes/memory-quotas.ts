@@ -4,7 +4,11 @@ import {
   type Records,
 } from '../../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
-import { NO_SIZE_LIMITS, type QuotaAmounts, type UserQuota } from '../../../src/model/quota.ts';
+import {
+  NO_SIZE_LIMITS,
+  type QuotaAmounts,
+  type UserQuota,
+} from '../../../src/model/pools/quota.ts';
 import { tenantKey } from '../../../src/model/tenant.ts';
 import { Followers } from './memory-records.ts';
 

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { KeptOutput } from '../../../local-cluster/kept-output.ts';
 import { rememberChild } from '../../../local-cluster/started-processes.ts';
-import { readPidFile } from '../../../src/process/pid-file.ts';
+import { readPidFile } from '../../../src/daemon/process/pid-file.ts';
 import { eventually, NEVER_COMES_MS } from './eventually.ts';
 import { compatibleClient, HttpClient } from './http-client.ts';
 

@@ -5,7 +5,7 @@ import {
   type RedisCoordinationOptions,
 } from '../../../src/redis/coordination.ts';
 import type { RedisSettings } from '../../../src/redis/settings.ts';
-import { eachResource, type QuotaResource } from '../../../src/model/quota.ts';
+import { eachResource, type QuotaResource } from '../../../src/model/pools/quota.ts';
 import { tenantKey, type Tenant } from '../../../src/model/tenant.ts';
 import { FEW_BYTES } from '../fakes/a-coordination.ts';
 import { eventually } from './eventually.ts';

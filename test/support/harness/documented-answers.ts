@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { routesOf } from '../../../src/http/server/app.ts';
 import { openApiDocument, type OpenApiDocument } from '../../../src/http/openapi/document.ts';
-import type { Operations } from '../../../src/operations/operations.ts';
+import type { Operations } from '../../../src/services/operations.ts';
 import type { HttpAnswer } from './http-client.ts';
 
 // a row calls its operation when it handles a request, not before

@@ -1,10 +1,10 @@
-import { EnvMirror } from '../../../src/actors/env/env-mirror.ts';
+import { EnvMirror } from '../../../src/actors/runtime/env-mirror.ts';
 import { openEnvs, type EnvParts } from '../../../src/daemon/envs.ts';
 import { VolumeDirectories } from '../../../src/embedded/driver/volume-directories.ts';
-import { claimSandbox } from '../../../src/operations/claims/claim-sandbox.ts';
-import { instanceTypes } from '../../../src/operations/templates/instance-types.ts';
-import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
-import { TemplateCatalog } from '../../../src/operations/templates/template-catalog.ts';
+import { claimSandbox } from '../../../src/actors/claim/claim-sandbox.ts';
+import { instanceTypes } from '../../../src/services/templates/instance-types.ts';
+import { QuotaLimits } from '../../../src/actors/pool/commands/quota-limits.ts';
+import { TemplateCatalog } from '../../../src/actors/pool/template-catalog.ts';
 import { aCoordination } from '../fakes/a-coordination.ts';
 import { aTemplate } from './an-env-world.ts';
 import { MemoryEnvs } from '../fakes/memory-envs.ts';

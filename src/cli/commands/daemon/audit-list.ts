@@ -1,17 +1,17 @@
 import { type Command, Option } from 'commander';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { SandpoolClient } from '../../../client/sandpool-client.ts';
-import type { AuditQuery, AuditRecord } from '../../../client/wire.ts';
-import type { Action } from '../../action.ts';
-import { wholeNumber } from '../../arguments.ts';
-import { withInterrupts } from '../../borrowed-sandbox.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../../cluster-option.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../../connection.ts';
-import { type CliContext, print, say } from '../../context.ts';
-import { omitUndefined } from '../../omit-undefined.ts';
-import { leaf } from '../../leaf.ts';
-import { lasting } from '../../retrying.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import type { AuditQuery, AuditRecord } from '../../client/wire.ts';
+import type { Action } from '../../shared/action.ts';
+import { wholeNumber } from '../../shared/arguments.ts';
+import { withInterrupts } from '../../shared/borrowed-sandbox.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../../shared/cluster-option.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../../shared/connection.ts';
+import { type CliContext, print, say } from '../../shared/context.ts';
+import { omitUndefined } from '../../shared/omit-undefined.ts';
+import { leaf } from '../../shared/leaf.ts';
+import { lasting } from '../../shared/retrying.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
 import { auditLine, auditTable } from '../../show/rows.ts';
 
 interface ListOptions extends ConnectionOptions, OutputOptions, ClusterOption {

@@ -4,15 +4,15 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { ChainEnd } from '../../../audit/audit-chain.ts';
-import { auditFiles, readHead } from '../../../audit/audit-folder.ts';
-import { type AuditReport, verifyAudit } from '../../../audit/verify-audit.ts';
-import type { Action } from '../../action.ts';
+import type { ChainEnd } from '../../../services/audit/audit-chain.ts';
+import { auditFiles, readHead } from '../../../services/audit/audit-folder.ts';
+import { type AuditReport, verifyAudit } from '../../../services/audit/verify-audit.ts';
+import type { Action } from '../../shared/action.ts';
 import { pluralize } from '../../show/pluralize.ts';
-import { CliFailure } from '../../failure.ts';
-import type { CliContext } from '../../context.ts';
-import { leaf } from '../../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { CliFailure } from '../../shared/failure.ts';
+import type { CliContext } from '../../shared/context.ts';
+import { leaf } from '../../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
 import { table } from '../../show/table.ts';
 
 interface VerifyOptions extends OutputOptions {
@@ -103,7 +103,7 @@ const folderOf = async (
   { dataDir, config }: VerifyOptions,
   { env }: CliContext,
 ): Promise<string> => {
-  const { loadConfig } = await import('../../../config/config.ts');
+  const { loadConfig } = await import('../../../daemon/config/config.ts');
   const loaded = loadConfig({
     env,
     argvOptions: {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Actions } from '../../action.ts';
-import { group } from '../../leaf.ts';
+import type { Actions } from '../../shared/action.ts';
+import { group } from '../../shared/leaf.ts';
 import { listLeaf } from './audit-list.ts';
 import { verifyLeaf } from './audit-verify.ts';
 

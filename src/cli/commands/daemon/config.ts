@@ -4,12 +4,12 @@ import {
   configFlags,
   loadConfig,
   type LoadedConfig,
-} from '../../../config/config.ts';
-import type { NamedTexts } from '../../../config/environment.ts';
-import { configJson, configYaml } from '../../../config/shown.ts';
-import type { Action } from '../../action.ts';
-import { type CliContext, print } from '../../context.ts';
-import { group, leaf } from '../../leaf.ts';
+} from '../../../daemon/config/config.ts';
+import type { NamedTexts } from '../../../daemon/config/environment.ts';
+import { configJson, configYaml } from '../../../daemon/config/shown.ts';
+import type { Action } from '../../shared/action.ts';
+import { type CliContext, print } from '../../shared/context.ts';
+import { group, leaf } from '../../shared/leaf.ts';
 import { Option } from 'commander';
 
 /** `config print|check`: what `serve` would begin with, without beginning. */

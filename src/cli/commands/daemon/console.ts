@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { Action } from '../../action.ts';
-import { print } from '../../context.ts';
-import { group, leaf } from '../../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import type { Action } from '../../shared/action.ts';
+import { print } from '../../shared/context.ts';
+import { group, leaf } from '../../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
 import { table } from '../../show/table.ts';
 import { askLocalDaemon, withPlace, type Place } from './local-daemon.ts';
 

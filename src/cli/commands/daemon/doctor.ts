@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander';
 import { fileURLToPath } from 'node:url';
-import type { NamedTexts } from '../../../config/environment.ts';
-import { readPidFile } from '../../../process/pid-file.ts';
-import type { Finding } from '../../../doctor/finding.ts';
-import type { Action } from '../../action.ts';
-import type { CliContext } from '../../context.ts';
-import { leaf } from '../../leaf.ts';
-import { type OutputOptions, show } from '../../show/output.ts';
+import type { NamedTexts } from '../../../daemon/config/environment.ts';
+import { readPidFile } from '../../../daemon/process/pid-file.ts';
+import type { Finding } from '../../../daemon/doctor/finding.ts';
+import type { Action } from '../../shared/action.ts';
+import type { CliContext } from '../../shared/context.ts';
+import { leaf } from '../../shared/leaf.ts';
+import { type OutputOptions, show } from '../../shared/output.ts';
 import { table } from '../../show/table.ts';
 
 /** The flags of `serve` that the checks depend on. */
@@ -23,7 +23,7 @@ const FLAGS = [
 
 /** `doctor`: what is wrong with this machine or its daemon, and what to do about it. */
 export const doctorLeaf = async (action: Action): Promise<Command> => {
-  const { configFlags } = await import('../../../config/config.ts');
+  const { configFlags } = await import('../../../daemon/config/config.ts');
   const command = leaf({
     usage: 'doctor',
     summary:
@@ -57,8 +57,8 @@ const examination = async (
   options: NamedTexts,
 ): Promise<readonly Finding[]> => {
   const [{ ConfigFaults, isAskedFor, loadConfig }, { examine }] = await Promise.all([
-    import('../../../config/config.ts'),
-    import('../../../doctor/doctor.ts'),
+    import('../../../daemon/config/config.ts'),
+    import('../../../daemon/doctor/doctor.ts'),
   ]);
   const look = async (argvOptions: NamedTexts, from: NamedTexts): Promise<readonly Finding[]> => {
     const { config, origins } = loadConfig({ env: from, argvOptions });

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { statSync } from 'node:fs';
-import { dataDirOf } from '../../connection.ts';
-import type { CliContext } from '../../context.ts';
-import { commandDaemon } from '../../control.ts';
-import { CliFailure } from '../../failure.ts';
+import { dataDirOf } from '../../shared/connection.ts';
+import type { CliContext } from '../../shared/context.ts';
+import { commandDaemon } from '../../shared/control.ts';
+import { CliFailure } from '../../shared/failure.ts';
 
 /** Says which daemon on this machine is meant. */
 export interface Place {

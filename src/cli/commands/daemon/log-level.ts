@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander';
-import type { LogLevel, LogLevelReport } from '../../../client/wire.ts';
-import type { ServiceAction } from '../../action.ts';
-import { wholeSeconds } from '../../arguments.ts';
-import { addConnectionOptions } from '../../connection.ts';
-import { omitUndefined } from '../../omit-undefined.ts';
-import { leaf } from '../../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import type { LogLevel, LogLevelReport } from '../../client/wire.ts';
+import type { ServiceAction } from '../../shared/action.ts';
+import { wholeSeconds } from '../../shared/arguments.ts';
+import { addConnectionOptions } from '../../shared/connection.ts';
+import { omitUndefined } from '../../shared/omit-undefined.ts';
+import { leaf } from '../../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
 import { shortTime } from '../../show/rows.ts';
 
 /** Seconds. */

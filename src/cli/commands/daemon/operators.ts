@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import type { Action } from '../../action.ts';
-import { print } from '../../context.ts';
-import { CliFailure } from '../../failure.ts';
-import { group, leaf } from '../../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import type { Action } from '../../shared/action.ts';
+import { print } from '../../shared/context.ts';
+import { CliFailure } from '../../shared/failure.ts';
+import { group, leaf } from '../../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
 import { readPassword } from '../../terminal/password.ts';
 import { askLocalDaemon, withPlace, type Place } from './local-daemon.ts';
 
@@ -165,7 +165,7 @@ const entryLeaf = (action: Action): Command =>
     }),
   ).action(
     action(1, async (context, [name], options: Omit<NewOperator, 'dataDir'>) => {
-      const { operatorEntry } = await import('../../../identity/operator-entry.ts');
+      const { operatorEntry } = await import('../../../services/identity/operator-entry.ts');
       const entry = await operatorEntry({
         name: String(name),
         role: options.role,

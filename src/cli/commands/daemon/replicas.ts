@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { SandpoolClient } from '../../../client/sandpool-client.ts';
-import { ApiError } from '../../../client/api-error.ts';
-import type { QueuesReport } from '../../../client/wire.ts';
-import type { ServiceAction } from '../../action.ts';
-import { addConnectionOptions } from '../../connection.ts';
-import { leaf } from '../../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import { ApiError } from '../../client/api-error.ts';
+import type { QueuesReport } from '../../client/wire.ts';
+import type { ServiceAction } from '../../shared/action.ts';
+import { addConnectionOptions } from '../../shared/connection.ts';
+import { leaf } from '../../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
 import { table } from '../../show/table.ts';
 
 /** One replica; `queues` is absent where it said nothing. */

@@ -1,27 +1,27 @@
 import type { Command } from 'commander';
-import type { AddMemberRequest, MemberChange } from '../../../client/wire.ts';
-import type { ServiceAction } from '../../action.ts';
-import { replicaCount, wholeNumber } from '../../arguments.ts';
-import { addNamespacedOptions } from '../../connection.ts';
-import type { CliContext } from '../../context.ts';
+import type { AddMemberRequest, MemberChange } from '../../client/wire.ts';
+import type { ServiceAction } from '../../shared/action.ts';
+import { replicaCount, wholeNumber } from '../../shared/arguments.ts';
+import { addNamespacedOptions } from '../../shared/connection.ts';
+import type { CliContext } from '../../shared/context.ts';
 import {
   agreedName,
   type FileDocument,
   isObject,
   readDocument,
   within,
-} from '../../show/document.ts';
-import { nothingToDo } from '../../env-options.ts';
-import { omitUndefined } from '../../omit-undefined.ts';
-import { group, leaf } from '../../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+} from '../../shared/document.ts';
+import { nothingToDo } from '../../shared/env-options.ts';
+import { omitUndefined } from '../../shared/omit-undefined.ts';
+import { group, leaf } from '../../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
 import {
   addFileOption,
   addInstanceTypeOptions,
   addRolloutOptions,
   type SizedOptions,
   strategyOf,
-} from '../../pool-options.ts';
+} from '../../shared/pool-options.ts';
 import { poolFields, poolTable } from '../../show/rows.ts';
 
 /** `envs members list|add|update|remove`. */

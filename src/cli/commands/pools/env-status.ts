@@ -1,19 +1,14 @@
 import type { Command } from 'commander';
-import type { Env } from '../../../client/wire.ts';
-import type { ServiceAction } from '../../action.ts';
-import { durationText } from '../../arguments.ts';
-import { addNamespacedOptions } from '../../connection.ts';
+import type { Env } from '../../client/wire.ts';
+import type { ServiceAction } from '../../shared/action.ts';
+import { durationText } from '../../shared/arguments.ts';
+import { addNamespacedOptions } from '../../shared/connection.ts';
 import { conditionWords, membersOf, memberTable } from '../../show/env-rows.ts';
-import { CliFailure } from '../../failure.ts';
-import { leaf } from '../../leaf.ts';
-import { addOutputOption, show } from '../../show/output.ts';
+import { CliFailure } from '../../shared/failure.ts';
+import { leaf } from '../../shared/leaf.ts';
+import { addOutputOption, show } from '../../shared/output.ts';
 import { fields } from '../../show/table.ts';
-import {
-  failWhereStopped,
-  type Standing,
-  watch,
-  type WatchOptions,
-} from '../../terminal/watching.ts';
+import { failWhereStopped, type Standing, watch, type WatchOptions } from '../../show/watching.ts';
 
 interface StatusOptions extends WatchOptions {
   readonly watch?: boolean;

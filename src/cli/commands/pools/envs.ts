@@ -1,29 +1,29 @@
 import type { Command } from 'commander';
-import type { SandpoolClient } from '../../../client/sandpool-client.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type {
   CreateEnvRequest,
   EnvChange,
   EnvEnvelope,
   EnvReplacement,
   NarrowEnv,
-} from '../../../client/wire.ts';
-import type { ServiceAction } from '../../action.ts';
-import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
+} from '../../client/wire.ts';
+import type { ServiceAction } from '../../shared/action.ts';
+import { addConnectionOptions, addNamespacedOptions } from '../../shared/connection.ts';
 import { pluralize } from '../../show/pluralize.ts';
-import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
+import { agreedName, type FileDocument, isObject } from '../../shared/document.ts';
 import {
   addEnvOptions,
   envFieldsOf,
   type EnvOptions,
   nothingToDo,
   OVERRIDES,
-} from '../../env-options.ts';
+} from '../../shared/env-options.ts';
 import { envFields, envTable } from '../../show/env-rows.ts';
-import { CliFailure } from '../../failure.ts';
-import { omitUndefined } from '../../omit-undefined.ts';
-import { group, leaf } from '../../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
-import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
+import { CliFailure } from '../../shared/failure.ts';
+import { omitUndefined } from '../../shared/omit-undefined.ts';
+import { group, leaf } from '../../shared/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../../shared/paging.ts';
 import { explainLeaf } from './env-explain.ts';
 import { groupsGroup } from './env-groups.ts';
 import { membersGroup } from './env-members.ts';

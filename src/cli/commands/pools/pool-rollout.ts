@@ -1,22 +1,17 @@
 import type { Command } from 'commander';
-import { ApiError } from '../../../client/api-error.ts';
-import type { SandpoolClient } from '../../../client/sandpool-client.ts';
-import type { Pool } from '../../../client/wire.ts';
+import { ApiError } from '../../client/api-error.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import type { Pool } from '../../client/wire.ts';
 import { DEFAULT_UPDATE_STRATEGY } from '../../../model/pools/pool.ts';
-import type { ServiceAction } from '../../action.ts';
-import { durationText } from '../../arguments.ts';
-import { addNamespacedOptions } from '../../connection.ts';
-import { CliFailure } from '../../failure.ts';
-import { group, leaf } from '../../leaf.ts';
+import type { ServiceAction } from '../../shared/action.ts';
+import { durationText } from '../../shared/arguments.ts';
+import { addNamespacedOptions } from '../../shared/connection.ts';
+import { CliFailure } from '../../shared/failure.ts';
+import { group, leaf } from '../../shared/leaf.ts';
 import { templateOf } from '../../show/rows.ts';
-import { addOutputOption, show } from '../../show/output.ts';
+import { addOutputOption, show } from '../../shared/output.ts';
 import { fields } from '../../show/table.ts';
-import {
-  failWhereStopped,
-  type Standing,
-  watch,
-  type WatchOptions,
-} from '../../terminal/watching.ts';
+import { failWhereStopped, type Standing, watch, type WatchOptions } from '../../show/watching.ts';
 
 /** `pools rollout status`. */
 export const rolloutGroup = (action: ServiceAction): Command =>

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { FairSlots } from '../../../lib/fair-slots.ts';
-import type { ProbeAction, ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
+import type { ProbeAction, ReadinessProbe } from '../../../model/templates/readiness-probe.ts';
 import { Execution } from '../execution.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { JoinPlace } from '../sandbox/join-place.ts';

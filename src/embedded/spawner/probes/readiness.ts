@@ -1,4 +1,4 @@
-import type { ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
+import type { ReadinessProbe } from '../../../model/templates/readiness-probe.ts';
 import type { Vitals } from '../../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../../model/templates/template.ts';
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import type { ApprovalRecord } from '../../../model/approvals/approval.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 import type { Approval, ApprovalInFull } from './schema.ts';
 
 /** Leaves out what only a daemon needs of it, such as its binding, is not shown. */

@@ -1,6 +1,6 @@
 import { consoleSessionRequired } from '../../../model/approvals/approval-refusals.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import { presentPage } from '../present-page.ts';
 import { presentApproval, presentApprovalInFull } from './presenter.ts';
 import {

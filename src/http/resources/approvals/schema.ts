@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { APPROVAL_SCOPES, APPROVAL_STATUSES } from '../../../model/approvals/approval.ts';
 import { approvalNotFound } from '../../../model/approvals/approval-refusals.ts';
-import type { PathParams } from '../../router/route.ts';
-import { limit, maybe, offset, pageOf, text, timestamp } from '../common-schema.ts';
+import type { PathParams } from '../../corridor/route.ts';
+import { limit, maybe, offset, pageOf, text, timestamp } from '../../corridor/common-schema.ts';
 
 const status = z.enum(APPROVAL_STATUSES);
 const scope = z.enum(APPROVAL_SCOPES);

@@ -1,4 +1,4 @@
-import type { AuditRecord, ListedAuditRecord } from '../../../operations/debug/audit-view.ts';
+import type { AuditRecord, ListedAuditRecord } from '../../../services/debug/audit-view.ts';
 import type { AuditRecordWire } from './schema.ts';
 
 export const presentAuditRecord = (record: ListedAuditRecord): AuditRecordWire => ({

@@ -1,8 +1,8 @@
-import type { Operations } from '../../../operations/operations.ts';
+import type { Operations } from '../../../services/operations.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
-import { positionsIn } from '../../fleet/cluster-positions.ts';
+import { positionsIn } from '../../../model/fleet/cluster-positions.ts';
 import { presentAuditRecord } from './presenter.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import { AuditPage, AuditQuery } from './schema.ts';
 
 export const auditRoutes = (operations: Operations): readonly Route[] => [

@@ -1,6 +1,13 @@
 import { z } from 'zod';
-import { MOST_POSITIONS_TEXT, positionsIn } from '../../fleet/cluster-positions.ts';
-import { clusterID, incomplete, limit, maybe, text, timestamp } from '../common-schema.ts';
+import { MOST_POSITIONS_TEXT, positionsIn } from '../../../model/fleet/cluster-positions.ts';
+import {
+  clusterID,
+  incomplete,
+  limit,
+  maybe,
+  text,
+  timestamp,
+} from '../../corridor/common-schema.ts';
 
 const label = maybe(text(63, 1));
 

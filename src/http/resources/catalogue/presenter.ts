@@ -1,8 +1,8 @@
 import type { Volume } from '../../../contracts/volumes.ts';
 import type { InstanceType } from '../../../model/templates/instance-type.ts';
-import type { ClusterView, RouteView, SandboxStatistics } from '../../../operations/views.ts';
+import type { ClusterView, RouteView, SandboxStatistics } from '../../../actors/views.ts';
 import type { ClusterWire, InstanceTypeWire, SandboxStatisticsWire, VolumeWire } from './schema.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 /** Bound what a list shows of one cluster's links, whatever that cluster opens and says. */
 const MOST_LINKS = 16;

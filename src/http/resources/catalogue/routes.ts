@@ -1,4 +1,4 @@
-import type { Operations } from '../../../operations/operations.ts';
+import type { Operations } from '../../../services/operations.ts';
 import {
   presentCluster,
   presentInstanceType,
@@ -6,7 +6,7 @@ import {
   presentStatistics,
   presentVolume,
 } from './presenter.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import {
   CatalogueQuery,
   ClusterList,

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { LINK_STATUSES } from '../../../model/fleet/cluster.ts';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
-import { clusterID, incomplete, maybe, ofCluster, timestamp } from '../common-schema.ts';
+import {
+  clusterID,
+  incomplete,
+  maybe,
+  ofCluster,
+  timestamp,
+} from '../../corridor/common-schema.ts';
 
 const quantities = z
   .record(z.string(), z.string())

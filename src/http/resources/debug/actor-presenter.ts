@@ -4,8 +4,8 @@ import type {
   ActorsPage,
   ActorView,
   MachineView,
-} from '../../../operations/debug/debug-operations.ts';
-import type { ServerEvent } from '../../server/event-streams.ts';
+} from '../../../services/debug/debug-operations.ts';
+import type { ServerEvent } from '../../reply/event-streams.ts';
 import {
   cursorText,
   type ActorReportWire,
@@ -13,7 +13,7 @@ import {
   type ActorTransitionWire,
   type MachineReportWire,
 } from './actor-schema.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 export const presentActors = ({
   items,

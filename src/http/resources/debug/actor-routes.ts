@@ -1,14 +1,14 @@
 import { invalidArgument } from '../../../model/refusals.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import { EventStream } from '../../server/event-streams.ts';
-import { PlainText } from '../../server/plain-text.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { EventStream } from '../../reply/event-streams.ts';
+import { PlainText } from '../../reply/plain-text.ts';
 import {
   presentActor,
   presentActorNews,
   presentActors,
   presentMachine,
 } from './actor-presenter.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import {
   ActorPage,
   ActorPath,

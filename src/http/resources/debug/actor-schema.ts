@@ -6,10 +6,10 @@ import {
   actorKindNotFound,
   actorNotFound,
 } from '../../../model/inspection.ts';
-import type { ActorsCursor } from '../../../operations/debug/debug-operations.ts';
-import type { PathParams } from '../../router/route.ts';
-import { actorNameKind } from '../../fleet/fleet-names.ts';
-import { placeIn } from '../../fleet/cluster-positions.ts';
+import type { ActorsCursor } from '../../../services/debug/debug-operations.ts';
+import type { PathParams } from '../../corridor/route.ts';
+import { actorNameKind } from '../../../fleet/routing/fleet-names.ts';
+import { placeIn } from '../../../model/fleet/cluster-positions.ts';
 import {
   clusterID,
   incomplete,
@@ -20,7 +20,7 @@ import {
   ofCluster,
   text,
   timestamp,
-} from '../common-schema.ts';
+} from '../../corridor/common-schema.ts';
 
 const KINDS =
   '`sandbox`, `pool`, `member` (of an env), `group` (an autoscaling group) or `approval` (an ' +

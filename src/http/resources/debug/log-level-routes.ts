@@ -1,7 +1,7 @@
-import type { LogLevelView } from '../../../operations/debug/log-levels.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import { ok, route, type Route } from '../../router/route.ts';
-import { timestampOf } from '../common-schema.ts';
+import type { LogLevelView } from '../../../services/debug/log-levels.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 import { LogLevelReport, SetLogLevelBody, type LogLevelWire } from './log-level-schema.ts';
 
 export const logLevelRoutes = (operations: Operations): readonly Route[] => [

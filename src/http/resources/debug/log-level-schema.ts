@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LOG_LEVELS } from '../../../contracts/log.ts';
-import { maybe, timestamp } from '../common-schema.ts';
+import { maybe, timestamp } from '../../corridor/common-schema.ts';
 
 const level = z.enum(LOG_LEVELS);
 

@@ -2,9 +2,9 @@ import type {
   DriverReport,
   QueuesReport,
   ReflectorsReport,
-} from '../../../operations/debug/debug-operations.ts';
+} from '../../../services/debug/debug-operations.ts';
 import type { DriverReportWire, QueuesReportWire, ReflectorsReportWire } from './schema.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 export const presentQueues = ({
   replica,

@@ -1,6 +1,6 @@
-import type { Operations } from '../../../operations/operations.ts';
+import type { Operations } from '../../../services/operations.ts';
 import { presentDriver, presentQueues, presentReflectors } from './presenter.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import { ReplicaQuery, ShardsQuery } from './actor-schema.ts';
 import { DriverReport, QueuesReport, ReflectorsReport, ShardReport } from './schema.ts';
 

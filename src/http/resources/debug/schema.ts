@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from '../common-schema.ts';
+import { timestamp } from '../../corridor/common-schema.ts';
 
 const Shard = z.object({
   shard: z.int().describe('Its number, from 0.'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ENV_MODES, MOST_GROUPS, MOST_MEMBERS } from '../../../model/envs/env.ts';
 import { cpuAmount, memoryAmount } from '../../../model/templates/template.ts';
 import { AutoscalingGroupFields } from './group-schema.ts';
-import { MAX_REFERENCE, access, maybe, name, text } from '../common-schema.ts';
+import { MAX_REFERENCE, access, maybe, name, text } from '../../corridor/common-schema.ts';
 import { ImagePullSecret, PublicOverrides } from '../pools/source-schema.ts';
 import { Annotations, DATA, Labels, replicas, UpdateStrategyFields } from '../pools/schema.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SCALE_UP_MODES } from '../../../model/envs/autoscaling-group.ts';
 import { SCALING_CAUSES, TROUBLE_REASONS } from '../../../model/envs/scaling-decision.ts';
-import { maybe, name, timestamp } from '../common-schema.ts';
+import { maybe, name, timestamp } from '../../corridor/common-schema.ts';
 import { replicas } from '../pools/schema.ts';
 
 /** A day at most: what is longer is a mistake of units. */

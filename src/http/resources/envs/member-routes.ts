@@ -1,5 +1,5 @@
 import { wordRevisionOf } from '../../../model/envs/env.ts';
-import type { Operations } from '../../../operations/operations.ts';
+import type { Operations } from '../../../services/operations.ts';
 import {
   presentDecision,
   presentGroup,
@@ -8,7 +8,7 @@ import {
   presentMemberPool,
 } from './presenter.ts';
 import { presentListedPool } from '../pools/presenter.ts';
-import { created, ok, route, versioned, type Route } from '../../router/route.ts';
+import { created, ok, route, versioned, type Route } from '../../corridor/route.ts';
 import {
   GroupDeletion,
   GroupEnvelope,

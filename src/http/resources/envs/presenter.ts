@@ -4,13 +4,13 @@ import { getOwn } from '../../../lib/get-own.ts';
 import type { CompletedDecision } from '../../../model/envs/scaling-decision.ts';
 import { accessField } from '../../../model/tenant.ts';
 import type { TemplateSpec } from '../../../model/templates/template.ts';
-import type { EnvView, MemberView, ObservedMember, PoolView } from '../../../operations/views.ts';
+import type { EnvView, MemberView, ObservedMember, PoolView } from '../../../actors/views.ts';
 import type { AutoscalingGroupWire, ScalingDecisionWire } from './group-schema.ts';
 import type { EnvEditableWire, EnvWire, MemberEnvelopeWire, NarrowEnvWire } from './schema.ts';
 import { presentPool } from '../pools/presenter.ts';
 import type { PoolWire } from '../pools/schema.ts';
 import { presentCondition } from '../present-condition.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 export const presentEnv = (view: EnvView): EnvWire => ({
   ...metaOf(view),

@@ -1,11 +1,11 @@
 import { wordRevisionOf, type EnvOverrides } from '../../../model/envs/env.ts';
 import type { RegistryCredentials } from '../../../model/pools/pool-source.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import type { EnvView } from '../../../operations/views.ts';
-import { refuseAdminFields } from '../../router/admin-fields.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { EnvView } from '../../../actors/views.ts';
+import { refuseAdminFields } from '../../corridor/admin-fields.ts';
 import { presentEditable, presentEnv, presentNarrowEnv } from './presenter.ts';
 import { presentPage } from '../present-page.ts';
-import { created, ok, route, versioned, type Answer, type Route } from '../../router/route.ts';
+import { created, ok, route, versioned, type Answer, type Route } from '../../corridor/route.ts';
 import {
   CreateEnvBody,
   DeleteEnvQuery,

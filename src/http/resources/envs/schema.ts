@@ -5,7 +5,7 @@ import { isDnsLabel } from '../../../model/identifiers.ts';
 import { envNotFound, groupNotFound, memberNotFound } from '../../../model/refusals.ts';
 import { IMAGE_POLICIES } from '../../../model/pools/pool-source.ts';
 import { POOL_SIZINGS, startupTimeout, timeout } from '../../../model/templates/template.ts';
-import type { PathParams } from '../../router/route.ts';
+import type { PathParams } from '../../corridor/route.ts';
 import { AutoscalingGroupShape } from './group-schema.ts';
 import {
   access,
@@ -18,7 +18,7 @@ import {
   pageOf,
   text,
   timestamp,
-} from '../common-schema.ts';
+} from '../../corridor/common-schema.ts';
 import {
   EnvDocs,
   GivenOverrides,

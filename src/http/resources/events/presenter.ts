@@ -4,9 +4,9 @@ import {
   type EventBatch,
   type EventRecord,
 } from '../../../model/event.ts';
-import type { ServerEvent } from '../../server/event-streams.ts';
+import type { ServerEvent } from '../../reply/event-streams.ts';
 import type { EventWire } from './schema.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 export const presentEvent = (event: EventRecord): EventWire => ({
   time: timestampOf(event.at),

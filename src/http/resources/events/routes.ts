@@ -1,8 +1,8 @@
-import type { Operations } from '../../../operations/operations.ts';
-import { refuseAdminFields } from '../../router/admin-fields.ts';
-import { EventStream } from '../../server/event-streams.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { refuseAdminFields } from '../../corridor/admin-fields.ts';
+import { EventStream } from '../../reply/event-streams.ts';
 import { presentEvent, presentEvents } from './presenter.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import { Event, EventList, EventsQuery } from './schema.ts';
 import { PoolPath } from '../pools/schema.ts';
 import { SandboxPath } from '../sandboxes/schema.ts';

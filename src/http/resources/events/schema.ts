@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { clusterID, flag, maybe, timestamp } from '../common-schema.ts';
+import { clusterID, flag, maybe, timestamp } from '../../corridor/common-schema.ts';
 
 export const EventsQuery = z.object({
   all: maybe(flag).describe('Of every tenant. Admins alone.'),

@@ -6,8 +6,8 @@ import type {
   FileStat,
   FileVersion,
 } from '../../../contracts/files.ts';
-import type { ServerEvent } from '../../server/event-streams.ts';
-import { timestampOf } from '../common-schema.ts';
+import type { ServerEvent } from '../../reply/event-streams.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 import type { FileEventWire, FileInfoWire, FileListWire } from './schema.ts';
 
 const KINDS: Readonly<Record<FileKind, FileInfoWire['kind']>> = {

@@ -1,9 +1,9 @@
 import { filePathOf } from '../../../model/file-path.ts';
-import type { FileTarget, OpenedContent } from '../../../operations/files/file-operations.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import { EventStream } from '../../server/event-streams.ts';
-import { StreamedAnswer } from '../../server/streamed-answer.ts';
-import { created, ok, route, type Answer, type Route } from '../../router/route.ts';
+import type { FileTarget, OpenedContent } from '../../../services/files/file-operations.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { EventStream } from '../../reply/event-streams.ts';
+import { StreamedAnswer } from '../../reply/streamed-answer.ts';
+import { created, ok, route, type Answer, type Route } from '../../corridor/route.ts';
 import { SandboxPath } from '../sandboxes/schema.ts';
 import { isKnown, rangeOf, wantsRange, writeConditions } from './conditions.ts';
 import { fileTag, presentFile, presentFileEvents, presentFiles } from './presenter.ts';

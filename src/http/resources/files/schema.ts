@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, maybe, name, queryInteger, timestamp } from '../common-schema.ts';
+import { flag, maybe, name, queryInteger, timestamp } from '../../corridor/common-schema.ts';
 
 /** As long as a path of 4,095 bytes is as base64; which bytes it may have is looked at later. */
 const LONGEST_PATH = 5_460;

@@ -1,5 +1,5 @@
-import type { Operations } from '../../../operations/operations.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import { Health, ReadinessReport, type ReadinessWire } from './schema.ts';
 
 export const healthRoutes = (operations: Operations): readonly Route[] => [

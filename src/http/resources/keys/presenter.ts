@@ -1,5 +1,5 @@
 import type { ApiKeyRecord } from '../../../model/api-key.ts';
-import type { IssuedApiKey } from '../../../operations/keys/key-operations.ts';
+import type { IssuedApiKey } from '../../../services/keys/key-operations.ts';
 import type {
   ApiKeyDeletionWire,
   ApiKeysDeletionWire,
@@ -7,7 +7,7 @@ import type {
   ApiKeyWire,
   IssuedApiKeyWire,
 } from './schema.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 /** Never with its hash. */
 export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({

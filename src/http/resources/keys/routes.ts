@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Caller } from '../../../model/tenant.ts';
-import type { ApiKeyName } from '../../../operations/keys/key-operations.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import { refuseAdminFields } from '../../router/admin-fields.ts';
+import type { ApiKeyName } from '../../../services/keys/key-operations.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { refuseAdminFields } from '../../corridor/admin-fields.ts';
 import {
   presentApiKey,
   presentApiKeyDeletion,
@@ -11,7 +11,7 @@ import {
   presentIssuedApiKey,
 } from './presenter.ts';
 import { presentPage } from '../present-page.ts';
-import { created, ok, route, secret, type Answer, type Route } from '../../router/route.ts';
+import { created, ok, route, secret, type Answer, type Route } from '../../corridor/route.ts';
 import {
   AdminCreateApiKeyBody,
   ApiKeyDeletion,

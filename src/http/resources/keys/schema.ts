@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isDnsLabel } from '../../../model/identifiers.ts';
 import { apiKeyNotFound } from '../../../model/refusals.ts';
-import type { PathParams } from '../../router/route.ts';
+import type { PathParams } from '../../corridor/route.ts';
 import {
   clusterMadeHere,
   flag,
@@ -12,7 +12,7 @@ import {
   pageOf,
   text,
   timestamp,
-} from '../common-schema.ts';
+} from '../../corridor/common-schema.ts';
 
 const role = z.enum(['user', 'admin']);
 const expiresAt = timestamp.transform((value) => Date.parse(value));

@@ -1,5 +1,5 @@
-import type { ManagersView } from '../../../operations/fleet/managers.ts';
-import { timestampOf } from '../common-schema.ts';
+import type { ManagersView } from '../../../fleet/replication/managers.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 import type { ManagersWire } from './schema.ts';
 
 export const presentManagers = ({ addresses, cutOffAt, links }: ManagersView): ManagersWire => ({

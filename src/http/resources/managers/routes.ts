@@ -1,5 +1,5 @@
-import type { Operations } from '../../../operations/operations.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import { presentManagers } from './presenter.ts';
 import { Managers, SetManagersBody } from './schema.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maybe, timestamp } from '../common-schema.ts';
+import { maybe, timestamp } from '../../corridor/common-schema.ts';
 
 const cutOff = z.boolean();
 

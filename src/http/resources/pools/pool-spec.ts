@@ -1,6 +1,6 @@
 import { sourceOf } from '../../../model/pools/pool-source.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
-import type { PoolChange, PoolSpec } from '../../../operations/pools/pool-operations.ts';
+import type { PoolChange, PoolSpec } from '../../../actors/pool/commands/pool-operations.ts';
 import type { PoolChangeBody, PoolSpecBody } from './schema.ts';
 
 /**

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../../model/pools/pool.ts';
 import type { PoolOverrides } from '../../../model/pools/pool-source.ts';
 import { accessField } from '../../../model/tenant.ts';
-import type { PoolSyncView, PoolView } from '../../../operations/views.ts';
+import type { PoolSyncView, PoolView } from '../../../actors/views.ts';
 import type { PoolDeletionWire, PoolWire } from './schema.ts';
 import { presentCondition } from '../present-condition.ts';
 import { presentEmbeddedTemplate } from './embedded-template.ts';
 import { presentInstanceShape } from '../instance-shape.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 

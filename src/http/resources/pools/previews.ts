@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Metrics } from '../../../contracts/metrics.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
-import type { PoolSyncView } from '../../../operations/views.ts';
+import type { PoolSyncView } from '../../../actors/views.ts';
 import { poolSyncDocument } from './presenter.ts';
 import type { PoolSyncPreviewWire } from './schema.ts';
 import { TenantLine } from '../../limits/tenant-line.ts';

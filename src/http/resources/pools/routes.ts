@@ -1,7 +1,7 @@
 import { wordRevisionOfPool } from '../../../model/pools/pool.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import type { PoolView } from '../../../operations/views.ts';
-import { refuseAdminFields } from '../../router/admin-fields.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { PoolView } from '../../../actors/views.ts';
+import { refuseAdminFields } from '../../corridor/admin-fields.ts';
 import { presentPage } from '../present-page.ts';
 import type { PoolPreviews } from './previews.ts';
 import { poolChangeOf, poolSpecOf } from './pool-spec.ts';
@@ -14,7 +14,7 @@ import {
   versioned,
   type Answer,
   type Route,
-} from '../../router/route.ts';
+} from '../../corridor/route.ts';
 import {
   CreatePoolBody,
   DeletePoolQuery,

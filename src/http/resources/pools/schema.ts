@@ -4,7 +4,7 @@ import { MAX_UNAVAILABLE_PATTERN } from '../../../model/pools/max-unavailable.ts
 import { POOL_PHASES } from '../../../model/pools/pool.ts';
 import { POOL_CONDITIONS } from '../../../model/pools/pool-condition.ts';
 import { poolNotFound } from '../../../model/refusals.ts';
-import type { PathParams } from '../../router/route.ts';
+import type { PathParams } from '../../corridor/route.ts';
 import {
   access,
   clusterID,
@@ -17,7 +17,7 @@ import {
   textMap,
   timestamp,
   unsettable,
-} from '../common-schema.ts';
+} from '../../corridor/common-schema.ts';
 import { InstanceShape } from '../instance-shape.ts';
 import { PoolSourceChangeFields, PoolSourceFields, RecordedPoolFields } from './source-schema.ts';
 

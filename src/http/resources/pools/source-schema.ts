@@ -9,7 +9,7 @@ import {
   startupTimeout,
   timeout,
 } from '../../../model/templates/template.ts';
-import { MAX_REFERENCE, maybe, name, text, unsettable } from '../common-schema.ts';
+import { MAX_REFERENCE, maybe, name, text, unsettable } from '../../corridor/common-schema.ts';
 
 /** Lists what a pool is made of, in requests and in the custom resource alike. */
 export const Amounts = z.object({ cpu: maybe(cpuAmount), memory: maybe(memoryAmount) });

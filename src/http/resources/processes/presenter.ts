@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { ProcessFact, ProcessOutput } from '../../../model/process.ts';
-import type { ProcessFollow } from '../../../operations/processes/process-operations.ts';
-import { refusalOf } from '../../router/error-table.ts';
-import { AsciiJson, EventStream, type ServerEvent } from '../../server/event-streams.ts';
+import type { ProcessFollow } from '../../../services/processes/process-operations.ts';
+import { refusalOf } from '../../reply/error-table.ts';
+import { AsciiJson, EventStream, type ServerEvent } from '../../reply/event-streams.ts';
 import type { ProcessWire } from './schema.ts';
 
 export const presentProcess = (fact: ProcessFact): ProcessWire => ({

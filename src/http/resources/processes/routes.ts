@@ -1,9 +1,9 @@
 import { SandboxPath } from '../sandboxes/schema.ts';
 import { INPUT_BYTES } from '../../../model/process.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import type { StartProcessRequest } from '../../../operations/processes/process-operations.ts';
-import { created, ok, route, type Route } from '../../router/route.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { StartProcessRequest } from '../../../services/processes/process-operations.ts';
+import { created, ok, route, type Route } from '../../corridor/route.ts';
 import { presentOutput, presentProcess } from './presenter.ts';
 import {
   OutputQuery,

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { isInstanceId } from '../../../model/identifiers.ts';
 import { INPUT_BYTES, PROCESS_SIGNALS } from '../../../model/process.ts';
 import { processNotFound, sandboxNotFound } from '../../../model/refusals.ts';
-import type { PathParams } from '../../router/route.ts';
-import { flag, maybe, name, text, timestamp } from '../common-schema.ts';
+import type { PathParams } from '../../corridor/route.ts';
+import { flag, maybe, name, text, timestamp } from '../../corridor/common-schema.ts';
 import { ExecBody } from '../sandboxes/schema.ts';
 
 const PROCESS_ID = /^[A-Za-z0-9-]{1,64}$/;

@@ -1,5 +1,5 @@
-import { plainAmount, QUOTA_RESOURCES } from '../../../model/quota.ts';
-import type { QuotaView } from '../../../operations/views.ts';
+import { plainAmount, QUOTA_RESOURCES } from '../../../model/pools/quota.ts';
+import type { QuotaView } from '../../../actors/views.ts';
 import type { QuotaListWire } from './schema.ts';
 
 export const presentQuotas = ({

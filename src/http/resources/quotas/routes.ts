@@ -1,6 +1,6 @@
-import type { Operations } from '../../../operations/operations.ts';
+import type { Operations } from '../../../services/operations.ts';
 import { presentQuotas } from './presenter.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import {
   quotaChangeOf,
   QuotaList,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { isDnsLabel } from '../../../model/identifiers.ts';
 import { QUANTITY_PATTERN } from '../../../model/quantities.ts';
-import { HIGHEST_LIMIT, QUOTA_RESOURCES, sizeLimitOf } from '../../../model/quota.ts';
+import { HIGHEST_LIMIT, QUOTA_RESOURCES, sizeLimitOf } from '../../../model/pools/quota.ts';
 import { Refusal } from '../../../model/refusals.ts';
-import type { QuotaChange } from '../../../operations/pools/quota-limits.ts';
-import type { PathParams } from '../../router/route.ts';
-import { clusterID, incomplete, maybe, ofCluster } from '../common-schema.ts';
+import type { QuotaChange } from '../../../actors/pool/commands/quota-limits.ts';
+import type { PathParams } from '../../corridor/route.ts';
+import { clusterID, incomplete, maybe, ofCluster } from '../../corridor/common-schema.ts';
 
 const limit = (most: number) => maybe(z.int().min(0).max(most));
 

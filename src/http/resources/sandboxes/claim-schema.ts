@@ -8,7 +8,7 @@ import {
   MOST_VARIABLES,
   VARIABLE_NAME,
 } from '../../../model/claim-terms.ts';
-import { duration, MAX_REFERENCE, maybe, text } from '../common-schema.ts';
+import { duration, MAX_REFERENCE, maybe, text } from '../../corridor/common-schema.ts';
 import { mode, PATH, pathText } from '../files/schema.ts';
 
 export const IDLE_TIMEOUT = 'End it after so long without activity; `"0"`, `0` and null are never.';

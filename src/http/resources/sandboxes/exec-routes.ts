@@ -1,15 +1,22 @@
 import { jsonLength } from '../../../lib/json-text.ts';
 import { endedWhilePrinting } from '../../../model/limit-refusals.ts';
 import { invalidArgument, Refusal } from '../../../model/refusals.ts';
-import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
-import type { Operations } from '../../../operations/operations.ts';
+import type { AnswerRoom } from '../../../actors/sandbox/commands/answer-budget.ts';
+import type { Operations } from '../../../services/operations.ts';
 import {
   EXEC_OUTPUT_LIMIT,
   presentExecOutcome,
   presentIdleTimeout,
   presentSandbox,
 } from './presenter.ts';
-import { DEPRECATED_SINCE, ok, route, secret, versioned, type Route } from '../../router/route.ts';
+import {
+  DEPRECATED_SINCE,
+  ok,
+  route,
+  secret,
+  versioned,
+  type Route,
+} from '../../corridor/route.ts';
 import {
   ExecBody,
   ExecResult,

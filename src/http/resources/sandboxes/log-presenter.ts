@@ -1,9 +1,9 @@
 import type { LogBatch, LogLine } from '../../../contracts/sandbox-driver.ts';
 import { TextBytes } from '../../../lib/json-text.ts';
 import { podNameOf } from '../../../model/identifiers.ts';
-import type { SandboxLogs } from '../../../operations/sandboxes/sandbox-operations.ts';
-import type { ServerEvent } from '../../server/event-streams.ts';
-import { LongAnswer, type TextAsBytes } from '../../server/long-answer.ts';
+import type { SandboxLogs } from '../../../actors/sandbox/commands/sandbox-operations.ts';
+import type { ServerEvent } from '../../reply/event-streams.ts';
+import { LongAnswer, type TextAsBytes } from '../../reply/long-answer.ts';
 import type { SandboxLogsWire } from './log-schema.ts';
 
 export interface LogsStyle {

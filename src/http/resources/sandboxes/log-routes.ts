@@ -1,13 +1,13 @@
 import { jsonLength } from '../../../lib/json-text.ts';
 import type { LogBatch } from '../../../contracts/sandbox-driver.ts';
-import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
-import type { LogsRequest } from '../../../operations/sandboxes/sandbox-operations.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import { LOG_LINE_BYTES } from '../../../operations/sandboxes/sandbox-logs.ts';
-import { EventStream } from '../../server/event-streams.ts';
-import { PlainText } from '../../server/plain-text.ts';
+import type { AnswerRoom } from '../../../actors/sandbox/commands/answer-budget.ts';
+import type { LogsRequest } from '../../../actors/sandbox/commands/sandbox-operations.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { LOG_LINE_BYTES } from '../../../actors/sandbox/commands/sandbox-logs.ts';
+import { EventStream } from '../../reply/event-streams.ts';
+import { PlainText } from '../../reply/plain-text.ts';
 import { presentLogEvents, presentLogs, presentLogText } from './log-presenter.ts';
-import { ok, route, type Route } from '../../router/route.ts';
+import { ok, route, type Route } from '../../corridor/route.ts';
 import { LogsQuery, SandboxLogs } from './log-schema.ts';
 import { SandboxPath } from './schema.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, maybe, name, queryInteger } from '../common-schema.ts';
+import { flag, maybe, name, queryInteger } from '../../corridor/common-schema.ts';
 
 export const LogsQuery = z.object({
   container: maybe(name).describe("The container's name. There is one, so it need not be said."),

@@ -2,9 +2,9 @@ import type { ExecOutcome } from '../../../contracts/sandbox-driver.ts';
 import { TextBytes } from '../../../lib/json-text.ts';
 import { formatDuration } from '../../../model/durations.ts';
 import { podNameOf } from '../../../model/identifiers.ts';
-import type { SandboxReadiness } from '../../../operations/sandboxes/sandbox-operations.ts';
-import type { SandboxDetailView, SandboxView } from '../../../operations/views.ts';
-import { LongAnswer, type TextAsBytes } from '../../server/long-answer.ts';
+import type { SandboxReadiness } from '../../../actors/sandbox/commands/sandbox-operations.ts';
+import type { SandboxDetailView, SandboxView } from '../../../actors/views.ts';
+import { LongAnswer, type TextAsBytes } from '../../reply/long-answer.ts';
 import type {
   ExecResultWire,
   SandboxDeletionWire,
@@ -14,7 +14,7 @@ import type {
   SandboxRecordWire,
   SandboxWire,
 } from './schema.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 export const presentSandbox = (view: SandboxView): SandboxWire => ({
   sandboxId: view.id,

@@ -1,6 +1,6 @@
 import { poolNameRequired } from '../../../model/refusals.ts';
-import type { Operations } from '../../../operations/operations.ts';
-import { refuseAdminFields } from '../../router/admin-fields.ts';
+import type { Operations } from '../../../services/operations.ts';
+import { refuseAdminFields } from '../../corridor/admin-fields.ts';
 import { presentPage } from '../present-page.ts';
 import {
   presentSandbox,
@@ -9,7 +9,14 @@ import {
   presentSandboxReadiness,
   presentSandboxRecord,
 } from './presenter.ts';
-import { created, DEPRECATED_SINCE, ok, route, versioned, type Route } from '../../router/route.ts';
+import {
+  created,
+  DEPRECATED_SINCE,
+  ok,
+  route,
+  versioned,
+  type Route,
+} from '../../corridor/route.ts';
 import {
   SandboxDeletion,
   SandboxDetailEnvelope,

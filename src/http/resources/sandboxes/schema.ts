@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isInstanceId } from '../../../model/identifiers.ts';
 import { sandboxNotFound } from '../../../model/refusals.ts';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
-import type { PathParams } from '../../router/route.ts';
+import type { PathParams } from '../../corridor/route.ts';
 import {
   clusterID,
   flag,
@@ -15,7 +15,7 @@ import {
   seconds,
   text,
   timestamp,
-} from '../common-schema.ts';
+} from '../../corridor/common-schema.ts';
 import { IDLE_TIMEOUT, idleTimeout, metadata, variables } from './claim-schema.ts';
 
 export const SandboxPath: PathParams<{ sandboxId: string }> = {

@@ -5,8 +5,8 @@ import {
   SandboxTemplateSchema,
   type SandboxTemplateDocument,
 } from '../../../model/templates/template.ts';
-import { parseStrictJson } from '../../router/strict-json.ts';
-import { check } from '../../router/validation.ts';
+import { parseStrictJson } from '../../corridor/strict-json.ts';
+import { check } from '../../corridor/validation.ts';
 
 const FIELD = 'crdJson';
 const Enclosed = z.object({ [FIELD]: SandboxTemplateSchema });

@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
 import { hasGlobalSource, isCopy, isGlobalHere } from '../../../model/templates/global-template.ts';
 import type { SandboxTemplateDocument } from '../../../model/templates/template.ts';
-import type { TemplateClusterView } from '../../../operations/fleet/template-clusters.ts';
-import type { TemplateView } from '../../../operations/views.ts';
+import type { TemplateClusterView } from '../../../fleet/replication/template-clusters.ts';
+import type { TemplateView } from '../../../actors/views.ts';
 import type { TemplateClusterWire, TemplateDeletionWire, TemplateWire } from './schema.ts';
 import { presentInstanceShape } from '../instance-shape.ts';
-import { timestampOf } from '../common-schema.ts';
+import { timestampOf } from '../../corridor/common-schema.ts';
 
 export const presentTemplate = ({ record, definition }: TemplateView): TemplateWire => {
   const { description, docs, poolSizing } = record.document.spec;

@@ -1,9 +1,9 @@
-import type { Operations } from '../../../operations/operations.ts';
-import type { TemplateView } from '../../../operations/views.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { TemplateView } from '../../../actors/views.ts';
 import { templateIn } from './crd-json.ts';
 import { presentPage } from '../present-page.ts';
 import { presentTemplate, presentTemplateCluster, presentTemplateDeletion } from './presenter.ts';
-import { created, ok, route, versioned, type Answer, type Route } from '../../router/route.ts';
+import { created, ok, route, versioned, type Answer, type Route } from '../../corridor/route.ts';
 import {
   CreateTemplateBody,
   TemplateClusterList,

@@ -3,8 +3,16 @@ import { TEMPLATE_STATES } from '../../../model/fleet/cluster.ts';
 import { isDnsLabel } from '../../../model/identifiers.ts';
 import { noSuchTemplate } from '../../../model/refusals.ts';
 import { MAX_TEMPLATE_BYTES, POOL_SIZINGS } from '../../../model/templates/template.ts';
-import type { PathParams } from '../../router/route.ts';
-import { limit, maybe, ofCluster, offset, pageOf, text, timestamp } from '../common-schema.ts';
+import type { PathParams } from '../../corridor/route.ts';
+import {
+  limit,
+  maybe,
+  ofCluster,
+  offset,
+  pageOf,
+  text,
+  timestamp,
+} from '../../corridor/common-schema.ts';
 import { InstanceShape } from '../instance-shape.ts';
 
 export const TemplatePath: PathParams<{ name: string }> = {

@@ -1,4 +1,4 @@
-import { isLabel, isLabelKey } from '../../../model/pools/placement.ts';
+import { isLabel, isLabelKey } from '../../../model/templates/placement.ts';
 
 /** Before the name of a label or an annotation that is the pool's. */
 const OF_POOL = 'pool.sandpool.dev/';

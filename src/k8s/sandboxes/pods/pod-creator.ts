@@ -5,7 +5,7 @@ import type { LaunchOrder, InstanceRecord } from '../../../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 import type { ApiClient } from '../../api/api-calls.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../../api/api-errors.ts';
-import type { Seals } from '../../records/seals.ts';
+import type { Seals } from '../../api/seals.ts';
 import { cleaned } from '../cleaned-message.ts';
 import type { InstanceMirror } from '../instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';

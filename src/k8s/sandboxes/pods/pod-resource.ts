@@ -1,5 +1,5 @@
 import type { LaunchOrder, Vitals } from '../../../model/sandbox.ts';
-import type { ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
+import type { ReadinessProbe } from '../../../model/templates/readiness-probe.ts';
 import type { ContainerDefinition, VolumeMount } from '../../../model/templates/template.ts';
 import { idOfPodName, podNameOf, type InstanceId } from '../../../model/identifiers.ts';
 import { disruptionOf, type PodStatus, vitalsOf } from './pod-vitals.ts';

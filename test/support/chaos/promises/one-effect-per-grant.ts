@@ -1,4 +1,4 @@
-import { fingerprintOf } from '../../../../src/http/router/idempotency.ts';
+import { fingerprintOf } from '../../../../src/http/corridor/idempotency.ts';
 import { describeLife, isAcknowledged, said, type Case } from '../case.ts';
 import type { ApprovalState, Moment } from '../history.ts';
 import type { ApprovalLife, Life } from '../lives.ts';

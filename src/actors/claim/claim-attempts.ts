@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import type { Coordination } from '../../contracts/coordination.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import type { OnStep } from '../../contracts/tracing.ts';
+import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { sandboxQuotaExceeded } from '../../model/limit-refusals.ts';
+import { poolBeingDeleted, sandboxUuidFailed, unavailable } from '../../model/refusals.ts';
+import { unkeyedFingerprint, type RequestFingerprint } from '../../model/request-fingerprint.ts';
+import type { Tenant } from '../../model/tenant.ts';
+import type { ClaimRequest } from '../sandbox/commands/sandbox-operations.ts';
+import type { QuotaLimits } from '../pool/commands/quota-limits.ts';
+import type { SandboxView } from '../views.ts';
+import type { ClaimEnv } from '../sandbox/claim-env.ts';
+import type { ClaimFiles } from './claim-files.ts';
+import { ClaimCandidates, type Candidate, type Candidates } from './claim-candidates.ts';
+import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
+import { findAfterAdmission } from './earlier-claim.ts';
+import { LaunchedCandidate, type LaunchedCandidateDeps } from './launched-candidate.ts';
+import type { NewRequest } from '../request/idempotent-request.ts';
+import { requireReserved } from '../sandbox/commands/reservations.ts';
+import type { WaitingClaimLimit } from './waiting-claim-limit.ts';
+
+export interface ClaimAttemptsDeps
+  extends ClaimWriteDeps, Pick<LaunchedCandidateDeps, 'driver' | 'launchLimit' | 'allowedImages'> {
+  readonly coordination: Coordination;
+  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
+  readonly waitingLimit: WaitingClaimLimit;
+  readonly claimEnv: Pick<ClaimEnv, 'seal'>;
+  readonly claimFiles: Pick<ClaimFiles, 'prepare'>;
+}
+
+export interface AttemptsOf {
+  readonly pool: PoolRecord;
+  /** Who claims. */
+  readonly owner: Tenant;
+  readonly request: ClaimRequest;
+  readonly signal: AbortSignal | undefined;
+  readonly step: ReturnType<typeof claimSteps>;
+  /** Called once the claim waits. */
+  readonly waits: () => void;
+}
+
+/**
+ * Tries one instance after the other. Owns its place in line and its reservation, and gives both
+ * back when it is disposed of; the instance is the candidate's, to be declared with `using`.
+ */
+export class ClaimAttempts implements AsyncDisposable {
+  readonly #deps: ClaimAttemptsDeps;
+  readonly #of: AttemptsOf;
+  readonly #candidates: Candidates;
+  /** See QuotaEntry. */
+  readonly #attempt = randomUUID();
+  readonly #mark: RequestFingerprint;
+  /** An instance that another got, and whose reservation is still ours. */
+  #left: InstanceId | undefined;
+  #hasLooked = false;
+  #isServed = false;
+
+  constructor(deps: ClaimAttemptsDeps, of: AttemptsOf) {
+    const { pool, owner, request, signal, waits } = of;
+    this.#deps = deps;
+    this.#of = of;
+    this.#mark = request.opening?.mark ?? request.mark ?? unkeyedFingerprint(this.#attempt);
+    const { waitMs = 0, image } = request;
+    this.#candidates = image
+      ? new LaunchedCandidate(deps, { pool, owner, waitMs, signal, image })
+      : new ClaimCandidates(deps, { pool, owner, waitMs, signal, waits });
+  }
+
+  /** Returns the next instance to try; undefined: there is none, and the time is over. */
+  async next(): Promise<Candidate | undefined> {
+    return await this.#of.step(
+      () => (this.#candidates.waits ? 'wait' : 'find'),
+      () => this.#candidates.next(),
+    );
+  }
+
+  /**
+   * Asks for the request, its turn and its reservation in one step. Returns the sandbox of an
+   * earlier request under the same key, where that got one.
+   */
+  async admit(candidate: Candidate): Promise<'admitted' | 'refused' | SandboxView> {
+    const { supervisor, coordination, clock } = this.#deps;
+    const { owner, request, signal, step } = this.#of;
+    const { instance } = candidate;
+    if (!isInstanceId(instance.id)) {
+      supervisor.send(instance.id, { type: 'RETIRE', now: clock.now() });
+      throw sandboxUuidFailed();
+    }
+    const admission = await step('admit', () => this.#reserve(candidate));
+    if (admission === 'not-its-turn') this.#candidates.notFirstInQueue(instance);
+    if (typeof admission === 'object') {
+      const found = await findAfterAdmission(this.#deps, request, { owner, ...admission });
+      this.#hasLooked ||= admission.isUnsure;
+      // What was launched for a claim is all that it is offered: it asks for that again.
+      const asksAgain = request.image !== undefined && clock.now() < candidate.until;
+      return found ?? (asksAgain ? await this.admit(candidate) : 'refused');
+    }
+    if (admission !== 'admitted') return 'refused';
+    if (!signal?.aborted) return 'admitted';
+    await coordination
+      .withdraw(owner, 'sandboxes', instance.id, this.#attempt)
+      .catch(() => undefined); // then it is reconciled
+    throw signal.reason;
+  }
+
+  /** Writes the claim of an admitted candidate; undefined where another got it. */
+  async write({ instance, until }: Candidate, askedAt: number): Promise<SandboxView | undefined> {
+    const {
+      owner,
+      request,
+      step,
+      pool: {
+        definition: { idleTimeoutMs, maxLifetimeMs },
+      },
+    } = this.#of;
+    const claim = {
+      owner,
+      claimedAt: askedAt,
+      idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs,
+      maxLifetimeMs,
+      ...(request.lifetimeMs === undefined ? {} : { endsAt: askedAt + request.lifetimeMs }),
+      mark: this.#mark,
+      ...(request.autoResume ? { autoResume: true as const } : {}),
+      ...(request.autoPause ? { autoPause: true as const } : {}),
+      ...(request.metadata ? { metadata: request.metadata } : {}),
+      ...(request.env
+        ? { sealedEnv: this.#deps.claimEnv.seal(instance.id, owner, request.env) }
+        : {}),
+    };
+    if (request.files) this.#deps.claimFiles.prepare(instance.id);
+    const outcome = await step('write', () =>
+      writeClaim(this.#deps, { instance, attempt: this.#attempt, claim, until }),
+    );
+    if (outcome.kind === 'claimed') {
+      this.#isServed = true; // and has left the line with its admission
+      if (request.image) this.#requirePoolOf(instance.id);
+      return outcome.view;
+    }
+    this.#left = outcome.left;
+    if (this.#deps.clock.now() >= until)
+      throw unavailable('the pool could not be claimed from in time; try again');
+    return undefined;
+  }
+
+  /** Its pool, which it was apart from until now, may have been deleted by force meanwhile. */
+  #requirePoolOf(id: InstanceId): void {
+    const { supervisor, clock } = this.#deps;
+    const pool = supervisor.pools.recordOf(this.#of.pool.uid);
+    if (pool && pool.deleting !== 'force') return;
+    supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
+    throw poolBeingDeleted();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const left = this.#left;
+    const closed = this.#candidates.close();
+    if (!this.#isServed) await closed;
+    if (left === undefined) return;
+    await this.#deps.coordination
+      .withdraw(this.#of.owner, 'sandboxes', left, this.#attempt)
+      .catch(() => undefined);
+  }
+
+  /**
+   * Returns an object where the request is open now, and what its former owner did with an instance
+   * is to be looked at first.
+   */
+  async #reserve({
+    instance: { id, idle },
+    place,
+  }: Candidate): Promise<'admitted' | 'not-its-turn' | NewRequest> {
+    const { coordination, clock, quotaLimits } = this.#deps;
+    const { pool, owner, request } = this.#of;
+    const limit = quotaLimits.of(owner).sandboxes;
+    const since = clock.now();
+    const opening = request.opening?.isOpen ? undefined : request.opening;
+    opening?.mayOpen();
+    const from = this.#left;
+    this.#left = undefined; // withdrawn in the same step, or reconciled later
+    const admission = await coordination.admitClaim({
+      pool,
+      owner,
+      instance: id,
+      limit,
+      idle,
+      place,
+      attempt: this.#attempt,
+      from,
+      looked: this.#hasLooked || request.opening?.isFirst === true,
+      request: request.opening?.mark ?? request.mark,
+      open: opening?.owner,
+    });
+    if (typeof admission === 'object')
+      return { instance: opening?.took(admission.opened), isUnsure: false };
+    if (admission === 'look-first') return { instance: undefined, isUnsure: true };
+    if (admission === 'full') throw sandboxQuotaExceeded(limit);
+    if (admission === 'admitted')
+      await requireReserved(this.#deps, {
+        tenant: owner,
+        name: id,
+        attempt: this.#attempt,
+        resources: ['sandboxes'],
+        since,
+      });
+    return admission;
+  }
+}
+
+/**
+ * `find`: the pool and an idle instance of it. `wait`: in line for one. `admit`: its turn and its
+ * quota. `write`: the update of the record. `files`: those that the claim brings.
+ */
+type ClaimStep = 'find' | 'wait' | 'admit' | 'write' | 'files';
+
+/**
+ * Times a step, whether it goes well or not. One whose name shows in the end alone is asked for it
+ * then.
+ */
+export const claimSteps =
+  (metrics: Metrics, tell?: OnStep) =>
+  async <T>(step: ClaimStep | (() => ClaimStep), work: () => Promise<T>): Promise<T> => {
+    const began = performance.now();
+    try {
+      return await work();
+    } finally {
+      const [name, ended] = [typeof step === 'string' ? step : step(), performance.now()];
+      metrics.observe('sandpool_claim_step_seconds', { step: name }, (ended - began) / 1_000);
+      tell?.(name, began, ended);
+    }
+  };

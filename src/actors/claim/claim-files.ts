@@ -1,0 +1,177 @@
+import type { SandboxSnapshot } from '../sandbox/sandbox-snapshot.ts';
+import type { Supervisor } from '../sandbox/supervisor.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import { ByteShares } from '../../lib/byte-shares.ts';
+import type { ClaimFile } from '../../model/claim-terms.ts';
+import { noFilesHere, tooMuchOfClaims } from '../../model/file-refusals.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import { unavailable } from '../../model/refusals.ts';
+import { isKeyed, type RequestFingerprint } from '../../model/request-fingerprint.ts';
+import { tenantKey, type Tenant } from '../../model/tenant.ts';
+import { endDurably, isEndDurable } from '../sandbox/commands/end-durably.ts';
+import type { ClaimRequest } from '../sandbox/commands/sandbox-operations.ts';
+import { claimFileRefusal, FileNotWritten } from './claim-file-refusal.ts';
+import type { PendingRequests } from './pending-requests.ts';
+
+/** Longest that the files of one claim take. */
+const WRITTEN_WITHIN_MS = 20_000;
+/** Longest that a claim of which the end could not be noted keeps its request in flight. */
+const ENDED_WITHIN_MS = 60_000;
+/** Content of files that is held for claims under way in this process. */
+const MOST_OF_TENANT_MIB = 16;
+const MOST_MIB = 64;
+
+export interface ClaimFilesDeps {
+  readonly supervisor: Supervisor;
+  readonly driver: Pick<SandboxDriver, 'files'>;
+  readonly clock: Clock;
+  /** Requests whose claim may yet land. */
+  readonly pendingRequests: PendingRequests;
+}
+
+/**
+ * Brings the files of claims into their sandboxes, after the claim's commit and before its answer:
+ * whoever is answered has them. All files of a claim are written at once.
+ */
+export class ClaimFiles {
+  readonly #deps: ClaimFilesDeps;
+  readonly #held = new ByteShares({
+    totalBytes: MOST_MIB << 20,
+    tenantBytes: MOST_OF_TENANT_MIB << 20,
+  });
+
+  constructor(deps: ClaimFilesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Counts the content of files that a claim has, until it is given back. Refuses with
+   * FEATURE_DISABLED where there are no files of sandboxes, with TOO_MANY_WAITING or UNAVAILABLE
+   * where claims under way have too much.
+   */
+  hold(owner: Tenant, files: readonly ClaimFile[]): Disposable {
+    if (!this.#deps.driver.files.provided)
+      throw noFilesHere('this deployment has no files of sandboxes; claim without them');
+    const tenant = tenantKey(owner);
+    const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
+    this.#held.add(tenant, bytes);
+    const over = this.#held.over(tenant);
+    if (over !== undefined) {
+      this.#held.add(tenant, -bytes);
+      throw over === tenant
+        ? tooMuchOfClaims(MOST_OF_TENANT_MIB)
+        : unavailable('the files of claims that are under way take too much; try again shortly');
+    }
+    return { [Symbol.dispose]: () => this.#held.add(tenant, -bytes) };
+  }
+
+  /** Has the way to the files of an instance made ready while its claim is being written. */
+  prepare(id: InstanceId): void {
+    this.#deps.driver.files.prepare(id);
+  }
+
+  /**
+   * Writes the files of a claim that was just made. Where one can't be written the claim is given
+   * back: its sandbox ends, and the Refusal says why and names the field.
+   *
+   * An operator may have stopped this replica or paused its VM, or it may have lost Redis, for
+   * longer than the request's lease. Then another replica may have answered with the claim: it
+   * stays.
+   */
+  async write(
+    id: InstanceId,
+    files: readonly ClaimFile[],
+    { opening, mark }: Pick<ClaimRequest, 'opening' | 'mark'>,
+  ): Promise<void> {
+    try {
+      await this.#writeAll(id, files);
+    } catch (error) {
+      if (opening && !(await opening.isOurs()))
+        throw claimFileRefusal(error, {
+          sandboxId: id,
+          hint: 'the sandbox goes on, since another replica may have answered this; repeat it',
+        });
+      await this.#giveBack(id, opening?.mark ?? mark);
+      throw claimFileRefusal(error, { hint: 'the claim was given back' });
+    }
+    this.#prepareNext(id);
+  }
+
+  /** Who claims with files from a pool does so again: the next one need not wait. */
+  #prepareNext(id: InstanceId): void {
+    const { supervisor, driver } = this.#deps;
+    const poolUid = supervisor.sandbox(id)?.context.poolUid;
+    const next = poolUid === undefined ? undefined : supervisor.idle.next(poolUid);
+    if (next !== undefined) driver.files.prepare(next);
+  }
+
+  /**
+   * Writes them once more, for a repetition that finds what an earlier request claimed: that may
+   * have died before it had written them. What was in use since is not taken away, so a failure
+   * leaves the sandbox as it is, and the Refusal names it.
+   */
+  async writeAgain(id: InstanceId, files: readonly ClaimFile[], namespace: string): Promise<void> {
+    const { supervisor } = this.#deps;
+    await supervisor.refresh(id, namespace);
+    const shown = supervisor.sandbox(id);
+    if (shown?.status !== 'Running') {
+      if (shown?.context.end?.reason !== 'claim-failed') return; // as it stands is answered
+      throw unavailable('an earlier request gave its claim back; repeat the request');
+    }
+    await supervisor.pauses.awake(shown);
+    try {
+      await this.#writeAll(id, files);
+    } catch (error) {
+      throw claimFileRefusal(error, {
+        sandboxId: id,
+        hint: 'an earlier request claimed the sandbox, which goes on; repeat this, or delete it',
+      });
+    }
+  }
+
+  /** Rejects as the first does that can't be written, and leaves the others be. */
+  async #writeAll(id: InstanceId, files: readonly ClaimFile[]): Promise<void> {
+    const { supervisor, driver, clock } = this.#deps;
+    const leaving = new AbortController();
+    const late = clock.at(clock.now() + WRITTEN_WITHIN_MS, () => {
+      leaving.abort(unavailable('the files could not be written in time'));
+    });
+    supervisor.send(id, { type: 'WORK_BEGAN', now: clock.now() });
+    try {
+      await Promise.all(
+        files.map(({ path, content, mode }, index) =>
+          driver.files
+            .write(
+              { id, path },
+              content,
+              { overwrite: true, parents: true, ...(mode === undefined ? {} : { mode }) },
+              leaving.signal,
+            )
+            .catch((error: unknown) => {
+              throw new FileNotWritten(index, error);
+            }),
+        ),
+      );
+    } finally {
+      late();
+      leaving.abort(unavailable('another file could not be written'));
+      supervisor.send(id, { type: 'WORK_ENDED', now: clock.now() });
+    }
+  }
+
+  /** A request whose claim's end is not durable yet stays in flight until it is. */
+  async #giveBack(id: InstanceId, mark: RequestFingerprint | undefined): Promise<void> {
+    const { supervisor, clock, pendingRequests } = this.#deps;
+    const end = await endDurably(this.#deps, id, 'claim-failed');
+    if (isOver(end) || !mark || !isKeyed(mark)) return;
+    const ended = supervisor.until(id, isOver, clock.now() + ENDED_WITHIN_MS);
+    pendingRequests.add(
+      mark,
+      ended.then(() => undefined),
+    );
+  }
+}
+
+const isOver = (snapshot: SandboxSnapshot | undefined): boolean =>
+  snapshot?.state !== 'running' && isEndDurable(snapshot);

@@ -1,0 +1,242 @@
+import type { PoolDemand } from '../pool/pool-demand.ts';
+import type { PoolSnapshot } from '../pool/pool-snapshot.ts';
+import type { Supervisor } from '../sandbox/supervisor.ts';
+import { RequestNotNew } from '../request/idempotent-request.ts';
+import type { METRICS } from '../../contracts/metric-catalogue.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
+import { featureDisabled, hasNetwork, Refusal } from '../../model/refusals.ts';
+import { sameTenant, type Tenant, type Caller } from '../../model/tenant.ts';
+import type { ClaimRequest, SandboxOperations } from '../sandbox/commands/sandbox-operations.ts';
+import type { SandboxView } from '../views.ts';
+import {
+  ClaimAttempts,
+  claimSteps,
+  type AttemptsOf,
+  type ClaimAttemptsDeps,
+} from './claim-attempts.ts';
+import type { Candidate } from './claim-candidates.ts';
+import { claimablePools, type ClaimablePoolsDeps } from './claimable-pools.ts';
+import { ClaimFiles, type ClaimFilesDeps } from './claim-files.ts';
+import { openAndFind } from './earlier-claim.ts';
+import { LaunchLimit } from './launched-candidate.ts';
+import { mayBeClaimedUnder } from './find-claim-by-key.ts';
+import { hindranceOf, missingFrom } from '../pool/start-hindrance.ts';
+import { WaitingClaimLimit } from './waiting-claim-limit.ts';
+
+export interface ClaimSandboxDeps
+  extends
+    Omit<ClaimAttemptsDeps, 'waitingLimit' | 'launchLimit' | 'claimFiles' | 'driver'>,
+    ClaimFilesDeps,
+    ClaimablePoolsDeps {
+  readonly driver: ClaimFilesDeps['driver'] &
+    ClaimAttemptsDeps['driver'] &
+    Pick<SandboxDriver, 'describe'>;
+  /** Hears what claims lack; nobody where it is absent. */
+  readonly demand?: ClaimDemand;
+  readonly metrics: Metrics;
+}
+
+export type ClaimDemand = Pick<PoolDemand, 'waits' | 'refused' | 'served'>;
+
+/** `earlier`: of a request under the same key. */
+interface Claimed {
+  readonly of: 'this' | 'earlier';
+  readonly sandbox: SandboxView;
+}
+
+type Claims = (...of: Parameters<SandboxOperations['claimSandbox']>) => Promise<Claimed>;
+type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
+
+/**
+ * Claims one idle instance of a pool of the caller's or of one shared with the caller (operation
+ * `POST /sandboxes`), where it waits the first one that nobody else waits longer for. By the name
+ * of an env it is one of a member with stock, with one retry on another; it waits on the member of
+ * the highest priority. Where the request names an image it is one that is launched for it (see
+ * LaunchedCandidate). What it returns is durable, and has the files of the request.
+ */
+export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSandbox'] => {
+  const claimFiles = new ClaimFiles(deps);
+  const claim = claimUnderKey({
+    ...deps,
+    claimFiles,
+    waitingLimit: new WaitingClaimLimit(),
+    launchLimit: new LaunchLimit(),
+  });
+  return measuredClaims(async (caller, request, signal) => {
+    const { files, step, autoPause } = request;
+    if (autoPause && !deps.driver.describe().pauses)
+      throw featureDisabled('autoPause', 'pause in place of an end');
+    if (!files) return (await claim(caller, request, signal)).sandbox;
+    using _ = claimFiles.hold(caller, files);
+    const { of, sandbox } = await claim(caller, request, signal);
+    await claimSteps(deps.metrics, step)('files', () =>
+      of === 'this'
+        ? claimFiles.write(sandbox.id, files, request)
+        : claimFiles.writeAgain(sandbox.id, files, caller.namespace),
+    );
+    return sandbox;
+  }, deps.metrics);
+};
+
+const claimUnderKey = (deps: Deps): Claims => {
+  const claim = claimOne(deps);
+  return async (caller, request, signal) => {
+    const { opening } = request;
+    if (!opening) return await claim(caller, request, signal);
+    // One that waits is in flight meanwhile; else it is opened by the admission, unless it is open
+    // or something of an earlier one is known.
+    const early =
+      opening.isOpen || (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
+    const found = early ? await openAndFind(deps, caller, opening) : undefined;
+    if (found) return { of: 'earlier', sandbox: found };
+    try {
+      return await claim(caller, request, signal);
+    } catch (error) {
+      // An earlier one may have been carried out all the same.
+      const earlier =
+        opening.isOpen || opening.isFirst || error instanceof RequestNotNew
+          ? undefined
+          : await openAndFind(deps, caller, opening);
+      if (earlier) return { of: 'earlier', sandbox: earlier };
+      throw error;
+    }
+  };
+};
+
+const claimOne =
+  (deps: Deps): Claims =>
+  async (caller, request, signal) => {
+    const { supervisor, coordination } = deps;
+    const pools = withNetwork(await claimablePools(deps, caller, request.poolName), request);
+    const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
+    if (!pools.every(({ record }) => sameTenant(record.owner, owner))) {
+      supervisor.reconcileLater(owner); // nobody else reconciles one without pools
+      await coordination.whenKnown(owner);
+    }
+    const [preferred, another] = pools;
+    const elsewhere = request.image ? undefined : another;
+    const of = { caller, owner, signal };
+    if (elsewhere) {
+      const now = { ...request, waitMs: 0 };
+      const found =
+        (await claimFrom(deps, preferred, { ...of, request: now })) ??
+        (await claimFrom(deps, elsewhere, { ...of, request: now }));
+      if (found) return found;
+    }
+    const found =
+      elsewhere && !request.waitMs
+        ? undefined
+        : await claimFrom(deps, preferred, { ...of, request });
+    if (found) return found;
+    const { uid, env } = preferred.record;
+    if (env) deps.demand?.refused(uid, caller.keyId);
+    throw exhausted(supervisor, supervisor.pools.get(uid) ?? preferred, owner);
+  };
+
+type Pools = readonly [PoolSnapshot, ...PoolSnapshot[]];
+
+/** Returns the pools whose network is as the request asks. Refuses the request if none is. */
+const withNetwork = (pools: Pools, { withoutNetwork }: ClaimRequest): Pools => {
+  if (!withoutNetwork) return pools;
+  const [first, ...others] = pools.filter(({ record }) => record.definition.network === 'none');
+  if (!first) throw hasNetwork(withoutNetwork.field);
+  return [first, ...others];
+};
+
+interface ClaimOf extends Pick<AttemptsOf, 'owner' | 'request' | 'signal'> {
+  readonly caller: Caller;
+}
+
+/** Claims from one pool; undefined where it has none to give in time. */
+const claimFrom = async (
+  deps: Deps,
+  { record }: PoolSnapshot,
+  { caller, ...of }: ClaimOf,
+): Promise<Claimed | undefined> => {
+  // Nobody sizes others, nor for what is launched for the claim.
+  const demand = record.env && !of.request.image ? deps.demand : undefined;
+  const found = await tryEach(deps, {
+    ...of,
+    pool: record,
+    step: claimSteps(deps.metrics, of.request.step),
+    waits: () => {
+      demand?.waits(record.uid, caller.keyId);
+    },
+  });
+  if (found?.of === 'this') demand?.served(record.uid, caller.keyId);
+  return found;
+};
+
+const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed | undefined> => {
+  await using attempts = new ClaimAttempts(deps, of);
+  for (let next = await attempts.next(); next; next = await attempts.next()) {
+    using _ = next.instance;
+    requireClosed(deps, of, next);
+    const askedAt = deps.clock.now();
+    const admission = await attempts.admit(next);
+    if (typeof admission === 'object') return { of: 'earlier', sandbox: admission };
+    if (admission === 'refused') continue;
+    const sandbox = await attempts.write(next, askedAt);
+    if (sandbox) return { of: 'this', sandbox };
+  }
+  return undefined;
+};
+
+/** An instance may be older than the pool's present template, and have the host's network. */
+const requireClosed = (
+  { supervisor }: Pick<ClaimAttemptsDeps, 'supervisor'>,
+  { request: { withoutNetwork } }: AttemptsOf,
+  { instance: { id } }: Candidate,
+): void => {
+  if (withoutNetwork && supervisor.sandbox(id)?.context.record?.onHost)
+    throw hasNetwork(withoutNetwork.field);
+};
+
+const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): Refusal => {
+  const { name, env, owner } = pool.record;
+  const whose = {
+    name,
+    env: env?.name,
+    of: sameTenant(owner, caller) ? undefined : `${owner.team}/${owner.user}`,
+  };
+  const counts = { ...pool.counts, missing: missingFrom(supervisor, pool) };
+  return noIdleInstance(whose, counts, hindranceOf(supervisor, pool));
+};
+
+/** Counts and times claims by how they ended. */
+const measuredClaims =
+  (claim: SandboxOperations['claimSandbox'], metrics: Metrics): SandboxOperations['claimSandbox'] =>
+  async (caller, request, signal) => {
+    const began = performance.now();
+    const ended = (result: ClaimResult): void => {
+      metrics.count('sandpool_claims_total', { result });
+      metrics.observe('sandpool_claim_seconds', { result }, (performance.now() - began) / 1_000);
+    };
+    try {
+      const sandbox = await claim(caller, request, signal);
+      ended('claimed');
+      return sandbox;
+    } catch (error) {
+      ended(resultOf(error, signal));
+      throw error;
+    }
+  };
+
+type ClaimResult = (typeof METRICS)['sandpool_claims_total']['known'][number];
+
+const resultOf = (error: unknown, signal: AbortSignal | undefined): ClaimResult => {
+  if (signal?.aborted && error === signal.reason) return 'gone';
+  if (!(error instanceof Refusal)) return 'failed';
+  switch (error.code) {
+    case 'POOL_EXHAUSTED':
+      return 'exhausted';
+    case 'QUOTA_EXCEEDED':
+      return 'quota';
+    case 'UNAVAILABLE':
+      return 'unavailable';
+    default:
+      return 'refused';
+  }
+};

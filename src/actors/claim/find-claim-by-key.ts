@@ -1,0 +1,100 @@
+import type { Supervisor } from '../sandbox/supervisor.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import {
+  idempotencyInFlight,
+  idempotencyKeyReused,
+  Refusal,
+  unavailable,
+} from '../../model/refusals.ts';
+import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
+import { sameTenant, type Tenant } from '../../model/tenant.ts';
+import { viewOf } from '../sandbox/commands/sandbox-view.ts';
+import type { PendingRequests } from './pending-requests.ts';
+import type { SandboxView } from '../views.ts';
+
+export interface FindClaimDeps {
+  readonly supervisor: Supervisor;
+  readonly clock: Clock;
+  /** Requests whose claim may yet land. */
+  readonly pendingRequests: PendingRequests;
+}
+
+const SETTLE_MS = 60_000;
+const FENCE_AGAIN_MS = 1_000;
+
+/**
+ * Finds what an earlier request of this mark claimed, as long as it lives: its answer was lost with
+ * the daemon, or its client. It is found by the mark on the record. Refuses with
+ * IDEMPOTENCY_IN_FLIGHT while it is not known whether such a claim landed, with
+ * IDEMPOTENCY_KEY_REUSED where it had another body. `instance`: another replica began the request
+ * and is gone; it may have claimed this one, and if it did not it never will once this resolves.
+ */
+export const findClaimByKey =
+  ({ supervisor, clock, pendingRequests }: FindClaimDeps) =>
+  async (
+    owner: Tenant,
+    mark: RequestFingerprint,
+    instance?: InstanceId,
+  ): Promise<SandboxView | undefined> => {
+    if (pendingRequests.settled(mark)) throw idempotencyInFlight();
+    if (instance !== undefined) {
+      await supervisor.fence(instance, owner.namespace).catch((error: unknown) => {
+        pendingRequests.add(mark, fenceLater({ supervisor, clock }, instance, owner.namespace));
+        throw error instanceof Refusal
+          ? error
+          : unavailable('what an earlier request did can not be told now; repeat the request');
+      });
+    }
+    const id = supervisor.index.claimMarks.find(mark.key);
+    const found = id === undefined ? undefined : supervisor.sandbox(id);
+    const claim = found?.context.record?.claim;
+    if (!found || !claim || !sameTenant(claim.owner, owner)) return undefined;
+    if (claim.mark?.body !== mark.body) throw idempotencyKeyReused();
+    return viewOf(found, clock.now());
+  };
+
+/** Whether anything is known here of an earlier request of the mark. */
+export const mayBeClaimedUnder = (
+  { supervisor, pendingRequests }: FindClaimDeps,
+  mark: RequestFingerprint,
+): boolean =>
+  pendingRequests.settled(mark) !== undefined ||
+  supervisor.index.claimMarks.find(mark.key) !== undefined ||
+  supervisor.index.claimMarks.hasEnded(mark.key);
+
+/**
+ * Whether an earlier request of the mark may have claimed something that is over, once
+ * `findClaimByKey` found nothing. `instance`: as it was given there.
+ */
+export const mayHaveClaimed = (
+  { supervisor }: Pick<FindClaimDeps, 'supervisor'>,
+  mark: RequestFingerprint,
+  instance: InstanceId | undefined,
+): boolean => {
+  if (supervisor.index.claimMarks.hasEnded(mark.key)) return true;
+  if (instance === undefined) return false;
+  const record = supervisor.sandbox(instance)?.context.record;
+  // Idle it was not claimed, and another's claim stands where this one's would.
+  return record === undefined || record.claim?.mark?.key === mark.key;
+};
+
+/** Never rejects; gives up after a minute. */
+const fenceLater = async (
+  { supervisor, clock }: Pick<FindClaimDeps, 'supervisor' | 'clock'>,
+  id: InstanceId,
+  namespace: string,
+): Promise<void> => {
+  for (const until = clock.now() + SETTLE_MS; clock.now() < until;) {
+    await new Promise<void>((resolve) => {
+      clock.at(clock.now() + FENCE_AGAIN_MS, resolve);
+    });
+    if (
+      await supervisor.fence(id, namespace).then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
+  }
+};

@@ -1,0 +1,177 @@
+import { HeldInstance } from '../sandbox/held-instance.ts';
+import type { StartOutcome } from '../sandbox/claim-launches.ts';
+import type { Supervisor } from '../sandbox/supervisor.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import { DefinitionRefused, type SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import { sandboxQuotaExceeded, tooManyLaunches } from '../../model/limit-refusals.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { isAllowed } from '../../model/pools/source-terms.ts';
+import { withImage } from '../../model/pools/with-image.ts';
+import { invalidArgument, poolBeingDeleted, Refusal, unavailable } from '../../model/refusals.ts';
+import { sameTenant, tenantKey, type Tenant } from '../../model/tenant.ts';
+import type { QuotaLimits } from '../pool/commands/quota-limits.ts';
+import type { ClaimImage } from '../sandbox/commands/sandbox-operations.ts';
+import type { Candidate, Candidates } from './claim-candidates.ts';
+
+/** Starts for claims that are under way in this process, of one tenant and in all. */
+export const MOST_LAUNCHES_OF_TENANT = 8;
+export const MOST_LAUNCHES = 64;
+
+/** How long the claim of one that is ready may take. Milliseconds. */
+const CLAIM_MS = 5_000;
+
+/** Says who may have an instance launched for a claim. */
+export class LaunchLimit {
+  readonly #ofTenant = new KeyedSemaphore(MOST_LAUNCHES_OF_TENANT);
+  #taken = 0;
+
+  /** Refuses with TOO_MANY_WAITING, or UNAVAILABLE where all are taken. */
+  acquire(tenant: Tenant): void {
+    if (this.#taken >= MOST_LAUNCHES)
+      throw unavailable('too many sandboxes are started for claims here; try again shortly');
+    if (!this.#ofTenant.acquire(tenantKey(tenant))) throw tooManyLaunches(MOST_LAUNCHES_OF_TENANT);
+    this.#taken += 1;
+  }
+
+  release(tenant: Tenant): void {
+    this.#ofTenant.release(tenantKey(tenant));
+    this.#taken -= 1;
+  }
+}
+
+export interface LaunchedCandidateDeps {
+  readonly supervisor: Pick<Supervisor, 'launches' | 'pools'>;
+  readonly coordination: Pick<Coordination, 'used'>;
+  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
+  readonly driver: Pick<SandboxDriver, 'check'>;
+  readonly clock: Clock;
+  readonly launchLimit: LaunchLimit;
+  /** Prefixes of the images that may be named; absent or none: any. */
+  readonly allowedImages?: readonly string[];
+}
+
+export interface LaunchOf {
+  readonly pool: PoolRecord;
+  /** Who claims. */
+  readonly owner: Tenant;
+  readonly image: ClaimImage;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Offers one claim an instance that is launched for it, in the pool's form but for the image, and
+ * outside of what the pool keeps ready. To be closed: then it is retired unless it was claimed.
+ */
+export class LaunchedCandidate implements Candidates {
+  /** The claim waits for the start. */
+  readonly waits = true;
+  readonly #deps: LaunchedCandidateDeps;
+  readonly #of: LaunchOf;
+  #id: InstanceId | undefined;
+  #isCounted = false;
+
+  constructor(deps: LaunchedCandidateDeps, of: LaunchOf) {
+    this.#deps = deps;
+    this.#of = of;
+  }
+
+  /** Refuses where it does not start, or not in time. */
+  async next(): Promise<Candidate> {
+    if (this.#id !== undefined)
+      throw unavailable('the sandbox ended before it could be claimed; try again');
+    const { clock, supervisor, launchLimit } = this.#deps;
+    const { owner, image, waitMs, signal } = this.#of;
+    const pool = this.#requirePool();
+    this.#requireImage(pool);
+    await this.#requireQuota();
+    if (supervisor.launches.stopping) throw stopping();
+    this.#requireRoom(pool, supervisor.launches.underWay(pool.uid));
+    launchLimit.acquire(owner);
+    this.#isCounted = true;
+    const until = clock.now() + Math.min(waitMs, pool.definition.startupTimeoutMs);
+    const claimBy = until + CLAIM_MS;
+    const id = (this.#id = supervisor.launches.begin(this.#form(pool), image.name, claimBy));
+    const outcome = await supervisor.launches.ready(id, until, signal);
+    const poolNow = this.#requirePool();
+    if (outcome.kind !== 'ready') throw notStarted(image, outcome);
+    this.#requireRoom(poolNow, 0);
+    return {
+      instance: new HeldInstance({ id, idle: Number.MAX_SAFE_INTEGER, release: () => undefined }),
+      place: undefined,
+      until: clock.now() + CLAIM_MS,
+    };
+  }
+
+  notFirstInQueue(): void {}
+
+  /** May be repeated. */
+  close(): Promise<void> {
+    const { supervisor, launchLimit } = this.#deps;
+    if (this.#id !== undefined) supervisor.launches.end(this.#id);
+    if (this.#isCounted) launchLimit.release(this.#of.owner);
+    this.#isCounted = false;
+    return Promise.resolve();
+  }
+
+  #requirePool(): PoolRecord {
+    const pool = this.#deps.supervisor.pools.recordOf(this.#of.pool.uid);
+    if (pool?.deleting !== false) throw poolBeingDeleted();
+    return pool;
+  }
+
+  #requireImage({ definition }: PoolRecord): void {
+    const { driver, allowedImages = [] } = this.#deps;
+    const { name, field } = this.#of.image;
+    if (!isAllowed(name, allowedImages))
+      throw invalidArgument(field, 'its image is not one of the images that are allowed here');
+    try {
+      driver.check(withImage(definition, name));
+    } catch (error) {
+      if (!(error instanceof DefinitionRefused)) throw error;
+      throw invalidArgument(field, `its image ${error.message.replace(/^spec\.\S+: /, '')}`);
+    }
+  }
+
+  /** Nothing is launched that could not be claimed; the claim itself decides. */
+  async #requireQuota(): Promise<void> {
+    const { coordination, quotaLimits } = this.#deps;
+    const { owner } = this.#of;
+    const limit = quotaLimits.of(owner).sandboxes;
+    if ((await coordination.used(owner)).sandboxes >= limit) throw sandboxQuotaExceeded(limit);
+  }
+
+  /** `underWay`: others of the pool that may come to run beside those that do. */
+  #requireRoom({ uid, replicas }: PoolRecord, underWay: number): void {
+    const { pools } = this.#deps.supervisor;
+    const { counts } = pools.get(uid) ?? {};
+    if (pools.semantics === 'total' && counts && counts.running + underWay >= replicas)
+      throw new Refusal('POOL_EXHAUSTED', 'all that the pool may have run', { retryAfter: 5 });
+  }
+
+  /** The passwords of a pool are its owner's. */
+  #form(pool: PoolRecord): PoolRecord {
+    if (sameTenant(pool.owner, this.#of.owner)) return pool;
+    const { imagePullSecret: _its, ...definition } = pool.definition;
+    return { ...pool, definition };
+  }
+}
+
+const stopping = (): Refusal => unavailable('the daemon is stopping; claim again');
+
+const notStarted = (
+  { field }: ClaimImage,
+  outcome: Exclude<StartOutcome, { kind: 'ready' }>,
+): Refusal => {
+  if (outcome.kind === 'stopping') return stopping();
+  const { kind, reason } = outcome;
+  const why = reason === '' ? '' : `: ${reason.slice(0, 500)}`;
+  return kind === 'failed'
+    ? invalidArgument(field, `no sandbox of its image starts${why}`)
+    : new Refusal('POOL_EXHAUSTED', `no sandbox of that image was ready in time${why}`, {
+        retryAfter: 5,
+      });
+};

@@ -1,0 +1,62 @@
+import type { PoolSnapshot } from '../pool-snapshot.ts';
+import type { Supervisor } from '../../sandbox/supervisor.ts';
+import { NO_INSTANCES, type PoolRecord } from '../../../model/pools/pool.ts';
+import { notOwnersChange, poolNotFound } from '../../../model/refusals.ts';
+import { mayUse, sameTenant, type Caller } from '../../../model/tenant.ts';
+import { viewOfPool } from '../start-hindrance.ts';
+import type { PoolView } from '../../views.ts';
+
+/**
+ * Finds the caller's pool of that name to change it. Refuses as `findUsablePool`, and with
+ * FORBIDDEN where it is only shared with the caller.
+ */
+export const findPool = async (
+  supervisor: Supervisor,
+  caller: Caller,
+  name: string,
+): Promise<PoolSnapshot> => {
+  const pool = await findUsablePool(supervisor, caller, name);
+  if (!sameTenant(pool.record.owner, caller) && caller.role !== 'admin')
+    throw notOwnersChange('pool');
+  return pool;
+};
+
+/**
+ * Finds the caller's pool of that name, or one that is shared with the caller; whether it is
+ * unknown or another's, the refusal is the same.
+ */
+export const findUsablePool = async (
+  supervisor: Supervisor,
+  caller: Caller,
+  name: string,
+): Promise<PoolSnapshot> => {
+  const pool = await usablePool(supervisor, caller, name);
+  if (!pool) throw poolNotFound(name);
+  return pool;
+};
+
+/** Finds a pool as `findUsablePool` does; undefined where there is none. */
+export const usablePool = async (
+  supervisor: Supervisor,
+  caller: Caller,
+  name: string,
+): Promise<PoolSnapshot | undefined> => {
+  await supervisor.pools.refresh(caller.namespace, name);
+  const uid = supervisor.pools.index.uidOf(caller.namespace, name);
+  const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
+  return pool && (mayUse(pool.record, caller) || caller.role === 'admin') ? pool : undefined;
+};
+
+/** The pool as it stands; from its record alone where its actor is gone. */
+export const poolViewOf = (supervisor: Supervisor, record: PoolRecord): PoolView => {
+  const pool = supervisor.pools.get(record.uid);
+  return pool ? viewOfPool(supervisor, pool) : ofRecord(record);
+};
+
+const ofRecord = (record: PoolRecord): PoolView => ({
+  record,
+  phase: record.deleting === false ? 'Pending' : 'Deleting',
+  counts: NO_INSTANCES,
+  updated: NO_INSTANCES,
+  conditions: record.conditions ?? [],
+});

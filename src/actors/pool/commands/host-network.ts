@@ -1,0 +1,15 @@
+import type { Supervisor } from '../../sandbox/supervisor.ts';
+
+/**
+ * Warns of pools whose sandboxes have the host's network; undefined where there is none. Names no
+ * pool.
+ */
+export const hostNetworkWarning = ({ pools }: Pick<Supervisor, 'pools'>): string | undefined => {
+  const { ids } = pools.index.list(undefined, 0, Number.POSITIVE_INFINITY);
+  const count = ids.filter((uid) => pools.get(uid)?.record.definition.network === 'host').length;
+  if (count === 0) return undefined;
+  return (
+    `${count === 1 ? 'a pool has' : `${count} pools have`} network: host: sandboxes share ` +
+    "this machine's network"
+  );
+};

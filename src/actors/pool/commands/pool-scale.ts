@@ -1,0 +1,23 @@
+import type { PoolRecord } from '../../../model/pools/pool.ts';
+import { invalidArgument } from '../../../model/refusals.ts';
+
+export type Scale = Pick<PoolRecord, 'replicas' | 'minReplicas' | 'maxReplicas'>;
+
+/**
+ * The size that was asked for; where that is no number, one, or what the bounds have nearest to it.
+ * Refuses what contradicts itself.
+ */
+export const scaleOf = ({
+  replicas,
+  minReplicas = 0,
+  maxReplicas = Number.POSITIVE_INFINITY,
+}: Partial<Scale>): Pick<Scale, 'replicas'> => {
+  if (minReplicas > maxReplicas)
+    throw invalidArgument('minReplicas', `must be at most maxReplicas, ${maxReplicas}`);
+  if (replicas === undefined) return { replicas: Math.min(Math.max(1, minReplicas), maxReplicas) };
+  if (replicas < minReplicas)
+    throw invalidArgument('replicas', `must be at least minReplicas, ${minReplicas}`);
+  if (replicas > maxReplicas)
+    throw invalidArgument('replicas', `must be at most maxReplicas, ${maxReplicas}`);
+  return { replicas };
+};

@@ -1,0 +1,46 @@
+import type { Quotas } from '../../../contracts/coordination/quotas.ts';
+import type { Tenant } from '../../../model/tenant.ts';
+import type { PoolOperations } from './pool-operations.ts';
+import type { QuotaLimits } from './quota-limits.ts';
+import type { QuotaView } from '../../views.ts';
+
+export interface QuotasDeps {
+  readonly quotaLimits: QuotaLimits;
+  readonly coordination: Pick<Quotas, 'used'>;
+  /** The namespace of a team. */
+  readonly namespaceOf: (team: string) => string;
+}
+
+/** Shows what the caller may have, and has (operation `GET /quotas`). */
+export const getQuotas =
+  (deps: QuotasDeps): PoolOperations['getQuotas'] =>
+  (caller) =>
+    viewOf(deps, caller);
+
+/** Shows an admin what any user may have, and has (operation `GET /admin/quotas/{team}/{user}`). */
+export const getQuotasOf =
+  (deps: QuotasDeps): PoolOperations['getQuotasOf'] =>
+  (_caller, { team, user }) =>
+    viewOf(deps, { namespace: deps.namespaceOf(team), team, user });
+
+/**
+ * Changes what a user may have (operation `PUT /admin/quotas/{team}/{user}`). Durable when it
+ * resolves. Less than is used ends nothing, and grants nothing more.
+ */
+export const setQuotasOf =
+  (deps: QuotasDeps): PoolOperations['setQuotasOf'] =>
+  async (_caller, { team, user }, change) => {
+    const tenant = { namespace: deps.namespaceOf(team), team, user };
+    // first, so that nothing is written where it is not known
+    const used = await deps.coordination.used(tenant);
+    return { tenant, limits: await deps.quotaLimits.set(tenant, change), used };
+  };
+
+const viewOf = async (
+  { quotaLimits, coordination }: QuotasDeps,
+  { namespace, team, user }: Tenant,
+): Promise<QuotaView> => {
+  const tenant = { namespace, team, user };
+  const [limits, used] = await Promise.all([quotaLimits.read(tenant), coordination.used(tenant)]);
+  return { tenant, limits, used };
+};

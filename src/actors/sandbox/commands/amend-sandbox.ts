@@ -1,0 +1,107 @@
+import type { Supervisor } from '../supervisor.ts';
+import type { Clock } from '../../../contracts/clock.ts';
+import { RecordConflict, type SandboxDriver } from '../../../contracts/sandbox-driver.ts';
+import type { ClaimChange } from '../../../model/claim-change.ts';
+import { type IfMatch, requireMatch } from '../../../model/if-match.ts';
+import { sandboxNotFound, sandboxNotRunning, unavailable } from '../../../model/refusals.ts';
+import type { Claim } from '../../../model/sandbox.ts';
+import type { Caller } from '../../../model/tenant.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
+import { findSandbox, viewOf } from './sandbox-view.ts';
+import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+import type { SandboxView } from '../../views.ts';
+
+export interface AmendSandboxDeps {
+  readonly supervisor: Supervisor;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+}
+
+const DEADLINE_MS = 5_000;
+/** Changes of one sandbox that are under way at once. */
+const MOST_CHANGES = 64;
+
+/**
+ * Changes when a running sandbox ends; counts as activity. `setIdleTimeout`: its idle timeout, 0
+ * for never (operation `PUT /sandboxes/{sandboxId}/idle-timeout`). `setSandboxEnd`: the moment at
+ * which it ends whatever it does (`POST /sandboxes/{sandboxID}/timeout` and `/connect` of the
+ * compatible API).
+ */
+export const sandboxAmendments = (
+  deps: AmendSandboxDeps,
+): Pick<SandboxOperations, 'setIdleTimeout' | 'setSandboxEnd'> => {
+  /**
+   * The last change of each sandbox that is under way: of one process they go in turn, so that none
+   * makes another repeat.
+   */
+  const underWay = new Map<string, Promise<unknown>>();
+  const changes = new KeyedSemaphore(MOST_CHANGES);
+  const inTurn = async (
+    caller: Caller,
+    sandboxId: string,
+    amendment: Omit<Amendment, 'sandboxId' | 'until'>,
+  ): Promise<SandboxView> => {
+    if (!changes.acquire(sandboxId))
+      throw unavailable('the sandbox is being changed too often; try again');
+    const until = deps.clock.now() + DEADLINE_MS;
+    const turn = (underWay.get(sandboxId) ?? Promise.resolve()).then(() =>
+      amend(deps, caller, { ...amendment, sandboxId, until }),
+    );
+    const settled = turn.catch(() => undefined);
+    underWay.set(sandboxId, settled);
+    try {
+      return await turn;
+    } finally {
+      changes.release(sandboxId);
+      if (underWay.get(sandboxId) === settled) underWay.delete(sandboxId);
+    }
+  };
+  return {
+    setIdleTimeout: (caller, sandboxId, { idleTimeoutMs, ifMatch }) =>
+      inTurn(caller, sandboxId, { ifMatch, changeOf: () => ({ idleTimeoutMs }) }),
+    setSandboxEnd: (caller, sandboxId, { lifetimeMs, extend }) =>
+      inTurn(caller, sandboxId, {
+        changeOf: (claim) => {
+          const endsAt = deps.clock.now() + lifetimeMs;
+          const before = claim.endsAt ?? Number.POSITIVE_INFINITY;
+          return extend && before >= endsAt ? undefined : { endsAt };
+        },
+      }),
+  };
+};
+
+interface Amendment {
+  readonly sandboxId: string;
+  /** Undefined: there is nothing to change. */
+  readonly changeOf: (claim: Claim) => ClaimChange | undefined;
+  readonly ifMatch?: IfMatch | undefined;
+  readonly until: number;
+}
+
+const amend = async (
+  deps: AmendSandboxDeps,
+  caller: Caller,
+  { sandboxId, changeOf, ifMatch, until }: Amendment,
+): Promise<SandboxView> => {
+  const { supervisor, driver, clock } = deps;
+  for (;;) {
+    const found = await findSandbox(supervisor, caller, sandboxId);
+    const { status, context } = found;
+    if (status !== 'Running' || !context.record?.claim) throw sandboxNotRunning(status);
+    requireMatch(ifMatch, context.record.revision);
+    // Another replica's change may come first.
+    if (clock.now() >= until) throw unavailable('the sandbox changed meanwhile; try again');
+    const change = changeOf(context.record.claim);
+    if (!change) return viewOf(found, clock.now());
+    try {
+      const record = await driver.amend(context.record.id, change, context.record.revision);
+      supervisor.send(sandboxId, { type: 'AMENDED', record, now: clock.now() });
+      const after = supervisor.sandbox(sandboxId);
+      if (!after) throw sandboxNotFound();
+      return viewOf(after, clock.now());
+    } catch (error) {
+      if (!(error instanceof RecordConflict)) throw error;
+      await supervisor.refresh(context.record.id, caller.namespace, 'never');
+    }
+  }
+};

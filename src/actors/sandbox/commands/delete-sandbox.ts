@@ -1,0 +1,30 @@
+import type { Supervisor } from '../supervisor.ts';
+import type { Clock } from '../../../contracts/clock.ts';
+import { unavailable } from '../../../model/refusals.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
+import { endDurably, isEndDurable } from './end-durably.ts';
+import { findSandbox, viewOf } from './sandbox-view.ts';
+
+/**
+ * Ends a sandbox, or retires an unclaimed instance of a pool of the caller's (operation `DELETE
+ * /sandboxes/{sandboxId}`). When it resolves it is durable that it ends. Legal in every state;
+ * repeating it is harmless.
+ */
+export const deleteSandbox =
+  (deps: {
+    readonly supervisor: Supervisor;
+    readonly clock: Clock;
+  }): SandboxOperations['deleteSandbox'] =>
+  async (caller, sandboxId) => {
+    const { supervisor, clock } = deps;
+    const before = await findSandbox(supervisor, caller, sandboxId, {
+      adminsToo: true,
+      endedToo: true,
+    });
+    const end = await endDurably(deps, sandboxId, 'deleted');
+    if (!isEndDurable(end))
+      throw unavailable('the end of the sandbox could not be noted in time; repeat the request');
+    // A retirement drops the record that an answer is made of.
+    const view = end?.context.record || end?.context.launchOrder ? end : before;
+    return { ...viewOf(view, clock.now()), status: 'Stopping' };
+  };

@@ -1,0 +1,91 @@
+import type { SandboxSnapshot } from '../sandbox-snapshot.ts';
+import type { Supervisor } from '../supervisor.ts';
+import type { Clock } from '../../../contracts/clock.ts';
+import {
+  ContainerGone,
+  InstanceGone,
+  type SandboxDriver,
+} from '../../../contracts/sandbox-driver.ts';
+import {
+  containerNotRunning,
+  invalidArgument,
+  sandboxNotFound,
+  sandboxNotRunning,
+} from '../../../model/refusals.ts';
+import { tooManyCommands } from '../../../model/limit-refusals.ts';
+import { tenantKey } from '../../../model/tenant.ts';
+import type { SandboxOperations } from './sandbox-operations.ts';
+import type { ClaimEnv } from '../claim-env.ts';
+import { findSandbox } from './sandbox-view.ts';
+import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
+
+const MOST_COMMANDS = 64;
+/**
+ * Commands of one tenant at once, over all sandboxes: each may hold 2 MiB of output in this
+ * process.
+ */
+const MOST_COMMANDS_OF_TENANT = 256;
+
+/**
+ * Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it
+ * runs the sandbox isn't idle.
+ */
+export const execInSandbox = (deps: {
+  readonly supervisor: Supervisor;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+  readonly claimEnv: Pick<ClaimEnv, 'over'>;
+}): SandboxOperations['execInSandbox'] => {
+  const commands = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
+  const ofSandbox = new KeyedSemaphore(MOST_COMMANDS);
+  return async (caller, sandboxId, request, signal) => {
+    const { supervisor, driver, clock, claimEnv } = deps;
+    const snapshot = await runningSandbox(supervisor, caller, sandboxId);
+    requireContainer(snapshot, request.container);
+    const env = claimEnv.over(snapshot.context.record, request.env);
+    if (!ofSandbox.acquire(sandboxId)) throw tooManyCommands('the sandbox has', MOST_COMMANDS);
+    if (!commands.acquire(tenantKey(caller))) {
+      ofSandbox.release(sandboxId);
+      throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
+    }
+    supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
+    try {
+      return await driver.exec(sandboxId, { ...request, ...(env ? { env } : {}) }, signal);
+    } catch (error) {
+      if (error instanceof InstanceGone) throw sandboxNotFound();
+      if (error instanceof ContainerGone) throw containerNotRunning(request.container);
+      throw error;
+    } finally {
+      ofSandbox.release(sandboxId);
+      commands.release(tenantKey(caller));
+      supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
+    }
+  };
+};
+
+/**
+ * Returns the caller's sandbox, Running, and awake where it was paused and may wake by itself; 409
+ * else.
+ */
+export const runningSandbox = async (
+  supervisor: Supervisor,
+  caller: Parameters<SandboxOperations['execInSandbox']>[0],
+  sandboxId: string,
+): Promise<SandboxSnapshot> => {
+  return await supervisor.pauses.awake(running(await findSandbox(supervisor, caller, sandboxId)));
+};
+
+export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {
+  if (snapshot.status !== 'Running') throw sandboxNotRunning(snapshot.status);
+  return snapshot;
+};
+
+/** Refuses a container that the sandbox does not have. */
+export const requireContainer = (
+  { context }: SandboxSnapshot,
+  container: string | undefined,
+): void => {
+  const names = Object.keys(context.record?.containerImages ?? {});
+  if (container !== undefined && !names.includes(container))
+    throw invalidArgument('container', 'no such container', names);
+};

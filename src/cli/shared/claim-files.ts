@@ -1,0 +1,59 @@
+import type { ClaimRequest } from '../client/wire.ts';
+import { MOST_FILE_BYTES, MOST_FILES } from '../../model/claim-terms.ts';
+import type { CliContext } from './context.ts';
+import { fileSource, isFolderHere, streamSource } from './local-files.ts';
+import { CliFailure } from './failure.ts';
+
+type ClaimFiles = NonNullable<ClaimRequest['files']>;
+
+/** `LOCAL:REMOTE`; a `-` is standard input. */
+interface FilePair {
+  readonly local: string;
+  readonly remote: string;
+}
+
+/** Parses one `--file`, for commander. */
+export const filePair = (text: string, before: readonly FilePair[] = []): readonly FilePair[] => {
+  const at = text.indexOf(':/');
+  if (at < 1)
+    throw new CliFailure(`--file ${text}: there is no absolute path behind a colon`, [
+      'such as --file settings.json:/home/sandbox/settings.json',
+    ]);
+  return [...before, { local: text.slice(0, at), remote: text.slice(at + 1) }];
+};
+
+/** Reads the files of a claim, with the bits that they have here; undefined: there are none. */
+export const claimFiles = async (
+  { stdin }: Pick<CliContext, 'stdin'>,
+  pairs: readonly FilePair[] = [],
+): Promise<ClaimFiles | undefined> => {
+  if (pairs.length === 0) return undefined;
+  if (pairs.length > MOST_FILES)
+    throw tooMuch(`${pairs.length} files are too many for a claim: ${MOST_FILES} is the most`);
+  const files: ClaimFiles[number][] = [];
+  let left = MOST_FILE_BYTES;
+  for (const { local, remote } of pairs) {
+    if (local !== '-' && (await isFolderHere(local)) === true)
+      throw tooMuch(`${local} is a folder, and a claim takes files alone`);
+    const source = local === '-' ? streamSource(stdin) : await fileSource(local);
+    const pieces: Buffer[] = [];
+    for await (const piece of source.bytes) {
+      left -= piece.length;
+      if (left < 0)
+        throw tooMuch(`${local} is too much for a claim, whose files have 256 KiB together`);
+      pieces.push(Buffer.from(piece));
+    }
+    files.push({
+      path: remote,
+      content: Buffer.concat(pieces).toString('base64'),
+      encoding: 'base64',
+      ...(source.mode === undefined
+        ? {}
+        : { mode: `0${source.mode.toString(8).padStart(3, '0')}` }),
+    });
+  }
+  return files;
+};
+
+const tooMuch = (why: string): CliFailure =>
+  new CliFailure(why, ['claim first, then copy: sandpool cp LOCAL "$SANDBOX:/PATH"']);

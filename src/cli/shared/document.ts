@@ -1,0 +1,99 @@
+import { createReadStream } from 'node:fs';
+import type { CliContext } from './context.ts';
+import { CliFailure } from './failure.ts';
+
+/** The content of a file of YAML or JSON. */
+export type FileDocument = Readonly<Record<string, unknown>>;
+
+/** The most that the service takes, in bytes. */
+const MAX_BYTES = 1024 * 1024;
+
+/**
+ * The object in a file of YAML or JSON; `-` is standard input. Rejects with what is wrong with the
+ * file.
+ */
+export const readDocument = async (context: CliContext, file: string): Promise<FileDocument> => {
+  const text = await readText(context, file);
+  const value = jsonIn(text) ?? (await yamlIn(text, file));
+  if (isObject(value)) return value;
+  throw new CliFailure(`${nameOf(file)} holds no object`, [
+    'it should have a field a line, such as: replicas: 4',
+  ]);
+};
+
+/** The text of a file; `-` is standard input. */
+export const readText = async ({ stdin }: CliContext, file: string): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of file === '-' ? stdin : createReadStream(file)) {
+      const bytes = Buffer.from(chunk as string | Buffer);
+      size += bytes.length;
+      if (size > MAX_BYTES) break;
+      chunks.push(bytes);
+    }
+  } catch (error) {
+    throw new CliFailure(
+      `${nameOf(file)} can’t be read: ${error instanceof Error ? error.message : String(error)}`,
+      [],
+      { cause: error },
+    );
+  }
+  if (size > MAX_BYTES)
+    throw new CliFailure(`${nameOf(file)} is larger than ${MAX_BYTES / 1024 / 1024} MiB`);
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+/** The one name that the command line and a file give a thing; `at` is where files have it. */
+export const agreedName = (operand: unknown, inFile: unknown, at: string): string => {
+  if (typeof operand === 'string' && typeof inFile === 'string' && operand !== inFile) {
+    throw new CliFailure(`the file is about ${inFile}, not ${operand}`, [
+      `leave the name out, or change ${at} in the file`,
+    ]);
+  }
+  const name = operand ?? inFile;
+  if (typeof name !== 'string' || name === '')
+    throw new CliFailure('there is no name', [
+      `give it on the command line, or in a file (-f) as ${at}`,
+    ]);
+  return name;
+};
+
+/** `more` on top of what the file says of the field; nothing where there is nothing more. */
+export const within = (field: string, file: FileDocument, more: object): FileDocument =>
+  Object.keys(more).length === 0
+    ? {}
+    : { [field]: { ...(isObject(file[field]) ? file[field] : {}), ...more } };
+
+export const isObject = (value: unknown): value is FileDocument =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // YAML, whose own words tell more of what is wrong
+  }
+};
+
+const yamlIn = async (text: string, file: string): Promise<unknown> => {
+  const { parseDocument } = await import('yaml');
+  const document = parseDocument(text);
+  const [fault] = document.errors;
+  if (fault)
+    throw new CliFailure(
+      `${nameOf(file)} is neither YAML nor JSON: ${fault.message.split('\n')[0] ?? ''}`,
+      fault.code === 'MULTIPLE_DOCS' ? ['name one thing a file'] : [],
+    );
+  try {
+    return document.toJS() as unknown;
+  } catch (error) {
+    throw new CliFailure(
+      `${nameOf(file)} can’t be read: ${error instanceof Error ? error.message : String(error)}`,
+      [],
+      { cause: error },
+    );
+  }
+};
+
+const nameOf = (file: string): string => (file === '-' ? 'standard input' : file);

@@ -1,0 +1,150 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { nameAndValue } from './arguments.ts';
+import type { CliContext } from './context.ts';
+import { type FileDocument, isObject, readDocument, readText, within } from './document.ts';
+import { CliFailure } from './failure.ts';
+import { omitUndefined } from './omit-undefined.ts';
+import { strategyOf, type Switch, switchOption } from './pool-options.ts';
+
+/** The options that say what an env should be, as commander gives them. */
+export interface EnvOptions {
+  readonly file?: string;
+  readonly template?: string;
+  readonly access?: string;
+  readonly templateVersion?: string;
+  readonly image?: string;
+  readonly imagePolicy?: string;
+  readonly startupTimeout?: string;
+  readonly idleTimeout?: string;
+  readonly gateway?: Switch;
+  readonly verbose?: Switch;
+  readonly autoUpdate?: Switch;
+  readonly maxUnavailable?: string;
+  readonly volume?: readonly VolumeMount[];
+  readonly label?: Readonly<Record<string, string>>;
+  readonly annotation?: Readonly<Record<string, string>>;
+  readonly docs?: string;
+  readonly unset?: readonly string[];
+}
+
+interface VolumeMount {
+  readonly claimName: string;
+  readonly mountPath: string;
+  readonly readOnly?: true;
+}
+
+/** Follows the template, whatever its version. */
+const LATEST = 'latest';
+
+/** The overrides that can be taken away, as the REST API names them. */
+export const OVERRIDES = [
+  'image',
+  'podCreationImagePolicy',
+  'defaultStartupTimeout',
+  'defaultIdleTimeout',
+  'imagePullSecret',
+  'gateway',
+  'envd',
+  'updateStrategy',
+  'volumes',
+] as const;
+
+export const addEnvOptions = (command: Command): Command =>
+  command
+    .option(
+      '-f, --file <file>',
+      'YAML or JSON with the fields of the REST API; - is standard input. Options count before it',
+    )
+    .option('--template <name>', 'the template of all members')
+    .addOption(
+      new Option(
+        '--access <who>',
+        'who claims from it: user is you alone, team every user of your team',
+      ).choices(['user', 'team']),
+    )
+    .option('--template-version <version>', `the version of it to stay at; ${LATEST} follows it`)
+    .option('--image <image>', 'the image of the first container, instead of the template’s')
+    .addOption(
+      new Option('--image-policy <policy>', 'whether new instances take that image').choices([
+        'PoolDefaultImage',
+        'EnvOverrideImage',
+      ]),
+    )
+    .option('--startup-timeout <duration>', 'how long a start may take, such as 90s')
+    .option(
+      '--idle-timeout <duration>',
+      'a claimed sandbox that is not used for so long ends; 0 is never',
+    )
+    .addOption(switchOption('--gateway', 'whether endpoints are published'))
+    .addOption(
+      switchOption('--verbose', 'whether what runs inside the sandbox for Sandpool says more'),
+    )
+    .addOption(
+      switchOption('--auto-update', 'off: changes of what instances are made from wait for sync'),
+    )
+    .option(
+      '--max-unavailable <n>',
+      'how many idle instances of a member a rollout may leave away at a time, such as 2 or 25%',
+    )
+    .option(
+      '--volume <claim:path>',
+      'mount one of your volumes; :ro after it: read only. Repeatable, and together ' +
+        'instead of those there are',
+      volumeMount,
+    )
+    .option('--label <name=value>', 'a label; repeatable', nameAndValue)
+    .option('--annotation <name=value>', 'an annotation; repeatable', nameAndValue)
+    .option('--docs <file>', 'a text file for people, at length');
+
+/**
+ * The fields of an env that file and options name: of an object in both, those of the options
+ * count.
+ */
+export const envFieldsOf = async (
+  context: CliContext,
+  options: EnvOptions,
+): Promise<FileDocument> => {
+  const file = options.file === undefined ? {} : await readDocument(context, options.file);
+  const overrides = {
+    ...omitUndefined({
+      image: options.image,
+      podCreationImagePolicy: options.imagePolicy,
+      defaultStartupTimeout: options.startupTimeout,
+      defaultIdleTimeout: options.idleTimeout,
+      gateway: options.gateway && { enabled: options.gateway === 'on' },
+      envd: options.verbose && { verbose: options.verbose === 'on' },
+      volumes: options.volume,
+    }),
+    ...within(
+      'updateStrategy',
+      isObject(file['overrides']) ? file['overrides'] : {},
+      strategyOf(options),
+    ),
+    ...Object.fromEntries((options.unset ?? []).map((name) => [name, null])),
+  };
+  const followed = options.templateVersion === LATEST ? null : options.templateVersion;
+  return {
+    ...file,
+    ...omitUndefined({ access: options.access }),
+    ...within('templateRef', file, omitUndefined({ name: options.template, version: followed })),
+    ...within('overrides', file, overrides),
+    ...within('labels', file, options.label ?? {}),
+    ...within('annotations', file, options.annotation ?? {}),
+    ...(options.docs === undefined ? {} : { envDocs: await readText(context, options.docs) }),
+  };
+};
+
+export const nothingToDo = (what: string, example: string): CliFailure =>
+  new CliFailure(`there is nothing to ${what}`, [
+    `name what, such as ${example}, or a file: -f FILE`,
+  ]);
+
+const volumeMount = (text: string, before: readonly VolumeMount[] = []): readonly VolumeMount[] => {
+  const [, claimName, mountPath, readOnly] = /^([^:]+):(\/[^:]*)(:ro)?$/.exec(text) ?? [];
+  if (claimName === undefined || mountPath === undefined)
+    throw new InvalidArgumentError('It must be CLAIM:/PATH, or CLAIM:/PATH:ro.');
+  return [
+    ...before,
+    { claimName, mountPath, ...(readOnly === undefined ? {} : { readOnly: true as const }) },
+  ];
+};

@@ -1,0 +1,215 @@
+import { ApiError, ConnectionFailed } from '../client/api-error.ts';
+import { printable } from './printable.ts';
+
+/** The command can't go on. `hints` say what to do about it, a line each. */
+export class CliFailure extends Error {
+  override readonly name = 'CliFailure';
+  readonly hints: readonly string[];
+
+  constructor(message: string, hints: readonly string[] = [], options?: ErrorOptions) {
+    super(message, options);
+    this.hints = hints;
+  }
+}
+
+export const START_HINT = 'start one with script/server, or with: sandpool serve';
+
+/** Explains an error: first what went wrong, in one line, then what to do about it. */
+export const explain = (error: unknown): readonly string[] => {
+  if (error instanceof CliFailure) return [error.message, ...error.hints];
+  if (error instanceof ConnectionFailed) return [error.message, ...connectionHints(error)];
+  if (error instanceof ApiError) return [apiMessage(error), ...apiHints(error)];
+  return [error instanceof Error ? error.message : String(error)];
+};
+
+const connectionHints = ({ code }: ConnectionFailed): readonly string[] => {
+  if (code === 'ECONNREFUSED') return [`no daemon listens there; ${START_HINT}`];
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return ['check the name in --server or SANDPOOL_SERVER'];
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return ['name the daemon with --server by a name that its certificate has'];
+  if (/CERT|VERIFY/.test(code))
+    return [
+      'if its certificate is of an authority of your own: NODE_EXTRA_CA_CERTS=CA_FILE sandpool …',
+    ];
+  if (code === 'DEADLINE') return ['the daemon is busy or stuck; its log may say why'];
+  return [];
+};
+
+const apiMessage = (error: ApiError): string => {
+  const code = error.errorCode === undefined ? '' : ` (${error.errorCode})`;
+  const request =
+    error.status >= 500 && error.requestId !== undefined ? `, request ${error.requestId}` : '';
+  return `${ownMessage(error) ?? error.message}${code}${request}`;
+};
+
+/** The API has to speak of pods, which on one machine there are none of. */
+const ownMessage = ({ errorCode, detail }: ApiError): string | undefined => {
+  if (errorCode !== 'POOL_EXHAUSTED' && errorCode !== 'POOL_NOT_FOUND') return undefined;
+  const name = poolIn(detail);
+  const pool = name === undefined ? 'the pool' : `pool ${name}`;
+  return errorCode === 'POOL_EXHAUSTED' ? `${pool} has no idle sandbox` : `${pool} not found`;
+};
+
+const apiHints = (error: ApiError): readonly string[] => {
+  if (error.errorCode === 'POOL_EXHAUSTED') return exhaustedHints(error.detail ?? {});
+  const hints = [...(OWN_HINTS[error.errorCode ?? ''] ?? [])];
+  const { detail } = error;
+  if (error.errorCode === 'APPROVAL_REQUIRED' && typeof detail?.['approvalId'] === 'string')
+    return approvalHints(detail);
+  if (error.errorCode === 'APPROVAL_DENIED' && typeof detail?.['approvalId'] === 'string')
+    return denialHints(detail);
+  const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
+  if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
+  if (error.errorCode === 'POOL_NOT_FOUND')
+    hints.push(
+      'see which there are: sandpool pools list',
+      `or create it: sandpool pools create ${poolIn(detail) ?? 'NAME'} --template TEMPLATE`,
+    );
+  const pools = namesOf(detail?.['pools']);
+  if (pools.length > 0) hints.unshift(`pools of it: ${pools.join(', ')}`);
+  hints.push(...failuresOf(detail?.['failed']));
+  if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string')
+    hints.push(
+      ...['update', 'remove'].map(
+        (verb) =>
+          `${verb} it there: sandpool envs members ${verb} ${String(detail['env'])} ` +
+          `${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`,
+      ),
+    );
+  if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
+  if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
+  return hints;
+};
+
+/** Says who may decide, where, and how to go on. */
+const approvalHints = ({
+  approvalId,
+  summary,
+  expiresAt,
+  clusterID,
+}: Readonly<Record<string, unknown>>): readonly string[] => [
+  String(summary),
+  `an operator decides until ${String(expiresAt)}, in the console of ` +
+    `${typeof clusterID === 'string' ? `the cluster ${clusterID}` : 'the daemon'} at ` +
+    `/console/approvals/${String(approvalId)}`,
+  'then repeat the same command; or let it wait: --wait-approval',
+];
+
+/** Says why it was denied, as far as the operator said, and where to see by whom. */
+const denialHints = ({
+  approvalId,
+  reason,
+}: Readonly<Record<string, unknown>>): readonly string[] => [
+  ...(typeof reason === 'string' ? [`reason: ${printable(reason)}`] : []),
+  `see who denied it: sandpool approvals get ${String(approvalId)}`,
+];
+
+const poolIn = (detail: ApiError['detail']): string | undefined =>
+  typeof detail?.['poolName'] === 'string' ? printable(detail['poolName']) : undefined;
+
+/** Words the service's advice in terms of this command line, where that can carry it out. */
+const exhaustedHints = ({
+  problem,
+  problemSince,
+  hint,
+  running,
+  starting,
+}: Readonly<Record<string, unknown>>): readonly string[] => {
+  const advice = typeof hint === 'string' ? hint : '';
+  if (typeof problem === 'string')
+    return [
+      'its instances do not ' +
+        `start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ` +
+        `${problem}`,
+      asCommand(advice),
+    ];
+  const enlarge = ENLARGE.flatMap(([request, words]) => {
+    const named = request.exec(advice)?.groups;
+    return named ? [words(named)] : [];
+  });
+  return [
+    ...(typeof running === 'number'
+      ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`]
+      : []),
+    ...(enlarge.length > 0 ? waysOut(running, enlarge) : [asCommand(advice)]),
+  ];
+};
+
+const asCommand = (advice: string): string =>
+  advice
+    .replace('claim with waitTimeoutSeconds', 'claim with --wait 60s')
+    .replace(/by PUT \/v1\/sandboxpools\/([^;,\s]+)/, 'with: sandpool pools update $1');
+
+const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[] =>
+  running === 0
+    ? enlarge
+    : [
+        'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
+        ...enlarge.map((line) => `or ${line}`),
+      ];
+
+/** Pairs the service's words for enlarging a pool with the command that does so. */
+const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] =
+  [
+    [
+      /PUT \/v1\/sandboxpools\/(?<pool>[^;,\s]+)/,
+      ({ pool }) => `enlarge the pool: sandpool pools update ${pool} --replicas N`,
+    ],
+    [
+      /PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/,
+      ({ env, member }) =>
+        `enlarge the env:  sandpool envs members update ${env} ${member} ` +
+        `--max-replicas N; sandpool envs explain ${env} says what keeps it as it is`,
+    ],
+    [
+      /\bhave (?<owner>\S+), whose pool it is/,
+      ({ owner }) => `have ${owner}, whose pool it is, enlarge it`,
+    ],
+  ];
+
+/** In terms of this command line; the service's own hints are in terms of its API. */
+const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
+  INVALID_API_KEY: [
+    'name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY',
+  ],
+  API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
+  ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],
+  QUOTA_EXCEEDED: [
+    'see what you have and may have: sandpool quotas',
+    'an admin can raise it: sandpool quotas set TEAM USER --admin',
+  ],
+  ENV_NOT_FOUND: ['see which there are: sandpool envs list'],
+  ENV_MEMBER_NOT_FOUND: ['see which there are: sandpool envs members list ENV'],
+  AUTOSCALING_GROUP_NOT_FOUND: ['see which there are: sandpool envs groups list ENV'],
+  ENV_HAS_RUNNING_SANDBOXES: ['end them with it: sandpool envs delete ENV --force'],
+  ENV_SYNC_PARTIAL: ['what was synced stays; do the rest: sandpool envs sync ENV'],
+  TEMPLATE_IN_USE: [
+    'delete them, or give them another: sandpool pools update POOL --template TEMPLATE',
+  ],
+  SANDBOX_TEMPLATE_NOT_FOUND: ['see which there are: sandpool templates list'],
+  SANDBOX_NOT_FOUND: ['see those that finished lately: sandpool sandboxes list --phase Completed'],
+  POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
+};
+
+/** Lists the members of an env that could not be synced, each with its error. */
+const failuresOf = (failed: unknown): readonly string[] =>
+  Array.isArray(failed)
+    ? failed.flatMap((one: unknown) =>
+        typeof one === 'object' && one !== null && 'member' in one && 'error' in one
+          ? [`${String(one.member)}: ${String(one.error)}`]
+          : [],
+      )
+    : [];
+
+const namesOf = (choices: unknown): readonly string[] =>
+  Array.isArray(choices)
+    ? choices.flatMap((choice: unknown) =>
+        typeof choice === 'object' &&
+        choice !== null &&
+        'name' in choice &&
+        typeof choice.name === 'string'
+          ? [choice.name]
+          : [],
+      )
+    : [];

@@ -1,0 +1,39 @@
+import { type Command, Option } from 'commander';
+import { type CliContext, print } from './context.ts';
+
+export type OutputForm = 'table' | 'wide' | 'json' | 'yaml';
+
+export interface OutputOptions {
+  readonly output: OutputForm;
+}
+
+/**
+ * The result of a command: the service's own words, and a text for people; `wide` asks for more
+ * columns.
+ */
+export interface Shown {
+  readonly value: unknown;
+  readonly text: (wide: boolean) => string;
+}
+
+export const addOutputOption = (command: Command): Command =>
+  command.addOption(
+    new Option('-o, --output <form>', 'the form of what is printed')
+      .choices(['table', 'wide', 'json', 'yaml'])
+      .default('table'),
+  );
+
+export const show = async (
+  { stdout }: CliContext,
+  { output }: OutputOptions,
+  shown: Shown,
+): Promise<void> => {
+  await print(stdout, await textOf(output, shown));
+};
+
+const textOf = async (form: OutputForm, { value, text }: Shown): Promise<string> => {
+  if (form === 'json') return `${JSON.stringify(value, undefined, 2)}\n`;
+  if (form !== 'yaml') return text(form === 'wide');
+  const { stringify } = await import('yaml');
+  return stringify(value, { lineWidth: 0 });
+};

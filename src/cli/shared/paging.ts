@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import type { Page } from '../client/wire.ts';
+import { wholeNumber } from './arguments.ts';
+import { type CliContext, say } from './context.ts';
+import { type OutputOptions, show } from './output.ts';
+
+/** The options of a command that shows one page of a list. */
+export interface PageOptions extends OutputOptions {
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+export const addPageOptions = (command: Command): Command =>
+  command
+    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
+    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999));
+
+/** Says so where the list has more than the page. */
+export const showPage = async <T>(
+  context: CliContext,
+  options: OutputOptions,
+  {
+    page,
+    table,
+  }: { readonly page: Page<T>; readonly table: (items: readonly T[], wide: boolean) => string },
+): Promise<void> => {
+  await show(context, options, { value: page, text: (wide) => table(page.items, wide) });
+  const { items, total, offset } = page;
+  if (offset + items.length < total)
+    await say(context, `${items.length} of ${total} shown; --limit and --offset show others`);
+};

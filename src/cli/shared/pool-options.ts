@@ -1,0 +1,121 @@
+import { type Command, Option } from 'commander';
+import { nameAndValue, positiveNumber, replicaCount } from './arguments.ts';
+import type { CliContext } from './context.ts';
+import { type FileDocument, readDocument, within } from './document.ts';
+import { omitUndefined } from './omit-undefined.ts';
+
+/** The options that pools and members of envs have alike, as commander gives them. */
+export interface SizedOptions {
+  readonly file?: string;
+  readonly instanceType?: string;
+  readonly multiplier?: number;
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly replicas?: number;
+  readonly minReplicas?: number;
+  readonly maxReplicas?: number;
+  readonly autoUpdate?: Switch;
+  readonly maxUnavailable?: string;
+  readonly label?: Readonly<Record<string, string>>;
+}
+
+/** The options that say what a pool should be, as commander gives them. */
+export interface PoolOptions extends SizedOptions {
+  readonly template?: string;
+  readonly access?: string;
+  readonly image?: string;
+}
+
+export type Switch = 'on' | 'off';
+
+export const switchOption = (flag: string, description: string): Option =>
+  new Option(`${flag} <whether>`, description).choices(['on', 'off']);
+
+export const addFileOption = (command: Command): Command =>
+  command.option(
+    '-f, --file <file>',
+    'YAML or JSON with the fields of the REST API; - is standard input. Options count before it',
+  );
+
+export const addInstanceTypeOptions = (command: Command): Command =>
+  command
+    .option('--instance-type <name>', 'the size of the first container, by its name')
+    .option('--multiplier <n>', 'how often the instance type is taken', positiveNumber);
+
+/** `waitsFor`: what brings changes where they are not followed. */
+export const addRolloutOptions = (command: Command, waitsFor: string): Command =>
+  command
+    .addOption(
+      switchOption(
+        '--auto-update',
+        `off: changes of what instances are made from wait for ${waitsFor}`,
+      ),
+    )
+    .option(
+      '--max-unavailable <n>',
+      'how many idle instances a rollout may leave away at a time, such as 2 or 25%',
+    )
+    .option(
+      '--label <name=value>',
+      'a label; repeatable, and together instead of those there are',
+      nameAndValue,
+    );
+
+export const addPoolOptions = (command: Command): Command =>
+  addRolloutOptions(
+    addInstanceTypeOptions(
+      addFileOption(command)
+        .option('--template <name>', 'the template of its instances')
+        .addOption(
+          new Option(
+            '--access <who>',
+            'who claims from it: user is you alone, team every user of your team',
+          ).choices(['user', 'team']),
+        )
+        .option('--image <image>', 'the image of the first container, instead of the template’s'),
+    )
+      .option('--cpu <quantity>', 'of the first container, such as 500m')
+      .option('--memory <quantity>', 'of the first container, such as 256Mi')
+      .option('--replicas <n>', 'instances, idle and running together; 1 unless told', replicaCount)
+      .option('--min-replicas <n>', 'the least that replicas may become', replicaCount)
+      .option('--max-replicas <n>', 'the most that replicas may become', replicaCount),
+    'sync-template',
+  );
+
+/**
+ * The fields of a pool that file and options name: of an object in both, those of the options
+ * count.
+ */
+export const poolFieldsOf = async (
+  context: CliContext,
+  options: PoolOptions,
+): Promise<FileDocument> => {
+  const file = options.file === undefined ? {} : await readDocument(context, options.file);
+  const overrides = omitUndefined({ image: options.image });
+  return {
+    ...file,
+    ...omitUndefined({
+      templateName: options.template,
+      access: options.access,
+      instanceType: options.instanceType,
+      multiplier: options.multiplier,
+      cpu: options.cpu,
+      memory: options.memory,
+      replicas: options.replicas,
+      minReplicas: options.minReplicas,
+      maxReplicas: options.maxReplicas,
+      labels: options.label,
+    }),
+    ...within('overrides', file, overrides),
+    ...within('updateStrategy', file, strategyOf(options)),
+  };
+};
+
+export const strategyOf = ({
+  autoUpdate,
+  maxUnavailable,
+}: Pick<PoolOptions, 'autoUpdate' | 'maxUnavailable'>): object =>
+  omitUndefined({
+    autoUpdate: autoUpdate === undefined ? undefined : autoUpdate === 'on',
+    maxUnavailable,
+  });

@@ -1,0 +1,61 @@
+import { parseDuration } from '../../model/durations.ts';
+import { type CliContext, print } from '../shared/context.ts';
+import { CliFailure } from '../shared/failure.ts';
+import { lasting } from '../shared/retrying.ts';
+import type { OutputOptions } from '../shared/output.ts';
+
+/** `stopped`: it does not go on by itself; `why` says more, and `hints` what to do. */
+export type Standing =
+  | { readonly kind: 'done' | 'going' }
+  | { readonly kind: 'stopped'; readonly why: string; readonly hints: readonly string[] };
+
+/** Describes what is shown at one look: the text for a person, the value for a program. */
+export interface Looked {
+  readonly value: unknown;
+  readonly text: string;
+  readonly standing: Standing;
+}
+
+export interface WatchOptions extends OutputOptions {
+  /** Text of a duration. */
+  readonly timeout: string;
+}
+
+const LOOK_EVERY_MS = 200;
+
+/**
+ * Shows each change, until it is done. Rejects where it has stopped, and as `late` says once the
+ * time is over. Rides out a daemon that is away.
+ */
+export const watch = async (
+  context: CliContext,
+  options: WatchOptions,
+  { look, late }: { readonly look: () => Promise<Looked>; readonly late: () => CliFailure },
+): Promise<void> => {
+  const deadline = performance.now() + (parseDuration(options.timeout) ?? 0);
+  const next = lasting(context, look);
+  let told = '';
+  for (;;) {
+    const { value, text, standing } = await next();
+    if (text !== told)
+      await print(
+        context.stdout,
+        options.output === 'json' || options.output === 'yaml'
+          ? `${JSON.stringify(value)}\n`
+          : text,
+      );
+    told = text;
+    if (standing.kind === 'done') return;
+    failWhereStopped(standing);
+    if (context.stdout.destroyed) return;
+    const left = deadline - performance.now();
+    if (left <= 0) throw late();
+    await new Promise((resolve) => {
+      setTimeout(resolve, Math.min(LOOK_EVERY_MS, left));
+    });
+  }
+};
+
+export const failWhereStopped = (standing: Standing): void => {
+  if (standing.kind === 'stopped') throw new CliFailure(standing.why, standing.hints);
+};

@@ -1,0 +1,176 @@
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Attributes,
+  type Context,
+  type Span,
+  type Tracer as OtelApiTracer,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { OutgoingCall, RequestSpan, Tracer } from '../../contracts/tracing.ts';
+import { traceParentText, type TraceParent } from '../../model/trace-context.ts';
+import { ReportedExporter } from './reported-exporter.ts';
+
+export interface OtelTracerDeps {
+  /**
+   * The collector's address, such as `http://127.0.0.1:4318`; spans go to `/v1/traces` below it.
+   */
+  readonly endpoint: string;
+  /** Sent with each batch, such as an `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly compression?: 'none' | 'gzip';
+  /** Says what produces the spans: `service.name` and others. */
+  readonly resource: Readonly<Record<string, string>>;
+  /** Percent of the traces that begin here that are recorded. */
+  readonly samplePercent: number;
+  readonly version: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Milliseconds that ended spans wait for more. */
+  readonly delayMs?: number;
+}
+
+/** Steps of one request that are recorded. */
+const MOST_STEPS = 32;
+/** Requests to other services that are recorded, of one request. */
+const MOST_CALLS = 32;
+const MOST_WAITING = 4_096;
+const MOST_IN_A_BATCH = 512;
+const DELAY_MS = 2_000;
+const EXPORT_MS = 5_000;
+const LAST_EXPORT_MS = 2_000;
+
+/** Records requests by OpenTelemetry's SDK, which sends them to a collector by OTLP over HTTP. */
+export class OtelTracer implements Tracer {
+  readonly #provider: BasicTracerProvider;
+  readonly #tracer: OtelApiTracer;
+  readonly #clock: Clock;
+
+  constructor({ samplePercent, version, resource, clock, ...deps }: OtelTracerDeps) {
+    this.#provider = new BasicTracerProvider({
+      resource: defaultResource().merge(resourceFromAttributes(resource)),
+      sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplePercent / 100) }),
+      spanProcessors: [processorTo(deps)],
+    });
+    this.#clock = clock;
+    this.#tracer = this.#provider.getTracer('sandpool', version);
+  }
+
+  begin(parent: TraceParent | undefined): RequestSpan {
+    const tracer = this.#tracer;
+    const [wall, began] = [this.#clock.now(), performance.now()];
+    // Spans of one request share one origin, else their order would be lost within a millisecond.
+    const at = (moment: number): number => wall + moment - began;
+    const span = tracer.startSpan(
+      'request',
+      { kind: SpanKind.SERVER, startTime: wall },
+      contextOf(parent),
+    );
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    const sampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
+    const within = trace.setSpan(ROOT_CONTEXT, span);
+    let [steps, calls] = [0, 0];
+    return {
+      traceId,
+      spanId,
+      sampled,
+      step: (name, from, to) => {
+        if (!sampled || ++steps > MOST_STEPS) return;
+        tracer.startSpan(name, { startTime: at(from) }, within).end(at(to));
+      },
+      call: (name) => {
+        if (!sampled) return callOf(span);
+        const call = tracer.startSpan(
+          name,
+          { kind: SpanKind.CLIENT, startTime: at(performance.now()) },
+          within,
+        );
+        return {
+          ...callOf(call),
+          // A mirror may see a write, and its request be answered, before the write's own answer.
+          ended: (outcome, attributes) => {
+            if (++calls > MOST_CALLS) return;
+            withOutcome(call, outcome, attributes).end(at(performance.now()));
+          },
+        };
+      },
+      end: (name, attributes, outcome) => {
+        withOutcome(span.updateName(name), outcome, attributes).end(at(performance.now()));
+      },
+    };
+  }
+
+  /** Sends what is left, in two seconds or not at all. */
+  async stop(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, LAST_EXPORT_MS);
+    });
+    // What the collector refuses was logged by the exporter.
+    await Promise.race([this.#provider.shutdown().catch(() => undefined), over]);
+    clearTimeout(timer);
+  }
+}
+
+const processorTo = ({
+  endpoint,
+  headers,
+  compression,
+  log,
+  delayMs,
+}: Pick<
+  OtelTracerDeps,
+  'endpoint' | 'headers' | 'compression' | 'log' | 'delayMs'
+>): BatchSpanProcessor => {
+  const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
+  const exporter = new OTLPTraceExporter({
+    url,
+    timeoutMillis: EXPORT_MS,
+    ...(headers ? { headers } : {}),
+    compression: compression === 'gzip' ? CompressionAlgorithm.GZIP : CompressionAlgorithm.NONE,
+  });
+  return new BatchSpanProcessor(new ReportedExporter(exporter, { collector: url, log }), {
+    maxQueueSize: MOST_WAITING,
+    maxExportBatchSize: MOST_IN_A_BATCH,
+    scheduledDelayMillis: delayMs ?? DELAY_MS,
+    exportTimeoutMillis: EXPORT_MS,
+  });
+};
+
+const contextOf = (parent: TraceParent | undefined): Context =>
+  parent
+    ? trace.setSpanContext(ROOT_CONTEXT, {
+        traceId: parent.traceId,
+        spanId: parent.parentId,
+        traceFlags: parent.sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+        isRemote: true,
+      })
+    : ROOT_CONTEXT;
+
+/** Returns a call that carries this span on, and ends nothing. */
+const callOf = (span: Span): OutgoingCall => {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  const sampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
+  return {
+    traceparent: traceParentText({ traceId, parentId: spanId, sampled }),
+    ended: () => undefined,
+  };
+};
+
+const withOutcome = (span: Span, outcome: 'good' | 'failed', attributes: Attributes): Span => {
+  span.setAttributes(attributes);
+  return outcome === 'failed' ? span.setStatus({ code: SpanStatusCode.ERROR }) : span;
+};

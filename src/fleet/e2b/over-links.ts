@@ -1,0 +1,81 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Gateway } from '../../http/gateway/gateway.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import { errorAnswer } from '../../http/reply/error-table.ts';
+import { giveError } from '../../http/corridor/raw-answer.ts';
+import { requestIdFrom } from '../../http/limits/request-head.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import { Refusal } from '../../model/refusals.ts';
+import { sandboxNamed } from '../../http/e2b/sandbox-id.ts';
+import type { AddressedSandbox } from '../../http/e2b/traffic/addressed-sandbox.ts';
+
+/**
+ * Where a manager finds this API at the server of a worker, over a link alone. The signed identity
+ * of a request is for its path, and so for one sandbox, port and way of having been let in.
+ */
+export const OVER_LINKS = { control: '/compatible/api', traffic: '/compatible/sandbox' } as const;
+
+/** A sandbox as a manager that has looked at the token names it. */
+export interface LinkedAddress {
+  readonly sandboxId: InstanceId;
+  readonly port: number;
+  readonly by: AddressedSandbox['by'];
+}
+
+/** Returns the path by which traffic for a sandbox goes over a link. */
+export const linkedPath = ({ sandboxId, port, by }: LinkedAddress, url: string): string =>
+  `${OVER_LINKS.traffic}/${sandboxId}/${port}/${by}${url}`;
+
+const CONTROL = /^\/compatible\/api(?=\/)/;
+const TRAFFIC = /^\/compatible\/sandbox\/([0-9a-f-]{36})\/([0-9]{1,5})\/(token|signature)(?=\/)/;
+
+const addresses = new WeakMap<IncomingMessage, LinkedAddress | 'control'>();
+
+/**
+ * Tells which sandbox a request over a link is for; `control`: none, undefined: it came over no
+ * link.
+ */
+export const linkedAddressOf = (request: IncomingMessage): LinkedAddress | 'control' | undefined =>
+  addresses.get(request);
+
+/** Takes what comes over links for this API, and makes it a request of the API's own listener. */
+export const overLinks = (
+  server: Server,
+  { clients, upgrade }: { readonly clients: Clients; readonly upgrade: Gateway['upgrade'] },
+): Pick<Gateway, 'takes' | 'answer' | 'upgrade'> => ({
+  takes: (request) =>
+    (request.url ?? '').startsWith('/compatible/') && clients.isLinked?.(request) === true,
+  answer: async (request, response) => {
+    if (!adopted(request, clients)) return refuse(request, response);
+    const over = new Promise<void>((resolve) => response.once('close', () => resolve()));
+    server.emit('request', request, response);
+    await over;
+  },
+  upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (adopted(request, clients)) upgrade(request, socket, head);
+    else socket.destroy();
+  },
+});
+
+const adopted = (request: IncomingMessage, clients: Clients): boolean => {
+  clients.knownCaller(request); // the identity is for the path as it was sent
+  const { url = '' } = request;
+  const [traffic, id = '', port = '', by] = TRAFFIC.exec(url) ?? [];
+  const sandboxId = sandboxNamed(id)?.id;
+  if (CONTROL.test(url)) addresses.set(request, 'control');
+  else if (traffic !== undefined && sandboxId !== undefined)
+    addresses.set(request, {
+      ...{ sandboxId, port: Number(port) },
+      by: by === 'signature' ? 'signature' : 'token',
+    });
+  else return false;
+  request.url = url.slice((traffic ?? OVER_LINKS.control).length);
+  return true;
+};
+
+const refuse = (request: IncomingMessage, response: ServerResponse): void => {
+  const requestId = requestIdFrom(request.headers['x-request-id']);
+  const refusal = new Refusal('NOT_FOUND', 'there is nothing at this path');
+  giveError(request, response, errorAnswer(refusal, requestId), requestId);
+};

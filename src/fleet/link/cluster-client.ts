@@ -1,0 +1,239 @@
+import {
+  Agent,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
+import type { Clock } from '../../contracts/clock.ts';
+import type { ClusterRoute, FleetLinks } from '../../contracts/fleet/cluster-links.ts';
+import { FairSlots } from '../../lib/fair-slots.ts';
+import { boundsOf, JsonReader, LoopShare, type JsonBounds } from '../../lib/streams/json-reader.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { ClusterBusy, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import { Refusal, type RefusalCode } from '../../model/refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+
+/** A request of the manager's own to a cluster, in a caller's name. */
+export interface ClusterRequest {
+  readonly clusterId: string;
+  readonly caller: Caller;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: object;
+  readonly ifMatch?: string;
+  /** It only looks, as its caller does now and then: it is sent at once, beside all else. */
+  readonly isLook?: boolean;
+  /** Bounds the answer; 64 KiB if absent. */
+  readonly bounds?: JsonBounds;
+}
+
+export interface ClusterAnswer {
+  readonly body: unknown;
+  /** Its entity tag. */
+  readonly tag: string | undefined;
+}
+
+export interface ClusterClientDeps {
+  readonly links: Pick<FleetLinks, 'find'>;
+  readonly clock: Clock;
+}
+
+/** For the whole answer. */
+const ANSWER_MS = 10_000;
+/** A link that gives no answer for so long is looked at. */
+const SILENT_MS = 1_000;
+/** Requests of the manager's own under way at one cluster, and of them in one tenant's name. */
+const MOST_OF_CLUSTER = 64;
+const MOST_OF_TENANT = 16;
+/** Looks at one cluster in one tenant's name, beside those. */
+const MOST_LOOKS_OF_TENANT = 16;
+/** Those that wait for their turn at one cluster, and of them in one tenant's name; each. */
+const MOST_WAITING = 1_024;
+const MOST_WAITING_OF_TENANT = 128;
+const TURN_MS = 5_000;
+const KEPT_MS = 30_000;
+
+interface DialledOptions extends RequestOptions {
+  readonly route: ClusterRoute;
+}
+
+/** Keeps connections over links, each for its own. */
+class LinkAgent extends Agent {
+  constructor() {
+    super({ keepAlive: true, maxFreeSockets: 16, timeout: KEPT_MS });
+  }
+
+  override getName(options?: DialledOptions): string {
+    if (!options) throw new Error('a connection is over a link');
+    return options.route.linkId;
+  }
+
+  override createConnection(options: DialledOptions): ReturnType<ClusterRoute['dial']> {
+    return options.route.dial();
+  }
+}
+
+/** Asks other clusters by their own HTTP API, over their links. */
+export class ClusterClient {
+  readonly #deps: ClusterClientDeps;
+  readonly #agent = new LinkAgent();
+  readonly #share = new LoopShare();
+  /** By cluster; no more of them than have ever joined. */
+  readonly #slots = new Map<string, FairSlots>();
+  readonly #looks = new KeyedSemaphore(MOST_LOOKS_OF_TENANT);
+
+  constructor(deps: ClusterClientDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lets go of connections that are kept. */
+  stop(): void {
+    this.#agent.destroy();
+  }
+
+  /**
+   * Sends a request once, tenants in turn where there are many. Rejects with the Refusal of the
+   * cluster; with ClusterBusy where its turn does not come in 5 s, its tenant has as many looks as
+   * it may, or the cluster takes no more of it now; and with CLUSTER_UNAVAILABLE where no link to
+   * it stands, or no whole answer comes in 10 s: whether it took effect is not known then.
+   */
+  async ask(request: ClusterRequest): Promise<ClusterAnswer> {
+    const { clusterId } = request;
+    const release = await this.#turn(request);
+    try {
+      const route = this.#deps.links.find(clusterId);
+      if (!route) throw clusterUnavailable(clusterId, 'is not connected; try again');
+      const { answer, body } = await this.#exchange(route, request);
+      const { statusCode = 0, headers } = answer;
+      if (statusCode >= 400) throw refusalIn(clusterId, body);
+      if (statusCode < 200 || statusCode > 299)
+        throw clusterUnavailable(clusterId, `answered ${statusCode}`);
+      return { body, tag: headers.etag };
+    } catch (error) {
+      throw error instanceof Refusal
+        ? error
+        : clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+    } finally {
+      release();
+    }
+  }
+
+  /** Resolves with what gives the turn back. */
+  async #turn({ clusterId, caller, isLook }: ClusterRequest): Promise<() => void> {
+    const { clock } = this.#deps;
+    const tenant = tenantKey(caller);
+    if (isLook) {
+      const key = `${clusterId} ${tenant}`;
+      if (!this.#looks.acquire(key)) throw new ClusterBusy(clusterId);
+      return () => this.#looks.release(key);
+    }
+    const slots = this.#slots.get(clusterId) ?? newSlots();
+    this.#slots.set(clusterId, slots);
+    return await new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        takeBack?.();
+        reject(new ClusterBusy(clusterId));
+      };
+      const callOff = clock.at(clock.now() + TURN_MS, giveUp);
+      const takeBack = slots.request(tenant, (release) => {
+        callOff();
+        resolve(release);
+      });
+      if (takeBack) return;
+      callOff();
+      giveUp();
+    });
+  }
+
+  async #exchange(
+    route: ClusterRoute,
+    { clusterId, caller, method, path, body, ifMatch, bounds }: ClusterRequest,
+  ): Promise<{ readonly answer: IncomingMessage; readonly body: unknown }> {
+    const { clock } = this.#deps;
+    const bytes = body && Buffer.from(JSON.stringify(body));
+    const options: DialledOptions = {
+      route,
+      agent: this.#agent,
+      method,
+      path,
+      headers: {
+        Host: 'worker',
+        [IDENTITY_HEADER]: route.identify(caller, {
+          method,
+          target: path,
+          idempotencyKey: undefined,
+        }),
+        ...(bytes ? { 'Content-Type': 'application/json', 'Content-Length': bytes.length } : {}),
+        ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
+      },
+    };
+    const asked = httpRequest(options);
+    const leave = (): void => void asked.destroy(new Error('no answer in time'));
+    let callOffProbe = (): void => undefined;
+    const callOffs = [
+      clock.at(clock.now() + SILENT_MS, () => (callOffProbe = route.probe(leave))),
+      clock.at(clock.now() + ANSWER_MS, leave),
+      () => callOffProbe(),
+    ];
+    try {
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        asked.once('response', resolve);
+        asked.on('error', reject);
+        asked.once('close', () => reject(new Error('no answer')));
+        asked.end(bytes);
+      });
+      const reader = new JsonReader(bounds ?? boundsOf(0, 0));
+      for await (const chunk of answer as AsyncIterable<Buffer>)
+        await this.#share.work(clusterId, () => reader.push(chunk));
+      return { answer, body: await reader.value((work) => this.#share.work(clusterId, work)) };
+    } finally {
+      for (const callOff of callOffs) callOff();
+    }
+  }
+}
+
+const newSlots = (): FairSlots =>
+  new FairSlots({
+    most: () => MOST_OF_CLUSTER,
+    mostOfTenant: () => MOST_OF_TENANT,
+    mostWaiting: MOST_WAITING,
+    mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+  });
+
+const MOST_WORDS = 1_024;
+
+/** Lists the refusals that are shown as the cluster's own. */
+const TOLD: ReadonlySet<unknown> = new Set<RefusalCode>([
+  'INVALID_ARGUMENT',
+  'FORBIDDEN',
+  'APPROVAL_REQUIRED',
+  'APPROVAL_DENIED',
+  'ENV_NOT_FOUND',
+  'ENV_MEMBER_NOT_FOUND',
+  'AUTOSCALING_GROUP_NOT_FOUND',
+  'SANDBOX_TEMPLATE_NOT_FOUND',
+  'ALREADY_EXISTS',
+  'CONFLICT',
+  'ENV_HAS_RUNNING_SANDBOXES',
+  'ENV_SYNC_PARTIAL',
+  'PRECONDITION_FAILED',
+  'PAYLOAD_TOO_LARGE',
+  'QUOTA_EXCEEDED',
+  'UNAVAILABLE',
+  'FEATURE_DISABLED',
+]);
+
+const isTold = (code: unknown): code is RefusalCode => TOLD.has(code);
+
+/** The refusal that a cluster answered with, with what it says of it for people. */
+const refusalIn = (clusterId: string, body: unknown): Refusal => {
+  const { error, errorCode, detail } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const words = typeof error === 'string' ? error.slice(0, MOST_WORDS) : 'it refused';
+  if (errorCode === 'RATE_LIMITED') return new ClusterBusy(clusterId);
+  if (!isTold(errorCode)) return clusterUnavailable(clusterId, `could not do it: ${words}`);
+  const field = (detail as { readonly field?: unknown } | null | undefined)?.field;
+  return new Refusal(errorCode, `${clusterId}: ${words}`, {
+    ...(typeof field === 'string' ? { detail: { field: field.slice(0, 128) } } : {}),
+  });
+};

@@ -1,0 +1,193 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../../contracts/clock.ts';
+import type { InvitedCluster } from '../../contracts/fleet/cluster-links.ts';
+import { RecordExists, type Records } from '../../contracts/record-store.ts';
+import { RecordConflict } from '../../contracts/sandbox-driver.ts';
+import { MOST_CLUSTERS, type ClusterRecord } from '../../model/fleet/cluster.ts';
+import { DNS_LABEL_FORM, isDnsLabel } from '../../model/identifiers.ts';
+import { clusterNotFound, invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
+import { joinHashOf, newJoinToken } from './fleet-keys.ts';
+
+export const JOIN_TOKEN_MS = 3_600_000;
+
+export interface ClusterRegistryDeps {
+  readonly clusters: Records<ClusterRecord>;
+  readonly clock: Clock;
+  /** The manager's own, which no worker may have. */
+  readonly ownClusterId: string;
+  readonly managerKey: string;
+}
+
+/** Reads of the store at one time for who is not known: anybody may ask. */
+const MOST_READS = 4;
+/** Attempts to join, where the record moves meanwhile. */
+const ATTEMPTS = 3;
+
+/** Who may link: each worker cluster with the key that it joined with. */
+export class ClusterRegistry {
+  readonly #deps: ClusterRegistryDeps;
+  readonly #byId = new Map<string, ClusterRecord>();
+  readonly #followers = new Set<(clusterId: string, publicKey: string | undefined) => void>();
+  #reads = 0;
+  #isForgetting = false;
+
+  constructor(deps: ClusterRegistryDeps) {
+    this.#deps = deps;
+  }
+
+  async start(): Promise<void> {
+    await this.#deps.clusters.watch(({ kind, record }) => {
+      const { clusterId } = record;
+      if (clusterId === this.#deps.ownClusterId) return; // of when this cluster was a worker
+      if (kind === 'put') this.#byId.set(clusterId, record);
+      else this.#byId.delete(clusterId);
+      const { publicKey } = this.#byId.get(clusterId) ?? {};
+      for (const follower of this.#followers) follower(clusterId, publicKey);
+    });
+  }
+
+  /** Tells, after each change, by which key a cluster may link; none: by no key any more. */
+  follow(follower: (clusterId: string, publicKey: string | undefined) => void): void {
+    this.#followers.add(follower);
+  }
+
+  /** Those that have joined, by id in order. */
+  joined(): readonly ClusterRecord[] {
+    return this.#records.filter(({ publicKey }) => publicKey !== undefined);
+  }
+
+  /** Those that have a token and have never joined, by id in order. */
+  invited(): readonly InvitedCluster[] {
+    return this.#records.flatMap(({ clusterId, publicKey, joinEndsAt }) =>
+      publicKey === undefined && joinEndsAt !== undefined ? { clusterId, endsAt: joinEndsAt } : [],
+    );
+  }
+
+  get #records(): readonly ClusterRecord[] {
+    return [...this.#byId.values()].sort((a, b) => (a.clusterId < b.clusterId ? -1 : 1));
+  }
+
+  /**
+   * Lets go of those that never joined and whose token has ended, so that an id that was mistyped
+   * does not stay. May be called at any time, on every replica; never rejects. What fails stays
+   * until the next call, and joins nobody.
+   */
+  async forgetEnded(): Promise<void> {
+    if (this.#isForgetting) return;
+    this.#isForgetting = true;
+    try {
+      const { clusters, clock } = this.#deps;
+      const now = clock.now();
+      const ended = this.#records.filter(
+        ({ publicKey, joinEndsAt = Infinity }) => publicKey === undefined && joinEndsAt <= now,
+      );
+      // As they stood: one that joins meanwhile, or is invited anew, is another record by then.
+      for (const record of ended) await clusters.remove(record).catch(() => undefined);
+    } finally {
+      this.#isForgetting = false;
+    }
+  }
+
+  find(clusterId: string): ClusterRecord | undefined {
+    return this.#byId.get(clusterId);
+  }
+
+  /**
+   * Makes a token that joins this cluster once, within an hour; the one before it is worth nothing
+   * any more. A cluster that has joined already keeps its key until the token is used. Durable when
+   * it resolves.
+   */
+  async invite(clusterId: string): Promise<{ readonly token: string; readonly endsAt: number }> {
+    const { clusters, clock, ownClusterId, managerKey } = this.#deps;
+    if (!isDnsLabel(clusterId)) throw invalidArgument('clusterID', DNS_LABEL_FORM);
+    if (clusterId === ownClusterId)
+      throw invalidArgument('clusterID', "is the manager's own; a worker needs another");
+    const { text: token } = newJoinToken(managerKey);
+    const endsAt = clock.now() + JOIN_TOKEN_MS;
+    const terms = { joinHash: joinHashOf(token), joinEndsAt: endsAt };
+    const known = await clusters.get(clusterId);
+    if (!known && this.#byId.size >= MOST_CLUSTERS)
+      throw new Refusal('CONFLICT', `there are ${MOST_CLUSTERS} clusters, which is the most`);
+    try {
+      if (known) await clusters.update({ ...known, ...terms });
+      else await clusters.create({ clusterId, ...terms });
+    } catch (error) {
+      if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
+      throw unavailable('somebody else changes this cluster; try again');
+    }
+    return { token, endsAt };
+  }
+
+  /**
+   * Forgets a cluster, its key and its join token. Durable when it resolves. Refuses with
+   * CLUSTER_NOT_FOUND where there is none.
+   */
+  async remove(clusterId: string): Promise<void> {
+    const known = isDnsLabel(clusterId) ? await this.#deps.clusters.get(clusterId) : undefined;
+    if (!known) throw clusterNotFound();
+    try {
+      await this.#deps.clusters.remove(known);
+    } catch (error) {
+      if (!(error instanceof RecordConflict)) throw error;
+      throw unavailable('somebody else changes this cluster; try again');
+    }
+  }
+
+  /**
+   * Says whether who has proved to have this key is the cluster: by the key itself, or by a token,
+   * which is used up, whichever replica it is brought to. Resolves with the reason where not.
+   * Rejects where that can not be known at this time.
+   */
+  async admit(candidate: Candidate): Promise<string | undefined> {
+    const { clusterId, publicKey } = candidate;
+    if (this.#byId.get(clusterId)?.publicKey === publicKey) return undefined;
+    // another replica may have made the token, or taken the cluster in, a moment ago
+    if (this.#reads >= MOST_READS) throw new Error('too many who are not known come at this time');
+    this.#reads += 1;
+    try {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        const outcome = await this.#join(candidate);
+        if (outcome !== 'moved') return outcome;
+      }
+      throw new Error('somebody else changes this cluster');
+    } finally {
+      this.#reads -= 1;
+    }
+  }
+
+  /** Resolves with `moved` where somebody else was faster, and all is to be looked at anew. */
+  async #join({ clusterId, publicKey, joinToken }: Candidate): Promise<string | undefined> {
+    const { clusters, clock } = this.#deps;
+    const record = isDnsLabel(clusterId) ? await clusters.get(clusterId) : undefined;
+    if (!record) return UNKNOWN;
+    if (record.publicKey === publicKey) return undefined;
+    if (joinToken === undefined) return UNKNOWN;
+    const { joinHash, joinEndsAt = 0, ...rest } = record;
+    if (joinHash === undefined || !sameHash(joinHash, joinHashOf(joinToken)))
+      return 'the join token is not good for this cluster, or was used already';
+    const now = clock.now();
+    if (joinEndsAt <= now) return 'the join token has ended; make another one';
+    try {
+      // conditional: of two who bring one token, the first joins
+      await clusters.update({ ...rest, publicKey, joinedAt: now });
+    } catch (error) {
+      if (error instanceof RecordConflict) return 'moved';
+      throw error;
+    }
+    return undefined;
+  }
+}
+
+export interface Candidate {
+  readonly clusterId: string;
+  readonly publicKey: string;
+  readonly joinToken: string | undefined;
+}
+
+/** One answer for a cluster that is not known and one that has another key. */
+const UNKNOWN =
+  'no cluster with this id and key has joined; a join token is needed that was made for it and ' +
+  'has not ended';
+
+const sameHash = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

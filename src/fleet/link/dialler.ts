@@ -1,0 +1,218 @@
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../contracts/clock.ts';
+import type { GlobalTemplateCopies } from '../../contracts/fleet/global-templates.ts';
+import type { PromotedKeyCopies } from '../../contracts/fleet/promoted-keys.ts';
+import type { Log } from '../../contracts/log.ts';
+import { dialMessages } from './dial-messages.ts';
+import { dialEndless } from './endless-message.ts';
+import { channelName, endlessChannel, type LinkChannel } from './link-channel.ts';
+import { fingerprintOf } from './fleet-keys.ts';
+import { LINK_PATH } from './manager-links.ts';
+import type { WorkerCredentials } from './worker-credentials.ts';
+import {
+  WorkerLink,
+  type IdentityCheck,
+  type LinkEnd,
+  type ManagerReplica,
+} from './worker-link.ts';
+
+const DIAL_MS = 5_000;
+/** For a dial that is answered byte by byte, from its start until a link begins. */
+const MOST_DIAL_MS = 10_000;
+/** The first wait after a cut; each further one is twice as long. */
+const FIRST_WAIT_MS = 100;
+const MOST_WAIT_MS = 1_000;
+/** The wait after a refusal, which haste does not help. */
+const LONG_WAIT_MS = 5_000;
+/** Dials in a row that lead to replicas which are linked already, for each replica there is. */
+const MOST_HELD = 10;
+/** After two dials in a row by one message without end, or four links, the next is by many. */
+const MOST_IN_VAIN = 4;
+const DIAL_IN_VAIN = 2;
+/** A link of one message without end that is cut before was in vain, too. */
+const GOOD_MS = 60_000;
+
+export interface DialTerms {
+  readonly clusterId: string;
+  /** This replica of the cluster. */
+  readonly replica: string;
+  /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
+  readonly start?: string | undefined;
+  readonly credentials: WorkerCredentials;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly keys: PromotedKeyCopies;
+  readonly templates: GlobalTemplateCopies;
+  readonly serve: (connection: Duplex, check: IdentityCheck) => void;
+}
+
+/** Knows all links of a worker, whatever address they were dialled at. */
+export interface KnownLinks {
+  /** Says whether a link to this replica stands. */
+  holds(replica: ManagerReplica): boolean;
+  /** Counts the links to a manager that are missing. */
+  missing(managerKey: string): number;
+  opened(address: string, link: WorkerLink, to: ManagerReplica): void;
+  ended(link: WorkerLink, to: ManagerReplica): void;
+  /** The manager says how many replicas it has. */
+  told(by: ManagerReplica, replicas: number): void;
+}
+
+/** Opens links to whatever answers at one address, one at a time, as long as any are missing. */
+export class Dialler {
+  readonly address: string;
+  readonly #deps: DialTerms;
+  readonly #links: KnownLinks;
+  #managerKey: string | undefined;
+  /** Ends the dial, or the link, that there is. */
+  #end: (() => void) | undefined;
+  /** Counts what was agreed to as one message without end, in a row, and became no lasting link. */
+  #inVain = 0;
+  #waitMs = FIRST_WAIT_MS;
+  #held = 0;
+  /** The wait until the next dial, where there is one. */
+  #wait: { readonly until: number; readonly callOff: () => void } | undefined;
+  #callOffDial = (): void => undefined;
+  #stopped = false;
+  #told: string | undefined;
+  #failed = 0;
+
+  constructor(address: string, deps: DialTerms, links: KnownLinks) {
+    this.address = address;
+    this.#deps = deps;
+    this.#links = links;
+  }
+
+  /** The manager that answered here last, by its key. */
+  get managerKey(): string | undefined {
+    return this.#managerKey;
+  }
+
+  /** Counts dials that came to no link; those do not count that led to a replica linked before. */
+  get failed(): number {
+    return this.#failed;
+  }
+
+  /** Dials where a link is missing, and it does not already. */
+  consider(): void {
+    if (this.#stopped || this.#end || this.#wait) return;
+    if (this.#managerKey !== undefined && this.#links.missing(this.#managerKey) <= 0) return;
+    const { clock } = this.#deps;
+    this.#callOffDial = clock.at(clock.now() + MOST_DIAL_MS, () => this.#end?.());
+    this.#dial();
+  }
+
+  /** Waits no longer than after a cut: the manager has other replicas than before. */
+  hurry(managerKey: string): void {
+    if (this.#managerKey !== managerKey) return;
+    this.#held = 0;
+    this.#waitMs = FIRST_WAIT_MS;
+    if (this.#wait) this.#dialAfter(FIRST_WAIT_MS);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#wait?.callOff();
+    this.#callOffDial();
+    this.#end?.();
+  }
+
+  #dial(): void {
+    if (this.#inVain >= MOST_IN_VAIN) return this.#dialMessages();
+    this.#end = dialEndless(new URL(LINK_PATH, this.address), {
+      withinMs: DIAL_MS,
+      opened: (socket) => this.#link(endlessChannel(socket), channelName(socket)),
+      failed: (why, kind) => {
+        if (kind === 'unknown') return this.#stopped ? undefined : this.#dialMessages();
+        if (kind === 'agreed') this.#inVain += DIAL_IN_VAIN;
+        this.#over(why, 'cut');
+      },
+    });
+  }
+
+  #dialMessages(): void {
+    this.#inVain = 0;
+    this.#end = dialMessages(new URL(LINK_PATH, this.address), {
+      withinMs: DIAL_MS,
+      opened: (channel, name) => this.#link(channel, name),
+      failed: (why) => this.#over(why, 'cut'),
+    });
+  }
+
+  #link(connection: LinkChannel, channel: string): void {
+    this.#callOffDial();
+    let to: ManagerReplica | undefined;
+    let openedAt = 0;
+    const address = new URL(this.address).origin;
+    const link: WorkerLink = new WorkerLink(connection, {
+      ...this.#deps,
+      address,
+      channel,
+      proved: (manager) => {
+        this.#managerKey = manager.managerKey;
+        const fingerprint = fingerprintOf(manager.managerKey);
+        this.#deps.keys.leadsTo(address, fingerprint);
+        this.#deps.templates.leadsTo(address, fingerprint);
+        return this.#links.holds(manager) ? 'held' : 'new';
+      },
+      opened: (manager, replicas) => {
+        to = manager;
+        openedAt = this.#deps.clock.now();
+        this.#links.opened(this.address, link, manager);
+        this.#end = undefined;
+        this.#waitMs = FIRST_WAIT_MS;
+        this.#held = 0;
+        this.#told = undefined;
+        this.#links.told(manager, replicas);
+      },
+      told: (manager, replicas) => this.#links.told(manager, replicas),
+      over: (why, kind) => {
+        if (to && this.#deps.clock.now() - openedAt >= GOOD_MS) this.#inVain = 0;
+        else if (kind === 'cut' && connection.isEndless) this.#inVain += to ? 1 : DIAL_IN_VAIN;
+        if (!to) return this.#over(why, kind);
+        if (!this.#stopped) this.#tell(why);
+        this.#dialAfter(FIRST_WAIT_MS);
+        this.#links.ended(link, to);
+      },
+    });
+    this.#end = () => link.end('the daemon stops', 'cut');
+  }
+
+  /** Waits, and dials again, where a link came to nothing. */
+  #over(why: string, kind: LinkEnd): void {
+    this.#end = undefined;
+    this.#callOffDial();
+    if (this.#stopped) return;
+    if (kind !== 'held') this.#failed += 1;
+    this.#held = kind === 'held' ? this.#held + 1 : 0;
+    const inVain = this.#held >= MOST_HELD * this.#replicasMissed();
+    if (kind !== 'held') this.#tell(why);
+    else if (inVain) this.#tell('it leads to some of its replicas alone; it must to each in turn');
+    this.#dialAfter(kind === 'refused' || inVain ? LONG_WAIT_MS : this.#waitMs);
+    this.#waitMs = Math.min(this.#waitMs * 2, MOST_WAIT_MS);
+  }
+
+  #replicasMissed(): number {
+    return Math.max(1, this.#managerKey === undefined ? 1 : this.#links.missing(this.#managerKey));
+  }
+
+  /** Logs why there is no link; the same cause again and again is one line. */
+  #tell(why: string): void {
+    if (this.#told !== why)
+      this.#deps.log.warn({ manager: this.address, why }, 'no link to a manager');
+    this.#told = why;
+  }
+
+  /** Dials once that is over, or sooner where a shorter wait is under way already. */
+  #dialAfter(forMs: number): void {
+    const { clock } = this.#deps;
+    const until = clock.now() + forMs;
+    if (this.#wait && this.#wait.until <= until) return;
+    this.#wait?.callOff();
+    const callOff = clock.at(until, () => {
+      this.#wait = undefined;
+      this.consider();
+    });
+    this.#wait = { until, callOff };
+  }
+}

@@ -1,0 +1,256 @@
+import { z } from 'zod';
+import type { FleetLinks } from '../../contracts/fleet/cluster-links.ts';
+import type { CopyPlace, EnvCopies, ShownPool } from '../../contracts/fleet/env-copies.ts';
+import type { EnvCopy } from '../../model/envs/env-copy.ts';
+import { MEMBER_STATES, MOST_MEMBERS, type MemberConfig } from '../../model/envs/env.ts';
+import { boundsOf } from '../../lib/streams/json-reader.ts';
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { ClusterAnswer, ClusterClient, ClusterRequest } from './cluster-client.ts';
+
+/** Characters of an entity tag. */
+const MOST_TAG = 256;
+const word = z.string().max(1_024);
+/** More instances than a pool may have; nothing that a cluster claims beyond is taken in. */
+const count = z.int().min(0).max(100_000);
+const texts = z.record(z.string(), z.string());
+
+/** Bytes of an answer that are about a member, and all that a pool of it may say. */
+const MEMBER_BYTES = 32 << 10;
+/** An answer may have what an env says of itself as it is and as it may be edited, spaces too. */
+const TIMES_SAID = 3;
+
+/** Reads what is needed of an env; all else of it is left alone. */
+const Envelope = z.object({
+  env: z.object({
+    namespace: word,
+    team: word,
+    user: word,
+    spec: z.object({
+      clusters: z
+        .array(
+          z.object({
+            members: z.array(z.object({ name: word, config: z.looseObject({}) })).max(MOST_MEMBERS),
+          }),
+        )
+        .max(MOST_MEMBERS),
+    }),
+    status: z.object({
+      clusters: z
+        .array(
+          z.object({
+            observedMembers: z
+              .array(
+                z.object({
+                  name: word,
+                  state: z.enum(MEMBER_STATES),
+                  idleCount: count,
+                  runningCount: count,
+                  desiredReplicas: count,
+                  currentReplicas: count,
+                  pendingRequests: count,
+                  scaleUpHeadroom: z.int().min(0),
+                  updateRevision: word.optional(),
+                  updatedReplicas: count,
+                  templateVersion: word.optional(),
+                }),
+              )
+              .max(MOST_MEMBERS),
+          }),
+        )
+        .max(MOST_MEMBERS),
+    }),
+  }),
+  editable: z.object({
+    access: z.literal('team').optional(),
+    templateRef: z.object({ name: word, version: word.optional() }),
+    overrides: z.looseObject({}),
+    labels: texts,
+    annotations: texts,
+  }),
+});
+
+const Pools = z.object({ items: z.array(z.looseObject({ name: word })).max(MOST_MEMBERS) });
+const Pool = z.object({ template: z.looseObject({ name: word }) });
+
+export interface EnvCopiesDeps {
+  readonly links: Pick<FleetLinks, 'list' | 'invited' | 'find'>;
+  readonly client: Pick<ClusterClient, 'ask'>;
+}
+
+/** Reads and writes envs of other clusters by the REST API that those have. */
+export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
+  const ask = (
+    { clusterId, owner, name, members, bytes }: CopyPlace,
+    request: Pick<ClusterRequest, 'method' | 'body' | 'ifMatch' | 'isLook'> & {
+      readonly below?: string;
+    },
+  ): Promise<ClusterAnswer> => {
+    const { below = '', ...rest } = request;
+    const { mostBytes, mostValues } = boundsOf(members + 1, MEMBER_BYTES);
+    return client.ask({
+      ...rest,
+      clusterId,
+      bounds: { mostBytes: mostBytes + TIMES_SAID * bytes, mostValues },
+      caller: callerOf(owner),
+      path: `/envs/${encodeURIComponent(name)}${below}`,
+    });
+  };
+  const knows = (clusterId: string): boolean =>
+    links.list().some((each) => each.clusterId === clusterId);
+  const member = (name: string): string => `/sandboxpools/${encodeURIComponent(name)}`;
+  return {
+    knows,
+    // what has just joined may still be invited to this replica
+    isRemoved: (clusterId) =>
+      !knows(clusterId) && !links.invited().some((each) => each.clusterId === clusterId),
+    latencyOf: (clusterId) => links.find(clusterId)?.latencyMs(),
+    read: async (place, { isLook = false } = {}) => {
+      const answer = await orUndefined(ask(place, { method: 'GET', isLook }), 'ENV_NOT_FOUND');
+      return answer && copyIn(answer, place);
+    },
+    create: async ({ clusterId, owner, name }, { ...said }) => {
+      await client.ask({
+        clusterId,
+        caller: callerOf(owner),
+        method: 'POST',
+        path: '/envs',
+        body: { name, ...said },
+      });
+    },
+    replace: async (place, { ...said }) => {
+      await ask(place, { method: 'PUT', body: said });
+    },
+    end: async (place) => {
+      await orUndefined(ask(place, { method: 'DELETE' }), 'ENV_NOT_FOUND');
+    },
+    addMember: async (place, { name, replicas, config }) =>
+      shownPool(
+        place,
+        await ask(place, {
+          method: 'POST',
+          below: '/sandboxpools',
+          body: { name, replicas, ...config },
+        }),
+      ),
+    changeMember: async (place, name, { tag, replicas, config }) =>
+      shownPool(
+        place,
+        await ask(place, {
+          method: 'PUT',
+          below: member(name),
+          body: { ...(replicas === undefined ? {} : { replicas }), ...config },
+          ...(tag === undefined ? {} : { ifMatch: tag }),
+        }),
+      ),
+    endMember: async (place, name, force) => {
+      const query = force ? '?force=true' : '';
+      const asked = ask(place, { method: 'DELETE', below: member(name) + query });
+      await orUndefined(asked, 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND');
+    },
+    endGroup: async (place, name) => {
+      const below = `/autoscaling/groups/${encodeURIComponent(name)}`;
+      await orUndefined(ask(place, { method: 'DELETE', below }), 'AUTOSCALING_GROUP_NOT_FOUND');
+    },
+    listPools: async (place) => {
+      const answer = await orUndefined(
+        ask(place, { method: 'GET', below: '/sandboxpools' }),
+        'ENV_NOT_FOUND',
+      );
+      return answer ? read(Pools, place, answer).items : [];
+    },
+    sync: async (place) => {
+      await ask(place, { method: 'POST', below: '/sync-template' });
+    },
+  };
+};
+
+/**
+ * The owner, by no key of theirs: it may be a gated one that said what is asked for. Each has one,
+ * so that what a cluster takes of a key in a second is no tenant's share for all.
+ */
+const callerOf = (owner: CopyPlace['owner']): Caller => ({
+  ...owner,
+  role: 'user',
+  keyId: `fleet-envs/${owner.team}/${owner.user}`,
+  gated: true,
+});
+
+/** An env of its name that is another tenant's, though shared with the owner, is none. */
+const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined => {
+  const { owner } = place;
+  const { tag = '' } = answer.tag !== undefined && answer.tag.length <= MOST_TAG ? answer : {};
+  const {
+    env: { namespace, team, user, spec, status },
+    editable: { templateRef, access, ...said },
+  } = read(Envelope, place, answer);
+  if (namespace !== owner.namespace || team !== owner.team || user !== owner.user) return undefined;
+  const configs = new Map(
+    spec.clusters.flatMap(({ members }) => members.map(({ name, config }) => [name, config])),
+  );
+  return {
+    tag,
+    word: {
+      ...said,
+      ...(access === undefined ? {} : { access }),
+      templateRef: {
+        name: templateRef.name,
+        ...(templateRef.version === undefined ? {} : { version: templateRef.version }),
+      },
+    },
+    members: status.clusters.flatMap(({ observedMembers }) =>
+      observedMembers.map(
+        ({
+          name,
+          state,
+          idleCount,
+          runningCount,
+          desiredReplicas,
+          currentReplicas,
+          pendingRequests,
+          scaleUpHeadroom,
+          updatedReplicas,
+          updateRevision,
+          templateVersion,
+        }) => ({
+          name,
+          config: (configs.get(name) ?? {}) as MemberConfig,
+          state,
+          idle: idleCount,
+          running: runningCount,
+          desired: desiredReplicas,
+          current: currentReplicas,
+          pending: pendingRequests,
+          headroom: scaleUpHeadroom,
+          updated: updatedReplicas,
+          ...(updateRevision === undefined ? {} : { updateRevision }),
+          ...(templateVersion === undefined ? {} : { templateVersion }),
+        }),
+      ),
+    ),
+  };
+};
+
+const shownPool = (place: CopyPlace, answer: ClusterAnswer): ShownPool =>
+  read(Pool, place, answer).template;
+
+const read = <T>(schema: z.ZodType<T>, { clusterId }: CopyPlace, { body }: ClusterAnswer): T => {
+  const { data } = schema.safeParse(body);
+  if (data === undefined)
+    throw clusterUnavailable(clusterId, 'gave an answer that is not understood');
+  return data;
+};
+
+/** Undefined where it refuses with one of these. */
+const orUndefined = async (
+  asked: Promise<ClusterAnswer>,
+  ...codes: readonly string[]
+): Promise<ClusterAnswer | undefined> => {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof Refusal && codes.includes(error.code)) return undefined;
+    throw error;
+  }
+};

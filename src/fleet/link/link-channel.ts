@@ -1,0 +1,145 @@
+import { readFile, readlink } from 'node:fs/promises';
+import type { Http2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
+import { createWebSocketStream, type WebSocket } from 'ws';
+import { JoinedReads } from '../../lib/joined-reads.ts';
+
+/** The connection that a link goes over, at either end. */
+export interface LinkChannel {
+  /** Carries HTTP/2. The link ends with it, and it with the link. */
+  readonly stream: Duplex;
+  readonly isEndless: boolean;
+  /** Bytes that came so far. */
+  readonly received: () => number;
+  /**
+   * Says that the connection is no more, whatever HTTP/2 makes of that: while it writes it reads
+   * nothing, and over TLS no version of Node tells it of a write that failed.
+   */
+  readonly isGone: () => boolean;
+  /** Bytes that this end has given to be sent so far; 0 where that is not known. */
+  readonly written: () => number;
+  /**
+   * Asks the kernel for a number that grows as bytes come, read or not, and as those of this end
+   * are acknowledged; undefined where it does not say. Many who ask together cost one read.
+   */
+  readonly moved: () => Promise<number | undefined>;
+}
+
+/** One message of the WebSocket: frames of HTTP/2 are 16 KiB each, and some of them go together. */
+export const MOST_MESSAGE_BYTES = 1 << 20;
+const BUFFERED_BYTES = 64 * 1024;
+
+/**
+ * Names the TLS connection that a link goes over, alike at both of its ends and like no other one
+ * (RFC 9266); empty where this end has no TLS. What both sign holds it, so that nobody in the
+ * middle can pass it on over connections of theirs.
+ */
+export const channelName = (connection: Duplex): string =>
+  connection instanceof TLSSocket
+    ? connection.exportKeyingMaterial(32, 'EXPORTER-Channel-Binding', NO_CONTEXT).toString('base64')
+    : '';
+
+const NO_CONTEXT = Buffer.alloc(0);
+
+/** Has HTTP/2 run on a connection on which one message without end goes each way. */
+export const endlessChannel = (socket: Socket): LinkChannel => {
+  socket.once('end', () => socket.destroy()); // one of an HTTP server stays half open
+  return {
+    stream: socket,
+    isEndless: true,
+    received: () => socket.bytesRead,
+    isGone: () => hasNoPeer(socket),
+    written: () => handleOf(socket)?.bytesWritten ?? 0,
+    moved: () => movedOf(socket).catch(() => undefined),
+  };
+};
+
+/**
+ * Ends the session and its connection in a later turn of the loop. Hazard: Node runs promises in
+ * the middle of a read of HTTP/2, and a session that one of them destroys there corrupts the memory
+ * of the process (Node 20.20).
+ */
+export const endSession = (
+  session: Http2Session,
+  { stream }: Pick<LinkChannel, 'stream'>,
+): void => {
+  setImmediate(() => {
+    session.destroy();
+    stream.destroy();
+  });
+};
+
+/** Has nothing where Node has no such way any more. */
+interface Handle {
+  readonly getpeername?: (address: object) => number;
+  readonly fd?: number;
+  readonly bytesRead?: number;
+  /** With what waits in `writeQueueSize`. */
+  readonly bytesWritten?: number;
+  readonly writeQueueSize?: number;
+  /** TCP, below TLS. */
+  readonly _parent?: Handle;
+}
+
+const handleOf = (socket: Socket): Handle | undefined => {
+  const { _handle: handle } = socket as unknown as { readonly _handle?: Handle | null };
+  return handle?._parent ?? handle ?? undefined;
+};
+
+/** Asks the kernel. (`remoteAddress` would say what it was.) False where Node has no such way. */
+const hasNoPeer = (socket: Socket): boolean => (handleOf(socket)?.getpeername?.({}) ?? 0) !== 0;
+
+const reads = new JoinedReads();
+const readConnections = async (): Promise<string> =>
+  (
+    await Promise.all(['tcp', 'tcp6'].map((each) => readFile(`/proc/self/net/${each}`, 'latin1')))
+  ).join('');
+
+/** Undefined, or a rejection, where the kernel does not list the connection. */
+const movedOf = async (socket: Socket): Promise<number | undefined> => {
+  const name = await readlink(`/proc/self/fd/${handleOf(socket)?.fd ?? -1}`);
+  const inode = /^socket:\[(\d+)\]$/.exec(name)?.[1];
+  const connections = await reads.read('tcp', readConnections);
+  const at = connections.indexOf(` ${inode} `);
+  const line = connections.slice(connections.lastIndexOf('\n', at) + 1, at);
+  // addresses, state, then what is not acknowledged and what is not read, all in hex
+  const [, unacknowledged, unread] = / ([\dA-F]{8}):([\dA-F]{8}) /.exec(line) ?? [];
+  const { bytesRead, bytesWritten, writeQueueSize } = handleOf(socket) ?? {};
+  if (at < 0 || unacknowledged === undefined || unread === undefined) return undefined;
+  if (bytesRead === undefined || bytesWritten === undefined || writeQueueSize === undefined)
+    return undefined;
+  const acknowledged = bytesWritten - writeQueueSize - Number.parseInt(unacknowledged, 16);
+  return acknowledged + bytesRead + Number.parseInt(unread, 16);
+};
+
+const UNKNOWN = {
+  isGone: () => false,
+  written: () => 0,
+  moved: () => Promise.resolve(undefined),
+} satisfies Partial<LinkChannel>;
+
+/** Has it run on a WebSocket with many messages, where an end is of a version before. */
+export const messageChannel = (socket: WebSocket): LinkChannel => {
+  let bytes = 0;
+  socket.on('message', (message: Buffer) => {
+    bytes += message.length;
+  });
+  const stream = channelOf(socket);
+  socket.once('close', () => stream.destroy()); // before HTTP/2 writes once more
+  return { stream, isEndless: false, received: () => bytes, ...UNKNOWN };
+};
+
+/**
+ * Makes a WebSocket the byte stream that HTTP/2 runs on. It reads on only while what came is taken,
+ * and takes only what the socket has sent.
+ */
+const channelOf = (socket: WebSocket): Duplex => {
+  const channel = createWebSocketStream(socket, {
+    readableHighWaterMark: BUFFERED_BYTES,
+    writableHighWaterMark: BUFFERED_BYTES,
+  });
+  channel.on('error', () => socket.terminate());
+  return channel;
+};

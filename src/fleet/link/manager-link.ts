@@ -1,0 +1,331 @@
+import { randomUUID } from 'node:crypto';
+import { connect, type ClientHttp2Session } from 'node:http2';
+import type { z } from 'zod';
+import type { Clock } from '../../contracts/clock.ts';
+import type { ClusterRoute, LinkView } from '../../contracts/fleet/cluster-links.ts';
+import type { CopyReport, GlobalTemplateSource } from '../../contracts/fleet/global-templates.ts';
+import type { PromotedKeySource } from '../../contracts/fleet/promoted-keys.ts';
+import type { ToldSource } from '../../contracts/fleet/told-records.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { ClusterRegistry } from './cluster-registry.ts';
+import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { newSecretHalf, type LinkSecret } from './link-secret.ts';
+import { ask, askInTime, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
+import { endSession, type LinkChannel } from './link-channel.ts';
+import { LinkRefused, type RefusedReason } from './link-refused.ts';
+import { routeOver } from './link-route.ts';
+import {
+  isOfOtherEnd,
+  LINK_VERSION,
+  transcriptOf,
+  type Refused,
+  WorkerHello,
+  WorkerProof,
+  type ManagerHello,
+} from './link-words.ts';
+import { KEY_WORDS } from './told/promoted-words.ts';
+import { RecordTeller } from './told/record-teller.ts';
+import { TEMPLATE_WORDS, TemplateReport } from './told/template-words.ts';
+import type { ToldWords } from './told/told-words.ts';
+
+export interface ManagerLinkTerms {
+  readonly registry: ClusterRegistry;
+  readonly key: FleetKey;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly keys: PromotedKeySource;
+  readonly templates: GlobalTemplateSource;
+  /** This replica of the manager. */
+  readonly replica: string;
+  /** How many replicas the manager has. */
+  readonly replicas: () => number;
+  /** URLs that workers may have dialled; none: any. */
+  readonly addresses: readonly string[];
+  /** Names the TLS connection that it came by; empty where there is none. */
+  readonly channel: string;
+  /**
+   * It has proved to be of this cluster, and is not open yet. Resolves with whether it may open:
+   * not while another start of a daemon is linked that there is one of.
+   */
+  readonly proved: (clusterId: string, start: string | undefined) => Promise<boolean>;
+  readonly heard: (clusterId: string) => void;
+  /** Called once, however it ends; without a worker where it was not open yet. */
+  readonly over: (worker: LinkedWorker | undefined, why: string) => void;
+}
+
+/** Says whose a link is. */
+export interface LinkedWorker {
+  readonly clusterId: string;
+  readonly publicKey: string;
+  /** Which of the cluster's replicas. */
+  readonly replica: string;
+}
+
+type Teller = Pick<RecordTeller<unknown>, 'settled' | 'stop' | 'tellAll' | 'tellBeside'>;
+
+interface ProvedWorker {
+  readonly worker: LinkedWorker;
+  /** Begins to follow global templates; undefined: this worker takes none. */
+  readonly tellerOfTemplates: (() => Teller) | undefined;
+  /** Signs identities that this worker takes. */
+  readonly signer: Pick<LinkSecret, 'sign'>;
+  readonly takesClaimKeys: boolean;
+}
+
+const REMOVED = 'the cluster was removed';
+const DISMISSED_MS = 2_000;
+const REPORT_MS = 2_000;
+/** For a word that may wait behind much else. */
+const TOLD_MS = 30_000;
+/** For a link to prove whose it is, and to learn which keys are promoted. */
+const OPEN_MS = 10_000;
+
+/** One connection of a worker, at the manager: first who it is, then the way to its server. */
+export class ManagerLink {
+  readonly #channel: LinkChannel;
+  readonly #terms: ManagerLinkTerms;
+  readonly #session: ClientHttp2Session;
+  #heartbeat: Heartbeat | undefined;
+  #keys: Teller | undefined;
+  /** Undefined also where the worker is of a version that knows no global templates. */
+  #templates: Teller | undefined;
+  #worker: LinkedWorker | undefined;
+  #route: ClusterRoute | undefined;
+  #opened: Pick<LinkView, 'linkId' | 'openedAt' | 'takesTemplates'> | undefined;
+  #named: Pick<LinkedWorker, 'clusterId' | 'replica'> | undefined;
+  /** Copies that the worker says it made anew. */
+  #keysRemade = 0;
+  #over = false;
+
+  constructor(channel: LinkChannel, terms: ManagerLinkTerms) {
+    this.#channel = channel;
+    this.#terms = terms;
+    this.#session = connect('http://worker', {
+      createConnection: () => channel.stream,
+      maxSessionMemory: MOST_MEMORY_MB,
+      settings: LINK_SETTINGS,
+    });
+    this.#session.once('connect', () => this.#session.setLocalWindowSize(WINDOW_BYTES));
+    this.#session.on('error', (error) => this.cut(error.message));
+    this.#session.once('close', () => this.cut('the connection ended'));
+    channel.stream.once('close', () => this.cut('the connection ended'));
+  }
+
+  get worker(): LinkedWorker | undefined {
+    return this.#worker;
+  }
+
+  /** The way to the worker; undefined where it takes nothing, or says nothing, at this time. */
+  get route(): ClusterRoute | undefined {
+    return this.isSilent ? undefined : this.#route;
+  }
+
+  get isOver(): boolean {
+    return this.#over;
+  }
+
+  /** Nothing comes of it at this time. */
+  get isSilent(): boolean {
+    return this.#heartbeat?.isSilent === true;
+  }
+
+  /** Looks whether anything comes, and calls `silent` where nothing does in time. */
+  probe(silent: () => void): void {
+    this.#heartbeat?.probe(silent); // one that is not open yet has its own deadline
+  }
+
+  /** Undefined where it is not open yet. */
+  get view(): LinkView | undefined {
+    if (!this.#opened || !this.#worker) return undefined;
+    const standing = this.isSilent ? 'Silent' : 'Open';
+    return {
+      ...this.#opened,
+      replica: this.#worker.replica,
+      status: this.#route ? standing : 'Leaving',
+      latencyMs: this.#heartbeat?.latencyMs || undefined,
+      keysRemade: this.#keysRemade,
+    };
+  }
+
+  /**
+   * Resolves with whose link it is, once that is proved; undefined where the worker has another one
+   * to this replica. Rejects where it is not proved.
+   */
+  async open(): Promise<LinkedWorker | undefined> {
+    const { clock } = this.#terms;
+    const callOff = clock.at(clock.now() + OPEN_MS, () => this.cut('it took too long to open'));
+    try {
+      const proved = await this.#proved();
+      if (!proved) return undefined;
+      const { worker, signer, takesClaimKeys, tellerOfTemplates } = proved;
+      const linkId = randomUUID();
+      const { clusterId } = worker;
+      const terms = { clusterId, linkId, signer, takesClaimKeys, clock };
+      const route = routeOver(this.#session, { ...terms, heartbeat: () => this.#heartbeat });
+      await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
+      this.#worker = worker;
+      this.#route = route;
+      const takesTemplates = tellerOfTemplates !== undefined;
+      this.#opened = { linkId, openedAt: clock.now(), takesTemplates };
+      this.#heartbeat = new Heartbeat(this.#session, {
+        clock,
+        channel: this.#channel,
+        heard: () => this.#terms.heard(clusterId),
+        dead: (because) => this.cut(because),
+      });
+      if (!this.#over) this.#heartbeat.start();
+      void this.#untilItLeaves();
+      if (!this.#over) this.#templates = tellerOfTemplates?.();
+      this.#templates?.tellBeside();
+      if (this.#over) throw new Error('the link was cut as it opened');
+      return worker;
+    } finally {
+      callOff();
+    }
+  }
+
+  /** Says how many replicas the manager has by now. */
+  tellReplicas(): void {
+    if (this.#session.closed || this.#session.destroyed) return;
+    const { clock, replicas } = this.#terms;
+    const word = { path: '/replicas', body: { replicas: replicas() }, clock };
+    askInTime(this.#session, { ...word, withinMs: TOLD_MS }).catch(this.#cutUnlessSound);
+  }
+
+  /** May be repeated. */
+  cut(why: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#route = undefined;
+    this.#heartbeat?.stop();
+    this.#keys?.stop();
+    this.#templates?.stop();
+    this.#terms.over(this.#worker, why);
+    endSession(this.#session, this.#channel);
+  }
+
+  /** Resolves once the worker knows what changed of promoted keys before this call. */
+  async keysSettled(): Promise<void> {
+    await this.#keys?.settled();
+  }
+
+  /** Resolves once the worker was told what changed of global templates before this call. */
+  async templatesSettled(): Promise<void> {
+    await this.#templates?.settled();
+  }
+
+  /**
+   * Asks how the worker stands to a global template; undefined of a version that takes none.
+   * Rejects where it gives no answer in 2 s.
+   */
+  async report(globalId: string): Promise<CopyReport | undefined> {
+    if (!this.#templates) return undefined;
+    const word = { path: '/template', body: { globalId }, clock: this.#terms.clock };
+    return TemplateReport.parse(await askInTime(this.#session, { ...word, withinMs: REPORT_MS }));
+  }
+
+  /** Tells the worker that it was removed, within 2 s, and cuts. */
+  async dismiss(): Promise<void> {
+    const { clock } = this.#terms;
+    const callOff = clock.at(clock.now() + DISMISSED_MS, () => this.cut(REMOVED));
+    await ask(this.#session, '/refused', { error: REMOVED, left: true }).catch(() => undefined);
+    callOff();
+    this.cut(REMOVED);
+  }
+
+  #teller<Told>(
+    words: ToldWords<Told, unknown>,
+    source: ToldSource<Told>,
+    transcript: string,
+  ): RecordTeller<Told> {
+    const { key, clock } = this.#terms;
+    const failed = (why: string): void => this.cut(why);
+    return new RecordTeller({
+      ...{ words, source, session: this.#session, key, transcript, clock, failed },
+      remade: (count) => this.#noteRemade(count),
+    });
+  }
+
+  #noteRemade(count: number): void {
+    if (this.#keysRemade === 0)
+      this.#terms.log.warn(
+        { ...this.#named },
+        'a cluster makes promoted keys anew: it kept them with another pepper than it has now',
+      );
+    this.#keysRemade = count;
+  }
+
+  async #proved(): Promise<ProvedWorker | undefined> {
+    const { key, registry, replica, addresses, channel } = this.#terms;
+    const half = newSecretHalf();
+    const manager: ManagerHello = {
+      version: LINK_VERSION,
+      managerKey: key.publicKey,
+      nonce: newNonce(),
+      replica,
+      channel,
+      half: half.publicKey,
+    };
+    const worker = WorkerHello.parse(await ask(this.#session, '/hello', manager));
+    if (worker.version !== LINK_VERSION)
+      return await this.#refuse('version', `speaks version ${worker.version} of the link`);
+    const isSigned = signatureCheck(worker.clusterKey);
+    const transcript = transcriptOf('manager', manager, worker);
+    const proof = WorkerProof.parse(
+      await ask(this.#session, '/prove', { signature: key.sign(transcript) }),
+    );
+    if ('held' in proof) return undefined;
+    const { signature, joinToken } = proof;
+    if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
+      return await this.#refuse('unproved', 'has not the key that it names');
+    const signer = worker.half === undefined ? key : half.agree(worker.half, transcript);
+    if (!signer) return await this.#refuse('unproved', 'gives what is no half of a secret');
+    if (addresses.length > 0 && !addresses.some((each) => new URL(each).origin === worker.address))
+      return await this.#refuse('address', 'dialled an address that is none of fleet.addresses');
+    const { clusterID: clusterId, clusterKey: publicKey } = worker;
+    const why = await registry.admit({ clusterId, publicKey, joinToken });
+    if (why !== undefined) return await this.#refuse('not-joined', why, { left: true });
+    if (!(await this.#terms.proved(clusterId, worker.start)))
+      return await this.#refuse('runs-twice', 'runs twice, and the other one is linked', {
+        copied: true,
+      });
+    this.#named = { clusterId, replica: worker.replica };
+    // before requests are passed on: the worker must not know as good what was revoked meanwhile
+    const { keys, templates } = this.#terms;
+    this.#keys = this.#teller(KEY_WORDS, keys, transcript);
+    if (this.#over) this.#keys.stop();
+    await this.#keys.tellAll();
+    return {
+      worker: { clusterId, publicKey, replica: worker.replica },
+      signer,
+      takesClaimKeys: worker.takes?.includes('claim-keys') === true,
+      tellerOfTemplates:
+        worker.takes?.includes('templates') === true
+          ? () => this.#teller(TEMPLATE_WORDS, templates, transcript)
+          : undefined,
+    };
+  }
+
+  /** No GOAWAY of HTTP/2 says so: Node never ends a stream that was begun when one comes. */
+  async #untilItLeaves(): Promise<void> {
+    await ask(this.#session, '/leave', {}).then(
+      () => (this.#route = undefined),
+      this.#cutUnlessSound,
+    );
+  }
+
+  /** Lets pass what failed with the link, or what a version before does not know. */
+  #cutUnlessSound = (error: unknown): void => {
+    if (isOfOtherEnd(error)) this.cut('it says what is no word of a link');
+  };
+
+  async #refuse(
+    reason: RefusedReason,
+    error: string,
+    also: Omit<z.infer<typeof Refused>, 'error'> = {},
+  ): Promise<never> {
+    await ask(this.#session, '/refused', { error, ...also }).catch(() => undefined);
+    throw new LinkRefused(reason, `the cluster ${error}`);
+  }
+}

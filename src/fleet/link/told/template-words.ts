@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import {
+  MOST_GLOBAL_TEMPLATES,
+  type CopyReport,
+  type GlobalTemplate,
+  type GlobalTemplateChange,
+} from '../../../contracts/fleet/global-templates.ts';
+import { isDnsLabel } from '../../../model/identifiers.ts';
+import { MOST_VERSIONS } from '../../../model/templates/template-versions.ts';
+import { MOST_TOLD, wordFields, type ToldWords } from './told-words.ts';
+
+const version = z.string().regex(/^[1-9][0-9]{0,14}$/);
+const globalId = z.string().regex(/^[0-9A-Za-z_-]{12,64}$/);
+const name = z.string().refine(isDnsLabel);
+
+const Templates = z.object({
+  ...wordFields,
+  templates: z
+    .array(
+      z.object({
+        globalId,
+        name,
+        version,
+        createdAt: z.int().min(0),
+        // a later version of the manager may say in it what this one does not know
+        document: z.looseObject({}),
+        earlier: z
+          .array(z.object({ version, spec: z.string().max(MOST_TOLD) }))
+          .max(MOST_VERSIONS)
+          .optional(),
+      }),
+    )
+    .max(1),
+  gone: z.array(z.string().max(64)).max(1),
+});
+
+/**
+ * Says which templates are global, once the link carries requests. A worker takes some more of them
+ * than there may be, since two that are made at once may be one too many.
+ */
+export const TEMPLATE_WORDS: ToldWords<GlobalTemplate, GlobalTemplateChange> = {
+  path: '/templates',
+  title: 'sandpool templates',
+  atOnce: 1,
+  withinMs: 30_000,
+  most: 2 * MOST_GLOBAL_TEMPLATES,
+  idOf: (template) => template.globalId,
+  put: (templates) => ({ templates }),
+  parse: (word) => {
+    const { number, whole, templates, gone } = Templates.parse(word);
+    const told = templates.map(({ earlier, ...template }) => ({
+      ...template,
+      ...(earlier === undefined ? {} : { earlier }),
+    }));
+    return {
+      number,
+      whole,
+      ids: told.map((template) => template.globalId),
+      change: { templates: told, gone, whole },
+    };
+  },
+};
+
+/** `POST /template` asks how a worker stands to one of them. */
+export const TemplateQuestion = z.object({ globalId });
+
+const label = z.string().max(253);
+/** Reads the answer. */
+export const TemplateReport: z.ZodType<CopyReport> = z.object({
+  state: z.enum(['Synced', 'Pending', 'Conflict', 'Refused', 'Absent']),
+  version: version.optional(),
+  message: z.string().max(1_024).optional(),
+  pools: z.array(z.object({ name: label, namespace: label })).max(50),
+});

@@ -1,0 +1,342 @@
+import {
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Duplex } from 'node:stream';
+import type { z } from 'zod';
+import type { Clock } from '../../contracts/clock.ts';
+import type { RoutedRequest } from '../../contracts/fleet/cluster-links.ts';
+import type {
+  GlobalTemplateChange,
+  GlobalTemplateCopies,
+} from '../../contracts/fleet/global-templates.ts';
+import type { PromotedChange, PromotedKeyCopies } from '../../contracts/fleet/promoted-keys.ts';
+import type { Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import { fingerprintOf, newNonce, signatureCheck } from './fleet-keys.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { identityCheck } from './identity.ts';
+import { newSecretHalf } from './link-secret.ts';
+import {
+  answerWords,
+  LINK_SETTINGS,
+  MOST_MEMORY_MB,
+  MOST_TUNNELS,
+  wordsReader,
+  workerWindow,
+} from './link-calls.ts';
+import { endSession, type LinkChannel } from './link-channel.ts';
+import {
+  isOfOtherEnd,
+  LINK_VERSION,
+  ManagerHello,
+  ManagerProof,
+  Refused,
+  ReplicaCount,
+  transcriptOf,
+  UnsoundWord,
+  Welcome,
+  type WorkerHello,
+} from './link-words.ts';
+import { KEY_WORDS } from './told/promoted-words.ts';
+import { RecordListener } from './told/record-listener.ts';
+import { TEMPLATE_WORDS, TemplateQuestion } from './told/template-words.ts';
+import { MOST_TOLD } from './told/told-words.ts';
+import { TunnelSocket } from './tunnel-socket.ts';
+import type { WorkerCredentials } from './worker-credentials.ts';
+
+/**
+ * Checks who asks over one link; undefined where the identity is not good, a Refusal where it says
+ * nothing about who asks.
+ */
+export type IdentityCheck = (
+  identity: string,
+  request: RoutedRequest,
+) => Caller | Refusal | undefined;
+
+export interface WorkerLinkTerms {
+  readonly clusterId: string;
+  readonly credentials: WorkerCredentials;
+  readonly clock: Clock;
+  readonly keys: PromotedKeyCopies;
+  readonly templates: GlobalTemplateCopies;
+  /** This replica of the cluster. */
+  readonly replica: string;
+  /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
+  readonly start?: string | undefined;
+  /** The origin of the URL that was dialled. */
+  readonly address: string;
+  /** Names the TLS connection that was made; empty where there is none. */
+  readonly channel: string;
+  /** The manager has proved to be this; says whether there is a link to it already. */
+  readonly proved: (manager: ManagerReplica) => 'new' | 'held';
+  /** The link carries requests from now on; `replicas`: how many the manager has. */
+  readonly opened: (manager: ManagerReplica, replicas: number) => void;
+  /** The manager has another number of replicas by now. */
+  readonly told: (manager: ManagerReplica, replicas: number) => void;
+  /** A connection came over the link. */
+  readonly serve: (connection: Duplex, check: IdentityCheck) => void;
+  /** Called once. */
+  readonly over: (why: string, kind: LinkEnd) => void;
+}
+
+/**
+ * `refused` where the manager, or this side, wants nothing of the other; `copied` where it does
+ * once another start of this cluster has ended; `held` where another link leads to the same
+ * replica; `failed` where this side could not do what it was told.
+ */
+export type LinkEnd = 'cut' | 'refused' | 'copied' | 'held' | 'failed';
+
+const COPIED =
+  'another daemon of this cluster is linked to it, on the same data or a copy of them. ' +
+  'Stop one of the two for good; to keep both, start this one with an empty data folder, and a ' +
+  'cluster id and a join token of its own. Until then it asks again';
+
+/** Names one replica of one manager. */
+export interface ManagerReplica {
+  readonly managerKey: string;
+  readonly replica: string;
+}
+
+interface Heard {
+  readonly keys: RecordListener<PromotedChange>;
+  readonly templates: RecordListener<GlobalTemplateChange>;
+}
+
+/** Words that may be long. */
+const TOLD: ReadonlySet<string> = new Set([KEY_WORDS.path, TEMPLATE_WORDS.path]);
+
+/** For the manager to take the cluster in: longer than it takes itself to refuse one. */
+const TAKE_IN_MS = 15_000;
+
+/** One link of a worker to a manager, from the moment when the connection is open. */
+export class WorkerLink {
+  readonly #channel: LinkChannel;
+  readonly #terms: WorkerLinkTerms;
+  readonly #session: ServerHttp2Session;
+  #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
+  readonly #half = newSecretHalf();
+  readonly #read = wordsReader(TOLD, 2 * MOST_TOLD);
+  /** Since the manager has proved to be ours. */
+  #heard: Heard | undefined;
+  #isHeld = false;
+  #check: IdentityCheck | undefined;
+  #heartbeat: Heartbeat | undefined;
+  readonly #callOff: () => void;
+  /** On which the manager waits for the word that this end leaves. */
+  #leaveAsked: ServerHttp2Stream | undefined;
+  readonly #tunnels = new Set<TunnelSocket>();
+  #whenIdle: (() => void) | undefined;
+  /** The least that a PING took: what waits behind other bytes says nothing of the way. */
+  #latencyMs = Infinity;
+  #over = false;
+
+  constructor(channel: LinkChannel, terms: WorkerLinkTerms) {
+    this.#channel = channel;
+    this.#terms = terms;
+    const { clock } = terms;
+    this.#callOff = clock.at(clock.now() + TAKE_IN_MS, () =>
+      this.end('the manager did not take it in, in time', 'cut'),
+    );
+    this.#session = performServerHandshake(channel.stream, {
+      maxSessionMemory: MOST_MEMORY_MB,
+      settings: LINK_SETTINGS,
+    });
+    this.#session.setLocalWindowSize(workerWindow(0));
+    this.#session.on('stream', (stream, headers) => {
+      stream.on('error', () => undefined); // its end says it too
+      if (stream.closed) return; // reset before it was told of: nothing may be answered
+      const method = headers[':method'];
+      if (method === 'CONNECT') this.#tunnel(stream);
+      else void this.#answer(stream, String(headers[':path']));
+    });
+    this.#session.on('error', (error) => this.end(error.message, 'cut'));
+    this.#session.once('close', () => this.end('the connection ended', 'cut'));
+    channel.stream.once('close', () => this.end('the connection ended', 'cut'));
+  }
+
+  /** Has the manager begin nothing more over the link; what is under way goes on. */
+  leave(): void {
+    if (this.#leaveAsked) answerWords(this.#leaveAsked, 200, {});
+    this.#leaveAsked = undefined;
+  }
+
+  /** Resolves once no connection goes over it. */
+  async idle(): Promise<void> {
+    if (this.#tunnels.size === 0 || this.#over) return;
+    await new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+    });
+  }
+
+  /** May be repeated. */
+  end(why: string, kind: LinkEnd): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#callOff();
+    this.#heartbeat?.stop();
+    this.#heard?.keys.end();
+    this.#heard?.templates.end();
+    this.#whenIdle?.();
+    this.#terms.over(why, this.#isHeld ? 'held' : kind);
+    for (const tunnel of this.#tunnels) tunnel.destroy(); // no answer goes over it any more
+    endSession(this.#session, this.#channel);
+  }
+
+  #tunnel(stream: ServerHttp2Stream): void {
+    if (!this.#check || this.#tunnels.size >= MOST_TUNNELS) {
+      stream.respond({ ':status': 503 }, { endStream: true });
+      return;
+    }
+    const tunnel = new TunnelSocket(stream, 'server');
+    this.#tunnels.add(tunnel);
+    stream.once('close', () => {
+      this.#tunnels.delete(tunnel);
+      if (this.#tunnels.size === 0) this.#whenIdle?.();
+    });
+    stream.respond({ ':status': 200 });
+    this.#terms.serve(tunnel, this.#check);
+  }
+
+  async #answer(stream: ServerHttp2Stream, path: string): Promise<void> {
+    let kind: LinkEnd = 'cut';
+    try {
+      const body = await this.#read(stream, path);
+      if (this.#over) return;
+      if (path === '/leave' && this.#check) {
+        this.#leaveAsked = stream;
+        return;
+      }
+      kind = 'failed';
+      const answer = await this.#hear(path, body);
+      answerWords(stream, answer ? 200 : 404, answer ?? {});
+      if (path === '/welcome' && answer) this.#begin(Welcome.parse(body).replicas);
+    } catch (error) {
+      answerWords(stream, 400, {});
+      const why = error instanceof Error ? error.message : String(error);
+      this.end(why, isOfOtherEnd(error) ? 'refused' : kind);
+    }
+  }
+
+  #hear(path: string, body: unknown): Promise<object | undefined> | object | undefined {
+    const { credentials, clusterId } = this.#terms;
+    if (path === '/hello' && !this.#words) {
+      const manager = ManagerHello.parse(body);
+      const worker = {
+        version: LINK_VERSION,
+        clusterID: clusterId,
+        clusterKey: credentials.key.publicKey,
+        nonce: newNonce(),
+        replica: this.#terms.replica,
+        address: this.#terms.address,
+        ...(manager.half === undefined ? {} : { half: this.#half.publicKey }),
+        takes: ['templates', 'claim-keys'],
+        ...(this.#terms.start === undefined ? {} : { start: this.#terms.start }),
+      };
+      this.#words = { manager, worker };
+      return worker;
+    }
+    if (!this.#words) return undefined;
+    const { manager, worker } = this.#words;
+    if (path === '/prove' && !this.#heard && !this.#isHeld) {
+      const isSigned = signatureCheck(manager.managerKey);
+      const { signature } = ManagerProof.parse(body);
+      const transcript = transcriptOf('manager', manager, worker);
+      if (!isSigned?.(transcript, signature))
+        throw new UnsoundWord('the manager has not the key that it names');
+      if (manager.channel !== '' && manager.channel !== this.#terms.channel)
+        throw new UnsoundWord('somebody between the manager and this cluster passes the link on');
+      if (!credentials.trusts(manager.managerKey))
+        throw new UnsoundWord('this is not the manager that the cluster joined, or has a token of');
+      if (this.#terms.proved(manager) === 'held') {
+        this.#isHeld = true; // the manager ends it
+        return { held: true };
+      }
+      this.#heard = this.#listen(fingerprintOf(manager.managerKey), { isSigned, transcript });
+      const joinToken = credentials.joinTokenFor(manager.managerKey);
+      return {
+        signature: credentials.key.sign(transcriptOf('worker', manager, worker)),
+        ...(joinToken === undefined ? {} : { joinToken }),
+      };
+    }
+    if (path === '/refused') return this.#refused(manager.managerKey, Refused.parse(body));
+    if (path === KEY_WORDS.path) return this.#heard?.keys.take(body);
+    if (path === TEMPLATE_WORDS.path && this.#check) return this.#heard?.templates.take(body);
+    if (path === '/template' && this.#check)
+      return this.#report(manager.managerKey, TemplateQuestion.parse(body).globalId);
+    if (path === '/replicas' && this.#check) {
+      this.#terms.told(manager, ReplicaCount.parse(body).replicas);
+      return {};
+    }
+    if (path !== '/welcome' || !this.#heard?.keys.isCaughtUp || this.#check) return undefined;
+    const { linkId } = Welcome.parse(body);
+    const isSigned =
+      manager.half === undefined
+        ? signatureCheck(manager.managerKey)
+        : this.#half.agree(manager.half, transcriptOf('manager', manager, worker))?.isSigned;
+    if (!isSigned) throw new UnsoundWord('the manager gives what is no half of a secret');
+    credentials.joined(manager.managerKey);
+    this.#check = identityCheck(isSigned, {
+      ...{ clusterId, linkId, clock: this.#terms.clock },
+      isOff: () => this.end('the clock of one end stood still', 'cut'), // the worker dials again
+    });
+    return {};
+  }
+
+  /** Undefined where the store gives no answer: that ends no link. */
+  #report(managerKey: string, globalId: string): Promise<object | undefined> {
+    const { templates } = this.#terms;
+    return templates.report(fingerprintOf(managerKey), globalId).catch(() => undefined);
+  }
+
+  #listen(
+    manager: string,
+    terms: Pick<ConstructorParameters<typeof RecordListener>[0], 'isSigned' | 'transcript'>,
+  ): Heard {
+    const { keys, templates } = this.#terms;
+    return {
+      keys: new RecordListener({ ...terms, words: KEY_WORDS, visit: keys.begin(manager) }),
+      templates: new RecordListener({
+        ...terms,
+        words: TEMPLATE_WORDS,
+        visit: templates.begin(manager),
+      }),
+    };
+  }
+
+  async #refused(
+    managerKey: string,
+    { error, left, copied }: z.infer<typeof Refused>,
+  ): Promise<object> {
+    // of a manager that has proved to be ours alone
+    if (left && this.#heard) {
+      await this.#heard.keys.left();
+      await this.#heard.templates.left();
+      this.#terms.credentials.left(managerKey);
+    }
+    if (copied) this.end(`the manager refuses: ${COPIED}`, 'copied');
+    this.end(`the manager refuses: ${error}`, 'refused');
+    return {};
+  }
+
+  #begin(replicas: number): void {
+    if (this.#over || !this.#words) return;
+    this.#callOff();
+    this.#heartbeat = new Heartbeat(this.#session, {
+      clock: this.#terms.clock,
+      channel: this.#channel,
+      answered: (tookMs) => this.#fitWindow(tookMs),
+      heard: () => undefined,
+      dead: (why) => this.end(why, 'cut'),
+    });
+    this.#heartbeat.start();
+    this.#terms.opened(this.#words.manager, replicas);
+  }
+
+  #fitWindow(tookMs: number): void {
+    if (tookMs >= this.#latencyMs || this.#over) return;
+    this.#latencyMs = tookMs;
+    this.#session.setLocalWindowSize(workerWindow(tookMs));
+  }
+}

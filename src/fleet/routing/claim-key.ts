@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { Clock } from '../../contracts/clock.ts';
+import type { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
+import { CLAIM_KEY_HEADER, CLAIM_TERMS_HEADER } from '../../model/fleet/identity-header.ts';
+import { idempotencyInFlight, idempotencyKeyReused, Refusal } from '../../model/refusals.ts';
+import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
+import {
+  RequestNotNew,
+  type AskedByManager,
+  type IdempotentRequest,
+} from '../../actors/request/idempotent-request.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import type { Answer } from '../../http/corridor/route.ts';
+import type { Context } from '../../http/reply/context.ts';
+import { errorCodeIn } from './fleet-names.ts';
+
+const WRITTEN = /^(first|again) ([0-9a-f-]{36})$/;
+
+/** Returns what CLAIM_KEY_HEADER says under a new key, and says where its answer was lost. */
+export const newClaimKey = (): Readonly<Record<AskedByManager, string>> => {
+  const key = randomUUID();
+  return { first: `first ${key}`, again: `again ${key}` };
+};
+
+/** Reads the key that a manager made for a claim; undefined where none came over a link. */
+export const claimKeyIn = (
+  { req }: Context,
+  { isLinked }: Pick<Clients, 'isLinked'>,
+): { readonly key: string; readonly use: AskedByManager } | undefined => {
+  const header = req.headers[CLAIM_KEY_HEADER];
+  if (typeof header !== 'string' || !isLinked?.(req)) return undefined;
+  const [, use, key] = WRITTEN.exec(header) ?? [];
+  return key === undefined ? undefined : { key, use: use === 'first' ? 'first' : 'again' };
+};
+
+/** Longer than any claim waits. */
+const MOST_WAIT_MS = 600_000;
+
+const ToldClaim = z.object({
+  /** In place of what the body, or the worker's configuration, says. */
+  waitMs: z.int().min(0).max(MOST_WAIT_MS).optional(),
+  /** The claim was approved, and may have been carried out under its key before. */
+  mayBeDone: z.boolean().optional(),
+});
+
+/** Says how a worker is to carry out a claim that its manager passes on. */
+export interface ToldClaim {
+  readonly waitMs?: number | undefined;
+  readonly mayBeDone?: boolean | undefined;
+}
+
+/** Returns the value of CLAIM_TERMS_HEADER; undefined where there is nothing to say. */
+export const toldTerms = ({ waitMs, mayBeDone }: ToldClaim): string | undefined =>
+  waitMs === undefined && !mayBeDone ? undefined : JSON.stringify({ waitMs, mayBeDone });
+
+/** Reads what a manager says of a claim; nothing where it came over no link. */
+export const toldClaimIn = (
+  { req }: Context,
+  { isLinked }: Pick<Clients, 'isLinked'>,
+): ToldClaim => {
+  const header = req.headers[CLAIM_TERMS_HEADER];
+  if (typeof header !== 'string' || !isLinked?.(req)) return {};
+  try {
+    return ToldClaim.safeParse(JSON.parse(header)).data ?? {};
+  } catch {
+    return {};
+  }
+};
+
+/** For a link to come back, which takes about a second. */
+const AGAIN_MS = 2_500;
+const MOST_ASKED = 4;
+const PAUSE_MS = 100;
+
+export interface LostClaim {
+  readonly lost: AnswerLost;
+  readonly clusterId: string;
+  readonly deps: { readonly fleet: Pick<FleetOperations, 'wayTo'>; readonly clock: Clock };
+  readonly signal: AbortSignal;
+  /** Whether the link's other end may be asked. */
+  readonly isFor: (way: WayToCluster) => boolean;
+  /** Asks by the same key; `withinMs` bounds the answer. */
+  readonly ask: (way: WayToCluster, withinMs: number) => Promise<Answer>;
+}
+
+/**
+ * Asks the same cluster again about a claim whose answer was lost, by the same key: so there is one
+ * sandbox. Whatever else than that comes of it leaves the claim unsure, since the first request
+ * may still be on its way: rejects with the first refusal then.
+ */
+export const askAgain = async ({
+  lost,
+  clusterId,
+  deps: { fleet, clock },
+  signal,
+  isFor,
+  ask,
+}: LostClaim): Promise<Answer> => {
+  const until = clock.now() + AGAIN_MS;
+  for (let asked = 0; asked < MOST_ASKED;) {
+    await pause(clock, PAUSE_MS * 2 ** asked, signal);
+    const withinMs = until - clock.now();
+    if (signal.aborted || withinMs <= 0) break;
+    const way = wayIn(fleet, clusterId);
+    if (!way || !isFor(way)) continue;
+    asked += 1;
+    const answer = await ask(way, withinMs).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error;
+      return undefined;
+    });
+    if (answer && answer.status < 300) return answer;
+    if (answer && errorCodeIn(answer.body) !== 'IDEMPOTENCY_IN_FLIGHT') break;
+  }
+  throw lost;
+};
+
+const wayIn = (
+  fleet: Pick<FleetOperations, 'wayTo'>,
+  clusterId: string,
+): WayToCluster | undefined => {
+  try {
+    return fleet.wayTo(clusterId);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+};
+
+const pause = async (clock: Clock, ms: number, signal: AbortSignal): Promise<void> => {
+  let over = (): void => undefined;
+  const passed = new Promise<void>((resolve) => {
+    over = resolve;
+  });
+  const callOff = clock.at(clock.now() + ms, over);
+  signal.addEventListener('abort', over, { once: true });
+  if (signal.aborted) over();
+  await passed;
+  signal.removeEventListener('abort', over);
+  callOff();
+};
+
+/**
+ * Takes a step of a claim under a key, which all of its repetitions take once together. Resolves
+ * with undefined where this one took it, else with what was noted by who did. Refuses with
+ * IDEMPOTENCY_IN_FLIGHT and IDEMPOTENCY_KEY_REUSED.
+ */
+export const taken = async (
+  step: IdempotentRequest,
+  note: () => Promise<string>,
+): Promise<string | undefined> => {
+  const before = await noteIn(step);
+  if (before !== undefined) return before;
+  try {
+    if (await step.keep(await note())) return undefined;
+  } catch (error) {
+    await step.giveUp().catch(() => undefined);
+    throw error;
+  }
+  // An operator stopped this replica, or paused its VM, for longer than the lease of the step.
+  // Another replica took the step in the pause.
+  const stands = noteOfPeeked(await step.peek());
+  if (stands === undefined) throw idempotencyInFlight();
+  return stands;
+};
+
+/** Opens a step. Resolves with undefined where it is this one's to note now, or to give up. */
+export const noteIn = async (step: IdempotentRequest): Promise<string | undefined> => {
+  try {
+    await step.open();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RequestNotNew)) throw error;
+    return noteOfPeeked(error.opened);
+  }
+};
+
+/** Reads what was noted of a step; undefined: nothing. Refuses as `taken` does. */
+export const noteOfPeeked = (
+  found: Awaited<ReturnType<IdempotentRequest['peek']>>,
+): string | undefined => {
+  if (found.kind === 'none') return undefined;
+  if (found.kind === 'answered') return found.answer;
+  throw found.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
+};

@@ -1,0 +1,295 @@
+import type { Readable } from 'node:stream';
+import { boundsOf } from '../../lib/streams/json-reader.ts';
+import { EffectIsOver, IS_OVER } from '../../model/approvals/approval-refusals.ts';
+import { AnswerLost, clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { poolNotFound, Refusal, type RefusalCode } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import { NOT_FOR_ONCE, type EffectUnderGrant } from '../../services/approvals/grant.ts';
+import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
+import { isErrorCode } from '../../http/reply/error-table.ts';
+import { nameKindOf, readName } from '../../http/corridor/local-names.ts';
+import { hasBody } from '../../http/corridor/request-body.ts';
+import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
+import type { Context } from '../../http/reply/context.ts';
+import { isMadeAnywhere, isMerged, namedByQuery, shownInFleet } from './fleet-names.ts';
+import type { SurfaceInFleet } from './surface-in-fleet.ts';
+import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
+import { targetOf, type PassedRequest, type Passing } from './pass-on.ts';
+import { answerFrom, readObject } from './passed-answer.ts';
+import { routeHeaders } from './passed-headers.ts';
+
+/** Holds what a manager passes requests on by. */
+export interface FleetDeps {
+  readonly fleet: FleetOperations;
+  readonly passing: Passing;
+  /** Absent: it is the REST API that is asked. */
+  readonly surface?: SurfaceInFleet;
+}
+
+/**
+ * The way to the cluster that a path names before a name in it; undefined where that is the
+ * manager's own, or none, or the name is malformed. Refuses as FleetOperations.wayTo does.
+ */
+export const wayByPath = (
+  { fleet, passing }: FleetDeps,
+  row: Pick<Route, 'params' | 'path'>,
+  params: Readonly<Record<string, string>>,
+): WayToCluster | undefined => {
+  if (row.path.startsWith('/envs/')) return undefined; // it is the env's to say where a member is
+  const { names = {} } = row.params ?? {};
+  for (const name in names) {
+    const cluster = readName(nameKindOf(names[name], params), params[name] ?? '')?.cluster;
+    if (cluster !== undefined && cluster !== fleet.clusterId) return passing.wayTo(fleet, cluster);
+  }
+  return undefined;
+};
+
+/** Finds the way by the `poolName` of a body or a query. */
+export const wayByPool = (
+  { fleet, passing, surface }: FleetDeps,
+  ...asked: readonly unknown[]
+): WayToCluster | undefined => {
+  for (const each of asked) {
+    const { poolName } = (each ?? {}) as { readonly poolName?: unknown };
+    const cluster = surface
+      ? surface.clusterOf(each)
+      : typeof poolName === 'string'
+        ? readName('pool', poolName)?.cluster
+        : undefined;
+    if (cluster !== undefined && cluster !== fleet.clusterId) return passing.wayTo(fleet, cluster);
+  }
+  return undefined;
+};
+
+/** An answer of the manager's own cluster, with the names that the fleet knows it by. */
+export const shownOwn = (
+  deps: FleetDeps | undefined,
+  row: Pick<Route, 'path' | 'operationId'>,
+  request: Pick<AnyRequest, 'base' | 'query'>,
+  body: object,
+): object =>
+  deps &&
+  !deps.surface &&
+  !isMerged(row, request) &&
+  Object.getPrototypeOf(body) === Object.prototype
+    ? shownInFleet(row, body, { clusterId: deps.fleet.clusterId, base: request.base, isOwn: true })
+    : body;
+
+/** The text of such an answer. A kept one is kept without a cluster, as other replicas answer. */
+export const shownOwnText = (
+  deps: FleetDeps | undefined,
+  row: Pick<Route, 'path' | 'operationId'>,
+  request: Pick<AnyRequest, 'base' | 'query'>,
+  { status, text }: { readonly status: number; readonly text: string },
+): string =>
+  deps && !deps.surface && status < 400
+    ? JSON.stringify(shownOwn(deps, row, request, JSON.parse(text) as object))
+    : text;
+
+export interface Away {
+  readonly way: WayToCluster;
+  readonly caller: Caller;
+  readonly row: Pick<Route, 'operationId' | 'body' | 'bodyAs' | 'path' | 'onlyAs' | 'alsoAs'>;
+  readonly context: Context;
+  readonly request: AnyRequest;
+  /** The body, where it was read. */
+  readonly bytes: Buffer;
+  /** An Idempotency-Key, where the client may have given none. */
+  readonly key?: string | undefined;
+  /** Absent: no grant is used for it. */
+  readonly use?: EffectUnderGrant;
+  /** How long a claim waits in all, in ms; absent: as its body or the API says. */
+  readonly waitMs?: number | undefined;
+}
+
+/**
+ * Has another cluster answer a request. A claim is at most one, whatever becomes of its answer: it
+ * has a key, of the manager's where the client gave none, by which that cluster is asked again. One
+ * that was approved, and whose sandbox is over by now, throws EffectIsOver.
+ */
+export const answerAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
+  const { use = NOT_FOR_ONCE, row } = away;
+  if (row.operationId !== 'claimSandbox' || use.usedAt === undefined)
+    return await answerOnceAway(deps, away);
+  let given: Answer;
+  try {
+    given = await answerOnceAway(deps, away);
+  } catch (error) {
+    if (error instanceof Refusal) refuseOver(error.detail);
+    throw error;
+  }
+  if (given.status === 409) refuseOver((given.body as { readonly detail?: unknown }).detail);
+  return given;
+};
+
+const refuseOver = (detail: unknown): void => {
+  const { outcome } = (detail ?? {}) as { readonly outcome?: unknown };
+  if (outcome === IS_OVER) throw new EffectIsOver();
+};
+
+const answerOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
+  const { way, row, request, key } = away;
+  const signal = request.signal();
+  const mayBeKeyed = row.operationId === 'claimSandbox' && !deps.surface;
+  if (!mayBeKeyed || (key === undefined && !way.takesClaimKeys))
+    return await answerOver(deps, { ...away, signal });
+  const claimKey = key === undefined ? newClaimKey() : undefined;
+  try {
+    return await answerOver(deps, { ...away, signal, claimKey: claimKey?.first });
+  } catch (error) {
+    if (!(error instanceof AnswerLost)) throw error;
+    const { fleet, passing } = deps;
+    return await askAgain({
+      lost: error,
+      clusterId: way.clusterId,
+      deps: { fleet, clock: passing.clock },
+      signal,
+      isFor: (link) => claimKey === undefined || link.takesClaimKeys,
+      ask: async (link, withinMs) => {
+        const again = { ...away, way: link, signal, claimKey: claimKey?.again, withinMs };
+        const mayBeDone = away.use?.usedAt !== undefined;
+        const answer = await answerOver(deps, { ...again, mayBeDone });
+        return claimKey ? withoutReplayed(answer) : answer;
+      },
+    });
+  }
+};
+
+/** The client repeated nothing. */
+const withoutReplayed = ({ headers = {}, ...answer }: Answer): Answer => {
+  const { 'idempotency-replayed': _replayed, ...others } = headers;
+  return { ...answer, headers: others };
+};
+
+interface AwayOver extends Away, Pick<PassedRequest, 'signal' | 'claimKey' | 'withinMs'> {
+  /** Absent: as the use of the grant says. */
+  readonly mayBeDone?: boolean;
+}
+
+const answerOver = async (
+  { passing, surface }: FleetDeps,
+  { way, caller, row, context, request, bytes, key, use, waitMs, mayBeDone, ...terms }: AwayOver,
+): Promise<Answer> => {
+  const answer = await passing.pass({
+    way,
+    caller,
+    request: context.req,
+    ...(namedByQuery(request.query) !== undefined && asNamed(context)),
+    ...(surface && {
+      ...{ base: surface.base, without: surface.secrets },
+      ...asListed(surface, context, request),
+    }),
+    ...bodyOf({
+      row,
+      context,
+      request,
+      bytes: surface ? asClaimed(surface, row, bytes) : asMade(row, bytes),
+    }),
+    requestId: context.state.requestId,
+    key,
+    ...(row.operationId === 'claimSandbox' && {
+      claimTerms: toldTerms({
+        waitMs: waitMs ?? surface?.waitMs,
+        mayBeDone: mayBeDone ?? use?.mayBeDone,
+      }),
+    }),
+    ...terms,
+  });
+  const { clusterId } = way;
+  const { room } = request;
+  const { clock, share } = passing;
+  const { limit } = (request.query ?? {}) as { readonly limit?: number };
+  const shown = {
+    limit,
+    share,
+    clusterId,
+    base: request.base(),
+    row,
+    context,
+    room,
+    clock,
+    surface,
+    caller,
+  };
+  const given = await answerFrom(answer, shown);
+  if (row.operationId === 'createExecToken' && given.status === 200) {
+    const { token } = given.body as { readonly token?: unknown };
+    if (!passing.tokens.remember(clusterId, token, caller))
+      throw clusterUnavailable(clusterId, 'gave no token');
+  }
+  return { ...given, headers: { ...given.headers, ...routeHeaders(way) } };
+};
+
+const FOUND_MS = 10_000;
+
+/** The thing that a path names first, such as `/v1/sandboxes/w1.{uuid}`. */
+const NAMED = /^((?:\/v[12])?\/(?:sandboxes|sandboxpools)\/[^/]+)(?:\/|$)/;
+
+/**
+ * Asks the other cluster for the sandbox or pool that the path names, before a person is asked
+ * about it. Refuses as that cluster does if the caller has none there.
+ */
+export const requireThere = async (
+  { passing, surface }: Pick<FleetDeps, 'passing' | 'surface'>,
+  { way, caller, context }: Pick<Away, 'way' | 'caller' | 'context'>,
+): Promise<void> => {
+  const [, named] = NAMED.exec(context.path) ?? [];
+  if (named === undefined) return;
+  const answer = await passing.pass({
+    ...{ way, caller, request: context.req, requestId: context.state.requestId },
+    signal: AbortSignal.timeout(FOUND_MS),
+    withinMs: FOUND_MS,
+    ...(surface && { base: surface.base, without: surface.secrets }),
+    target: named.replace(/^\/v2/, ''),
+  });
+  if (answer.statusCode !== 404) return void answer.destroy();
+  const { errorCode, error } = (await readObject(answer, {
+    ...boundsOf(0, 0),
+    work: (work) => passing.share.work(way.clusterId, work),
+  })) as { readonly errorCode?: unknown; readonly error?: unknown };
+  if (errorCode === 'POOL_NOT_FOUND')
+    throw poolNotFound(decodeURIComponent(named.replace(/^.*\//, '')));
+  if (typeof errorCode === 'string' && isErrorCode(errorCode) && errorCode !== 'INTERNAL')
+    throw new Refusal(errorCode as RefusalCode, String(error).slice(0, 256));
+};
+
+/** A claim goes on with no alias in it. */
+const asClaimed = (
+  { claimOf }: SurfaceInFleet,
+  { operationId }: Away['row'],
+  bytes: Buffer,
+): Buffer =>
+  operationId === 'claimSandbox'
+    ? Buffer.from(JSON.stringify(claimOf(JSON.parse(bytes.toString()) as object)))
+    : bytes;
+
+/** Leaves `clusterID` out of the body of what is made there: earlier versions do not know it. */
+const asMade = (row: Away['row'], bytes: Buffer): Buffer => {
+  if (!isMadeAnywhere(row)) return bytes;
+  const { clusterID: _there, ...body } = JSON.parse(bytes.toString()) as Record<string, unknown>;
+  return Buffer.from(JSON.stringify(body));
+};
+
+/** Leaves `clusterID` out of the query of what is read there: earlier versions do not know it. */
+const asNamed = (context: Context): Pick<PassedRequest, 'target'> =>
+  context.method === 'GET' ? { target: targetOf(context, {}) } : {};
+
+/** A list of a pool goes on with no alias in it. */
+const asListed = (
+  { poolOf, poolParameter }: SurfaceInFleet,
+  context: Context,
+  { query }: Pick<AnyRequest, 'query'>,
+): Pick<PassedRequest, 'target'> => {
+  const pool = poolOf(query);
+  return pool === undefined ? {} : { target: targetOf(context, { [poolParameter]: pool }) };
+};
+
+const bodyOf = ({
+  row,
+  context,
+  request,
+  bytes,
+}: Pick<Away, 'row' | 'context' | 'request' | 'bytes'>): { readonly body?: Readable | Buffer } => {
+  if (row.bodyAs) return hasBody(context.req) ? { body: request.content() } : {};
+  return row.body ? { body: bytes } : {};
+};

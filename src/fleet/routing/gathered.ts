@@ -1,0 +1,213 @@
+import { setMaxListeners } from 'node:events';
+import { Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { AnswerRoom } from '../../actors/sandbox/commands/answer-budget.ts';
+import type { WayToCluster } from '../replication/fleet-operations.ts';
+import type { Answer, AnyRequest } from '../../http/corridor/route.ts';
+import type { Context } from '../../http/reply/context.ts';
+import { LONG_BYTES } from '../../http/reply/long-answer.ts';
+import { namedByQuery } from './fleet-names.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import { targetOf, type Asked } from './pass-on.ts';
+import { boundsOf, type JsonBounds } from '../../lib/streams/json-reader.ts';
+import { ITEM_BYTES, readObject, type ReadTerms } from './passed-answer.ts';
+
+const MOST_PART_BYTES = 32 << 20;
+/** For a cluster to send its part. */
+const PART_MS = 10_000;
+
+/** A request to a manager that is answered from several clusters. */
+export interface MergedTerms {
+  readonly caller: Caller;
+  readonly context: Context;
+  readonly request: AnyRequest;
+  /** Answers for the manager's own cluster. */
+  readonly own: (changed: Partial<AnyRequest>) => Promise<Answer> | Answer;
+}
+
+/** Asks one cluster what the client asks, with some parameters changed. */
+export interface ClusterReader {
+  readonly clusterId: string;
+  /** Rejects where the cluster does not answer with 200 and an object. */
+  readonly ask: (changed: Asked) => Promise<object>;
+}
+
+export interface Gathered<T> {
+  /** The manager's own first, the others by id. */
+  readonly parts: readonly { readonly clusterId: string; readonly part: T }[];
+  /** Field of an answer that lacks a cluster; a Warning names it. */
+  readonly incomplete: { readonly incomplete?: true };
+}
+
+/** The manager's own has no way. */
+export interface AskedCluster {
+  readonly clusterId: string;
+  readonly way?: WayToCluster;
+}
+
+export interface AskedClusters {
+  readonly asked: readonly AskedCluster[];
+  /** Those that are not connected. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * Finds the clusters that a request is about: the one that `clusterID` of its query names, or all.
+ * Refuses as FleetOperations.wayTo does where it names one.
+ */
+export const askedClusters = (
+  { fleet, passing }: Pick<FleetDeps, 'fleet' | 'passing'>,
+  { query }: Pick<AnyRequest, 'query'>,
+): AskedClusters => {
+  const clusterId = namedByQuery(query);
+  const own = { clusterId: fleet.clusterId };
+  if (clusterId !== undefined)
+    return {
+      asked: [
+        clusterId === own.clusterId ? own : { clusterId, way: passing.wayTo(fleet, clusterId) },
+      ],
+      missing: [],
+    };
+  const others = fleet.listOthers();
+  return {
+    asked: [
+      own,
+      ...others
+        .filter(({ status }) => status === 'Connected')
+        .map((each) => ({ clusterId: each.clusterId, way: fleet.wayTo(each.clusterId) })),
+    ],
+    missing: others.filter(({ status }) => status !== 'Connected').map((each) => each.clusterId),
+  };
+};
+
+/**
+ * Counts what is read of other clusters for one request in its room of the budget for answers,
+ * until it is answered. Returns what is told of each part how long it is by now, and throws as
+ * AnswerRoom does.
+ */
+export const countParts = (room: () => AnswerRoom): (() => NonNullable<ReadTerms['took']>) => {
+  let all = 0;
+  return () => {
+    let counted = 0;
+    return (bytes) => {
+      all += bytes - counted;
+      counted = bytes;
+      if (all > LONG_BYTES) room().hold(all);
+    };
+  };
+};
+
+/** Whether a read failed for what the request itself is, or for want of room, and no cluster. */
+export const isOfRequest = (error: unknown): boolean =>
+  error instanceof Refusal && error.code !== 'CLUSTER_UNAVAILABLE';
+
+/**
+ * Has each cluster that a request is about read, all at once. One that does not answer in time is
+ * left out, and said to be; its failure is that of the request where that is about it alone.
+ */
+export const gather = async <T>(
+  deps: FleetDeps,
+  terms: MergedTerms,
+  read: (reader: ClusterReader) => Promise<T>,
+): Promise<Gathered<T>> => {
+  const { asked, missing } = askedClusters(deps, terms.request);
+  const part = countParts(terms.request.room);
+  const { parts, silent } = await readEach(deps, { ...terms, asked, part }, read);
+  return { parts, incomplete: sayMissing(terms.context, [...missing, ...silent]) };
+};
+
+interface Reading {
+  readonly signal: AbortSignal;
+  /** Says of what is told how long a part is. */
+  readonly part: ReturnType<typeof countParts>;
+}
+
+export type EachTerms = MergedTerms & Pick<AskedClusters, 'asked'> & Pick<Reading, 'part'>;
+
+/** Reads these clusters as `gather` does, and says nothing yet of those that are silent. */
+export const readEach = async <T>(
+  deps: FleetDeps,
+  { asked, ...terms }: EachTerms,
+  read: (reader: ClusterReader) => Promise<T>,
+): Promise<Pick<Gathered<T>, 'parts'> & { readonly silent: readonly string[] }> => {
+  const { request } = terms;
+  const over = new AbortController();
+  const signal = AbortSignal.any([request.signal(), over.signal]);
+  setMaxListeners(asked.length + OTHER_LISTENERS, signal); // each of those that are asked is one
+  const silent: string[] = [];
+  const ofOne = namedByQuery(request.query) !== undefined;
+  const parts = await Promise.all(
+    asked.map(async (cluster) => {
+      const { clusterId, way } = cluster;
+      try {
+        return [{ clusterId, part: await read(readerOf(deps, { ...terms, signal }, cluster)) }];
+      } catch (error) {
+        if (!way || signal.aborted || ofOne || isOfRequest(error)) throw error;
+        silent.push(clusterId);
+        return [];
+      }
+    }),
+  ).catch((error: unknown) => {
+    over.abort(error); // what the others send is not read any more
+    throw error;
+  });
+  return { parts: parts.flat(), silent };
+};
+
+const OTHER_LISTENERS = 10;
+
+/** Says in an answer which clusters it lacks. */
+export const sayMissing = (
+  context: Context,
+  missing: readonly string[],
+): Gathered<never>['incomplete'] => {
+  if (missing.length === 0) return {};
+  context.append('Warning', `199 - "no answer from the clusters ${missing.toSorted().join(', ')}"`);
+  return { incomplete: true };
+};
+
+export const readerOf = (
+  deps: FleetDeps,
+  terms: MergedTerms & Reading,
+  { clusterId, way }: AskedCluster,
+): ClusterReader => ({
+  clusterId,
+  ask: way ? askAway(deps, { ...terms, way }) : askOwn(terms),
+});
+
+const askOwn =
+  ({ request, own }: MergedTerms): ClusterReader['ask'] =>
+  async (changed) =>
+    (await own({ query: { ...(request.query as object), ...changed } })).body;
+
+const askAway =
+  (
+    { passing, surface }: FleetDeps,
+    { caller, context, way, signal, part }: MergedTerms & Reading & { readonly way: WayToCluster },
+  ): ClusterReader['ask'] =>
+  async (changed) => {
+    const answer = await passing.pass({
+      way,
+      caller,
+      request: context.req,
+      requestId: context.state.requestId,
+      signal,
+      withinMs: PART_MS,
+      ...(surface && { base: surface.base, without: surface.secrets }),
+      target: targetOf(context, changed),
+    });
+    if (answer.statusCode !== 200) {
+      answer.destroy();
+      throw new Error(`the cluster answered ${String(answer.statusCode)}`);
+    }
+    const work: ReadTerms['work'] = (each) => passing.share.work(way.clusterId, each);
+    const terms = { ...partBounds(changed), took: part(), work };
+    if (!surface) return await readObject(answer, terms);
+    const items = await readObject(answer, { ...terms, takesLists: true });
+    return { items, next: answer.headers[surface.nextHeader] };
+  };
+
+const partBounds = ({ limit }: Asked): JsonBounds => {
+  const bounds = boundsOf(typeof limit === 'number' ? limit : 0, ITEM_BYTES);
+  return { ...bounds, mostBytes: Math.min(MOST_PART_BYTES, bounds.mostBytes) };
+};

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { malformedName, readName } from '../../http/corridor/local-names.ts';
+import type { Answer, AnyRequest } from '../../http/corridor/route.ts';
+import {
+  MOST_PLACE_CURSOR,
+  placeIn,
+  placeText,
+  type Place,
+} from '../../model/fleet/cluster-positions.ts';
+import { actorInFleet } from './fleet-names.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import {
+  askedClusters,
+  countParts,
+  isOfRequest,
+  readerOf,
+  sayMissing,
+  type MergedTerms,
+} from './gathered.ts';
+
+/** Clusters that one page is read from, each after the other. */
+const MOST_OF_PAGE = 8;
+
+const Page = z.object({
+  items: z.array(z.looseObject({ kind: z.string(), key: z.string(), name: z.string() })).max(1_000),
+  next: z.string().max(MOST_PLACE_CURSOR).optional(),
+  replica: z.string(),
+});
+
+/**
+ * A page of the actors of all clusters, one cluster after the other: the manager's own, and the
+ * others by id. A pool that names no cluster is the manager's own.
+ */
+export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
+  const { request, context } = terms;
+  const signal = request.signal();
+  const { limit, cursor } = request.query as { readonly limit: number; readonly cursor?: string };
+  const start = cursor === undefined ? undefined : placeIn(cursor);
+  const { asked, missing } = askedClusters(deps, { query: ofPool(deps, request) });
+  const left = asked.slice(placeOf(asked, start));
+  const silent = [...missing];
+  const part = countParts(request.room);
+  const items: object[] = [];
+  let replica = '';
+  let next: Place | undefined;
+  for (let read = 0; !next && left.length > 0; read += 1) {
+    const [cluster] = left.splice(0, 1) as [(typeof left)[number]];
+    const { clusterId } = cluster;
+    const from = start?.clusterId === clusterId ? start.cursor : '';
+    if (items.length >= limit || read >= MOST_OF_PAGE) {
+      next = { clusterId, cursor: from };
+      break;
+    }
+    try {
+      const page = Page.parse(
+        await readerOf(deps, { ...terms, signal, part }, cluster).ask({
+          cursor: from === '' ? undefined : from,
+          limit: limit - items.length,
+          ...localPool(request),
+        }),
+      );
+      items.push(...page.items.map((item) => actorInFleet(clusterId, item)));
+      replica ||= page.replica;
+      if (page.next !== undefined) next = { clusterId, cursor: page.next };
+    } catch (error) {
+      if (!cluster.way || signal.aborted || asked.length === 1 || isOfRequest(error)) throw error;
+      silent.push(clusterId);
+    }
+  }
+  return {
+    status: 200,
+    body: {
+      items,
+      ...(next ? { next: placeText(next) } : {}),
+      replica,
+      ...sayMissing(context, silent),
+    },
+  };
+};
+
+/** The query, about the cluster of the pool that it names. Refuses a malformed name. */
+const ofPool = ({ fleet }: FleetDeps, { query }: AnyRequest): unknown => {
+  const { pool } = query as { readonly pool?: string };
+  if (pool === undefined) return query;
+  const name = readName('actor', pool);
+  if (!name) throw malformedName('actor', 'pool');
+  return {
+    clusterID: fleet.clusterId,
+    ...(query as object),
+    ...(name.cluster === undefined ? {} : { clusterID: name.cluster }),
+  };
+};
+
+const localPool = ({ query }: AnyRequest): { readonly pool?: string } => {
+  const { pool } = query as { readonly pool?: string };
+  const name = pool === undefined ? undefined : readName('actor', pool);
+  return name?.cluster === undefined ? {} : { pool: name.local };
+};
+
+/** The manager's own comes first, the others by id; one that is not there is passed over. */
+const placeOf = (
+  asked: readonly { readonly clusterId: string; readonly way?: unknown }[],
+  start: Place | undefined,
+): number => {
+  if (!start) return 0;
+  const at = asked.findIndex(
+    ({ clusterId, way }) =>
+      clusterId === start.clusterId || (way !== undefined && clusterId > start.clusterId),
+  );
+  return at < 0 ? asked.length : at;
+};

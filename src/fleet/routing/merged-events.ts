@@ -1,0 +1,218 @@
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import type { WayToCluster } from '../replication/fleet-operations.ts';
+import type { Answer } from '../../http/corridor/route.ts';
+import { EventStream, type ServerEvent } from '../../http/reply/event-streams.ts';
+import { BoundedQueue } from './bounded-queue.ts';
+import { readClusterEvents, type ClusterEvent } from './cluster-events.ts';
+import { isPosition, positionsIn, positionsText } from '../../model/fleet/cluster-positions.ts';
+import { itemInFleet, namedByQuery } from './fleet-names.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import type { MergedTerms } from './gathered.ts';
+import { targetOf } from './pass-on.ts';
+import { LAST_EVENT_ID } from './passed-headers.ts';
+
+/** Events of one stream that its client has not taken; beyond them clusters wait. */
+const MOST_QUEUED = 32;
+/** Pause after which it is looked which clusters there are, and a lost one is asked again. */
+const LOOK_MS = 1_000;
+/** For a cluster to begin. */
+const BEGIN_MS = 10_000;
+
+/** `missing`, `back`: it is not heard, or is again. */
+interface Heard {
+  readonly clusterId: string;
+  readonly what: ClusterEvent | 'missing' | 'back';
+}
+
+/**
+ * The events of all clusters in one stream, each cluster's in its order. An id holds a place in
+ * each cluster's events, so that a client that comes again misses none of any. A cluster that is
+ * not heard is said to be, and goes on where it was once it is; what it no longer knows is a
+ * `reset` of that cluster.
+ */
+export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
+  const { request } = terms;
+  const { fleet, passing } = deps;
+  const named = namedByQuery(request.query);
+  if (named !== undefined && named !== fleet.clusterId) passing.wayTo(fleet, named); // or refuse
+  const after = request.header(LAST_EVENT_ID);
+  const positions = after === undefined ? undefined : positionsIn(after);
+  const ownPosition = positions?.get(fleet.clusterId);
+  const own = await terms.own({
+    query: { ...(request.query as object), begin: true },
+    header: (name) => (name === LAST_EVENT_ID ? ownPosition : request.header(name)),
+  });
+  if (!(own.body instanceof EventStream)) throw new Error('events are no stream');
+  const { events, closed } = own.body;
+  return {
+    status: 200,
+    body: new EventStream(
+      (signal) =>
+        new MergedEvents(deps, terms, {
+          named,
+          own: events,
+          positions: positions ?? new Map<string, string>(),
+          from: after === undefined ? 'now' : positions ? 'positions' : 'unknown',
+        }).events(signal),
+      closed,
+    ),
+  };
+};
+
+interface StreamTerms {
+  /** The cluster that it is about alone. */
+  readonly named: string | undefined;
+  readonly own: EventStream['events'];
+  readonly positions: Map<string, string>;
+  readonly from: 'now' | 'positions' | 'unknown';
+}
+
+class MergedEvents {
+  readonly #deps: FleetDeps;
+  readonly #terms: MergedTerms;
+  readonly #stream: StreamTerms;
+  readonly #queue = new BoundedQueue<Heard>(MOST_QUEUED);
+  /** Those that are read, or are about to be. */
+  readonly #reading = new Set<string>();
+  readonly #missing = new Set<string>();
+
+  constructor(deps: FleetDeps, terms: MergedTerms, stream: StreamTerms) {
+    this.#deps = deps;
+    this.#terms = terms;
+    this.#stream = stream;
+  }
+
+  async *events(signal: AbortSignal): AsyncGenerator<ServerEvent, void, undefined> {
+    const { fleet, passing } = this.#deps;
+    let callOff = (): void => undefined;
+    const lookAgain = (): void => {
+      callOff = passing.clock.at(passing.clock.now() + LOOK_MS, () => {
+        this.#look(signal, 'late');
+        lookAgain();
+      });
+    };
+    const end = (): void => this.#queue.close();
+    if (signal.aborted) return;
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      if (this.#stream.from === 'unknown') yield { event: 'reset', data: {} };
+      if (this.#isAbout(fleet.clusterId)) void this.#readOwn(signal).finally(end);
+      this.#look(signal, 'first');
+      lookAgain();
+      for (let heard = await this.#queue.take(); heard; heard = await this.#queue.take())
+        yield* this.#shown(heard);
+    } finally {
+      callOff();
+      end();
+    }
+  }
+
+  #isAbout(clusterId: string): boolean {
+    return this.#stream.named === undefined || this.#stream.named === clusterId;
+  }
+
+  /** Begins to read those that can be, and notes those that can not. */
+  #look(signal: AbortSignal, when: 'first' | 'late'): void {
+    const { fleet } = this.#deps;
+    for (const { clusterId, status } of fleet.listOthers()) {
+      if (!this.#isAbout(clusterId) || this.#reading.has(clusterId)) continue;
+      if (status !== 'Connected') {
+        void this.#miss(clusterId);
+        continue;
+      }
+      this.#reading.add(clusterId);
+      void this.#read(clusterId, { signal, when }).finally(() => this.#reading.delete(clusterId));
+    }
+  }
+
+  /** Never rejects. */
+  async #readOwn(signal: AbortSignal): Promise<void> {
+    const { clusterId } = this.#deps.fleet;
+    await this.#begun(clusterId, 'first');
+    try {
+      for await (const { event, id, data } of this.#stream.own(signal))
+        await this.#queue.put({ clusterId, what: { event, id, data } });
+    } catch {
+      // its end is that of the stream, whose client comes again
+    }
+  }
+
+  /** Reads a cluster as long as it is heard. Never rejects. */
+  async #read(
+    clusterId: string,
+    { signal, when }: { readonly signal: AbortSignal; readonly when: 'first' | 'late' },
+  ): Promise<void> {
+    const over = new AbortController();
+    const end = (): void => over.abort(clusterUnavailable(clusterId, 'is not heard any more'));
+    signal.addEventListener('abort', end, { once: true });
+    const { clock } = this.#deps.passing;
+    const callOff = clock.at(clock.now() + BEGIN_MS, end);
+    try {
+      const answer = await this.#ask(this.#deps.fleet.wayTo(clusterId), over.signal);
+      callOff();
+      if (answer.statusCode !== 200) throw new Error(`it answered ${String(answer.statusCode)}`);
+      await this.#begun(clusterId, when);
+      for await (const what of readClusterEvents(answer))
+        await this.#queue.put({ clusterId, what });
+    } catch {
+      // said by its being missed
+    } finally {
+      callOff();
+      end();
+      signal.removeEventListener('abort', end);
+    }
+    await this.#miss(clusterId);
+  }
+
+  #ask(way: WayToCluster, signal: AbortSignal) {
+    const { caller, context } = this.#terms;
+    return this.#deps.passing.pass({
+      way,
+      caller,
+      request: context.req,
+      requestId: context.state.requestId,
+      signal,
+      target: targetOf(context, { begin: 'true' }),
+      after: { id: this.#stream.positions.get(way.clusterId) },
+    });
+  }
+
+  /** A cluster is heard from where it was; from now on where that is not known. */
+  async #begun(clusterId: string, when: 'first' | 'late'): Promise<void> {
+    const { positions, from } = this.#stream;
+    const isKnown = positions.has(clusterId);
+    if (this.#missing.delete(clusterId)) await this.#queue.put({ clusterId, what: 'back' });
+    if (!isKnown && (when === 'late' || from === 'positions'))
+      await this.#queue.put({ clusterId, what: { event: 'reset', id: undefined, data: {} } });
+  }
+
+  async #miss(clusterId: string): Promise<void> {
+    if (this.#missing.has(clusterId)) return;
+    this.#missing.add(clusterId);
+    await this.#queue.put({ clusterId, what: 'missing' });
+  }
+
+  *#shown({ clusterId, what }: Heard): Generator<ServerEvent, void, undefined> {
+    if (what === 'missing' || what === 'back') {
+      yield { event: 'cluster', data: { clusterID: clusterId, incomplete: what === 'missing' } };
+      return;
+    }
+    const { positions } = this.#stream;
+    const { event, id, data } = what;
+    if (id !== undefined && isPosition(id) && id !== '') {
+      positions.delete(clusterId); // so that it stands last
+      positions.set(clusterId, id);
+    }
+    const place = { id: positionsText(positions).text };
+    if (event === undefined || event === 'message')
+      yield { ...place, data: { ...itemInFleet(clusterId, data), clusterID: clusterId } };
+    else if (event === 'reset') yield { event, data: { clusterID: clusterId } };
+    else if (event === 'begin' && this.#asksForBegin())
+      yield { event, ...place, data: { clusterID: clusterId } };
+  }
+
+  #asksForBegin(): boolean {
+    const { begin } = this.#terms.request.query as { readonly begin?: boolean };
+    return begin === true;
+  }
+}

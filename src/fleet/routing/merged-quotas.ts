@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { QUOTA_RESOURCES } from '../../model/pools/quota.ts';
+import type { Answer } from '../../http/corridor/route.ts';
+import type { FleetDeps } from './fleet-router.ts';
+import { gather, type MergedTerms } from './gathered.ts';
+
+const amount = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
+const Quotas = z.object({
+  items: z
+    .array(
+      z.object({
+        name: z.string(),
+        resource: z.enum(QUOTA_RESOURCES),
+        limit: amount,
+        used: amount,
+        remaining: amount,
+      }),
+    )
+    .max(QUOTA_RESOURCES.length),
+});
+
+/**
+ * The sums over all clusters that answer, each of which keeps its own quotas, or those of the one
+ * that is named. What one of them does not limit the fleet does not, so that there is no sum.
+ */
+export const mergedQuotas = async (deps: FleetDeps, terms: MergedTerms): Promise<Answer> => {
+  const { parts, incomplete } = await gather(
+    deps,
+    terms,
+    async ({ ask }) => Quotas.parse(await ask({})).items,
+  );
+  const items = QUOTA_RESOURCES.flatMap((resource) => {
+    const of = parts.map(({ part }) => part.find((each) => each.resource === resource));
+    const limited = of.filter((each) => each !== undefined);
+    const [first] = limited;
+    if (!first || limited.length < of.length) return [];
+    const sum = (field: 'limit' | 'used' | 'remaining'): number =>
+      limited.reduce((total, each) => total + each[field], 0);
+    return [
+      {
+        ...{ name: first.name, resource, limit: sum('limit'), used: sum('used') },
+        remaining: sum('remaining'),
+      },
+    ];
+  });
+  return { status: 200, body: { items, total: items.length, ...incomplete } };
+};

@@ -1,0 +1,247 @@
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../contracts/clock.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { LoopShare } from '../../lib/streams/json-reader.ts';
+import { AnswerLost, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
+import { PassedRequests } from '../replication/passed-requests.ts';
+import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
+import { passedHeaders } from './passed-headers.ts';
+import type { Context } from '../../http/reply/context.ts';
+import { TokenOwners } from './token-owners.ts';
+
+/** Requests under way over one link; and those of one tenant. */
+const MOST_OF_LINK = 768;
+const MOST_OF_TENANT = 256;
+/** A link that gives no answer is looked at so often. */
+const SILENT_MS = 1_000;
+/** Longer than any operation waits, and event streams are silent. */
+const MOST_SILENT_MS = 330_000;
+export const MAX_ANSWER_HEADER_BYTES = 16_384;
+
+export interface PassedRequest {
+  readonly way: WayToCluster;
+  readonly caller: Caller;
+  readonly request: IncomingMessage;
+  /** The request's own body, or what was read of it; absent: it has none. */
+  readonly body?: Readable | Buffer;
+  readonly requestId: string;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** Stands before the path of what is asked. */
+  readonly base?: string;
+  /** Headers, in small letters, that are not for the worker. */
+  readonly without?: ReadonlySet<string>;
+  /** Names what is asked with GET, in place of what the request itself asks. */
+  readonly target?: string;
+  /** An Idempotency-Key for a request that has none. */
+  readonly key?: string | undefined;
+  /** The value of CLAIM_KEY_HEADER, for a claim that has no such key. */
+  readonly claimKey?: string | undefined;
+  /** The value of CLAIM_TERMS_HEADER, for a claim. */
+  readonly claimTerms?: string | undefined;
+  /** The Last-Event-ID in place of the request's own; undefined: none. */
+  readonly after?: { readonly id: string | undefined };
+  /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */
+  readonly withinMs?: number;
+}
+
+/**
+ * Passes requests on to other clusters, whose own servers answer them. Each is sent once: where a
+ * link breaks, whether it took effect is for its client to find out.
+ */
+export class Passing {
+  readonly #agent = new FleetAgent();
+  readonly clock: Clock;
+  readonly #ofLink = new KeyedSemaphore(MOST_OF_LINK);
+  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly tokens: TokenOwners;
+  readonly passed = new PassedRequests();
+  /** Shares out the event loop's time for reading what each cluster answers. */
+  readonly share = new LoopShare();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.tokens = new TokenOwners(clock);
+  }
+
+  /** Lets go of connections that are kept. */
+  stop(): void {
+    this.#agent.destroy();
+  }
+
+  /** Finds the way of a client's request as FleetOperations.wayTo does. */
+  wayTo(fleet: Pick<FleetOperations, 'wayTo'>, clusterId: string): WayToCluster {
+    try {
+      return fleet.wayTo(clusterId);
+    } catch (error) {
+      this.passed.noteFailure(clusterId, error);
+      throw error;
+    }
+  }
+
+  /**
+   * Resolves with the head of the answer, whose body follows as it is read. Rejects with
+   * CLUSTER_UNAVAILABLE where the link breaks before, within 3 s of its going silent, and where it
+   * carries as much as it may. Once `signal` aborts it rejects with the reason of that, where
+   * nothing was sent or it only looks, else with AnswerLost: it may take effect all the same.
+   */
+  async pass(passed: PassedRequest): Promise<IncomingMessage> {
+    passed.signal.throwIfAborted();
+    const over = this.hold(passed.way, tenantKey(passed.caller));
+    return await this.passed.counted(passed.way.clusterId, {
+      hasLeft: () => passed.signal.aborted,
+      work: () => this.#sent(passed, over),
+    });
+  }
+
+  /**
+   * Takes one of the places that the link has for a tenant; returns the way to give it back, once.
+   * Refuses with CLUSTER_UNAVAILABLE where there is none.
+   */
+  hold(way: WayToCluster, tenant: string): () => void {
+    const share = `${way.linkId} ${tenant}`;
+    if (!this.#ofTenant.acquire(share))
+      throw this.#busy(way, `answers ${MOST_OF_TENANT} of your requests already`);
+    if (!this.#ofLink.acquire(way.linkId)) {
+      this.#ofTenant.release(share);
+      throw this.#busy(way, 'is asked too much at this time; try again');
+    }
+    return () => {
+      this.#ofLink.release(way.linkId);
+      this.#ofTenant.release(share);
+    };
+  }
+
+  #busy({ clusterId }: WayToCluster, why: string): LinkBusy {
+    this.passed.note(clusterId, 'unavailable');
+    return new LinkBusy(clusterId, why);
+  }
+
+  /**
+   * Has the link looked at each second, as long as somebody waits; calls `silent` within 3 s of its
+   * going silent. Returns the way to call that off.
+   */
+  lookAt(way: WayToCluster, silent: () => void): () => void {
+    let callOffProbe = (): void => undefined;
+    const look = (): (() => void) =>
+      this.clock.at(this.clock.now() + SILENT_MS, () => {
+        callOffProbe();
+        callOffProbe = way.probe(silent);
+        callOff = look();
+      });
+    let callOff = look();
+    return () => {
+      callOff();
+      callOffProbe();
+    };
+  }
+
+  async #sent(passed: PassedRequest, over: () => void): Promise<IncomingMessage> {
+    let asked: ClientRequest;
+    try {
+      asked = this.#ask(passed);
+    } catch (error) {
+      over();
+      throw error;
+    }
+    return await this.#answerTo(asked, passed, over);
+  }
+
+  #ask({ way, caller, request, body, requestId, ...given }: PassedRequest): ClientRequest {
+    const method = (given.target === undefined && request.method) || 'GET';
+    const target = (given.base ?? '') + (given.target ?? request.url ?? '/');
+    const key = request.headers['idempotency-key'] ?? given.key ?? given.claimKey;
+    const options: ClusterOptions = {
+      way,
+      agent: this.#agent,
+      method,
+      path: target,
+      maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+      headers: passedHeaders(request, {
+        identity: way.identify(caller, {
+          method,
+          target,
+          idempotencyKey: typeof key === 'string' ? key : undefined,
+        }),
+        requestId,
+        body,
+        after: given.after,
+        without: given.without,
+        key: given.key,
+        claimKey: given.claimKey,
+        claimTerms: given.claimTerms,
+      }),
+    };
+    return httpRequest(options);
+  }
+
+  /** Calls `over` once no more of it goes over the link. */
+  #answerTo(
+    asked: ClientRequest,
+    { way, body, signal, withinMs }: PassedRequest,
+    over: () => void,
+  ): Promise<IncomingMessage> {
+    const onlyLooks = asked.method === 'GET' || asked.method === 'HEAD';
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        asked.destroy();
+      };
+      const callOff = this.lookAt(way, leave);
+      const callOffWhole =
+        withinMs === undefined
+          ? () => undefined
+          : this.clock.at(this.clock.now() + withinMs, leave);
+      asked.setTimeout(MOST_SILENT_MS, leave);
+      signal.addEventListener('abort', leave, { once: true });
+      asked.once('close', () => {
+        callOff();
+        callOffWhole();
+        signal.removeEventListener('abort', leave);
+        over();
+        reject(broken(way)); // of no effect where it was answered
+      });
+      asked.on('error', () => {
+        reject(signal.aborted && onlyLooks ? (signal.reason as Error) : broken(way));
+      });
+      asked.once('response', (answer) => {
+        callOff();
+        if (hasSoundStatus(answer)) resolve(answer);
+        else leave();
+      });
+      if (body === undefined) asked.end();
+      else if (Buffer.isBuffer(body)) asked.end(body);
+      else {
+        // its identity is good for seconds, and a client may send no byte of its body for long
+        asked.flushHeaders();
+        body.on('error', (error) => asked.destroy(error));
+        body.pipe(asked);
+      }
+    });
+  }
+}
+
+/** Whether there may be such an answer: a worker may say what is none. */
+export const hasSoundStatus = ({ statusCode = 0 }: IncomingMessage): boolean =>
+  statusCode >= 200 && statusCode <= 599;
+
+export const broken = ({ clusterId }: WayToCluster): AnswerLost => new AnswerLost(clusterId);
+
+/** Parameters that are asked for in place of the client's; undefined: not at all. */
+export type Asked = Readonly<Record<string, string | number | undefined>>;
+
+/** Names what a cluster is asked in place of what the client asks. */
+export const targetOf = (
+  { querystring, path }: Pick<Context, 'querystring' | 'path'>,
+  changed: Asked,
+): string => {
+  const query = new URLSearchParams(querystring);
+  query.delete('clusterID');
+  for (const [name, value] of Object.entries(changed))
+    if (value === undefined) query.delete(name);
+    else query.set(name, String(value));
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+};

@@ -1,0 +1,154 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import {
+  CLAIM_KEY_HEADER,
+  CLAIM_TERMS_HEADER,
+  FLEET_KEY_HEADER,
+  IDENTITY_HEADER,
+} from '../../model/fleet/identity-header.ts';
+import type { WayToCluster } from '../replication/fleet-operations.ts';
+import {
+  HOP_BY_HOP,
+  namedByConnection,
+  ORIGIN_WIDE,
+  PAGE_POLICY,
+} from '../../http/gateway/headers.ts';
+import { readTarget } from '../../http/gateway/target.ts';
+
+/** Lists what the manager has looked at itself, and what a client must not say to a worker. */
+const NOT_PASSED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'trailer',
+  'service-api-key',
+  'cookie',
+  'content-length',
+  'expect',
+  'x-request-id',
+  'proxy-authorization',
+  IDENTITY_HEADER,
+  CLAIM_KEY_HEADER,
+  CLAIM_TERMS_HEADER,
+]);
+
+export const LAST_EVENT_ID = 'last-event-id';
+
+/**
+ * Nor may a worker say what would hold for the whole origin of the manager, or lead a client, with
+ * the key that it sends, elsewhere.
+ */
+const NOT_ANSWERED: ReadonlySet<string> = new Set([
+  ...ORIGIN_WIDE,
+  'trailer',
+  'date',
+  'location',
+  'content-location',
+  'refresh',
+  'public-key-pins-report-only',
+  'expect-ct',
+  'set-login',
+  'speculation-rules',
+  'origin-agent-cluster',
+  FLEET_KEY_HEADER,
+  'sandpool-cluster',
+  'sandpool-link',
+]);
+
+/** Headers by which an answer of another cluster says over which link it came. */
+export const routeHeaders = ({
+  clusterId,
+  linkId,
+}: Pick<WayToCluster, 'clusterId' | 'linkId'>): Readonly<Record<string, string>> => ({
+  'Sandpool-Cluster': clusterId,
+  'Sandpool-Link': linkId,
+});
+
+/** Lists what no operation of the API says, and would mean something to a browser. */
+const NO_ANSWER_OF_THE_API = /^(?:access-control-|www-authenticate$|sourcemap$|x-sourcemap$)/;
+
+interface PassedTerms {
+  readonly identity: string | undefined;
+  readonly requestId: string;
+  readonly body: Readable | Buffer | undefined;
+  /** An Idempotency-Key for a request that has none. */
+  readonly key?: string | undefined;
+  /** The value of CLAIM_KEY_HEADER. */
+  readonly claimKey?: string | undefined;
+  /** The value of CLAIM_TERMS_HEADER. */
+  readonly claimTerms?: string | undefined;
+  /** The Last-Event-ID in place of the request's own. */
+  readonly after?: { readonly id: string | undefined } | undefined;
+  readonly without?: ReadonlySet<string> | undefined;
+}
+
+/** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
+export const passedHeaders = (
+  { rawHeaders, headers }: IncomingMessage,
+  { identity, requestId, body, after, key, claimKey, claimTerms, without }: PassedTerms,
+): string[] => {
+  const named = namedByConnection(headers.connection);
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    const lower = name.toLowerCase();
+    const isKept = !NOT_PASSED.has(lower) && !named.has(lower) && !without?.has(lower);
+    if (isKept && !(after && lower === LAST_EVENT_ID)) kept.push(name, rawHeaders[at + 1] ?? '');
+  }
+  if (after?.id !== undefined) kept.push(LAST_EVENT_ID, after.id);
+  if (key !== undefined && headers['idempotency-key'] === undefined)
+    kept.push('Idempotency-Key', key);
+  if (claimKey !== undefined) kept.push(CLAIM_KEY_HEADER, claimKey);
+  if (claimTerms !== undefined) kept.push(CLAIM_TERMS_HEADER, claimTerms);
+  if (headers.host === undefined) kept.push('Host', 'worker');
+  kept.push('X-Request-Id', requestId);
+  if (identity !== undefined) kept.push(IDENTITY_HEADER, identity);
+  if (Buffer.isBuffer(body)) kept.push('Content-Length', String(body.length));
+  else if (body && headers['content-length'] !== undefined)
+    kept.push('Content-Length', headers['content-length']);
+  else if (body) kept.push('Transfer-Encoding', 'chunked');
+  return kept;
+};
+
+/**
+ * The headers of an operation's answer that go on to the client. Whatever a worker sends, a browser
+ * does not take it for a page of the manager.
+ */
+export const answeredHeaders = (answer: IncomingMessage): Record<string, string> => {
+  const kept = passedOn(answer);
+  for (const name in kept) if (NO_ANSWER_OF_THE_API.test(name)) delete kept[name];
+  return kept;
+};
+
+/**
+ * The headers of an endpoint's answer. A redirect leads on only where it stays within the endpoint
+ * that was asked, and as a path, whatever host it names.
+ */
+export const endpointHeaders = (
+  answer: IncomingMessage,
+  { url, base }: { readonly url: string; readonly base: string },
+): Record<string, string> => {
+  const { location } = answer.headers;
+  const inside = location === undefined ? undefined : pathInside(location, url, base);
+  return { ...passedOn(answer), ...(inside === undefined ? {} : { location: inside }) };
+};
+
+const passedOn = ({ headers }: IncomingMessage): Record<string, string> => {
+  const named = namedByConnection(headers.connection);
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (!NOT_ANSWERED.has(name) && !named.has(name) && value !== undefined)
+      kept[name] = Array.isArray(value) ? value.join(', ') : value;
+  kept['content-security-policy'] = PAGE_POLICY;
+  return kept;
+};
+
+/** Reads it as a client would: `..`, backslashes and escapes of both lead nowhere else. */
+const pathInside = (location: string, asked: string, base: string): string | undefined => {
+  const prefix = readTarget(asked)?.prefix;
+  if (prefix === undefined) return undefined;
+  const from = new URL(asked, base);
+  if (!URL.canParse(location, from.href)) return undefined;
+  const { protocol, host, pathname, search, hash } = new URL(location, from);
+  return /^https?:$/.test(protocol) && host === from.host && `${pathname}/`.startsWith(`${prefix}/`)
+    ? pathname + search + hash
+    : undefined;
+};

@@ -1,0 +1,28 @@
+import type { Context } from '../reply/context.ts';
+import { invalidArgument, Refusal } from '../../model/refusals.ts';
+import type { Clients } from '../limits/clients.ts';
+
+/** The form of a pool's name that another API takes. */
+const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
+
+/**
+ * Refuses what no row answered: 405 where the path has other methods, else 404. A pool's name with
+ * an image is 400, for who has a key.
+ */
+export const nothingMatched =
+  (clients: Pick<Clients, 'authenticate'>) =>
+  async (
+    context: Context & { matched?: readonly { readonly methods: readonly string[] }[] },
+  ): Promise<never> => {
+    const allowed = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
+    if (allowed.size > 0) return methodNotAllowed(context, [...allowed]);
+    if (!POOL_WITH_IMAGE.test(context.path))
+      throw new Refusal('NOT_FOUND', 'there is nothing at this path');
+    await clients.authenticate(context.req);
+    throw invalidArgument('name', 'must not hold //; an image is not chosen here');
+  };
+
+export const methodNotAllowed = (context: Context, allowed: readonly string[]): never => {
+  context.set('Allow', allowed.join(', '));
+  throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
+};

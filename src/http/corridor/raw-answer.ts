@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { ErrorAnswer } from '../reply/error-table.ts';
+import { lingerAfter } from './linger.ts';
+import { hasBody } from './request-body.ts';
+
+/**
+ * An error answer as bytes, for where there is no response object: bytes that are no request, and
+ * upgrades refused. It ends the connection.
+ */
+export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: string): string => {
+  const text = JSON.stringify(body);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `X-Request-Id: ${requestId}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'Connection: close',
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${text}`;
+};
+
+/** Answers bytes that are no request, and ends the connection at once. */
+export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
+  if (!socket.writable) return void socket.destroy();
+  socket.end(rawAnswer(answer, randomUUID()), () => socket.destroy());
+};
+
+/** Gives an error answer where no Koa is at work. What is left of the body is not waited for. */
+export const giveError = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: Pick<ErrorAnswer, 'status' | 'headers'> & { readonly body: object },
+  requestId: string,
+): void => {
+  const text = JSON.stringify(body);
+  if (hasBody(request)) lingerAfter(request, response);
+  response.writeHead(status, {
+    ...headers,
+    'X-Request-Id': requestId,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
+  });
+  response.end(text);
+};

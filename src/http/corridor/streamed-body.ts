@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { unavailable } from '../../model/refusals.ts';
+import { unhurried } from '../reply/unhurried.ts';
+import { awaitsContinue, checkEncoding, ClientGone } from './request-body.ts';
+
+/** A client that sends nothing for so long, though it was waited for, is given up. */
+const STALL_MS = 60_000;
+const LOOKS = 4;
+
+/**
+ * The body of a request as it comes, of any length. Nothing of it is asked for before it is read.
+ * To destroy it leaves the connection alone, so that an answer can still be given. Refuses what is
+ * encoded.
+ */
+export const streamedBody = (request: IncomingMessage, response: ServerResponse): Readable => {
+  checkEncoding(request);
+  return arrivingBytes(request, response);
+};
+
+/** Returns the body likewise, encoded as it may be. */
+export const arrivingBytes = (request: IncomingMessage, response: ServerResponse): Readable => {
+  const { socket } = request;
+  unhurried.add(socket);
+  let begun = false;
+  let read = -1;
+  let silent = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const onData = (chunk: Buffer): void => {
+    if (!content.push(chunk)) request.pause();
+  };
+  const onEnd = (): void => {
+    leave();
+    content.push(null);
+  };
+  const onGone = (): void => {
+    content.destroy(new ClientGone('the body was cut'));
+  };
+  const leave = (): void => {
+    clearInterval(timer);
+    unhurried.delete(socket);
+    request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+  };
+  const look = (): void => {
+    silent = !request.isPaused() && socket.bytesRead === read ? silent + 1 : 0;
+    read = socket.bytesRead;
+    if (silent < LOOKS) return;
+    content.destroy(unavailable('the body does not arrive; try again'));
+  };
+  const content = new Readable({
+    highWaterMark: 256 * 1024,
+    read: () => {
+      if (!begun) {
+        // Its events are over: nothing would ever end the wait for it.
+        if (request.destroyed) return onGone();
+        begun = true;
+        if (awaitsContinue.has(request)) response.writeContinue();
+        timer = setInterval(look, STALL_MS / LOOKS).unref();
+        request.on('data', onData).once('end', onEnd).once('error', onGone).once('close', onGone);
+      }
+      request.resume();
+    },
+    destroy: (error, callback) => {
+      leave();
+      if (!request.complete) request.pause();
+      callback(error);
+    },
+  });
+  content.on('error', () => {});
+  return content;
+};

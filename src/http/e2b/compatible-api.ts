@@ -1,0 +1,140 @@
+import type { IncomingMessage } from 'node:http';
+import type { AuditSink } from '../../contracts/audit.ts';
+import type { GatingDeps } from '../corridor/approval-gating.ts';
+import { nothingMatched } from '../corridor/nothing-matched.ts';
+import type { FleetDeps } from '../../fleet/routing/fleet-router.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import type { ApiSurface } from '../corridor/api-surface.ts';
+import { createHttpServer, type HttpServer, type HttpServerDeps } from '../server/http-server.ts';
+import type { ApprovalGate } from '../../services/approvals/approval-gate.ts';
+import { fromCompatibleForm } from '../../model/api-key-text.ts';
+import { featureDisabled, poolNotFound } from '../../model/refusals.ts';
+import type { Clients } from '../limits/clients.ts';
+import type { RequestLimits } from '../corridor/request-limits.ts';
+import { controlRoutes, type ControlDeps } from './control/routes.ts';
+import { namedAsElsewhere } from './named-as-elsewhere.ts';
+import { compatibleInFleet } from '../../fleet/e2b/in-fleet.ts';
+import { listOverClusters } from '../../fleet/e2b/list-over-clusters.ts';
+import { linkedAddressOf, overLinks } from '../../fleet/e2b/over-links.ts';
+import { restIdOf, sandboxNamed } from './sandbox-id.ts';
+import { sandboxServices } from './services/services.ts';
+import { shownError } from './shown-error.ts';
+import { letPagesRead } from './traffic/cross-origin.ts';
+import { sandboxTraffic } from './traffic/traffic.ts';
+
+export interface CompatibleApiDeps extends Pick<
+  HttpServerDeps,
+  'operations' | 'clock' | 'watchers' | 'tls'
+> {
+  readonly terms: ControlDeps['terms'] & {
+    /** Absent: there are no other clusters. */
+    readonly fleet?: FleetDeps | undefined;
+  };
+  readonly clients: Clients;
+  /** Shared with the REST API: a key and a tenant have one share, whichever port they use. */
+  readonly limits: HttpServerDeps['limits'] &
+    Pick<RequestLimits, 'keyRates' | 'costly' | 'loopTurns'>;
+  /** Absent: no request waits for a person. */
+  readonly gating: GatingDeps | undefined;
+  readonly gate: ApprovalGate;
+  readonly audit: AuditSink | undefined;
+}
+
+export interface CompatibleServer extends HttpServer {
+  /** Takes what a manager passes on to this cluster, at the server that links lead to. */
+  readonly overLinks: Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
+}
+
+/**
+ * The API of E2B's SDKs, on a listener of its own: the control API, and what is for sandboxes, told
+ * apart by what a request names. Each of its calls is one operation of those that the REST API has.
+ */
+export const createCompatibleApi = ({
+  terms,
+  gating,
+  gate,
+  audit,
+  ...deps
+}: CompatibleApiDeps): CompatibleServer => {
+  const { operations, clock, clients } = deps;
+  const { fleet } = terms;
+  const { log, metrics } = deps.watchers;
+  const services = sandboxServices({
+    ...{ operations, clock, log, metrics, gate, audit },
+    ...{ answers: deps.limits.answers, costly: deps.limits.costly },
+  });
+  const traffic = sandboxTraffic({
+    ...{ operations, services, clients, clock, log, metrics, audit },
+    ...{ keyRates: deps.limits.keyRates, loopTurns: deps.limits.loopTurns },
+    terms,
+  });
+  const server = createHttpServer({
+    ...deps,
+    terms: {
+      clusterId: terms.clusterId,
+      sunset: undefined,
+      surface: surfaceOf({ operations, gate, terms }, clients),
+      ...(fleet && {
+        fleet: { ...fleet, surface: compatibleInFleet({ operations, gate, terms }) },
+      }),
+    },
+    people: { gating },
+    gateway: traffic,
+    upgrade: traffic.upgrade,
+  });
+  server.server.prependListener('request', letPagesRead);
+  return {
+    ...server,
+    overLinks: overLinks(server.server, { clients, upgrade: traffic.upgrade }),
+    stop: async (graceMs) => {
+      services.endStreams();
+      await server.stop(graceMs);
+      traffic.stop();
+      services.stop();
+    },
+  };
+};
+
+const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
+  const notFound = nothingMatched(clients);
+  return {
+    routes: controlRoutes(deps),
+    adopt,
+    // a manager makes of it what its own client is told
+    shown: (answer, request) => (linkedAddressOf(request) ? answer : shownError(answer)),
+    named: namedAsElsewhere,
+    listOverClusters,
+    otherwise: async (context) => {
+      if (!OF_THEIRS.test(context.path)) return await notFound(context);
+      await clients.authenticate(context.req);
+      const [, template] = NAMED_TEMPLATE.exec(context.path) ?? [];
+      if (context.method === 'GET' && template !== undefined) throw poolNotFound(template);
+      throw featureDisabled(
+        `${context.method.slice(0, 32)} ${context.path.slice(0, 256)}`,
+        'such operation',
+      );
+    },
+  };
+};
+
+/** Paths of the API that this one is compatible with. */
+const OF_THEIRS =
+  /^\/(?:v\d\/)?(?:sandboxes|templates|snapshots|volumes|secrets|teams|nodes|events|admin)(?:\/|$)/;
+
+/** Some SDKs do not encode the slashes of a name, which no pool has. */
+const NAMED_TEMPLATE = /^\/templates\/aliases\/(.+)/;
+
+const SANDBOX_IN_PATH = /^((?:\/v2)?\/sandboxes\/)([0-9a-f]{32}[0-9a-z]{0,25})(?=[/?]|$)/;
+
+/** Has a request say its key and its sandbox's id as those of the REST API do. */
+const adopt = (request: IncomingMessage): void => {
+  const { headers, url = '' } = request;
+  const key = headers['x-api-key'];
+  if (typeof key === 'string') headers['service-api-key'] = fromCompatibleForm(key);
+  else delete headers['service-api-key'];
+  delete headers.cookie;
+  request.url = url.replace(SANDBOX_IN_PATH, (whole, before: string, text: string) => {
+    const sandbox = sandboxNamed(text);
+    return sandbox ? before + restIdOf(sandbox) : whole;
+  });
+};

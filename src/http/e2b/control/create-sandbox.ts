@@ -1,0 +1,164 @@
+import { localName } from '../../corridor/local-names.ts';
+import { MAX_REFERENCE } from '../../corridor/common-schema.ts';
+import { isDnsLabel } from '../../../model/identifiers.ts';
+import { isAllowed } from '../../../model/pools/source-terms.ts';
+import { featureDisabled, invalidArgument, Refusal } from '../../../model/refusals.ts';
+import type { Caller } from '../../../model/tenant.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { ClaimRequest } from '../../../actors/sandbox/commands/sandbox-operations.ts';
+import type { SandboxView } from '../../../actors/views.ts';
+import type { NewSandboxBody } from './schema.ts';
+import { fieldThatClosesNetwork, isEmpty } from './asked-network.ts';
+
+export interface CreateTerms {
+  readonly clusterId: string;
+  /** Names of templates, and the pool or env that each stands for. */
+  readonly templates: ReadonlyMap<string, string>;
+  readonly waitMs: number;
+  /** Prefixes of the images that a template may name; none: none may be named. */
+  readonly images: readonly string[];
+  /** How long a sandbox with such an image may take to start. */
+  readonly imageWaitMs: number;
+  /** Whether ports of sandboxes ask for no token. */
+  readonly openPorts: boolean;
+  /** Says what becomes of a creation that asks for a pause at its end, if nothing can be paused. */
+  readonly withoutPause: 'refuse' | 'end';
+}
+
+export interface CreateDeps {
+  readonly operations: Pick<
+    Operations,
+    'claimSandbox' | 'deleteSandbox' | 'featureGates' | 'getTemplate'
+  >;
+  readonly terms: CreateTerms;
+}
+
+export interface CreateRequest {
+  readonly body: NewSandboxBody;
+  /** Seconds that it lives where nothing is said. */
+  readonly lifetimeSeconds: number;
+  /** How long it waits for an instance, in ms; undefined: as `terms` say. */
+  readonly waitMs?: number | undefined;
+  readonly more: Pick<ClaimRequest, 'opening' | 'step'>;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Claims an instance of the pool or env that a template stands for; of a template with an image,
+ * one that is started for it. Metadata and variables are part of the claim's one write. What was
+ * claimed for a client that has left meanwhile is given back, unless its Idempotency-Key finds it
+ * again.
+ */
+export const createSandbox = async (
+  { operations, terms }: CreateDeps,
+  caller: Caller,
+  { body, lifetimeSeconds, waitMs = terms.waitMs, more, signal }: CreateRequest,
+): Promise<SandboxView> => {
+  refuseWhatCanNotBe(body);
+  const withoutNetwork = fieldThatClosesNetwork(body, terms);
+  const { templateID, metadata, envVars, timeout = lifetimeSeconds } = body;
+  const { name, image } = namedBy(templateID, terms);
+  const mayAskForPause = (): boolean =>
+    terms.withoutPause === 'refuse' || operations.featureGates().pause;
+  const request = {
+    ...more,
+    ...(image === undefined
+      ? { waitMs }
+      : { waitMs: terms.imageWaitMs, image: { name: image, field: 'templateID' } }),
+    idleTimeoutMs: 0,
+    lifetimeMs: timeout * 1_000,
+    ...(withoutNetwork === undefined ? {} : { withoutNetwork: { field: withoutNetwork } }),
+    ...(body.autoResume?.enabled ? { autoResume: true } : {}),
+    ...(body.autoPause && mayAskForPause() ? { autoPause: true } : {}),
+    ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
+    ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
+  };
+  const sandbox = await operations
+    .claimSandbox(caller, { ...request, poolName: name }, signal)
+    .catch(async (error: unknown) => {
+      const isMissing = error instanceof Refusal && error.code === 'POOL_NOT_FOUND';
+      throw isMissing ? await missingPool(operations, name) : error;
+    });
+  if (!signal.aborted || more.opening) return sandbox;
+  await operations.deleteSandbox(caller, sandbox.id);
+  throw signal.reason;
+};
+
+/** The name that the SDKs of the code interpreter ask for. No other template runs their code. */
+const INTERPRETER = 'code-interpreter-v1';
+const OF_INTERPRETER = `sandpool templates create -f config/templates/${INTERPRETER}.json --admin`;
+
+/** Names the pool, and the command that makes it. */
+const missingPool = async (
+  operations: Pick<Operations, 'getTemplate'>,
+  name: string,
+): Promise<Refusal> => {
+  const what = `there is no pool ${JSON.stringify(name.slice(0, 64))}`;
+  if (!isDnsLabel(name)) return new Refusal('POOL_NOT_FOUND', what);
+  const hasTemplate = await operations.getTemplate(name).then(
+    () => true,
+    () => false,
+  );
+  const isOfInterpreter = name === INTERPRETER;
+  const template = hasTemplate || isOfInterpreter ? name : 'default';
+  const line = `make it: sandpool pools create ${name} --template ${template}`;
+  return new Refusal(
+    'POOL_NOT_FOUND',
+    isOfInterpreter && !hasTemplate
+      ? `${what}, nor its template; an admin makes that first: ${OF_INTERPRETER}; then ${line}`
+      : `${what}; ${line}`,
+  );
+};
+
+/** Returns the pool or env that a template stands for. Refuses another cluster's, and images. */
+export const poolNameOf = (
+  template: string,
+  { templates, clusterId }: Pick<CreateTerms, 'templates' | 'clusterId'>,
+): string =>
+  localName('pool', templates.get(template) ?? template, { clusterId, field: 'templateID' });
+
+/** Returns the same as it is named, wherever it is, without an image. */
+export const namedPool = (
+  template: string,
+  { templates }: Pick<CreateTerms, 'templates'>,
+): string => {
+  const [pool = ''] = template.split(BEFORE_IMAGE, 1);
+  return templates.get(pool) ?? pool;
+};
+
+/** Stands between a pool's name and an image. */
+export const BEFORE_IMAGE = '//';
+
+export const namesImage = (template: string): boolean => template.includes(BEFORE_IMAGE);
+
+/** Reads `{clusterID}::{pool}//{image}`, of which the first and the last may be absent. */
+const namedBy = (
+  template: string,
+  terms: CreateTerms,
+): { readonly name: string; readonly image?: string } => {
+  const at = template.indexOf(BEFORE_IMAGE);
+  if (at === -1) return { name: poolNameOf(template, terms) };
+  const image = template.slice(at + BEFORE_IMAGE.length);
+  if (image === '' || image.length > MAX_REFERENCE)
+    throw invalidArgument('templateID', `its image must have 1 to ${MAX_REFERENCE} characters`);
+  if (terms.images.length === 0 || !isAllowed(image, terms.images))
+    throw invalidArgument('templateID', 'its image is not one of those that may be named here');
+  return { name: poolNameOf(template.slice(0, at), terms), image };
+};
+
+/** Lets pass what means nothing. */
+const refuseWhatCanNotBe = (body: NewSandboxBody): void => {
+  for (const field of ['volumeMounts', 'mcp', 'iam'] as const)
+    if (!isEmpty(body[field])) throw invalidArgument(field, INSTEAD[field]);
+  if (body.autoPause && body.autoPauseMemory === false)
+    throw featureDisabled('autoPauseMemory', 'pause that keeps files alone');
+};
+
+const INSTEAD = {
+  volumeMounts: "is not possible here: a sandbox has the volumes of its pool's template",
+  mcp:
+    'is not possible here: no MCP gateway starts in a sandbox, and getMcpToken gets no token; ' +
+    'start a server of your own, and reach its port by getHost',
+  iam: 'is not possible here: sandboxes get no identity tokens',
+} as const;

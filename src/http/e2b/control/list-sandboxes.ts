@@ -1,0 +1,124 @@
+import type { Caller } from '../../../model/tenant.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { Page, PageRequest, SandboxView } from '../../../actors/views.ts';
+import type { ListRequest, Place } from './schema.ts';
+
+export interface ListedPage {
+  readonly items: readonly SandboxView[];
+  /** Where the list goes on; undefined where it ends. */
+  readonly next: Place | undefined;
+}
+
+interface Found {
+  readonly view: SandboxView;
+  readonly its: Place;
+}
+
+/** Sandboxes that are read at once, and how often for one page. */
+const READ = 200;
+const MOST_READS = 50;
+/** Read beyond those, of a list that grows at its other end. */
+const SLACK = 100;
+
+/**
+ * Lists the caller's running sandboxes, by the moments of their claims, from a place on. None is
+ * left out that there was all the while, and none is shown twice, also where others came and went
+ * meanwhile. A page of which too much would have to be read comes short, or empty, and the list
+ * goes on.
+ */
+export const listRunning = async (
+  operations: Pick<Operations, 'listSandboxes'>,
+  caller: Caller,
+  {
+    metadata,
+    limit,
+    nextToken: place,
+    order,
+    poolName,
+    ...rest
+  }: ListRequest & {
+    poolName?: string;
+  },
+): Promise<ListedPage> => {
+  const filter = {
+    phase: 'Running' as const,
+    ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
+    ...(poolName === undefined ? {} : { poolName }),
+  };
+  const list: Read = (page) => operations.listSandboxes(caller, filter, page);
+  const [read, isPast] = order === 'asc' ? [fromOldest, isAbove] : [fromNewest, isBelow];
+  const found: Found[] = [];
+  let seen: Place | undefined = place;
+  let offset = place?.offset ?? 0;
+  let back = READ;
+  for (let reads = 0; found.length <= limit; reads += 1) {
+    if (reads === MOST_READS) return pageOf(found, limit, seen && { ...seen, offset });
+    const { items, begin, isLast } = await read(list, offset);
+    const [first] = items;
+    // Some that came before have ended, or more came than were counted: others are in their places.
+    if (begin > offset || (seen && offset > 0 && (!first || isPast(first, seen)))) {
+      offset = Math.max(0, offset - back);
+      back *= 2;
+      continue;
+    }
+    back = READ;
+    for (const [at, view] of items.entries()) {
+      if (seen && !isPast(view, seen)) continue;
+      seen = { claimedAt: view.claimedAt ?? 0, id: view.id, offset: begin + at };
+      if (isWanted(view, rest)) found.push({ view, its: seen });
+    }
+    if (isLast) break;
+    // The last one is read again, to be sure of what follows it.
+    offset = begin + items.length - 1;
+  }
+  return pageOf(found, limit, undefined);
+};
+
+type Read = (page: PageRequest) => Promise<Page<SandboxView>>;
+
+interface Listed {
+  readonly items: readonly SandboxView[];
+  /** Counts those that are before the first of them. */
+  readonly begin: number;
+  readonly isLast: boolean;
+}
+
+const fromNewest = async (list: Read, begin: number): Promise<Listed> => {
+  const { items } = await list({ limit: READ, offset: begin });
+  return { items, begin, isLast: items.length < READ };
+};
+
+/** Reads a list, of which the newest is the first, from its end. */
+const fromOldest = async (list: Read, begin: number): Promise<Listed> => {
+  const counted = await list({ limit: 1, offset: 0 });
+  const offset = Math.max(0, counted.total - begin - READ);
+  const { items, total } = await list({ limit: READ + SLACK, offset });
+  return {
+    items: items.toReversed(),
+    begin: total - offset - items.length,
+    isLast: offset === 0,
+  };
+};
+
+const pageOf = (found: readonly Found[], limit: number, further: Place | undefined): ListedPage => {
+  const shown = found.slice(0, limit);
+  return {
+    items: shown.map(({ view }) => view),
+    next: found.length > limit ? shown.at(-1)?.its : further,
+  };
+};
+
+/** Whether it comes after a place, newest first. */
+export const isBelow = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
+  claimedAt < (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id < place.id);
+
+/** Whether it comes after a place, oldest first. */
+export const isAbove = ({ claimedAt = 0, id }: Placed, place: Placed): boolean =>
+  claimedAt > (place.claimedAt ?? 0) || (claimedAt === (place.claimedAt ?? 0) && id > place.id);
+
+type Placed = Pick<SandboxView, 'claimedAt' | 'id'>;
+
+const isWanted = (
+  { claimedAt = 0, paused }: SandboxView,
+  { state, startedAfter = 0 }: Pick<ListRequest, 'state' | 'startedAfter'>,
+): boolean => claimedAt >= startedAfter && (state?.includes(paused ? 'paused' : 'running') ?? true);

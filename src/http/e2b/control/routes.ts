@@ -1,0 +1,309 @@
+import { created, ok, route, secret, type Answer, type Route } from '../../corridor/route.ts';
+import { isDnsLabel } from '../../../model/identifiers.ts';
+import { featureDisabled, poolNotFound, Refusal } from '../../../model/refusals.ts';
+import type { Caller } from '../../../model/tenant.ts';
+import type { Operations } from '../../../services/operations.ts';
+import {
+  createSandbox,
+  namedPool,
+  namesImage,
+  poolNameOf,
+  type CreateTerms,
+} from './create-sandbox.ts';
+import { listRunning } from './list-sandboxes.ts';
+import {
+  domainOf,
+  presentDetail,
+  presentListed,
+  presentSandbox,
+  type ShowTerms,
+} from './presenter.ts';
+import { requireLive } from './require-live.ts';
+import {
+  Connection,
+  ListedSandbox,
+  ListQuery,
+  NewSandbox,
+  NewTimeout,
+  Pause,
+  SandboxDetail,
+  SandboxPath,
+  ShownSandbox,
+  Template,
+  TemplatePath,
+  tokenOf,
+} from './schema.ts';
+import { z } from 'zod';
+
+export interface ControlDeps {
+  readonly operations: Operations;
+  readonly gate: ShowTerms['gate'];
+  readonly terms: CreateTerms & {
+    /** Undefined: the host that a request names. */
+    readonly domain: string | undefined;
+  };
+}
+
+/** Seconds that a sandbox lives where nothing is said, by the version of the path. */
+const LIFETIME = { v1: 15, v2: 300 };
+const CONNECTED_SECONDS = 300;
+
+/**
+ * The control API. Each row is named by the operation that it comes to: so the policy, the audit
+ * and the limits see one operation, at whichever port it is asked for.
+ */
+export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
+  creation(deps, '/sandboxes', LIFETIME.v1),
+  creation(deps, '/v2/sandboxes', LIFETIME.v2),
+  list(deps),
+  ...looks(deps),
+  template(deps),
+  ...changes(deps),
+  connection(deps, '/sandboxes/{sandboxId}/connect'),
+  connection(deps, '/v2/sandboxes/{sandboxId}/connect'),
+];
+
+const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Route =>
+  route({
+    operationId: 'claimSandbox',
+    spells: { operationId: 'claimSandbox', path: '/sandboxes' },
+    method: 'POST',
+    path,
+    access: 'tenant',
+    summary: 'Claim an idle instance of a pool',
+    body: NewSandbox,
+    ignores: ['secure', 'allow_internet_access'],
+    ruledBody: ({ body: { templateID, envVars, timeout = lifetimeSeconds, ...body } }) => ({
+      ...body,
+      ...ruledEnd(timeout),
+      poolName: namedPool(templateID, deps.terms),
+      env: envVars,
+    }),
+    answers: { 201: ShownSandbox },
+    refusals: [
+      'POOL_NOT_FOUND',
+      'POOL_EXHAUSTED',
+      'QUOTA_EXCEEDED',
+      'TOO_MANY_WAITING',
+      'UNAVAILABLE',
+    ],
+    opensItself: true,
+    pendingOutcome: (mark) => deps.operations.pendingClaim(mark),
+    waits: ({ body, waitMs }) => (waitMs ?? deps.terms.waitMs) > 0 || namesImage(body.templateID),
+    handle: async ({ caller, body, opening, step, waitMs, signal, base }) => {
+      const sandbox = await createSandbox(deps, caller, {
+        body,
+        lifetimeSeconds,
+        waitMs,
+        more: { ...(opening ? { opening } : {}), ...(step ? { step } : {}) },
+        signal: signal(),
+      });
+      return secret(created(presentSandbox(sandbox, showTerms(deps, caller, base()))));
+    },
+  });
+
+const list = ({ operations, terms }: ControlDeps): Route =>
+  route({
+    operationId: 'listSandboxes',
+    spells: { operationId: 'listSandboxes', path: '/sandboxes' },
+    method: 'GET',
+    path: '/v2/sandboxes',
+    access: 'tenant',
+    summary: 'List running sandboxes, newest first where nothing is said',
+    query: ListQuery,
+    answers: { 200: z.array(ListedSandbox) },
+    refusals: ['CLUSTER_NOT_FOUND'],
+    handle: async ({ caller, query }) => {
+      const { template } = query;
+      const pool = template === undefined ? {} : { poolName: poolNameOf(template, terms) };
+      const { items, next } = await listRunning(operations, caller, { ...query, ...pool });
+      return {
+        ...ok(items.map(presentListed)),
+        headers: next ? { 'x-next-token': tokenOf(next) } : {},
+      };
+    },
+  });
+
+const looks = (deps: ControlDeps): readonly Route[] => [
+  route({
+    operationId: 'getSandbox',
+    method: 'GET',
+    path: '/sandboxes/{sandboxId}',
+    access: 'tenant',
+    summary: 'Get a sandbox',
+    params: SandboxPath,
+    answers: { 200: SandboxDetail },
+    refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params, base }) => {
+      const view = await requireLive(deps.operations, caller, params.sandboxId);
+      return secret(ok(presentDetail(view, showTerms(deps, caller, base()))));
+    },
+  }),
+  route({
+    operationId: 'getSandbox',
+    spells: { operationId: 'getSandbox', path: '/sandboxes/{sandboxId}' },
+    method: 'GET',
+    path: '/sandboxes/{sandboxId}/metrics',
+    access: 'tenant',
+    summary: 'Tell what a sandbox takes: nothing is measured',
+    params: SandboxPath,
+    answers: { 200: z.array(z.object({})) },
+    refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      await requireLive(deps.operations, caller, params.sandboxId);
+      return ok([]);
+    },
+  }),
+];
+
+const template = ({ operations, terms }: ControlDeps): Route =>
+  route({
+    operationId: 'getPool',
+    spells: { operationId: 'getPool', path: '/sandboxpools/{name}' },
+    method: 'GET',
+    path: '/templates/aliases/{name}',
+    access: 'tenant',
+    summary: 'Say whether a template is there: a pool, or an env',
+    params: TemplatePath,
+    answers: { 200: Template },
+    refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      const name = poolNameOf(params.name, terms);
+      if (!isDnsLabel(name)) throw poolNotFound(name);
+      await operations.getPool(caller, name).catch(async (error: unknown) => {
+        if (!(error instanceof Refusal && error.code === 'POOL_NOT_FOUND')) throw error;
+        await operations.getEnv(caller, name);
+      });
+      return ok({ templateID: params.name, public: false });
+    },
+  });
+
+const DONE: Answer = { status: 204, body: {} };
+
+const changes = ({ operations }: ControlDeps): readonly Route[] => [
+  route({
+    operationId: 'deleteSandbox',
+    method: 'DELETE',
+    path: '/sandboxes/{sandboxId}',
+    access: 'tenant',
+    summary: 'End a sandbox',
+    params: SandboxPath,
+    answers: { 204: z.object({}) },
+    refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    repeatable: true,
+    handle: async ({ caller, params }) => {
+      await requireLive(operations, caller, params.sandboxId);
+      await operations.deleteSandbox(caller, params.sandboxId);
+      return DONE;
+    },
+  }),
+  route({
+    operationId: 'setIdleTimeout',
+    spells: {
+      operationId: 'setIdleTimeout',
+      method: 'PUT',
+      path: '/sandboxes/{sandboxId}/idle-timeout',
+    },
+    method: 'POST',
+    path: '/sandboxes/{sandboxId}/timeout',
+    access: 'tenant',
+    summary: 'Set when a sandbox ends',
+    params: SandboxPath,
+    body: NewTimeout,
+    ruledBody: ({ body: { timeout } }) => ruledEnd(timeout),
+    answers: { 204: z.object({}) },
+    refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    repeatable: true,
+    handle: async ({ caller, params, body }) => {
+      await operations.setSandboxEnd(caller, params.sandboxId, {
+        lifetimeMs: body.timeout * 1_000,
+        extend: false,
+      });
+      return DONE;
+    },
+  }),
+  route({
+    operationId: 'setSandboxState',
+    spells: STATE,
+    method: 'POST',
+    path: '/sandboxes/{sandboxId}/pause',
+    access: 'tenant',
+    summary: 'Pause a sandbox',
+    params: SandboxPath,
+    body: Pause,
+    ruledBody: () => ({ state: 'paused' }),
+    answers: { 204: z.object({}), 409: z.object({ code: z.int(), message: z.string() }) },
+    refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    repeatable: true,
+    handle: async ({ caller, params, body }) => {
+      refuseWithoutMemory(body);
+      const { paused } = await requireLive(operations, caller, params.sandboxId);
+      if (paused) return PAUSED_ALREADY;
+      await operations.setSandboxState(caller, params.sandboxId, 'paused');
+      return DONE;
+    },
+  }),
+];
+
+/** Stands for nothing else here: see `shownError`. */
+const PAUSED_ALREADY: Answer = {
+  status: 409,
+  body: { code: 409, message: 'the sandbox is paused already' },
+};
+
+const STATE = {
+  operationId: 'setSandboxState',
+  method: 'PUT',
+  path: '/sandboxes/{sandboxId}/state',
+} as const;
+
+const connection = (deps: ControlDeps, path: string): Route =>
+  route({
+    operationId: 'setSandboxState',
+    spells: STATE,
+    method: 'POST',
+    path,
+    access: 'tenant',
+    summary: 'Have a sandbox go on, and not end too soon',
+    params: SandboxPath,
+    body: Connection,
+    ruledBody: ({ body: { timeout = CONNECTED_SECONDS } }) => ({
+      ...ruledEnd(timeout),
+      state: 'running',
+    }),
+    alsoComesTo: () => ['setIdleTimeout'],
+    answers: { 200: ShownSandbox, 201: ShownSandbox },
+    refusals: ['SANDBOX_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    repeatable: true,
+    handle: async ({ caller, params: { sandboxId }, body, base }) => {
+      const { operations } = deps;
+      refuseWithoutMemory(body);
+      const { paused, autoPause } = await requireLive(operations, caller, sandboxId);
+      if (paused) await operations.setSandboxState(caller, sandboxId, 'running');
+      const view = await operations.setSandboxEnd(caller, sandboxId, {
+        lifetimeMs: (body.timeout ?? CONNECTED_SECONDS) * 1_000,
+        extend: !(paused && autoPause),
+      });
+      const shown = presentSandbox(view, showTerms(deps, caller, base()));
+      return secret(paused ? created(shown) : ok(shown));
+    },
+  });
+
+/** The end of a sandbox, by the name of the nearest that the REST API has too; 0 is no never. */
+const ruledEnd = (timeout: number) => ({ timeout, idleTimeout: Math.max(timeout, 1) });
+
+const refuseWithoutMemory = ({ memory }: { readonly memory?: boolean }): void => {
+  if (memory === false) throw featureDisabled('memory', 'pause that keeps files alone');
+};
+
+/** `base`: as the client sees this daemon. */
+const showTerms = (
+  { operations, gate, terms }: ControlDeps,
+  caller: Caller,
+  base: string,
+): ShowTerms => ({
+  operations,
+  gate,
+  caller,
+  domain: domainOf(terms, base),
+});

@@ -1,0 +1,101 @@
+import { posix } from 'node:path';
+import { create, toJsonString, type MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { FileKind, FileStat } from '../../../../contracts/files.ts';
+import { jsonLength } from '../../../../lib/json-text.ts';
+import { Slices } from '../../../../lib/loop-slices.ts';
+import { EntryInfoSchema, FileType } from '../generated/filesystem.ts';
+
+export type EntryInit = MessageInitShape<typeof EntryInfoSchema>;
+
+const TYPES: Readonly<Record<FileKind, FileType>> = {
+  file: FileType.FILE,
+  folder: FileType.DIRECTORY,
+  link: FileType.SYMLINK,
+  other: FileType.UNSPECIFIED,
+};
+const LETTERS: Readonly<Record<FileKind, string>> = {
+  file: '-',
+  folder: 'd',
+  link: 'l',
+  other: '?',
+};
+
+/** Says what is at a path. A link is of the kind of what it leads to, where that is there. */
+export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): EntryInit => ({
+  name: posix.basename(path),
+  type: TYPES[leadsTo ?? stat.kind],
+  path,
+  size: BigInt(stat.size),
+  mode: stat.mode,
+  permissions: permissionsOf(stat),
+  owner: userOf(stat.uid),
+  group: userOf(stat.gid),
+  modifiedTime: timestampFromMs(boundedMs(stat.mtimeNs)),
+  ...(stat.target
+    ? { symlinkTarget: posix.resolve(posix.dirname(path), stat.target.toString('utf8')) }
+    : {}),
+  ...(stat.metadata ? { metadata: stat.metadata } : {}),
+});
+
+/** Bytes of an entry on the wire beside its names. */
+const FIELD_BYTES = 256;
+
+/** Milliseconds of work on a long list after which the event loop goes round. */
+export const SLICE_MS = 4;
+
+/** Returns how many bytes a list of entries takes on the wire at most. */
+export const bytesOf = async (entries: readonly EntryInit[]): Promise<number> => {
+  const slices = new Slices(SLICE_MS);
+  let sum = 0;
+  for (const { name = '', path = '', symlinkTarget = '', metadata } of entries) {
+    sum += FIELD_BYTES + jsonBytes(name) + jsonBytes(path) + jsonBytes(symlinkTarget);
+    if (metadata) sum += Buffer.byteLength(JSON.stringify(metadata));
+    if (slices.usedUp) await slices.next();
+  }
+  return sum;
+};
+
+/**
+ * Makes the JSON of an answer with these entries, piece by piece, as the codec of calls does: many
+ * of them at once would hold up everybody else's calls.
+ */
+export async function* entriesAsJson(
+  entries: readonly EntryInit[],
+): AsyncGenerator<Buffer, void, undefined> {
+  const slices = new Slices(SLICE_MS);
+  let piece = '{"entries":[';
+  let before = '';
+  for (const entry of entries) {
+    piece += before + toJsonString(EntryInfoSchema, create(EntryInfoSchema, entry));
+    before = ',';
+    if (!slices.usedUp) continue;
+    yield Buffer.from(piece);
+    piece = '';
+    await slices.next();
+  }
+  yield Buffer.from(`${piece}]}`);
+}
+
+const jsonBytes = (text: string): number => jsonLength(Buffer.from(text));
+
+/** As `ls -l` shows them. */
+const permissionsOf = ({ kind, mode }: FileStat): string => {
+  const bits = 'rwxrwxrwx'.split('').map((letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-'));
+  for (const [bit, at, letter] of SPECIAL)
+    if (mode & bit) bits[at] = bits[at] === 'x' ? letter : letter.toUpperCase();
+  return LETTERS[kind] + bits.join('');
+};
+
+const SPECIAL = [
+  [0o4000, 2, 's'],
+  [0o2000, 5, 's'],
+  [0o1000, 8, 't'],
+] as const;
+
+/** Names of users are what an image says; only root has the same everywhere. */
+const userOf = (id: number): string => (id === 0 ? 'root' : String(id));
+
+/** A file's time may be any: what RFC 3339 can't say is shown as the nearest. */
+const boundedMs = (ns: bigint): number =>
+  Math.min(Math.max(Number(ns / 1_000_000n), -62_135_596_800_000), 253_402_300_799_999);

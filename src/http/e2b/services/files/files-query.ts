@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http';
+import { invalidArgument } from '../../../../model/refusals.ts';
+import { requireUser } from '../user.ts';
+
+const LONGEST = 16_384;
+
+/**
+ * Reads the query of a request for `/files`, as it stands there. Whoever looks at one reads it so:
+ * a link is signed for the very file that is opened. Refuses what is given twice.
+ */
+export const filesQuery = ({ url = '' }: IncomingMessage): ReadonlyMap<string, string> => {
+  const query = new Map<string, string>();
+  for (const pair of url.slice(url.indexOf('?') + 1 || url.length, LONGEST).split('&')) {
+    const [name = '', ...value] = pair.split('=');
+    if (name === '') continue;
+    if (query.has(name)) throw invalidArgument(name.slice(0, 64), 'is given twice');
+    query.set(name, value.join('='));
+  }
+  return query;
+};
+
+/** Returns what a parameter says; undefined where there is none. Refuses what is no UTF-8. */
+export const fieldOf = (query: ReadonlyMap<string, string>, name: string): string | undefined => {
+  const value = query.get(name);
+  return value === undefined ? undefined : decoded(name, value);
+};
+
+/**
+ * Returns the path that a request for `/files` names, empty where it names none. Refuses another
+ * user.
+ */
+export const pathAsked = (request: IncomingMessage): string => {
+  const query = filesQuery(request);
+  requireUser(fieldOf(query, 'username') ?? '');
+  return fieldOf(query, 'path') ?? '';
+};
+
+const decoded = (name: string, value: string): string => {
+  try {
+    return decodeURIComponent(value.replaceAll('+', ' '));
+  } catch {
+    throw invalidArgument(name, 'is not percent-encoded UTF-8');
+  }
+};

@@ -1,0 +1,183 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import type { Clock } from '../../../../contracts/clock.ts';
+import { KeyedSemaphore } from '../../../../lib/keyed-semaphore.ts';
+import { tooManyFiles } from '../../../../model/file-refusals.ts';
+import { tenantKey } from '../../../../model/tenant.ts';
+import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
+import { notFound, rpcErrorOf } from '../rpc/rpc-errors.ts';
+import type { EventInit, Watch } from './watched-events.ts';
+
+/** Bounds the watchers of one sandbox, and of one tenant. */
+const MOST_OF_SANDBOX = 8;
+const MOST_OF_TENANT = 32;
+/** Bounds what one watcher keeps for whoever asks for it; an event counts with its names. */
+const MOST_BYTES = 1 << 20;
+const EVENT_BYTES = 512;
+/** A change shows this long after it at most, and the next one this long after the one before. */
+const FIRST_MS = 200;
+const NEXT_MS = 30;
+/** A watcher that nobody asks for so long is given up. */
+const UNASKED_MS = 600_000;
+
+interface Watcher {
+  readonly sandboxId: string;
+  readonly tenant: string;
+  readonly leaving: AbortController;
+  /** Ends the watch; may be repeated. */
+  readonly close: () => void;
+  /** Gives its place back. */
+  readonly leave: () => void;
+  events: EventInit[];
+  bytes: number;
+  failure?: ConnectError;
+  /** Called when something happened. */
+  wake: () => void;
+  forget: () => void;
+}
+
+/**
+ * Keeps what happens in folders for clients that ask for it now and then: 8 watchers of a sandbox
+ * and 32 of a tenant at most, with 1 MiB each. One whose watch has ended, as with its sandbox,
+ * keeps what happened until the place is wanted.
+ */
+export class Watchers {
+  readonly #clock: Clock;
+  readonly #newId: () => string;
+  readonly #ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
+  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+  readonly #all = new Map<string, Watcher>();
+
+  constructor({ clock, newId }: { readonly clock: Clock; readonly newId: () => string }) {
+    this.#clock = clock;
+    this.#newId = newId;
+  }
+
+  /** Follows a watch until it is removed, and returns its id. Refuses one too many. */
+  async add({ sandboxId, caller }: AddressedSandbox, begin: () => Promise<Watch>): Promise<string> {
+    const tenant = tenantKey(caller);
+    const leave = this.#takePlace(sandboxId, tenant);
+    try {
+      const { events, close } = await begin();
+      const id = this.#newId();
+      const leaving = new AbortController();
+      const watcher: Watcher = {
+        ...{ sandboxId, tenant, leaving, close, leave, events: [], bytes: 0 },
+        wake: () => {},
+        forget: () => {},
+      };
+      this.#all.set(id, watcher);
+      this.#rest(id, watcher);
+      void this.#follow(watcher, events(leaving.signal));
+      return id;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /**
+   * Returns what happened since it was asked last, and waits a little for what is on its way.
+   * Rejects with `not_found`, or what it failed with.
+   */
+  async take(sandbox: AddressedSandbox, id: string): Promise<EventInit[]> {
+    const watcher = this.#find(sandbox, id);
+    await this.#untilSettled(watcher);
+    const { events, failure } = watcher;
+    watcher.events = [];
+    watcher.bytes = 0;
+    if (events.length === 0 && failure) throw failure;
+    this.#rest(id, watcher);
+    return events;
+  }
+
+  remove(sandbox: AddressedSandbox, id: string): void {
+    this.#drop(id, this.#find(sandbox, id));
+  }
+
+  async #untilSettled(watcher: Watcher): Promise<void> {
+    const until = this.#clock.now() + FIRST_MS;
+    for (let known = -1; watcher.failure === undefined && this.#clock.now() < until;) {
+      const { length } = watcher.events;
+      if (length === known) return;
+      known = length === 0 ? -1 : length;
+      const moment = length === 0 ? until : Math.min(until, this.#clock.now() + NEXT_MS);
+      await new Promise<void>((resolve) => {
+        const cancel = this.#clock.at(moment, resolve);
+        watcher.wake = () => {
+          if (length > 0 && !watcher.failure) return;
+          cancel();
+          resolve();
+        };
+      });
+    }
+  }
+
+  #takePlace(sandboxId: string, tenant: string): () => void {
+    const take = (places: KeyedSemaphore, key: string, isOfIt: (each: Watcher) => boolean) =>
+      places.acquire(key) || (this.#dropEnded(isOfIt) && places.acquire(key));
+    if (!take(this.#ofSandbox, sandboxId, (each) => each.sandboxId === sandboxId))
+      throw tooManyFiles('the sandbox has', MOST_OF_SANDBOX);
+    if (!take(this.#ofTenant, tenant, (each) => each.tenant === tenant)) {
+      this.#ofSandbox.release(sandboxId);
+      throw tooManyFiles('you have', MOST_OF_TENANT);
+    }
+    return () => {
+      this.#ofSandbox.release(sandboxId);
+      this.#ofTenant.release(tenant);
+    };
+  }
+
+  /** Gives the oldest of those up whose watch has ended; false where there is none. */
+  #dropEnded(isOfIt: (watcher: Watcher) => boolean): boolean {
+    for (const [id, watcher] of this.#all)
+      if (watcher.failure !== undefined && isOfIt(watcher)) {
+        this.#drop(id, watcher);
+        return true;
+      }
+    return false;
+  }
+
+  /** Gives all of them up. */
+  stop(): void {
+    for (const [id, watcher] of this.#all) this.#drop(id, watcher);
+  }
+
+  #find({ sandboxId }: AddressedSandbox, id: string): Watcher {
+    const watcher = this.#all.get(id);
+    if (watcher?.sandboxId !== sandboxId) throw notFound('there is no such watcher');
+    return watcher;
+  }
+
+  /** Never rejects. */
+  async #follow(watcher: Watcher, events: AsyncIterable<EventInit>): Promise<void> {
+    try {
+      for await (const event of events) {
+        watcher.bytes += EVENT_BYTES + 4 * (event.name?.length ?? 0);
+        if (watcher.bytes > MOST_BYTES)
+          throw new ConnectError('more happened than is kept; watch again', Code.Aborted);
+        watcher.events.push(event);
+        watcher.wake();
+      }
+      watcher.failure = notFound('the folder is gone');
+    } catch (error) {
+      watcher.failure =
+        rpcErrorOf(error) ?? new ConnectError('it can be watched no further', Code.Aborted);
+    } finally {
+      watcher.wake();
+      watcher.close();
+    }
+  }
+
+  #rest(id: string, watcher: Watcher): void {
+    watcher.forget();
+    watcher.forget = this.#clock.at(this.#clock.now() + UNASKED_MS, () => this.#drop(id, watcher));
+  }
+
+  #drop(id: string, watcher: Watcher): void {
+    if (!this.#all.delete(id)) return;
+    watcher.forget();
+    watcher.leaving.abort();
+    watcher.close();
+    watcher.leave();
+  }
+}

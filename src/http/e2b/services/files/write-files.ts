@@ -1,0 +1,245 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import busboy from 'busboy';
+import { ClientGone, checkEncoding } from '../../../corridor/request-body.ts';
+import { thenLinger } from '../../../corridor/linger.ts';
+import { arrivingBytes } from '../../../corridor/streamed-body.ts';
+import { isMetadataNotKept } from '../../../../model/file-refusals.ts';
+import { invalidArgument, Refusal } from '../../../../model/refusals.ts';
+import type { Operations } from '../../../../services/operations.ts';
+import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
+import { pathAsked } from './files-query.ts';
+import { targetAt, type Homes } from './homes.ts';
+import { asFile } from './read-file.ts';
+
+export interface WriteFilesDeps {
+  readonly operations: Pick<Operations, 'writeFile'>;
+  readonly homes: Homes;
+}
+
+/** A file as the SDKs are told of it. */
+interface Written {
+  readonly path: string;
+  readonly name: string;
+  readonly type: 'file';
+  readonly metadata?: Metadata;
+}
+
+const MOST_FILES = 1_000;
+/** Fields of a form beside its files, which are not heeded. */
+const MOST_FIELDS = 100;
+/** Names the part of a form that is a file, also where pages send a text without a file name. */
+const FILE = 'file';
+const MOST_TEXT = 1 << 20;
+const OCTETS = /^application\/octet-stream\b/i;
+const FORM = /^multipart\/form-data\b/i;
+
+/** Answers `POST /files`: writes the body to a file, or each part of a form to its own. */
+export const writeFiles = async (
+  deps: WriteFilesDeps,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  sandbox: AddressedSandbox,
+): Promise<void> => {
+  const path = pathAsked(request);
+  const metadata = metadataOf(request);
+  const type = request.headers['content-type'] ?? '';
+  const written = await thenLinger({ req: request, res: response }, async () => {
+    if (FORM.test(type))
+      return await writeForm(deps, { request, response, path, metadata }, sandbox);
+    if (!OCTETS.test(type))
+      throw new Refusal(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'the body must be multipart/form-data or application/octet-stream',
+      );
+    if (path === '') throw invalidArgument('path', 'is required');
+    const content = contentOf(request, response);
+    return [await writeOne(deps, { path, content, metadata }, sandbox)];
+  });
+  const text = JSON.stringify(written);
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
+  };
+  response.writeHead(200, headers).end(text);
+};
+
+/** Begins the name of a header whose value is kept with the files that are written. */
+const METADATA = 'x-metadata-';
+const KEY = /^[\x20-\x7e]{1,246}$/;
+const VALUE = /^[\x20-\x7e]*$/;
+/** Bounds keys and values together; each key counts with what the file system has before it. */
+const MOST_METADATA = 4_096;
+const BEFORE_KEY = 'user.e2b.'.length;
+
+type Metadata = Readonly<Record<string, string>>;
+
+/** Returns what the headers say, the first of those of one name; undefined where there is none. */
+const metadataOf = ({ rawHeaders }: IncomingMessage): Metadata | undefined => {
+  const kept = new Map<string, string>();
+  let bytes = 0;
+  // `headersDistinct` of some versions of Node throws if a header is named `__proto__`.
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? '';
+    const value = rawHeaders[at + 1] ?? '';
+    const key = name.slice(METADATA.length);
+    if (!name.startsWith(METADATA) || kept.has(key)) continue;
+    if (!KEY.test(key)) throw invalidArgument(name, 'has a key that is empty, or over 246 bytes');
+    if (!VALUE.test(value)) throw invalidArgument(name, 'must be printable ASCII');
+    bytes += BEFORE_KEY + key.length + value.length;
+    if (bytes > MOST_METADATA)
+      throw invalidArgument(
+        name,
+        `makes more than ${MOST_METADATA} bytes of metadata, of which each key takes ${BEFORE_KEY}`,
+      );
+    kept.set(key, value);
+  }
+  return kept.size === 0 ? undefined : Object.fromEntries(kept);
+};
+
+/** Returns the bytes of the body, unpacked where it is gzip. */
+const contentOf = (request: IncomingMessage, response: ServerResponse): Readable => {
+  if (request.headers['content-encoding']?.toLowerCase() !== 'gzip') {
+    checkEncoding(request);
+    return arrivingBytes(request, response);
+  }
+  const unpacked = createGunzip();
+  // What it fails with, its reader sees.
+  unpacked.on('error', () => {});
+  pipeline(arrivingBytes(request, response), unpacked).catch(() => {});
+  return unpacked;
+};
+
+const writeOne = async (
+  { operations, homes }: WriteFilesDeps,
+  { path, content, metadata }: FileToWrite,
+  sandbox: AddressedSandbox,
+): Promise<Written> => {
+  const place = await homes.place(sandbox, path);
+  const order = {
+    ...({ content, overwrite: 'allowed', parents: true } as const),
+    ...(metadata ? { metadata } : {}),
+  };
+  try {
+    const { stat } = await asFile(() =>
+      operations.writeFile(sandbox.caller, targetAt(sandbox, place.path), order, sandbox.signal),
+    );
+    return {
+      ...{ path: place.shown, name: posix.basename(place.shown), type: 'file' },
+      ...(stat.metadata ? { metadata: stat.metadata } : {}),
+    };
+  } catch (error) {
+    if (metadata && isMetadataNotKept(error))
+      throw invalidArgument(`${METADATA}${Object.keys(metadata)[0]}`, error.message);
+    throw malformed(error);
+  }
+};
+
+interface FileToWrite {
+  readonly path: string;
+  readonly content: Readable;
+  readonly metadata: Metadata | undefined;
+}
+
+/** Returns the refusal of a body that is no form, or no gzip; any other error as it is. */
+const malformed = (error: unknown): unknown => {
+  if (error instanceof Refusal || error instanceof ClientGone || !(error instanceof Error))
+    return error;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (code.startsWith('Z_')) return invalidArgument('body', 'is not gzip, or cut short');
+  return FORM_FAULT.test(error.message) ? invalidArgument('body', error.message) : error;
+};
+
+/** How busboy says that a form is none; it has no codes. */
+const FORM_FAULT =
+  /^(Unexpected end of|Malformed|Multipart: Boundary not found|Unsupported content)/;
+
+interface Form {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly metadata: Metadata | undefined;
+}
+
+/**
+ * Writes the parts of a form one after another. A path in the query is that of the one file there
+ * is; else each part's file name is its path.
+ */
+const writeForm = async (
+  deps: WriteFilesDeps,
+  { request, response, path, metadata }: Form,
+  sandbox: AddressedSandbox,
+): Promise<readonly Written[]> => {
+  const form = openForm(request);
+  const written: Written[] = [];
+  let failure: unknown;
+  let turn: Promise<void> = Promise.resolve();
+  const fail = (error: unknown): void => {
+    failure ??= error;
+    form.destroy();
+  };
+  const take = (content: Readable, filename: string | undefined): void => {
+    content.on('error', () => {});
+    // Reads on no faster than files are written: the form keeps whole those that are small.
+    form.cork();
+    void turn.then(() => form.uncork());
+    turn = turn.then(async () => {
+      if (failure !== undefined) return void content.destroy();
+      try {
+        if (path !== '' && written.length > 0)
+          throw invalidArgument('path', 'is for one file, and the form has more');
+        const to = path === '' ? nameOf(filename) : path;
+        written.push(await writeOne(deps, { path: to, content, metadata }, sandbox));
+      } catch (error) {
+        fail(error);
+      }
+    });
+  };
+  form.on('file', (_field, content, { filename }) => take(content, filename));
+  form.on('field', (field, text, { valueTruncated }) => {
+    if (field !== FILE) return;
+    if (valueTruncated) fail(invalidArgument('file', `has no name, and over ${MOST_TEXT} bytes`));
+    else take(Readable.from([Buffer.from(text)]), undefined);
+  });
+  const tooMany = (): void => fail(invalidArgument('body', `has more than ${MOST_FILES} files`));
+  form.on('filesLimit', tooMany).on('partsLimit', tooMany);
+  try {
+    await pipeline(contentOf(request, response), form);
+  } catch (error) {
+    failure ??= malformed(error);
+  }
+  await turn;
+  if (failure !== undefined) throw asError(failure);
+  if (written.length === 0) throw invalidArgument('body', 'has no file');
+  return written;
+};
+
+const asError = (failure: unknown): Error =>
+  failure instanceof Error ? failure : new Error(String(failure));
+
+/** Returns the path of a part; one without a file name has none, whatever the types say. */
+const nameOf = (filename: string | undefined): string => {
+  if (!filename) throw invalidArgument('path', 'is required, as each file has no name');
+  return filename;
+};
+
+const openForm = ({ headers }: IncomingMessage): busboy.Busboy => {
+  try {
+    return busboy({
+      headers,
+      preservePath: true,
+      defParamCharset: 'utf8',
+      fileHwm: 256 * 1_024,
+      limits: {
+        files: MOST_FILES,
+        fields: MOST_FIELDS,
+        parts: MOST_FILES + MOST_FIELDS,
+        fieldSize: MOST_TEXT,
+      },
+    });
+  } catch (error) {
+    throw malformed(error);
+  }
+};

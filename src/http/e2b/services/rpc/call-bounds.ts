@@ -1,0 +1,92 @@
+import { invalidArgument } from '../../../../model/refusals.ts';
+import { FRAME_HEAD_BYTES } from './frames.ts';
+
+const KIB = 1_024;
+/** Bytes of a body, by the name of the call. */
+const MOST_BYTES: Readonly<Record<string, number>> = {
+  Start: 256 * KIB,
+  SendInput: 1_024 * KIB,
+};
+const MOST_BYTES_OF_OTHERS = 64 * KIB;
+/** Bytes of one message of a call that streams. */
+const MOST_BYTES_OF_MESSAGE = 1_024 * KIB;
+/** Twice what the largest valid call has: 1,024 arguments and 128 variables. */
+const MOST_VALUES = 2_304;
+
+/** Returns how many bytes the body of a call may have, by the call's path. */
+export const mostBytesOf = (path: string): number =>
+  MOST_BYTES[path.slice(path.lastIndexOf('/') + 1)] ?? MOST_BYTES_OF_OTHERS;
+
+/**
+ * Refuses JSON with too many values with INVALID_ARGUMENT, before any object is made of it.
+ * `isFramed`: it is a stream of Connect, in which each message follows its length.
+ */
+export const boundValues = (body: Buffer, isFramed: boolean): void => {
+  let left = MOST_VALUES;
+  for (const message of isFramed ? messagesOf(body) : [body]) {
+    left -= commasIn(message, left);
+    if (left < 0) throw invalidArgument('body', `must hold at most ${MOST_VALUES} values`);
+  }
+};
+
+function* messagesOf(body: Buffer): Generator<Buffer, void, undefined> {
+  for (let at = 0; at + FRAME_HEAD_BYTES <= body.length;) {
+    const from = at + FRAME_HEAD_BYTES;
+    at = from + body.readUInt32BE(at + 1);
+    yield body.subarray(from, at);
+  }
+}
+
+/**
+ * Yields a stream of Connect message by message, each with its head and once it is permitted. What
+ * is no whole message is yielded as it is.
+ */
+export async function* wholeMessages(
+  content: AsyncIterable<Buffer>,
+  permit: (message: Buffer) => Promise<void>,
+): AsyncGenerator<Buffer, void, undefined> {
+  let pieces: Buffer[] = [];
+  let size = 0;
+  let needed = FRAME_HEAD_BYTES;
+  for await (const piece of content) {
+    pieces.push(piece);
+    size += piece.length;
+    while (size >= needed) {
+      const held = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces, size);
+      needed = FRAME_HEAD_BYTES + held.readUInt32BE(1);
+      if (needed > FRAME_HEAD_BYTES + MOST_BYTES_OF_MESSAGE)
+        throw invalidArgument('body', `a message must have at most ${MOST_BYTES_OF_MESSAGE} bytes`);
+      pieces = [held];
+      if (size < needed) break;
+      const message = held.subarray(0, needed);
+      await permit(message);
+      yield message;
+      pieces = [held.subarray(needed)];
+      size -= needed;
+      needed = FRAME_HEAD_BYTES;
+    }
+  }
+  if (size > 0) yield Buffer.concat(pieces, size);
+}
+
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];
+
+/** Counts the commas between values, and stops one beyond `most`. */
+const commasIn = (json: Buffer, most: number): number => {
+  let commas = 0;
+  for (let at = 0; at < json.length && commas <= most; at += 1) {
+    if (json[at] === COMMA) commas += 1;
+    else if (json[at] === QUOTE) at = endOfString(json, at);
+  }
+  return commas;
+};
+
+/** Returns the place of the quote that ends the string, or the length of what has no end. */
+const endOfString = (json: Buffer, from: number): number => {
+  for (let at = json.indexOf(QUOTE, from + 1); at >= 0; at = json.indexOf(QUOTE, at + 1)) {
+    let backslashes = 0;
+    while (json[at - 1 - backslashes] === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
+  return json.length;
+};

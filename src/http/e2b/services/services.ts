@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AuditSink } from '../../../contracts/audit.ts';
+import type { Clock } from '../../../contracts/clock.ts';
+import type { Log } from '../../../contracts/log.ts';
+import type { Metrics } from '../../../contracts/metrics.ts';
+import type { CostlyTurns } from '../../limits/costly-turns.ts';
+import { UnreadAnswers } from '../../reply/unread-answers.ts';
+import { ArrivingBodies } from '../../corridor/request-body.ts';
+import { Refusal } from '../../../model/refusals.ts';
+import { INTERPRETER_PORT } from '../../../model/sandbox.ts';
+import type { ApprovalGate } from '../../../services/approvals/approval-gate.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { AnswerBudget } from '../../../actors/sandbox/commands/answer-budget.ts';
+import { SERVICES_PORT } from '../traffic/address.ts';
+import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
+import { Conduct, type AskedPort, type ServedOperation } from './conduct.ts';
+import { filesystemService, type FilesystemServiceDeps } from './files/filesystem-service.ts';
+import { Homes } from './files/homes.ts';
+import { readFile, type ReadFileDeps } from './files/read-file.ts';
+import { Watchers } from './files/watchers.ts';
+import { writeFiles, type WriteFilesDeps } from './files/write-files.ts';
+import { Filesystem } from './generated/filesystem.ts';
+import { Process } from './generated/process.ts';
+import { processService, type ProcessServiceDeps } from './process/process-service.ts';
+import { OPERATIONS } from './rpc/call-guard.ts';
+import { pathOf } from './rpc/read-call.ts';
+import { rpcServer } from './rpc/rpc-server.ts';
+
+/** The version of E2B's own services that clients are told; by it they know what they may ask. */
+export const ENVD_VERSION = '0.6.4';
+
+export interface ServicesDeps {
+  readonly operations: ServedOperations;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly gate: Pick<ApprovalGate, 'rulesFor'>;
+  readonly answers: AnswerBudget;
+  /** Shared with the REST API: a tenant has one share of the event loop, whichever port it uses. */
+  readonly costly: CostlyTurns;
+  /** Absent: nobody takes down what is written. */
+  readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
+}
+
+export type ServedOperations = ProcessServiceDeps['operations'] &
+  FilesystemServiceDeps['operations'] &
+  ReadFileDeps['operations'] &
+  WriteFilesDeps['operations'] &
+  Pick<Operations, 'execInSandbox'>;
+
+/**
+ * Serves what a sandbox is asked for at the port of its services: processes and files. Rejects,
+ * before the head is sent, with what whoever calls is to answer.
+ */
+export interface SandboxServices {
+  (request: IncomingMessage, response: ServerResponse, sandbox: AddressedSandbox): Promise<void>;
+  /**
+   * Refuses what a rule of this cluster holds, of what is not answered here: a call that another
+   * cluster answers, of whichever process, or what goes to a port of the sandbox.
+   */
+  readonly permit: (request: IncomingMessage, asked: AskedPort) => void;
+  /** Has all streams end with `unavailable`, so that their clients go elsewhere. */
+  readonly endStreams: () => void;
+  /** Gives up what is kept for clients that ask now and then. */
+  readonly stop: () => void;
+}
+
+/** Bounds how long a client may take nothing of an answer before it is cut. */
+const STALL_MS = 30_000;
+/** Bounds what bodies of calls that are still arriving hold together. */
+const ARRIVING_BYTES = 64 << 20;
+
+const isReading = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
+
+const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
+  const path = pathOf(request);
+  if (path === '/files') return isReading(request) ? 'readFile' : 'writeFile';
+  const call = path.slice(path.lastIndexOf('/') + 1);
+  return Object.hasOwn(OPERATIONS, call) ? OPERATIONS[call] : undefined;
+};
+
+/** The code interpreter's server runs what it is sent. */
+const portOperation = ({ port }: AskedPort): ServedOperation =>
+  port === INTERPRETER_PORT ? 'execInSandbox' : 'openEndpoint';
+
+/** Makes the services of all sandboxes. */
+export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
+  const { operations, clock, log, answers, costly } = deps;
+  const homes = new Homes(operations);
+  const watchers = new Watchers({ clock, newId: randomUUID });
+  const unread = new UnreadAnswers({ stallMs: STALL_MS, log });
+  const conduct = new Conduct(deps);
+  const arriving = new ArrivingBodies(ARRIVING_BYTES);
+  const terms = { clock, log, arriving, conduct, answers, costly, stallMs: STALL_MS };
+  const processes = processService({ operations, homes, clock });
+  const rpc = rpcServer(terms, processes.streams, (router) => {
+    router.service(Process, processes.calls);
+    router.service(Filesystem, filesystemService({ operations, homes, watchers, clock }));
+  });
+  const serve = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    sandbox: AddressedSandbox,
+  ): Promise<void> => {
+    const path = pathOf(request);
+    if (path === '/files') {
+      const exchange = { request, response };
+      if (isReading(request))
+        return await conduct.around(sandbox, 'readFile', () =>
+          readFile({ operations, homes, unread }, exchange, sandbox),
+        );
+      if (request.method === 'POST')
+        return await conduct.around(sandbox, 'writeFile', () =>
+          writeFiles({ operations, homes }, exchange, sandbox),
+        );
+      throw new Refusal('METHOD_NOT_ALLOWED', 'files are read by GET and written by POST');
+    }
+    if (!rpc.takes(path)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
+    await rpc.answer(request, response, sandbox);
+  };
+  return Object.assign(serve, {
+    permit: (request: IncomingMessage, asked: AskedPort) => {
+      const operation = asked.port === SERVICES_PORT ? operationOf(request) : portOperation(asked);
+      if (operation) conduct.permitAsked(asked, operation);
+    },
+    endStreams: () => rpc.endStreams(),
+    stop: () => watchers.stop(),
+  });
+};

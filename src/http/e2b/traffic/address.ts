@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http';
+import { invalidArgument } from '../../../model/refusals.ts';
+
+/** Port under which the services of a sandbox are asked for that are the daemon's own. */
+export const SERVICES_PORT = 49_983;
+
+/** Says which sandbox a request is for, as far as it says so itself. */
+export interface Address {
+  /** As it stands there, and not looked at; undefined: the token says which. */
+  readonly sandbox: string | undefined;
+  readonly port: number;
+}
+
+/** The first label of the host: `{port}-{id}`. */
+const HOST = /^(\d{1,5})-([a-z0-9]{1,57})\./;
+
+const PATHS = /^\/(?:files(?:[?]|$)|process\.Process\/|filesystem\.Filesystem\/)/;
+
+/**
+ * Whether a request is for a sandbox; all else is for the control API. SDKs before 2.16 name no
+ * sandbox but by its token in what is no RPC.
+ */
+export const isForSandbox = ({ url = '', headers }: IncomingMessage): boolean =>
+  headers['e2b-sandbox-id'] !== undefined ||
+  HOST.test(headers.host ?? '') ||
+  PATHS.test(url) ||
+  (headers['x-access-token'] !== undefined && /^\/health(?:[?]|$)/.test(url));
+
+/** Returns the port that a request is for, unless its address is refused. */
+export const portNamedBy = ({ headers }: IncomingMessage): number =>
+  Number(headers['e2b-sandbox-port'] ?? HOST.exec(headers.host ?? '')?.[1] ?? SERVICES_PORT);
+
+/** Reads the address. Refuses one that names two sandboxes or ports, or a port that is none. */
+export const addressOf = ({ headers }: IncomingMessage): Address => {
+  const [, hostPort, hostSandbox] = HOST.exec(headers.host ?? '') ?? [];
+  const sandbox = textOf(headers['e2b-sandbox-id'], 'E2b-Sandbox-Id');
+  const port = textOf(headers['e2b-sandbox-port'], 'E2b-Sandbox-Port');
+  if (sandbox !== undefined && hostSandbox !== undefined && sandbox !== hostSandbox)
+    throw invalidArgument('E2b-Sandbox-Id', 'names another sandbox than the host does');
+  if (port !== undefined && hostPort !== undefined && port !== hostPort)
+    throw invalidArgument('E2b-Sandbox-Port', 'names another port than the host does');
+  const number = port ?? hostPort ?? String(SERVICES_PORT);
+  if (!/^[0-9]{1,5}$/.test(number) || Number(number) < 1 || Number(number) > 65_535)
+    throw invalidArgument('E2b-Sandbox-Port', 'must be a port from 1 to 65535');
+  return { sandbox: sandbox ?? hostSandbox, port: Number(number) };
+};
+
+const textOf = (value: string | string[] | undefined, name: string): string | undefined => {
+  if (value === undefined || (typeof value === 'string' && !value.includes(','))) return value;
+  throw invalidArgument(name, 'is given twice');
+};

@@ -1,0 +1,159 @@
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../../../contracts/clock.ts';
+import type { Clients } from '../../limits/clients.ts';
+import type { KeyRates } from '../../limits/key-rates.ts';
+import type { InstanceId } from '../../../model/identifiers.ts';
+import {
+  invalidArgument,
+  invalidToken,
+  Refusal,
+  sandboxNotFound,
+} from '../../../model/refusals.ts';
+import { INTERPRETER_PORT } from '../../../model/sandbox.ts';
+import type { Caller } from '../../../model/tenant.ts';
+import type { FleetOperations } from '../../../fleet/replication/fleet-operations.ts';
+import type { Operations } from '../../../services/operations.ts';
+import type { SandboxTokens } from '../../../services/keys/key-operations.ts';
+import { linkedAddressOf } from '../../../fleet/e2b/over-links.ts';
+import { sandboxNamed, type NamedSandbox } from '../sandbox-id.ts';
+import type { AddressedSandbox } from './addressed-sandbox.ts';
+import { signedLinkOf, type FileLink } from './signed-link.ts';
+import { addressOf, SERVICES_PORT } from './address.ts';
+
+export interface AdmissionDeps {
+  readonly operations: Pick<Operations, 'bearerOf' | 'signerOf' | 'guestOf'>;
+  readonly clients: Pick<Clients, 'lookUp' | 'authenticate'>;
+
+  readonly clock: Clock;
+  readonly keyRates: KeyRates;
+  readonly terms: {
+    /** Ports are for whoever knows the sandbox's id, without a token. */
+    readonly openPorts: boolean;
+    /** This cluster's, which may stand behind an id. */
+    readonly clusterId: string;
+    /** Absent: there are no other clusters. */
+    readonly fleet?: { readonly fleet: Pick<FleetOperations, 'listOthers'> } | undefined;
+  };
+}
+
+/** A request whose token is good for what it asks. */
+export interface Admitted {
+  readonly sandboxId: InstanceId;
+  /** The other cluster that has the sandbox; absent: this one. */
+  readonly clusterId?: string | undefined;
+  readonly caller: Caller;
+  readonly port: number;
+  readonly by: AddressedSandbox['by'] | 'nothing';
+}
+
+/** Says whether what listens there is the sandbox's own, and takes no access token. */
+export const isOpen = (port: number): boolean =>
+  port !== SERVICES_PORT && port !== INTERPRETER_PORT;
+
+/**
+ * Finds out for which sandbox a request is, and who sends it. An id counts only beside a token of
+ * that sandbox: INVALID_TOKEN is the one refusal of a token that is missing, wrong, or of another
+ * sandbox. Whether there is such a sandbox is not looked at. Of what came over a link the manager
+ * has found that out.
+ */
+export const admitted = async (
+  deps: AdmissionDeps,
+  request: IncomingMessage,
+): Promise<Admitted> => {
+  const { operations, keyRates } = deps;
+  const linked = linkedAddressOf(request);
+  if (linked !== undefined && linked !== 'control') {
+    const caller = await deps.clients.authenticate(request);
+    keyRates.count(caller, request);
+    return { ...linked, caller };
+  }
+  const { sandbox: text, port } = addressOf(request);
+  const sandbox = text === undefined ? undefined : namedHere(deps, text);
+  const given = tokenOf(request, port);
+  const link = given === undefined && port === SERVICES_PORT ? signedLinkOf(request) : undefined;
+  if (link && text !== undefined && !sandbox) throw invalidToken();
+  if (link) return await bySignature(deps, request, { link, sandbox });
+  if (given === undefined && text === undefined)
+    throw invalidArgument('E2b-Sandbox-Id', 'is required');
+  if (deps.terms.openPorts && isOpen(port) && given === undefined && text !== undefined)
+    return asGuest(deps, request, { sandbox, port });
+  const bearer = given === undefined ? undefined : await operations.bearerOf(given.token);
+  if (!bearer || !given?.kinds.includes(bearer.goodFor)) throw invalidTokenAt(port);
+  const { sandboxId, clusterId, caller } = bearer;
+  if (text !== undefined && (sandbox?.id !== sandboxId || sandbox.clusterId !== clusterId))
+    throw invalidTokenAt(port);
+  keyRates.count(caller, request);
+  return { sandboxId, clusterId, caller, port, by: 'token' };
+};
+
+/** Names what a port asks for; nobody but clients of SDKs knows it. */
+const invalidTokenAt = (port: number): Refusal =>
+  port === SERVICES_PORT
+    ? invalidToken()
+    : new Refusal(
+        'INVALID_TOKEN',
+        `invalid or expired token: this port asks for ${
+          isOpen(port)
+            ? 'the header E2B-Traffic-Access-Token, unless compatibleApi.openPorts is on'
+            : 'the header X-Access-Token'
+        }`,
+      );
+
+/** Reads an id, which may have this cluster's behind it. */
+const namedHere = (
+  { terms: { clusterId: own } }: Pick<AdmissionDeps, 'terms'>,
+  text: string,
+): NamedSandbox | undefined => {
+  const named = sandboxNamed(text);
+  return named?.clusterId === own ? { ...named, clusterId: undefined } : named;
+};
+
+/**
+ * Refuses with SANDBOX_NOT_FOUND where there is none, with INVALID_TOKEN where that is another
+ * cluster's to know.
+ */
+const asGuest = (
+  { operations, keyRates }: AdmissionDeps,
+  request: IncomingMessage,
+  { sandbox, port }: { readonly sandbox: NamedSandbox | undefined; readonly port: number },
+): Admitted => {
+  if (sandbox?.clusterId !== undefined) throw invalidToken();
+  const sandboxId = sandbox?.id;
+  const caller = sandboxId === undefined ? undefined : operations.guestOf(sandboxId);
+  if (sandboxId === undefined || !caller) throw sandboxNotFound();
+  keyRates.count(caller, request);
+  return { sandboxId, caller, port, by: 'nothing' };
+};
+
+const bySignature = async (
+  { operations, clients, keyRates, clock, terms }: AdmissionDeps,
+  request: IncomingMessage,
+  { link, sandbox }: { readonly link: FileLink; readonly sandbox: NamedSandbox | undefined },
+): Promise<Admitted> => {
+  const { id: sandboxId, clusterId } = sandbox ?? {};
+  const others = terms.fleet?.fleet.listOthers() ?? [];
+  if (clusterId !== undefined && !others.some((other) => other.clusterId === clusterId))
+    throw invalidToken();
+  const { expiresAt, ...signed } = link;
+  const signer = await clients.lookUp(request, async (from) => {
+    const found = await operations.signerOf({ sandboxId, clusterId, from, ...signed });
+    if (!found) throw invalidToken();
+    return found;
+  });
+  if (expiresAt < clock.now()) throw invalidToken();
+  keyRates.count(signer.caller, request);
+  const { caller } = signer;
+  return { sandboxId: signer.sandboxId, clusterId, caller, port: SERVICES_PORT, by: 'signature' };
+};
+
+/** Services take the access token alone; ports either, since clients send what they have. */
+const tokenOf = (
+  { headers }: IncomingMessage,
+  port: number,
+): { readonly token: string; readonly kinds: readonly (keyof SandboxTokens)[] } | undefined => {
+  const access = headers['x-access-token'];
+  const traffic = headers['e2b-traffic-access-token'];
+  if (port !== SERVICES_PORT && typeof traffic === 'string')
+    return { token: traffic, kinds: ['traffic'] };
+  return typeof access === 'string' ? { token: access, kinds: ['access'] } : undefined;
+};

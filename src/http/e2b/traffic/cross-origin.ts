@@ -1,0 +1,39 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { linkedAddressOf } from '../../../fleet/e2b/over-links.ts';
+import { isOpen } from './admission.ts';
+import { portNamedBy } from './address.ts';
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
+const KEPT_SECONDS = '600';
+const NAMES = /^[\w\-, ]{1,1024}$/;
+
+/** Whether it asks, as browsers do, if a page of another origin may send a request. */
+export const isPreflight = (request: IncomingMessage): boolean =>
+  request.method === 'OPTIONS' &&
+  request.headers['access-control-request-method'] !== undefined &&
+  isOurs(request);
+
+/**
+ * Lets pages of all origins read the answer. Whoever asks says a key or a token itself: no cookie
+ * is heeded. What a program in a sandbox answers at a port of its own is left to that program.
+ */
+export const letPagesRead = (request: IncomingMessage, response: ServerResponse): void => {
+  if (request.headers.origin === undefined || !isOurs(request)) return;
+  response.setHeader('Access-Control-Allow-Origin', '*');
+  response.setHeader('Access-Control-Expose-Headers', '*');
+};
+
+export const answerPreflight = (request: IncomingMessage, response: ServerResponse): void => {
+  const asked = request.headers['access-control-request-headers'] ?? '';
+  response.writeHead(204, {
+    'Access-Control-Allow-Origin': '*',
+    'Access-Control-Allow-Methods': METHODS,
+    'Access-Control-Allow-Headers': NAMES.test(asked) ? asked : '*',
+    'Access-Control-Max-Age': KEPT_SECONDS,
+  });
+  response.end();
+};
+
+/** Over a link the manager has said it. */
+const isOurs = (request: IncomingMessage): boolean =>
+  linkedAddressOf(request) === undefined && !isOpen(portNamedBy(request));

@@ -1,0 +1,108 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Clock } from '../../../contracts/clock.ts';
+import type { FleetDeps } from '../../../fleet/routing/fleet-router.ts';
+import type { ExchangeTerms } from '../../gateway/exchange.ts';
+import type { Clients } from '../../limits/clients.ts';
+import { requestIdFrom } from '../../limits/request-head.ts';
+import { clusterUnavailable } from '../../../model/fleet/cluster-refusals.ts';
+import { IDENTITY_HEADER } from '../../../model/fleet/identity-header.ts';
+import { Refusal, sandboxNotFound } from '../../../model/refusals.ts';
+import { tenantKey } from '../../../model/tenant.ts';
+import { linkedPath } from '../../../fleet/e2b/over-links.ts';
+import { isOpen, type Admitted } from './admission.ts';
+import { unsigned } from './signed-link.ts';
+
+export interface ToClusterDeps {
+  readonly terms: {
+    /** Absent: there are no other clusters. */
+    readonly fleet?: Pick<FleetDeps, 'fleet' | 'passing'> | undefined;
+  };
+  readonly clients: Clients;
+  readonly clock: Clock;
+}
+
+type Terms = Omit<ExchangeTerms, 'agent'>;
+
+/** Holds what connections over links ended with, a kept one too. */
+const brokenBy = new WeakSet<object>();
+
+/**
+ * Has the cluster that has the sandbox answer, as an endpoint of a sandbox does: by the manager's
+ * word for who asks, and without token or signature. Refuses with CLUSTER_UNAVAILABLE where it
+ * gives no answer, since the sandbox may well be there; a fault of this end is thrown as it is.
+ */
+export const toCluster = async (
+  { terms: { fleet }, clients, clock }: ToClusterDeps,
+  { clusterId = '', sandboxId, port, by, caller }: Admitted,
+  request: IncomingMessage,
+  exchanged: (terms: Terms) => Promise<void>,
+): Promise<void> => {
+  if (!fleet || by === 'nothing') throw sandboxNotFound();
+  const { passed } = fleet.passing;
+  const way = fleet.passing.wayTo(fleet.fleet, clusterId);
+  const release = fleet.passing.hold(way, tenantKey(caller));
+  const { method = 'GET', headers, url = '/' } = request;
+  const target = linkedPath({ sandboxId, port, by }, by === 'signature' ? unsigned(url) : url);
+  const key = headers['idempotency-key'];
+  const idempotencyKey = typeof key === 'string' ? key : undefined;
+  if (by === 'signature') dropReferer(request.rawHeaders); // it may be another signed link
+  request.rawHeaders.push(
+    IDENTITY_HEADER,
+    way.identify(caller, { method, target, idempotencyKey }),
+  );
+  let asked: ClientRequest | undefined;
+  let isAnswered = false;
+  const noAnswer = () =>
+    clusterUnavailable(clusterId, 'gave no answer; whether this took effect is not known');
+  const callOff = fleet.passing.lookAt(way, () => asked?.destroy(noAnswer()));
+  const endpoint: Terms['endpoint'] = {
+    // connections are kept of a link, whatever they are asked next
+    ...{ sandboxId: way.linkId, port: 0, scheme: 'http', env: () => undefined },
+    dial: async () => way.dial().on('error', (error) => void brokenBy.add(error)),
+    touch: () => undefined,
+    close: () => undefined,
+  };
+  try {
+    await exchanged({
+      endpoint,
+      target: { sandboxId, endpointName: String(port), prefix: '', path: target },
+      requestId: requestIdFrom(headers['x-request-id']),
+      clock,
+      clients,
+      follower: {
+        asked: (asking) => {
+          asked = asking;
+        },
+        answered: ({ statusCode = 0 }) => {
+          callOff(); // a stream goes on as long as its link does
+          if (isRedirect(statusCode) && !isOpen(port))
+            throw clusterUnavailable(clusterId, 'answered with a redirect, and none is followed');
+          isAnswered = true;
+          passed.note(clusterId, 'answered');
+        },
+      },
+    });
+  } catch (error) {
+    const told = isOfLink(error) ? noAnswer() : error;
+    if (!isAnswered) passed.noteFailure(clusterId, told);
+    throw told;
+  } finally {
+    callOff();
+    release();
+  }
+};
+
+const dropReferer = (rawHeaders: string[]): void => {
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2)
+    if (rawHeaders[at]?.toLowerCase() === 'referer') rawHeaders.splice(at, 2);
+};
+
+const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304;
+
+/** Says that the cluster, or the way to it, gave no answer. */
+const isOfLink = (error: unknown): boolean =>
+  error instanceof Refusal
+    ? BROKEN.has(error.code)
+    : typeof error === 'object' && error !== null && brokenBy.has(error);
+
+const BROKEN: ReadonlySet<string> = new Set(['ENDPOINT_UNREACHABLE', 'ENDPOINT_TIMEOUT']);

@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { unavailable } from '../../model/refusals.ts';
+import { errorAnswer } from '../reply/error-table.ts';
+import { requestIdFrom } from './request-head.ts';
+
+/**
+ * An error answer but for its request id, made once: for requests on which nothing is to be spent.
+ */
+export interface PreparedAnswer {
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly text: string;
+}
+
+export const prepared = (refusal: Error): PreparedAnswer => {
+  const { status, headers, body } = errorAnswer(refusal, '');
+  const text = JSON.stringify(body);
+  return {
+    status,
+    text,
+    headers: [
+      ...Object.entries(headers).flat(),
+      'Content-Type',
+      'application/json; charset=utf-8',
+      'Content-Length',
+      String(Buffer.byteLength(text)),
+    ],
+  };
+};
+
+export const turnAway = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, text }: PreparedAnswer,
+): void => {
+  response.writeHead(status, [
+    ...headers,
+    'X-Request-Id',
+    requestIdFrom(request.headers['x-request-id']),
+  ]);
+  response.end(request.method === 'HEAD' ? undefined : text);
+};
+
+const cut = new WeakSet<ServerResponse>();
+
+/**
+ * Ends an exchange in the daemon's own name, since it stops: with 503 where no answer has begun.
+ * Its connection ends with it.
+ */
+export const cutShort = (request: IncomingMessage, response: ServerResponse): void => {
+  cut.add(response);
+  if (response.headersSent) return void response.destroy();
+  response.shouldKeepAlive = false;
+  const { status, headers, text } = STOPPED;
+  const id = response.getHeader('X-Request-Id') ?? requestIdFrom(request.headers['x-request-id']);
+  response.writeHead(status, [...headers, 'X-Request-Id', String(id)]);
+  response.end(request.method === 'HEAD' ? undefined : text);
+};
+
+export const wasCutShort = (response: ServerResponse): boolean => cut.has(response);
+
+const STOPPED = prepared(
+  unavailable(
+    'the daemon stops; it is not known whether this took effect: look before you repeat it',
+  ),
+);

@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+import { HOST } from './client-address.ts';
+import { randomUUID } from 'node:crypto';
+
+/**
+ * Makes a request's target path and query alone, so that whoever reads it reads the same: of the
+ * absolute form (RFC 9112, 3.2.2) the host goes where a host is looked for. False where the target
+ * is none: it has a fragment, another scheme, user information or a malformed host, or is `*`
+ * without OPTIONS. Such a request is no HTTP, and nothing of it must be read.
+ */
+export const takeTarget = (
+  request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+): boolean => {
+  const target = request.url ?? '';
+  if (target.includes('#')) return false;
+  if (target.startsWith('/')) return true;
+  if (target === '*') return request.method === 'OPTIONS';
+  const [absolute, host = ''] = ABSOLUTE.exec(target) ?? [];
+  if (absolute === undefined || !HOST.test(host)) return false;
+  const rest = target.slice(absolute.length);
+  request.url = rest.startsWith('/') ? rest : `/${rest}`;
+  // One that lacks the header is refused for that.
+  if (request.headers.host !== undefined) request.headers.host = host;
+  return true;
+};
+
+const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
+
+const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+
+/**
+ * Takes the key of a request from `Authorization: Bearer` (RFC 6750, 2.1) if it has no
+ * SERVICE-API-KEY. The request then has the latter only, so that the key goes nowhere else.
+ */
+export const takeBearer = (request: IncomingMessage): void => {
+  const { headers, rawHeaders } = request;
+  const [, key] = BEARER.exec(headers.authorization ?? '') ?? [];
+  if (key === undefined || headers['service-api-key'] !== undefined) return;
+  headers['service-api-key'] = key;
+  delete headers.authorization;
+  request.rawHeaders = rawHeaders.filter(
+    (_, at) => (rawHeaders[at - (at % 2)] ?? '').toLowerCase() !== 'authorization',
+  );
+};
+
+const FIT = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The client's own `X-Request-Id` where it is fit to be logged, else a new one. */
+export const requestIdFrom = (header: string | string[] | undefined): string =>
+  typeof header === 'string' && FIT.test(header) ? header : randomUUID();

@@ -1,0 +1,118 @@
+import type { AuditEntry, CountedEntry } from '../../contracts/audit.ts';
+import type { Clock } from '../../contracts/clock.ts';
+
+type Who = NonNullable<AuditEntry['caller']>;
+type Line = Readonly<Record<string, unknown>> & { readonly kind: 'read' | 'open' | 'omitted' };
+
+/** Counts of what a key has been refused and what it has looked at, in one minute. */
+interface OfKey {
+  readonly who: Who | undefined;
+  refused: number;
+  /** By what makes them one line. */
+  readonly counted: Map<string, { readonly fields: Omit<CountedEntry, 'caller'>; count: number }>;
+  /** Further ones that have no place in `counted`. */
+  uncounted: number;
+}
+
+/**
+ * Lines of a minute for what one key, or all without a good key, was refused; and as many for what
+ * a key looks at.
+ */
+const MOST_A_MINUTE = 60;
+/** Beyond so many in one minute keys share a bound … */
+const MOST_KEYS = 1_000;
+/**
+ * … and all have no more lines for what they look at: the end of a minute does not write more than
+ * waits to be written anyway.
+ */
+const MOST_COUNTED = 2_000;
+const MINUTE_MS = 60_000;
+
+/**
+ * Bounds the lines of what costs its client nothing and can come without end: the first 60 refusals
+ * of a key in a minute have a line each, the others are counted in one, so that nobody can push out
+ * of the files what others did. What is only looked at is counted, by key and by what it was.
+ */
+export class MinuteLines {
+  readonly #clock: Clock;
+  readonly #tell: (line: Line) => void;
+  readonly #keys = new Map<string, OfKey>();
+  #counted = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, tell: (line: Line) => void) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  /** Whether it is to have a line of its own. */
+  letIn({ caller, via, status }: AuditEntry): boolean {
+    if (via !== undefined || (caller !== undefined && status < 400)) return true;
+    const key = this.#of(caller);
+    key.refused += 1;
+    return key.refused <= MOST_A_MINUTE;
+  }
+
+  count({ caller, ...fields }: CountedEntry): void {
+    const key = this.#of(caller);
+    const name = JSON.stringify(fields);
+    const counted = key.counted.get(name);
+    if (counted) {
+      counted.count += 1;
+    } else if (key.counted.size < MOST_A_MINUTE && this.#counted < MOST_COUNTED) {
+      key.counted.set(name, { fields, count: 1 });
+      this.#counted += 1;
+    } else {
+      key.uncounted += 1;
+    }
+  }
+
+  /** Tells what was counted so far. */
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    const keys = [...this.#keys.values()];
+    this.#keys.clear();
+    this.#counted = 0;
+    for (const { who, refused, counted, uncounted } of keys) {
+      for (const { fields, count } of counted.values()) this.#tell({ ...fields, ...who, count });
+      const omitted = refused - MOST_A_MINUTE;
+      if (omitted > 0)
+        this.#tell({
+          kind: 'omitted',
+          ...who,
+          count: omitted,
+          why: who === undefined ? 'no good key' : 'refused',
+        });
+      if (uncounted > 0) this.#tell({ kind: 'omitted', ...who, count: uncounted, why: 'reads' });
+    }
+  }
+
+  #of(caller: AuditEntry['caller']): OfKey {
+    this.#cancel ??= this.#clock.at(this.#clock.now() + MINUTE_MS, () => {
+      this.stop();
+    });
+    const id = caller?.keyId ?? '';
+    const known =
+      this.#keys.get(id) ?? (this.#keys.size < MOST_KEYS ? undefined : this.#keys.get(SHARED));
+    if (known) return known;
+    const isShared = this.#keys.size >= MOST_KEYS;
+    const made: OfKey = {
+      who: isShared ? undefined : whoOf(caller),
+      refused: 0,
+      counted: new Map(),
+      uncounted: 0,
+    };
+    this.#keys.set(isShared ? SHARED : id, made);
+    return made;
+  }
+}
+
+const SHARED = ' ';
+
+/** The fields that name somebody in a line. */
+export const whoOf = (caller: AuditEntry['caller']): Who | undefined => {
+  if (caller === undefined) return undefined;
+  const { namespace, team, user, role, keyId } = caller;
+  return { namespace, team, user, role, keyId };
+};

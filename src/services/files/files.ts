@@ -1,0 +1,192 @@
+import { finished } from 'node:stream';
+import type { Readable } from 'node:stream';
+import {
+  FileRefused,
+  type FilePlace,
+  type OpenedFile,
+  type SandboxFiles,
+} from '../../contracts/files.ts';
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { fileChanged, noFilesHere, tooManyFiles } from '../../model/file-refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { FileOperations, FileTarget } from './file-operations.ts';
+import { fileRefusalOf } from '../../actors/sandbox/commands/file-refusal.ts';
+
+export interface FileDeps {
+  readonly files: SandboxFiles;
+  /** Rejects unless the caller's sandbox runs, and has that container. */
+  readonly requireRunning: (
+    caller: Caller,
+    sandboxId: string,
+    container: string | undefined,
+  ) => Promise<void>;
+  /** Has the sandbox not idle until what it answers is called. */
+  readonly begin: (sandboxId: string) => () => void;
+}
+
+/** Requests for files of one sandbox, and of one tenant's all together. */
+const MOST_OF_SANDBOX = 32;
+const MOST_OF_TENANT = 128;
+
+/** Composes the operations of `/sandboxes/{sandboxId}/files`. */
+export const fileOperations = (deps: FileDeps): FileOperations => {
+  const { files } = deps;
+  const turns = new FileTurns(deps);
+  return {
+    statFile: (caller, target, signal) =>
+      turns.run(caller, target, (place) => files.stat(place, signal)),
+    openFile: (caller, target, { as, range }, signal) =>
+      turns.hold(caller, target, async (place, held) => {
+        const asTree = async () =>
+          ({ kind: 'tree', content: held(await files.readTree(place, signal)) }) as const;
+        if (as === 'tree') return await asTree();
+        let opened: OpenedFile;
+        try {
+          opened = await files.open(place, range ? { range } : {}, signal);
+        } catch (error) {
+          const isFolder = error instanceof FileRefused && error.problem === 'is-a-folder';
+          if (as === 'either' && isFolder) return await asTree();
+          throw error;
+        }
+        return { kind: 'file', ...opened, content: held(opened.content) };
+      }),
+    writeFile: async (caller, target, { content, overwrite, ...request }, signal) => {
+      try {
+        return await turns.run(caller, target, (place) =>
+          files.write(place, content, { ...request, overwrite: overwrite === 'allowed' }, signal),
+        );
+      } catch (error) {
+        const { code } = error as { readonly code?: string };
+        throw overwrite === 'condition' && code === 'ALREADY_EXISTS' ? fileChanged() : error;
+      }
+    },
+    unpackFiles: (caller, target, archive, signal) =>
+      turns.run(caller, target, (place) => files.writeTree(place, archive, signal)),
+    removeFile: (caller, target, request, signal) =>
+      turns.run(caller, target, (place) => files.remove(place, request, signal)),
+    listFiles: (caller, target, request, signal) =>
+      turns.run(caller, target, (place) => files.list(place, request, signal)),
+    moveFile: (caller, target, request, signal) =>
+      turns.run(caller, target, (place) => files.move(place, request, signal)),
+    makeFolder: (caller, target, request, signal) =>
+      turns.run(caller, target, (place) => files.mkdir(place, request, signal)),
+    watchFiles: async (caller, target, request) => {
+      // To look is not to use: a watch keeps no sandbox from being idle.
+      const close = await turns.take(caller, target);
+      const leaving = new AbortController();
+      const end = (): void => {
+        leaving.abort();
+        close();
+      };
+      try {
+        const batches = await files.watch(placeOf(target), request, leaving.signal);
+        return {
+          events: async function* (signal) {
+            signal.addEventListener('abort', end, { once: true });
+            if (!signal.aborted) yield* untilLost(batches);
+          },
+          close: end,
+        };
+      } catch (error) {
+        end();
+        throw fileRefusalOf(error, target.container);
+      }
+    },
+  };
+};
+
+/**
+ * Ends where what is watched can be followed no further: its sandbox has ended, or the way to it
+ * was lost. Whoever watches looks anew.
+ */
+async function* untilLost<T>(batches: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+  try {
+    yield* batches;
+  } catch (error) {
+    if (!(error instanceof OutcomeUnknown || error instanceof FileRefused)) throw error;
+  }
+}
+
+const placeOf = ({ sandboxId, container, path }: FileTarget): FilePlace => ({
+  id: sandboxId,
+  path,
+  ...(container === undefined ? {} : { container }),
+});
+
+/** Bounds what is under way. */
+class FileTurns {
+  readonly #deps: FileDeps;
+  readonly #ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
+  readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
+
+  constructor(deps: FileDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes a turn in which the sandbox is not idle. Returns a function that gives it back. */
+  async begin(caller: Caller, target: FileTarget): Promise<() => void> {
+    const leave = await this.take(caller, target);
+    const end = this.#deps.begin(target.sandboxId);
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      leave();
+      end();
+    };
+  }
+
+  /** Takes a turn, and returns a function that gives it back. */
+  async take(caller: Caller, { sandboxId, container }: FileTarget): Promise<() => void> {
+    const { files, requireRunning } = this.#deps;
+    await requireRunning(caller, sandboxId, container);
+    if (!files.provided) throw noFilesHere('this deployment has no files of sandboxes');
+    const tenant = tenantKey(caller);
+    if (!this.#ofSandbox.acquire(sandboxId)) throw tooManyFiles('the sandbox has', MOST_OF_SANDBOX);
+    if (!this.#ofTenant.acquire(tenant)) {
+      this.#ofSandbox.release(sandboxId);
+      throw tooManyFiles('you have', MOST_OF_TENANT);
+    }
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      this.#ofSandbox.release(sandboxId);
+      this.#ofTenant.release(tenant);
+    };
+  }
+
+  async run<T>(
+    caller: Caller,
+    target: FileTarget,
+    work: (place: FilePlace) => Promise<T>,
+  ): Promise<T> {
+    const close = await this.begin(caller, target);
+    try {
+      return await work(placeOf(target));
+    } catch (error) {
+      throw fileRefusalOf(error, target.container);
+    } finally {
+      close();
+    }
+  }
+
+  /** The turn lasts until the content that is `held` is over. */
+  async hold<T>(
+    caller: Caller,
+    target: FileTarget,
+    work: (place: FilePlace, held: (content: Readable) => Readable) => Promise<T>,
+  ): Promise<T> {
+    const close = await this.begin(caller, target);
+    try {
+      return await work(placeOf(target), (content) => {
+        finished(content, close);
+        return content;
+      });
+    } catch (error) {
+      close();
+      throw fileRefusalOf(error, target.container);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { Passwords } from '../../contracts/operators.ts';
+import { FairSlots } from '../../lib/fair-slots.ts';
+import { unavailable } from '../../model/refusals.ts';
+
+/** At once: each takes 19 MiB and a thread for some 50 ms. */
+const MOST = 2;
+const MOST_WAITING = 64;
+
+/** As OWASP's Password Storage Cheat Sheet has it. */
+const TERMS = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+
+/** Passwords by argon2id; the library is loaded with the first. */
+export const argon2Passwords = (): Passwords => {
+  const slots = new FairSlots({
+    most: () => MOST,
+    mostOfTenant: (most) => most,
+    mostWaiting: MOST_WAITING,
+    mostWaitingOfTenant: MOST_WAITING,
+  });
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    const release = await new Promise<() => void>((resolve, reject) => {
+      if (!slots.request('passwords', resolve))
+        reject(unavailable('too many logins wait for their turn'));
+    });
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  };
+  const library = () => import('@node-rs/argon2');
+  let nobodys: Promise<string> | undefined;
+  return {
+    hash: (password) =>
+      inTurn(async () => (await library()).hash(password.normalize('NFC'), TERMS)),
+    verify: (password, hash) =>
+      inTurn(async () => {
+        const { hash: make, verify } = await library();
+        nobodys ??= make('nobody has this password', TERMS);
+        const compared = hash ?? (await nobodys);
+        const isRight = await verify(compared, password.normalize('NFC')).catch(() => false);
+        return isRight && hash !== undefined;
+      }),
+  };
+};

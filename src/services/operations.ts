@@ -1,0 +1,44 @@
+import type { ApprovalOperations } from './approvals/approval-operations.ts';
+import type { DebugOperations, ReplicaOperations } from './debug/debug-operations.ts';
+import type { ManagersOperations } from '../fleet/replication/managers.ts';
+import type { TemplateClusterView } from '../fleet/replication/template-clusters.ts';
+import type { FileOperations } from './files/file-operations.ts';
+import type { KeyOperations } from './keys/key-operations.ts';
+import type { RequestOperations } from '../actors/request/request-operations.ts';
+import type { SandboxOperations } from '../actors/sandbox/commands/sandbox-operations.ts';
+import type { ProcessOperations } from './processes/process-operations.ts';
+import type { PoolOperations } from '../actors/pool/commands/pool-operations.ts';
+import type { EnvOperations } from '../actors/env/commands/env-operations.ts';
+import type { TemplateOperations } from './templates/template-operations.ts';
+
+/**
+ * Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with
+ * a Refusal for an expected "no".
+ */
+export interface Operations
+  extends
+    ApprovalOperations,
+    DebugOperations,
+    ReplicaOperations,
+    FileOperations,
+    KeyOperations,
+    RequestOperations,
+    SandboxOperations,
+    ProcessOperations,
+    PoolOperations,
+    EnvOperations,
+    ManagersOperations,
+    TemplateOperations {
+  readonly readiness: () => Readiness;
+  /** How each cluster of a manager stands to a global template. */
+  readonly templateClusters: (name: string) => Promise<readonly TemplateClusterView[]>;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** `PART: what is wrong with it`; empty when all is well. */
+  readonly problems: readonly string[];
+  /** Names what works but gives less than it should. */
+  readonly warnings: readonly string[];
+  readonly isolation: string;
+}
