@@ -4,6 +4,9 @@ import {
   type CompatibleApiDeps,
   type CompatibleServer,
 } from '../../src/http/e2b/compatible-api.ts';
+import { compatibleInFleet } from '../../src/fleet/e2b/in-fleet.ts';
+import { listOverClusters } from '../../src/fleet/e2b/list-over-clusters.ts';
+import { managerStages } from '../../src/fleet/routing/manager-stages.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
 import { KeyRates } from '../../src/http/limits/key-rates.ts';
@@ -40,6 +43,7 @@ export const aCompatibleApi = async ({
     stranger: await operations.key('red', 'eve'),
   };
   const { clock } = operations;
+  const gate = given.gate ?? ({ rulesFor: () => [] } as unknown as CompatibleApiDeps['gate']);
   await operations.createPool(operations.authenticate(keys.tenant), {
     name: 'default',
     replicas: 4,
@@ -48,6 +52,20 @@ export const aCompatibleApi = async ({
     source: { templateName: 'default' },
   });
   const loopTurns = new LoopTurns({ metrics: silentMetrics });
+  const served = {
+    clusterId: 'local',
+    domain: undefined,
+    templates: new Map([['base', 'default']]),
+    waitMs: 0,
+    images: [],
+    openPorts: false,
+    imageWaitMs: 0,
+    withoutPause: 'refuse' as const,
+    ...terms,
+  };
+  const { fleet } = served;
+  const surface = compatibleInFleet({ operations, gate, terms: served });
+  const manager = fleet && managerStages({ ...fleet, surface }, operations, listOverClusters);
   const server = createCompatibleApi({
     operations,
     clock,
@@ -64,21 +82,11 @@ export const aCompatibleApi = async ({
       }),
     },
     gating: undefined,
-    gate: { rulesFor: () => [] } as unknown as CompatibleApiDeps['gate'],
     audit: undefined,
     tls: undefined,
     ...given,
-    terms: {
-      clusterId: 'local',
-      domain: undefined,
-      templates: new Map([['base', 'default']]),
-      waitMs: 0,
-      images: [],
-      openPorts: false,
-      imageWaitMs: 0,
-      withoutPause: 'refuse',
-      ...terms,
-    },
+    gate,
+    terms: { ...served, manager },
   });
   const { port } = await server.start({ host: '127.0.0.1', port: 0 });
   return {

@@ -1,5 +1,7 @@
 import type { Requests } from '../../src/contracts/coordination/requests.ts';
 import type { Log } from '../../src/contracts/log.ts';
+import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
+import { managerStages } from '../../src/fleet/routing/manager-stages.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import {
   createHttpServer,
@@ -70,6 +72,8 @@ export const aServer = async ({
     Omit<HttpServerDeps['limits'], 'bounds'>
 > & {
   readonly limits?: NonNullable<HttpServerDeps['limits']['bounds']>;
+  /** Makes it a manager. */
+  readonly fleet?: FleetDeps;
   readonly operations?: FakeOperations;
   readonly trustedProxies?: readonly string[];
   readonly requests?: Requests;
@@ -87,7 +91,7 @@ export const aServer = async ({
     operations,
     clock: operations.clock,
     watchers: { log: givenLog ?? recording(log), metrics, tracer, traceScope, audit },
-    terms: { clusterId, sunset, ...(fleet ? { fleet } : {}) },
+    terms: { clusterId, sunset, manager: fleet && managerStages(fleet, operations) },
     limits: {
       answers,
       ...(limits ? { bounds: limits } : {}),

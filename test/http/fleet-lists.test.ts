@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { Readable } from 'node:stream';
-import { mergedList } from '../../src/fleet/routing/merged-list.ts';
+import { mergedList } from '../../src/fleet/routing/merged/merged-list.ts';
 import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
-import type { MergedTerms } from '../../src/fleet/routing/gathered.ts';
+import type { MergedTerms } from '../../src/fleet/routing/merged/gathered.ts';
 import { answersShareMet } from '../../src/model/limit-refusals.ts';
 import { LoopShare } from '../../src/lib/streams/json-reader.ts';
 import { runs } from '../support/harness/runs.ts';

@@ -5,7 +5,7 @@ import { PassThrough, Writable, type Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { fleetGateway } from '../../src/fleet/routing/fleet-gateway.ts';
-import { mergedList } from '../../src/fleet/routing/merged-list.ts';
+import { mergedList } from '../../src/fleet/routing/merged/merged-list.ts';
 import { permitWay } from '../../src/fleet/routing/pass-upgrade.ts';
 import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { passTaken } from '../../src/fleet/routing/passed-answer.ts';

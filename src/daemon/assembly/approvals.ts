@@ -7,7 +7,7 @@ import type { Metrics } from '../../contracts/metrics.ts';
 import { APPROVAL_STATUSES } from '../../model/approvals/approval.ts';
 import type { Log } from '../../contracts/log.ts';
 import { heldSubject } from '../../http/corridor/held-subject.ts';
-import type { RouterDeps } from '../../http/corridor/router.ts';
+import type { CorridorDeps } from '../../http/corridor/corridor.ts';
 import { approvalParts, type ApprovalParts } from '../../services/approvals/approval-parts.ts';
 import { expireApproval, settleApproval } from '../../services/approvals/approval-writer.ts';
 import type { Operations } from '../../services/operations.ts';
@@ -17,7 +17,7 @@ import { openWebhooks } from './webhooks.ts';
 
 export interface ApprovalsOfDaemon extends ApprovalParts {
   /** Makes what the router holds requests by; undefined where there is no rule. */
-  readonly gating: (operations: Operations) => RouterDeps['gating'];
+  readonly gating: (operations: Operations) => CorridorDeps['gating'];
   /** They lead as the supervisor does, beside it. */
   readonly host: ApprovalHost;
   /** Undefined where nobody outside is told. */

@@ -16,7 +16,6 @@ import { Passing } from '../../fleet/routing/pass-on.ts';
 import type { Gateway } from '../../http/gateway/gateway.ts';
 import { clientAddresses } from '../../http/limits/client-address.ts';
 import type { Clients } from '../../http/limits/clients.ts';
-import type { ApiTerms } from '../../http/corridor/router.ts';
 import { fleetOperations, type FleetOperations } from '../../fleet/replication/fleet-operations.ts';
 import { GlobalTemplates } from '../../fleet/replication/global-templates.ts';
 import type { LinkedCallers } from '../../fleet/replication/linked-callers.ts';
@@ -55,8 +54,8 @@ export interface FleetParts {
   readonly copies: EnvCopies | undefined;
   readonly operations: FleetOperationParts;
   readonly clients: (clients: Clients) => Clients;
-  /** For the HTTP server; without `fleet` where there are no other clusters. */
-  readonly terms: Pick<ApiTerms, 'fleet'>;
+  /** By which the HTTP servers pass requests on; undefined where there are no other clusters. */
+  readonly manager: FleetDeps | undefined;
   /** Has what is on other clusters go there. */
   readonly gateway: (own: OwnWays) => Gateway;
   readonly commands: ControlCommands;
@@ -130,7 +129,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
     },
     copies: manager?.copies,
     clients: (clients) => worker?.clients(clients) ?? clients,
-    terms: manager ? { fleet: manager.http } : {},
+    manager: manager?.http,
     gateway: ({ gateway, terminals, ...rest }) => {
       const upgrade: Gateway['upgrade'] = (request, socket, head) =>
         (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);

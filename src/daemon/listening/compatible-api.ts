@@ -5,6 +5,9 @@ import {
   type CompatibleApiDeps,
   type CompatibleServer,
 } from '../../http/e2b/compatible-api.ts';
+import { compatibleInFleet } from '../../fleet/e2b/in-fleet.ts';
+import { listOverClusters } from '../../fleet/e2b/list-over-clusters.ts';
+import { managerStages } from '../../fleet/routing/manager-stages.ts';
 import type { HttpServer } from '../../http/server/http-server.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 
@@ -31,20 +34,20 @@ export const openCompatibleApi = (
   const { listen, domain, wait, templates, images, imageWait, openPorts, withoutPause } =
     compatibleApi;
   if (listen === 'none') return NONE;
-  const server = createCompatibleApi({
-    ...deps,
-    terms: {
-      clusterId,
-      domain,
-      waitMs: wait,
-      templates: new Map(templates.map(pairOf)),
-      images,
-      openPorts: openPorts === 'on',
-      imageWaitMs: imageWait,
-      withoutPause,
-      fleet,
-    },
-  });
+  const terms = {
+    clusterId,
+    domain,
+    waitMs: wait,
+    templates: new Map(templates.map(pairOf)),
+    images,
+    openPorts: openPorts === 'on',
+    imageWaitMs: imageWait,
+    withoutPause,
+    fleet,
+  };
+  const surface = compatibleInFleet({ ...deps, terms });
+  const manager = fleet && managerStages({ ...fleet, surface }, deps.operations, listOverClusters);
+  const server = createCompatibleApi({ ...deps, terms: { ...terms, manager } });
   return {
     ...server,
     start: () =>

@@ -17,6 +17,7 @@ import { openCompatibleApi } from './compatible-api.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 import type { ConsoleParts } from '../assembly/console.ts';
 import type { FleetParts } from '../fleet/fleet.ts';
+import { managerStages } from '../../fleet/routing/manager-stages.ts';
 import { answerBudget, framesOf, httpDate } from './http-terms.ts';
 
 export interface ListenerParts {
@@ -25,7 +26,7 @@ export interface ListenerParts {
   readonly watchers: Omit<RequestWatchers, 'audit'> & { readonly audit: AuditTrail | undefined };
   readonly approvals: ApprovalsOfDaemon;
   readonly people: ConsoleParts | undefined;
-  readonly fleet: Pick<FleetParts, 'clients' | 'gateway' | 'terms'>;
+  readonly fleet: Pick<FleetParts, 'clients' | 'gateway' | 'manager'>;
   readonly tls: TlsIdentity | undefined;
   /** Whether the address of the compatible API was asked for, and is no mere default. */
   readonly compatibleGiven: boolean;
@@ -98,12 +99,16 @@ export const openListeners = (
     gate,
     audit,
     given: compatibleGiven,
-    fleet: fleet.terms.fleet,
+    fleet: fleet.manager,
   });
   const ways = firstOf(compatibleApi.overLinks, gateway);
   const http = createHttpServer({
     ...served,
-    terms: { clusterId, sunset: httpDate(config.deprecation.sunset), ...fleet.terms },
+    terms: {
+      clusterId,
+      sunset: httpDate(config.deprecation.sunset),
+      manager: fleet.manager && managerStages(fleet.manager, operations),
+    },
     gateway: ways,
     upgrade: ways.upgrade,
     people: { gating, console: people && { people: people.access, url: people.url } },

@@ -13,8 +13,8 @@ import { BEFORE_IMAGE } from '../../http/e2b/control/create-sandbox.ts';
 import { domainOf, tokensOf, type ShowTerms } from '../../http/e2b/control/presenter.ts';
 import { hasCompatibleIds } from '../../http/e2b/sandbox-id.ts';
 import { listedIn, viewIn } from './names-in-fleet.ts';
-import { OVER_LINKS } from './over-links.ts';
-import { TOKEN_HEADERS } from './token-headers.ts';
+import { OVER_LINKS } from '../../http/e2b/traffic/over-links.ts';
+import { TOKEN_HEADERS } from '../../http/e2b/traffic/token-headers.ts';
 
 export interface InFleetDeps {
   readonly operations: Pick<Operations, 'sandboxTokens'>;

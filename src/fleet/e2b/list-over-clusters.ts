@@ -7,7 +7,7 @@ import {
   sayMissing,
   type ClusterReader,
   type MergedTerms,
-} from '../routing/gathered.ts';
+} from '../routing/merged/gathered.ts';
 import type { Answer } from '../../http/corridor/route.ts';
 import { isAbove, isBelow } from '../../http/e2b/control/list-sandboxes.ts';
 import {

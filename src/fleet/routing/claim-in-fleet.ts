@@ -4,7 +4,7 @@ import type { EffectUnderGrant } from '../../services/approvals/grant.ts';
 import { idempotencyInFlight } from '../../model/refusals.ts';
 import { answerMarked, carryOut, type CarryOutDeps } from '../../http/corridor/marked-answer.ts';
 import { FREE, type Pass } from '../../http/corridor/pass.ts';
-import type { Answer, Route } from '../../http/corridor/route.ts';
+import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import { claimOverClusters, placeBefore, type ClaimOverClusters } from './claim-over-clusters.ts';
 import { shownOwn, shownOwnText, type FleetDeps } from './fleet-router.ts';
 
@@ -97,7 +97,8 @@ const claimHere = async (
     return { ...answer, body: shownOwn(fleet, row, request, answer.body) };
   }
   const pass: Pass = { ...FREE, key: claim.pass.key, use: (work) => work(use) };
-  const marked = await answerMarked(row, deps, { ...claim, request, key, pass });
+  const perform = (changed: AnyRequest) => carryOut(row, deps, changed);
+  const marked = await answerMarked(row, deps, { ...claim, request, key, pass, perform });
   return { ...marked, body: JSON.parse(shownOwnText(fleet, row, request, marked)) as object };
 };
 

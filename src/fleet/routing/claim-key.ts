@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import type { Clock } from '../../contracts/clock.ts';
 import type { AnswerLost } from '../../model/fleet/cluster-refusals.ts';
-import { CLAIM_KEY_HEADER, CLAIM_TERMS_HEADER } from '../../model/fleet/identity-header.ts';
 import { idempotencyInFlight, idempotencyKeyReused, Refusal } from '../../model/refusals.ts';
 import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
 import {
@@ -10,12 +8,9 @@ import {
   type AskedByManager,
   type IdempotentRequest,
 } from '../../actors/request/idempotent-request.ts';
-import type { Clients } from '../../http/limits/clients.ts';
+import type { ToldClaim } from '../../http/corridor/stages/claim-over-link.ts';
 import type { Answer } from '../../http/corridor/route.ts';
-import type { Context } from '../../http/reply/context.ts';
 import { errorCodeIn } from './fleet-names.ts';
-
-const WRITTEN = /^(first|again) ([0-9a-f-]{36})$/;
 
 /** Returns what CLAIM_KEY_HEADER says under a new key, and says where its answer was lost. */
 export const newClaimKey = (): Readonly<Record<AskedByManager, string>> => {
@@ -23,50 +18,9 @@ export const newClaimKey = (): Readonly<Record<AskedByManager, string>> => {
   return { first: `first ${key}`, again: `again ${key}` };
 };
 
-/** Reads the key that a manager made for a claim; undefined where none came over a link. */
-export const claimKeyIn = (
-  { req }: Context,
-  { isLinked }: Pick<Clients, 'isLinked'>,
-): { readonly key: string; readonly use: AskedByManager } | undefined => {
-  const header = req.headers[CLAIM_KEY_HEADER];
-  if (typeof header !== 'string' || !isLinked?.(req)) return undefined;
-  const [, use, key] = WRITTEN.exec(header) ?? [];
-  return key === undefined ? undefined : { key, use: use === 'first' ? 'first' : 'again' };
-};
-
-/** Longer than any claim waits. */
-const MOST_WAIT_MS = 600_000;
-
-const ToldClaim = z.object({
-  /** In place of what the body, or the worker's configuration, says. */
-  waitMs: z.int().min(0).max(MOST_WAIT_MS).optional(),
-  /** The claim was approved, and may have been carried out under its key before. */
-  mayBeDone: z.boolean().optional(),
-});
-
-/** Says how a worker is to carry out a claim that its manager passes on. */
-export interface ToldClaim {
-  readonly waitMs?: number | undefined;
-  readonly mayBeDone?: boolean | undefined;
-}
-
 /** Returns the value of CLAIM_TERMS_HEADER; undefined where there is nothing to say. */
 export const toldTerms = ({ waitMs, mayBeDone }: ToldClaim): string | undefined =>
   waitMs === undefined && !mayBeDone ? undefined : JSON.stringify({ waitMs, mayBeDone });
-
-/** Reads what a manager says of a claim; nothing where it came over no link. */
-export const toldClaimIn = (
-  { req }: Context,
-  { isLinked }: Pick<Clients, 'isLinked'>,
-): ToldClaim => {
-  const header = req.headers[CLAIM_TERMS_HEADER];
-  if (typeof header !== 'string' || !isLinked?.(req)) return {};
-  try {
-    return ToldClaim.safeParse(JSON.parse(header)).data ?? {};
-  } catch {
-    return {};
-  }
-};
 
 /** For a link to come back, which takes about a second. */
 const AGAIN_MS = 2_500;

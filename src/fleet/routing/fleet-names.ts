@@ -1,4 +1,5 @@
-import { separatorOf, type NameKind } from '../../http/corridor/local-names.ts';
+import { namedByQuery } from '../../http/corridor/stages/named-cluster.ts';
+import { actorNameKind, separatorOf } from '../../http/corridor/local-names.ts';
 
 /**
  * Shows a worker's answer as the fleet's: a sandbox's id and a pool's name get their cluster before
@@ -40,10 +41,6 @@ const MERGED: ReadonlySet<string> = new Set(MERGED_ROWS);
 /** The lists that one cluster alone answers whole, however deep a page lies. */
 const PAGED: ReadonlySet<string> = new Set<MergedRow>(['listSandboxes', 'listPools']);
 
-/** The cluster that a query names. */
-export const namedByQuery = (query: unknown): string | undefined =>
-  (query as { readonly clusterID?: string } | undefined)?.clusterID;
-
 /** A list of one pool is that of the pool's cluster; a page of one cluster is that cluster's. */
 export const isMerged = (
   { operationId }: { readonly operationId: string },
@@ -53,12 +50,6 @@ export const isMerged = (
   const query = asked as Readonly<Record<string, unknown>> | undefined;
   return MERGED.has(operationId) && POOLS.every((name) => query?.[name] === undefined);
 };
-
-/** The rows that make something on the cluster that `clusterID` of their body names. */
-const MADE_ANYWHERE: ReadonlySet<string> = new Set(['createPool']);
-
-export const isMadeAnywhere = ({ operationId }: { readonly operationId: string }): boolean =>
-  MADE_ANYWHERE.has(operationId);
 
 /** Names by which the rows of an API ask for what is in one pool. */
 const POOLS = ['poolName', 'template'] as const;
@@ -80,10 +71,6 @@ export interface ShownTerms {
   /** It is the manager's own, whose addresses of endpoints may be this machine's. */
   readonly isOwn?: true;
 }
-
-/** Which kind of name an actor of this kind has. */
-export const actorNameKind = (kind: unknown): NameKind =>
-  kind === 'sandbox' || kind === 'approval' ? 'instance' : 'actor';
 
 /** An actor, by names that lead to it over the manager. */
 export const actorInFleet = (clusterId: string, actor: object): object => {

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from '../reply/context.ts';
-import type { Merge } from '../../fleet/routing/over-clusters.ts';
 import type { ErrorAnswer } from '../reply/error-table.ts';
 import type { Route } from './route.ts';
 
@@ -13,8 +12,6 @@ export interface ApiSurface {
   readonly shown: ShowError;
   /** Returns a body or an answer with the names that the REST API has for what it is about. */
   readonly named: (value: unknown) => unknown;
-  /** Lists what is on all clusters of a manager; absent: as the REST API does. */
-  readonly listOverClusters?: Merge;
   /** Refuses what no row answered. */
   readonly otherwise: (context: Context) => Promise<never>;
 }

@@ -7,6 +7,10 @@ import { clusterNotFound, invalidArgument } from '../../model/refusals.ts';
  */
 export type NameKind = 'sandbox' | 'pool' | 'instance' | 'actor';
 
+/** Which kind of name an actor of this kind has. */
+export const actorNameKind = (kind: unknown): NameKind =>
+  kind === 'sandbox' || kind === 'approval' ? 'instance' : 'actor';
+
 /** A kind, or what tells it by the other parameters of a path. */
 export type NameKindOf = NameKind | ((params: Readonly<Record<string, string>>) => NameKind);
 

@@ -5,9 +5,8 @@ import type { AskedByManager } from '../../actors/request/idempotent-request.ts'
 import type { Context } from '../reply/context.ts';
 import type { RequestLimits } from './request-limits.ts';
 import { written } from './answer-writing.ts';
-import { PassedBody } from '../../fleet/routing/passed-answer.ts';
 import { withoutBase } from '../reply/bases.ts';
-import { passAway, type Pass, type WorkAway } from './pass.ts';
+import type { Pass } from './pass.ts';
 import {
   answerOnce,
   fingerprintOf,
@@ -21,7 +20,7 @@ export interface CarryOutDeps extends IdempotencyDeps {
   readonly limits: RequestLimits;
 }
 
-interface Marked {
+export interface Marked {
   readonly context: Context;
   readonly request: AnyRequest;
   readonly caller: Caller;
@@ -34,6 +33,8 @@ interface Marked {
   readonly mayBeDone?: boolean | undefined;
   /** Called once it is open, and before anything is done. What it throws refuses the request. */
   readonly opened?: (() => Promise<void>) | undefined;
+  /** Carries the row out. */
+  readonly perform: (request: AnyRequest) => Promise<Answer> | Answer;
 }
 
 /** Carries a request out once under its key, also where repetitions come to other replicas. */
@@ -42,7 +43,7 @@ export const answerMarked = async (
   deps: CarryOutDeps,
   { opened, byManager, mayBeDone: isSaid = false, ...marked }: Marked,
 ): Promise<WrittenAnswer> => {
-  const { context, request, caller, key, bytes, pass } = marked;
+  const { context, request, caller, key, bytes, pass, perform } = marked;
   const known = fingerprintOf(caller, {
     method: row.method,
     path: markedPathOf(marked),
@@ -72,7 +73,7 @@ export const answerMarked = async (
       const work = (mayBeDone: boolean): Promise<Answer> | Answer => {
         opening.mayBeDone = mayBeDone;
         const seed = (): Buffer => seedOf(mark, credential);
-        return carryOut(row, deps, { ...request, mark, opening, seed });
+        return perform({ ...request, mark, opening, seed });
       };
       try {
         return written(await pass.use(({ mayBeDone }) => work(mayBeDone || isSaid)));
@@ -86,49 +87,10 @@ export const answerMarked = async (
   });
 };
 
-/**
- * Has another cluster carry out what a rule holds, once under its key: repetitions get the first
- * answer, which is kept here, and need no approval.
- */
-export const answerHeldAway = async (
-  row: Pick<Route, 'method'>,
-  deps: IdempotencyDeps,
-  { context, request, caller, key, bytes, pass }: Marked,
-  work: WorkAway,
-): Promise<Answer> => {
-  const path = markedPathOf({ context, request, key, pass });
-  const mark = fingerprintOf(caller, {
-    method: row.method,
-    path: `${path} elsewhere`, // it may be this cluster's to carry out, under the key itself
-    key,
-    body: bytes,
-  });
-  let given: Answer | undefined;
-  const marked = await answerOnce(deps, {
-    mark,
-    caller,
-    credential: String(context.req.headers['service-api-key']),
-    opensItself: false,
-    earlier: undefined,
-    pendingOutcome: () => undefined,
-    carryOut: async () => {
-      given = await passAway(pass, work);
-      return given.body instanceof PassedBody ? NOT_KEPT : { ...written(given), secret: true };
-    },
-    settle: async () => {
-      if (!given || given.status < 400) await pass.settle();
-    },
-  });
-  const { status, headers, text } = marked;
-  return given ?? { status, headers, body: JSON.parse(text) as object };
-};
-
-const NOT_KEPT: WrittenAnswer = { status: 500, headers: {}, text: '', secret: false };
-
 /** One of the places that the gate has, unless the operation mostly waits. */
 export const carryOut = (
   row: Route,
-  { limits: { gate } }: Pick<CarryOutDeps, 'limits'>,
+  { limits: { gate } }: { readonly limits: Pick<RequestLimits, 'gate'> },
   request: AnyRequest,
 ): Promise<Answer> | Answer =>
   row.waits === true || row.waits?.(request) || !request.caller

@@ -5,6 +5,7 @@ import { nothingMatched } from '../corridor/nothing-matched.ts';
 import type { FleetDeps } from '../../fleet/routing/fleet-router.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ApiSurface } from '../corridor/api-surface.ts';
+import type { ApiTerms } from '../corridor/corridor.ts';
 import { createHttpServer, type HttpServer, type HttpServerDeps } from '../server/http-server.ts';
 import type { ApprovalGate } from '../../services/approvals/approval-gate.ts';
 import { fromCompatibleForm } from '../../model/api-key-text.ts';
@@ -13,9 +14,7 @@ import type { Clients } from '../limits/clients.ts';
 import type { RequestLimits } from '../corridor/request-limits.ts';
 import { controlRoutes, type ControlDeps } from './control/routes.ts';
 import { namedAsElsewhere } from './named-as-elsewhere.ts';
-import { compatibleInFleet } from '../../fleet/e2b/in-fleet.ts';
-import { listOverClusters } from '../../fleet/e2b/list-over-clusters.ts';
-import { linkedAddressOf, overLinks } from '../../fleet/e2b/over-links.ts';
+import { linkedAddressOf, overLinks } from './traffic/over-links.ts';
 import { restIdOf, sandboxNamed } from './sandbox-id.ts';
 import { sandboxServices } from './services/services.ts';
 import { shownError } from './shown-error.ts';
@@ -29,6 +28,7 @@ export interface CompatibleApiDeps extends Pick<
   readonly terms: ControlDeps['terms'] & {
     /** Absent: there are no other clusters. */
     readonly fleet?: FleetDeps | undefined;
+    readonly manager?: ApiTerms['manager'];
   };
   readonly clients: Clients;
   /** Shared with the REST API: a key and a tenant have one share, whichever port they use. */
@@ -57,7 +57,6 @@ export const createCompatibleApi = ({
   ...deps
 }: CompatibleApiDeps): CompatibleServer => {
   const { operations, clock, clients } = deps;
-  const { fleet } = terms;
   const { log, metrics } = deps.watchers;
   const services = sandboxServices({
     ...{ operations, clock, log, metrics, gate, audit },
@@ -74,9 +73,7 @@ export const createCompatibleApi = ({
       clusterId: terms.clusterId,
       sunset: undefined,
       surface: surfaceOf({ operations, gate, terms }, clients),
-      ...(fleet && {
-        fleet: { ...fleet, surface: compatibleInFleet({ operations, gate, terms }) },
-      }),
+      manager: terms.manager,
     },
     people: { gating },
     gateway: traffic,
@@ -103,7 +100,6 @@ const surfaceOf = (deps: ControlDeps, clients: Clients): ApiSurface => {
     // a manager makes of it what its own client is told
     shown: (answer, request) => (linkedAddressOf(request) ? answer : shownError(answer)),
     named: namedAsElsewhere,
-    listOverClusters,
     otherwise: async (context) => {
       if (!OF_THEIRS.test(context.path)) return await notFound(context);
       await clients.authenticate(context.req);

@@ -24,7 +24,7 @@ import { pages } from './pages.ts';
 import { PoolPreviews } from '../resources/pools/previews.ts';
 import type { Route } from '../corridor/route.ts';
 import { nothingMatched } from '../corridor/nothing-matched.ts';
-import { routerOf, type RouterDeps } from '../corridor/router.ts';
+import { corridorOf, type CorridorDeps } from '../corridor/corridor.ts';
 import { apiKeyRoutes } from '../resources/keys/routes.ts';
 import { approvalRoutes } from '../resources/approvals/routes.ts';
 import { auditRoutes } from '../resources/audit/routes.ts';
@@ -58,7 +58,7 @@ export interface RequestWatchers {
   readonly audit?: AuditSink | undefined;
 }
 
-export interface AppDeps extends Pick<RouterDeps, 'clients' | 'streams' | 'limits' | 'terms'> {
+export interface AppDeps extends Pick<CorridorDeps, 'clients' | 'streams' | 'limits' | 'terms'> {
   readonly operations: Operations;
   readonly watchers: RequestWatchers;
   readonly refusalPace: Pick<RefusalPace, 'note' | 'hold'>;
@@ -68,7 +68,7 @@ export interface AppDeps extends Pick<RouterDeps, 'clients' | 'streams' | 'limit
 }
 
 /** Serves people: their sessions, their console, and what waits for their word. */
-export interface PeopleDeps extends Pick<RouterDeps, 'gating' | 'sessionOf'> {
+export interface PeopleDeps extends Pick<CorridorDeps, 'gating' | 'sessionOf'> {
   /** Absent: there is no console. */
   readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving' | 'more'> | undefined;
 }
@@ -136,7 +136,7 @@ export const createApp = ({
         arriving: deps.limits.arriving,
       }),
     );
-  app.use(routerOf(routes, { ...deps, gating, sessionOf, operations, log }));
+  app.use(corridorOf(routes, { ...deps, gating, sessionOf, operations, log }));
   app.use(surface?.otherwise ?? nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

@@ -14,7 +14,7 @@ import type { Caller } from '../../../model/tenant.ts';
 import type { FleetOperations } from '../../../fleet/replication/fleet-operations.ts';
 import type { Operations } from '../../../services/operations.ts';
 import type { SandboxTokens } from '../../../services/keys/key-operations.ts';
-import { linkedAddressOf } from '../../../fleet/e2b/over-links.ts';
+import { linkedAddressOf } from './over-links.ts';
 import { sandboxNamed, type NamedSandbox } from '../sandbox-id.ts';
 import type { AddressedSandbox } from './addressed-sandbox.ts';
 import { signedLinkOf, type FileLink } from './signed-link.ts';

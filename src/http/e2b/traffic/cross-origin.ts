@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { linkedAddressOf } from '../../../fleet/e2b/over-links.ts';
+import { linkedAddressOf } from './over-links.ts';
 import { isOpen } from './admission.ts';
 import { portNamedBy } from './address.ts';
 

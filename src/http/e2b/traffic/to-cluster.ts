@@ -8,7 +8,7 @@ import { clusterUnavailable } from '../../../model/fleet/cluster-refusals.ts';
 import { IDENTITY_HEADER } from '../../../model/fleet/identity-header.ts';
 import { Refusal, sandboxNotFound } from '../../../model/refusals.ts';
 import { tenantKey } from '../../../model/tenant.ts';
-import { linkedPath } from '../../../fleet/e2b/over-links.ts';
+import { linkedPath } from './over-links.ts';
 import { isOpen, type Admitted } from './admission.ts';
 import { unsigned } from './signed-link.ts';
 

@@ -8,7 +8,7 @@ import {
 } from '../../../model/inspection.ts';
 import type { ActorsCursor } from '../../../services/debug/debug-operations.ts';
 import type { PathParams } from '../../corridor/route.ts';
-import { actorNameKind } from '../../../fleet/routing/fleet-names.ts';
+import { actorNameKind } from '../../corridor/local-names.ts';
 import { placeIn } from '../../../model/fleet/cluster-positions.ts';
 import {
   clusterID,

@@ -1,14 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Gateway } from '../../http/gateway/gateway.ts';
-import type { Clients } from '../../http/limits/clients.ts';
-import { errorAnswer } from '../../http/reply/error-table.ts';
-import { giveError } from '../../http/corridor/raw-answer.ts';
-import { requestIdFrom } from '../../http/limits/request-head.ts';
-import type { InstanceId } from '../../model/identifiers.ts';
-import { Refusal } from '../../model/refusals.ts';
-import { sandboxNamed } from '../../http/e2b/sandbox-id.ts';
-import type { AddressedSandbox } from '../../http/e2b/traffic/addressed-sandbox.ts';
+import type { Gateway } from '../../gateway/gateway.ts';
+import type { Clients } from '../../limits/clients.ts';
+import { errorAnswer } from '../../reply/error-table.ts';
+import { giveError } from '../../corridor/raw-answer.ts';
+import { requestIdFrom } from '../../limits/request-head.ts';
+import type { InstanceId } from '../../../model/identifiers.ts';
+import { Refusal } from '../../../model/refusals.ts';
+import { sandboxNamed } from '../sandbox-id.ts';
+import type { AddressedSandbox } from './addressed-sandbox.ts';
 
 /**
  * Where a manager finds this API at the server of a worker, over a link alone. The signed identity

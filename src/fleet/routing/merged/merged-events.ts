@@ -1,15 +1,16 @@
-import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
-import type { WayToCluster } from '../replication/fleet-operations.ts';
-import type { Answer } from '../../http/corridor/route.ts';
-import { EventStream, type ServerEvent } from '../../http/reply/event-streams.ts';
+import { clusterUnavailable } from '../../../model/fleet/cluster-refusals.ts';
+import type { WayToCluster } from '../../replication/fleet-operations.ts';
+import type { Answer } from '../../../http/corridor/route.ts';
+import { EventStream, type ServerEvent } from '../../../http/reply/event-streams.ts';
 import { BoundedQueue } from './bounded-queue.ts';
 import { readClusterEvents, type ClusterEvent } from './cluster-events.ts';
-import { isPosition, positionsIn, positionsText } from '../../model/fleet/cluster-positions.ts';
-import { itemInFleet, namedByQuery } from './fleet-names.ts';
-import type { FleetDeps } from './fleet-router.ts';
+import { isPosition, positionsIn, positionsText } from '../../../model/fleet/cluster-positions.ts';
+import { namedByQuery } from '../../../http/corridor/stages/named-cluster.ts';
+import { itemInFleet } from '../fleet-names.ts';
+import type { FleetDeps } from '../fleet-router.ts';
 import type { MergedTerms } from './gathered.ts';
-import { targetOf } from './pass-on.ts';
-import { LAST_EVENT_ID } from './passed-headers.ts';
+import { targetOf } from '../pass-on.ts';
+import { LAST_EVENT_ID } from '../passed-headers.ts';
 
 /** Events of one stream that its client has not taken; beyond them clusters wait. */
 const MOST_QUEUED = 32;

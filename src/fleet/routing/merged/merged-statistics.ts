@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Answer } from '../../http/corridor/route.ts';
-import type { FleetDeps } from './fleet-router.ts';
+import type { Answer } from '../../../http/corridor/route.ts';
+import type { FleetDeps } from '../fleet-router.ts';
 import { gather, type MergedTerms } from './gathered.ts';
 
 const count = z.int().min(0);

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createParser } from 'eventsource-parser';
-import { isTooDeep } from './passed-answer.ts';
+import { isTooDeep } from '../passed-answer.ts';
 
 /** The longest event of a cluster, which is cut off where it sends longer ones. */
 const MOST_EVENT_CHARACTERS = 65_536;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { QUOTA_RESOURCES } from '../../model/pools/quota.ts';
-import type { Answer } from '../../http/corridor/route.ts';
-import type { FleetDeps } from './fleet-router.ts';
+import { QUOTA_RESOURCES } from '../../../model/pools/quota.ts';
+import type { Answer } from '../../../http/corridor/route.ts';
+import type { FleetDeps } from '../fleet-router.ts';
 import { gather, type MergedTerms } from './gathered.ts';
 
 const amount = z.number().min(0).max(Number.MAX_SAFE_INTEGER);

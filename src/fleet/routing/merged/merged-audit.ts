@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { invalidArgument } from '../../model/refusals.ts';
-import type { Answer } from '../../http/corridor/route.ts';
-import { isPosition, positionsIn, positionsText } from '../../model/fleet/cluster-positions.ts';
-import type { FleetDeps } from './fleet-router.ts';
+import { invalidArgument } from '../../../model/refusals.ts';
+import type { Answer } from '../../../http/corridor/route.ts';
+import { isPosition, positionsIn, positionsText } from '../../../model/fleet/cluster-positions.ts';
+import type { FleetDeps } from '../fleet-router.ts';
 import { gather, type Gathered, type MergedTerms } from './gathered.ts';
 
 const position = z.string().refine((text) => isPosition(text) && text !== '');

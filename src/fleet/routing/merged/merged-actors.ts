@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { malformedName, readName } from '../../http/corridor/local-names.ts';
-import type { Answer, AnyRequest } from '../../http/corridor/route.ts';
+import { malformedName, readName } from '../../../http/corridor/local-names.ts';
+import type { Answer, AnyRequest } from '../../../http/corridor/route.ts';
 import {
   MOST_PLACE_CURSOR,
   placeIn,
   placeText,
   type Place,
-} from '../../model/fleet/cluster-positions.ts';
-import { actorInFleet } from './fleet-names.ts';
-import type { FleetDeps } from './fleet-router.ts';
+} from '../../../model/fleet/cluster-positions.ts';
+import { actorInFleet } from '../fleet-names.ts';
+import type { FleetDeps } from '../fleet-router.ts';
 import {
   askedClusters,
   countParts,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { invalidArgument } from '../../model/refusals.ts';
-import type { Answer } from '../../http/corridor/route.ts';
-import { itemInFleet } from './fleet-names.ts';
-import type { FleetDeps } from './fleet-router.ts';
+import { invalidArgument } from '../../../model/refusals.ts';
+import type { Answer } from '../../../http/corridor/route.ts';
+import { itemInFleet } from '../fleet-names.ts';
+import type { FleetDeps } from '../fleet-router.ts';
 import {
   askedClusters,
   countParts,

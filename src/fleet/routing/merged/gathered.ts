@@ -1,16 +1,16 @@
 import { setMaxListeners } from 'node:events';
-import { Refusal } from '../../model/refusals.ts';
-import type { Caller } from '../../model/tenant.ts';
-import type { AnswerRoom } from '../../actors/sandbox/commands/answer-budget.ts';
-import type { WayToCluster } from '../replication/fleet-operations.ts';
-import type { Answer, AnyRequest } from '../../http/corridor/route.ts';
-import type { Context } from '../../http/reply/context.ts';
-import { LONG_BYTES } from '../../http/reply/long-answer.ts';
-import { namedByQuery } from './fleet-names.ts';
-import type { FleetDeps } from './fleet-router.ts';
-import { targetOf, type Asked } from './pass-on.ts';
-import { boundsOf, type JsonBounds } from '../../lib/streams/json-reader.ts';
-import { ITEM_BYTES, readObject, type ReadTerms } from './passed-answer.ts';
+import { Refusal } from '../../../model/refusals.ts';
+import type { Caller } from '../../../model/tenant.ts';
+import type { AnswerRoom } from '../../../actors/sandbox/commands/answer-budget.ts';
+import type { WayToCluster } from '../../replication/fleet-operations.ts';
+import type { Answer, AnyRequest } from '../../../http/corridor/route.ts';
+import type { Context } from '../../../http/reply/context.ts';
+import { LONG_BYTES } from '../../../http/reply/long-answer.ts';
+import { namedByQuery } from '../../../http/corridor/stages/named-cluster.ts';
+import type { FleetDeps } from '../fleet-router.ts';
+import { targetOf, type Asked } from '../pass-on.ts';
+import { boundsOf, type JsonBounds } from '../../../lib/streams/json-reader.ts';
+import { ITEM_BYTES, readObject, type ReadTerms } from '../passed-answer.ts';
 
 const MOST_PART_BYTES = 32 << 20;
 /** For a cluster to send its part. */

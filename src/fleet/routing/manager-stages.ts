@@ -1,0 +1,110 @@
+import { give } from '../../http/corridor/answer-writing.ts';
+import type { CorridorDeps, ManagerStages } from '../../http/corridor/corridor.ts';
+import { FREE, useAway, type WorkAway } from '../../http/corridor/pass.ts';
+import { carryOut } from '../../http/corridor/marked-answer.ts';
+import type { Answer, AnyRequest } from '../../http/corridor/route.ts';
+import { mayBeKeyed } from '../../http/corridor/stages/approve.ts';
+import type { Exchange, Stage } from '../../http/corridor/stages/exchange.ts';
+import type { Operations } from '../../services/operations.ts';
+import type { WayToCluster } from '../replication/fleet-operations.ts';
+import { claimInFleet, refuseElsewhere } from './claim-in-fleet.ts';
+import {
+  answerAway,
+  requireThere,
+  shownOwn,
+  shownOwnText,
+  wayByPath,
+  wayByPool,
+  type FleetDeps,
+} from './fleet-router.ts';
+import { answerHeldAway } from './held-away.ts';
+import { mergeOf, wayByCluster, type Merge } from './over-clusters.ts';
+import { givePassed, PassedBody } from './passed-answer.ts';
+
+type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces' | 'idempotentRequest'>;
+
+/**
+ * Makes the stages by which a manager passes requests on: to the cluster that a path, a body or a
+ * query names, to the places of an env that is over clusters, or, for some lists, to all clusters.
+ */
+export const managerStages =
+  (fleet: FleetDeps, operations: ClaimOperations, list?: Merge) =>
+  (deps: CorridorDeps): ManagerStages => {
+    /** Ways that `locate` found by the path. */
+    const ways = new WeakMap<Exchange, WayToCluster>();
+
+    const locate: Stage = async (exchange, next) => {
+      const { caller, context, row } = exchange;
+      const way = caller && wayByPath(fleet, row, context.params);
+      if (caller && way) {
+        ways.set(exchange, way);
+        exchange.isElsewhere = true;
+        exchange.requireThere = () => requireThere(fleet, { way, caller, context });
+      }
+      await next();
+    };
+
+    const forward: Stage = async (exchange, next) => {
+      const { row, context, caller, request } = exchange;
+      const byCluster = wayByCluster(fleet, deps.terms.clusterId, exchange);
+      if (!caller) return await next();
+      const way = ways.get(exchange) ?? wayByPool(fleet, request.body, exchange.query) ?? byCluster;
+      const asked = { ...askedOf(exchange), caller };
+      if (way)
+        return giveAway(
+          exchange,
+          await useElsewhere(deps, exchange, (use) => answerAway(fleet, { ...asked, way, use })),
+        );
+      const claimDeps = { ...deps, operations };
+      const claim = { ...asked, fleet, pass: exchange.pass };
+      const work = await claimInFleet(row, claimDeps, claim);
+      if (work) return giveAway(exchange, await useElsewhere(deps, exchange, work));
+      const merge = exchange.key === undefined ? mergeOf(row, request, list) : undefined;
+      if (merge) {
+        const own = (changed: Partial<AnyRequest>) =>
+          carryOut(row, deps, { ...request, ...changed });
+        exchange.answer = await exchange.pass.use(() =>
+          merge(fleet, { caller, context, request, own }),
+        );
+        exchange.work?.working();
+        context.state.answered = exchange.answer.body;
+        return;
+      }
+      exchange.opened = refuseElsewhere(row, claimDeps, claim);
+      await next();
+      showOwn(fleet, exchange);
+    };
+
+    return { locate, forward };
+  };
+
+const askedOf = ({ row, context, request, bytes, key }: Exchange) => ({
+  ...{ row, context, request, bytes },
+  key: mayBeKeyed({ row }) ? key : undefined,
+});
+
+/** A held request under a key is carried out once; its answer is kept here. */
+const useElsewhere = (deps: CorridorDeps, exchange: Exchange, work: WorkAway): Promise<Answer> => {
+  const { row, pass, caller } = exchange;
+  const { context, request, bytes, key } = askedOf(exchange);
+  return caller && key !== undefined && pass !== FREE && !deps.terms.surface
+    ? answerHeldAway(row, deps, { context, request, caller, key, bytes, pass }, work)
+    : useAway(pass, work);
+};
+
+/** Gives what another cluster answered. */
+const giveAway = ({ context, request }: Exchange, answer: Answer): void => {
+  if (answer.body instanceof PassedBody)
+    return givePassed(context, { ...answer, body: answer.body });
+  context.state.answered = answer.body;
+  const { status, headers } = answer;
+  give(context, { status, headers, text: JSON.stringify(answer.body) }, request.room);
+};
+
+/** An answer of the manager's own cluster gets the names that the fleet knows it by. */
+const showOwn = (fleet: FleetDeps, exchange: Exchange): void => {
+  const { row, request, kept, answer } = exchange;
+  if (kept) exchange.kept = { ...kept, text: shownOwnText(fleet, row, request, kept) };
+  else if (answer)
+    exchange.answer = { ...answer, body: shownOwn(fleet, row, request, answer.body) };
+};

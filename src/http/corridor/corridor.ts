@@ -1,0 +1,102 @@
+import Router from '@koa/router';
+import type { RequestState } from '../reply/context.ts';
+import { BASES } from '../reply/bases.ts';
+import type { EventStreams } from '../reply/event-streams.ts';
+import type { Clients } from '../limits/clients.ts';
+import type { ApiSurface } from './api-surface.ts';
+import type { GatingDeps } from './approval-gating.ts';
+import { NoFields } from './common-schema.ts';
+import type { IdempotencyDeps } from './idempotency.ts';
+import { mapParametersOf } from './query.ts';
+import type { RequestLimits } from './request-limits.ts';
+import type { Route } from './route.ts';
+import { approve } from './stages/approve.ts';
+import {
+  Exchange,
+  walk,
+  type RoutedContext,
+  type ServedRoute,
+  type Stage,
+} from './stages/exchange.ts';
+import { identify } from './stages/identify.ts';
+import { onlyHere } from './stages/named-cluster.ts';
+import { once } from './stages/once.ts';
+import { perform } from './stages/perform.ts';
+import { read } from './stages/read.ts';
+import { reply } from './stages/reply.ts';
+import { announce, resolve } from './stages/resolve.ts';
+import { unknownFields, unknownQueryWarnings } from './unknown-fields.ts';
+import type { SessionFinder } from './who-asks.ts';
+
+export interface CorridorDeps extends IdempotencyDeps {
+  readonly clients: Clients;
+  /** Absent: no request waits for a person. */
+  readonly gating?: GatingDeps | undefined;
+  /** Finds the person at the console who asks. Absent: nobody does. */
+  readonly sessionOf?: SessionFinder | undefined;
+  readonly streams: EventStreams;
+  readonly limits: RequestLimits;
+  readonly terms: ApiTerms;
+}
+
+/** Holds what the daemon's owner says of the API. */
+export interface ApiTerms {
+  /** Says what may stand before the names of what is here. */
+  readonly clusterId: string;
+  /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
+  readonly sunset: string | undefined;
+  /** Absent: it is the REST API, with its pages. */
+  readonly surface?: ApiSurface | undefined;
+  /** Makes the stages that only a manager has. Absent: there are no other clusters. */
+  readonly manager?: ((deps: CorridorDeps) => ManagerStages) | undefined;
+}
+
+/** The stages of a manager, which passes on what is on other clusters. */
+export interface ManagerStages {
+  /** Finds the cluster that the path names. */
+  readonly locate: Stage;
+  /** Has another cluster answer, or all of them; what is here goes on. */
+  readonly forward: Stage;
+}
+
+/**
+ * The way of every request that has a row, on both ports. `app.ts` has the stages before these:
+ * they trace, measure, log and audit a request, and write a refusal.
+ */
+const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
+  const manager = deps.terms.manager?.(deps);
+  return [
+    announce(deps),
+    reply(deps),
+    identify(deps),
+    ...(manager ? [manager.locate] : []),
+    resolve(deps),
+    read(deps),
+    approve(deps),
+    manager ? manager.forward : onlyHere(deps),
+    once(deps),
+    perform(deps),
+  ];
+};
+
+/** The middleware that finds a request's row, and takes the request through the stages. */
+export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
+  const stages = stagesOf(deps);
+  const router = new Router<RequestState>({ strict: true, sensitive: true });
+  for (const each of routes) {
+    // what it is sent is held to the same rules
+    const row = each.method === 'POST' && !each.body ? { ...each, body: NoFields } : each;
+    const served: ServedRoute = {
+      ...row,
+      queryWarningsOf: unknownQueryWarnings(row.query),
+      queryMaps: mapParametersOf(row.query),
+      unknownOf: row.body && unknownFields(row.body),
+    };
+    const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    for (const base of BASES)
+      router.register(base + pattern, [row.method], (context: RoutedContext) =>
+        walk(stages, new Exchange(served, context)),
+      );
+  }
+  return router.routes();
+};

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { CLAIM_KEY_HEADER, CLAIM_TERMS_HEADER } from '../../../model/fleet/identity-header.ts';
+import type { AskedByManager } from '../../../actors/request/idempotent-request.ts';
+import type { Clients } from '../../limits/clients.ts';
+import type { Context } from '../../reply/context.ts';
+
+const WRITTEN = /^(first|again) ([0-9a-f-]{36})$/;
+
+/** Longer than any claim waits. */
+const MOST_WAIT_MS = 600_000;
+
+const ToldClaim = z.object({
+  /** In place of what the body, or the worker's configuration, says. */
+  waitMs: z.int().min(0).max(MOST_WAIT_MS).optional(),
+  /** The claim was approved, and may have been carried out under its key before. */
+  mayBeDone: z.boolean().optional(),
+});
+
+/** Says how a worker is to carry out a claim that its manager passes on. */
+export interface ToldClaim {
+  readonly waitMs?: number | undefined;
+  readonly mayBeDone?: boolean | undefined;
+}
+
+/** Holds what came with a claim over a link; is empty where it came another way. */
+export interface ClaimOverLink extends ToldClaim {
+  /** A key that the manager made. */
+  readonly key?: string | undefined;
+  readonly byManager?: AskedByManager | undefined;
+}
+
+/** Reads what a manager says of a claim; nothing where it came over no link. */
+export const claimOverLink = (
+  { req }: Context,
+  { isLinked }: Pick<Clients, 'isLinked'>,
+): ToldClaim => {
+  const header = req.headers[CLAIM_TERMS_HEADER];
+  if (typeof header !== 'string' || !isLinked?.(req)) return {};
+  try {
+    return ToldClaim.safeParse(JSON.parse(header)).data ?? {};
+  } catch {
+    return {};
+  }
+};
+
+/** Reads the key that a manager made for a claim; nothing where none came over a link. */
+export const claimKeyOf = (
+  { req }: Context,
+  { isLinked }: Pick<Clients, 'isLinked'>,
+): Pick<ClaimOverLink, 'key' | 'byManager'> => {
+  const header = req.headers[CLAIM_KEY_HEADER];
+  if (typeof header !== 'string' || !isLinked?.(req)) return {};
+  const [, use, key] = WRITTEN.exec(header) ?? [];
+  return key === undefined ? {} : { key, byManager: use === 'first' ? 'first' : 'again' };
+};

@@ -1,0 +1,95 @@
+import type { Caller } from '../../../model/tenant.ts';
+import type { ConsoleSession } from '../../../model/console-session.ts';
+import type { CostlyRequest } from '../../limits/costly-turns.ts';
+import type { Context } from '../../reply/context.ts';
+import type { WrittenAnswer } from '../idempotency.ts';
+import { FREE, type Pass } from '../pass.ts';
+import type { Answer, AnyRequest, Route } from '../route.ts';
+import type { ClaimOverLink } from './claim-over-link.ts';
+
+/** A row, and what its schemas say of a request that they don't know all of. */
+export interface ServedRoute extends Route {
+  /** Returns the fields of a body that its schema doesn't have. */
+  readonly unknownOf?: ((body: unknown) => readonly string[]) | undefined;
+  readonly queryWarningsOf: (query: string) => readonly string[];
+  /** See mapParametersOf. */
+  readonly queryMaps: ReadonlySet<string>;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** Koa's context with the parameters of the path, as they were sent. */
+export type RoutedContext = Context & { params: Record<string, string> };
+
+/**
+ * One request on its way through the corridor. Each stage sets what its name says, and reads what
+ * the stages before it set.
+ */
+export class Exchange {
+  readonly row: ServedRoute;
+  readonly context: RoutedContext;
+
+  /** identify: undefined where a row is open, or a session asks. */
+  caller: Caller | undefined;
+  session: ConsoleSession | undefined;
+
+  /** locate, of a manager: the path names something of another cluster, which checks the name. */
+  isElsewhere = false;
+  /** locate: rejects where that cluster doesn't have what the path names. */
+  requireThere: (() => Promise<void>) | undefined;
+
+  /** resolve */
+  params: unknown;
+  query: unknown;
+
+  /** read: the request's share of costly work. */
+  work: CostlyRequest | undefined;
+  /** read: the body as bytes, as JSON, and the names of fields that no schema has. */
+  bytes: Buffer = NO_BYTES;
+  value: unknown;
+  unknown: readonly string[] = [];
+  /** read: what a manager says of a claim that it passes on. */
+  overLink: ClaimOverLink = {};
+
+  /** approve: how the request goes on, and under which key it has its effect once. */
+  pass: Pass = FREE;
+  key: string | undefined;
+
+  /** forward, of a manager: called before a claim under a key is carried out here. */
+  opened: (() => Promise<void>) | undefined;
+
+  /** perform or forward: one of both; neither where `forward` has answered by itself. */
+  answer: Answer | undefined;
+  /** once: an answer that is kept for repetitions. */
+  kept: WrittenAnswer | undefined;
+
+  #request: AnyRequest | undefined;
+
+  constructor(row: ServedRoute, context: RoutedContext) {
+    this.row = row;
+    this.context = context;
+  }
+
+  /** The row's handler gets it; read sets it. */
+  get request(): AnyRequest {
+    if (!this.#request) throw new Error('the request was not read');
+    return this.#request;
+  }
+
+  set request(request: AnyRequest) {
+    this.#request = request;
+  }
+}
+
+/**
+ * One stage of the corridor. Calls `next` for the stages after it, or answers or throws in their
+ * place.
+ */
+export type Stage = (exchange: Exchange, next: () => Promise<void>) => Promise<void>;
+
+/** Takes a request through the stages, from the first one. */
+export const walk = (stages: readonly Stage[], exchange: Exchange): Promise<void> => {
+  const from = async (index: number): Promise<void> =>
+    await stages[index]?.(exchange, () => from(index + 1));
+  return from(0);
+};

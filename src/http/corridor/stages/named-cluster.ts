@@ -1,0 +1,75 @@
+import { clusterNotFound, invalidArgument } from '../../../model/refusals.ts';
+import type { Context } from '../../reply/context.ts';
+import { readName } from '../local-names.ts';
+import type { AnyRequest, Route } from '../route.ts';
+import type { Stage } from './exchange.ts';
+
+interface Named {
+  readonly row: Pick<Route, 'operationId'>;
+  readonly request: Pick<AnyRequest, 'query' | 'body'>;
+  readonly context: Pick<Context, 'querystring'>;
+  /** This cluster. */
+  readonly clusterId: string;
+}
+
+/** A daemon without other clusters refuses a request for one with CLUSTER_NOT_FOUND. */
+export const onlyHere =
+  ({ terms: { clusterId } }: { readonly terms: { readonly clusterId: string } }): Stage =>
+  async ({ row, request, context }, next) => {
+    if (namedCluster({ row, request, context, clusterId }) !== undefined) throw clusterNotFound();
+    await next();
+  };
+
+/**
+ * Returns the other cluster that the `clusterID` of a query names, or that of the body of what is
+ * made there. Refuses with INVALID_ARGUMENT where body and query, or the query and the pool that it
+ * names, differ, and where the row makes something on the cluster that is asked alone.
+ */
+export const namedCluster = ({ row, request, context, clusterId }: Named): string | undefined => {
+  const asked = namedByQuery(request.query) ?? namedByBody(row, request.body, context.querystring);
+  const whyHere = MADE_HERE[row.operationId];
+  if (whyHere !== undefined && (asked ?? clusterId) !== clusterId)
+    throw invalidArgument('clusterID', whyHere);
+  if (asked !== undefined && (poolsCluster(request.query) ?? asked) !== asked)
+    throw invalidArgument('clusterID', 'is another one than that of poolName');
+  return asked === clusterId ? undefined : asked;
+};
+
+/** The cluster that a query names. */
+export const namedByQuery = (query: unknown): string | undefined =>
+  (query as { readonly clusterID?: string } | undefined)?.clusterID;
+
+/** The rows that make something on the cluster that `clusterID` of their body names. */
+const MADE_ANYWHERE: ReadonlySet<string> = new Set(['createPool']);
+
+export const isMadeAnywhere = ({ operationId }: { readonly operationId: string }): boolean =>
+  MADE_ANYWHERE.has(operationId);
+
+/** The cluster before the name of the pool that a query asks for. */
+const poolsCluster = (query: unknown): string | undefined => {
+  const { poolName } = (query ?? {}) as { readonly poolName?: unknown };
+  return typeof poolName === 'string' ? readName('pool', poolName)?.cluster : undefined;
+};
+
+const KEY_IS_MADE_HERE = 'must be this cluster, which keeps the key; promote it for the others';
+/** The rows that make something on the cluster that is asked alone, and what refuses another. */
+const MADE_HERE: Readonly<Record<string, string>> = {
+  createEnv: 'must be this cluster, which keeps the env; its members have a clusterID each',
+  createApiKey: KEY_IS_MADE_HERE,
+  createApiKeyForTenant: KEY_IS_MADE_HERE,
+};
+
+/** The query of such a row does not count; one that contradicts the body was meant to. */
+const namedByBody = (
+  row: Pick<Route, 'operationId'>,
+  body: unknown,
+  querystring: string,
+): string | undefined => {
+  if (!isMadeAnywhere(row) && !(row.operationId in MADE_HERE)) return undefined;
+  const { clusterID } = body as { readonly clusterID?: string };
+  if (clusterID === undefined || !querystring.includes('clusterID')) return clusterID;
+  const others = new URLSearchParams(querystring).getAll('clusterID');
+  if (others.some((other) => other !== clusterID))
+    throw invalidArgument('clusterID', 'is another one in the query');
+  return clusterID;
+};

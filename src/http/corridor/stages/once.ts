@@ -1,0 +1,48 @@
+import { thenLinger } from '../linger.ts';
+import { answerMarked, type CarryOutDeps } from '../marked-answer.ts';
+import type { Answer, AnyRequest } from '../route.ts';
+import type { Exchange, Stage } from './exchange.ts';
+
+/**
+ * Uses the approval, where there is one, for one effect. Under a key the first answer is kept, and
+ * repetitions get it, also from other replicas.
+ */
+export const once =
+  (deps: CarryOutDeps): Stage =>
+  async (exchange, next) => {
+    const { row, context, pass, caller, key } = exchange;
+    if (typeof key === 'string' && caller) return await underKey(deps, exchange, next);
+    const use = async (): Promise<Answer> =>
+      await pass.use(async () => {
+        await next();
+        return answerOf(exchange);
+      });
+    await (row.bodyAs ? thenLinger(context, use) : use());
+  };
+
+const underKey = async (
+  deps: CarryOutDeps,
+  exchange: Exchange,
+  next: () => Promise<void>,
+): Promise<void> => {
+  const { row, context, bytes, pass, opened, overLink } = exchange;
+  const { caller, key = '' } = exchange;
+  if (!caller) return;
+  const perform = async (request: AnyRequest): Promise<Answer> => {
+    exchange.request = request;
+    await next();
+    return answerOf(exchange);
+  };
+  const kept = await answerMarked(row, deps, {
+    ...{ context, caller, key, bytes, pass, opened, perform, request: exchange.request },
+    byManager: key === overLink.key ? overLink.byManager : undefined,
+    mayBeDone: overLink.mayBeDone,
+  });
+  context.state.answered = kept.text;
+  exchange.kept = kept;
+};
+
+const answerOf = ({ answer }: Exchange): Answer => {
+  if (!answer) throw new Error('the row gave no answer');
+  return answer;
+};

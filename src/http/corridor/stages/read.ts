@@ -1,0 +1,131 @@
+import { invalidApiKey } from '../../../model/refusals.ts';
+import { tenantKey } from '../../../model/tenant.ts';
+import type { Clients } from '../../limits/clients.ts';
+import { wasCutShort } from '../../limits/prepared-answer.ts';
+import { askedBase } from '../../reply/bases.ts';
+import type { Context } from '../../reply/context.ts';
+import type { FollowKey } from '../../reply/event-streams.ts';
+import { roomOf } from '../answer-writing.ts';
+import { revisionsOf } from '../entity-tag.ts';
+import { localName } from '../local-names.ts';
+import { ClientGone, readJsonBody, type JsonBody } from '../request-body.ts';
+import type { RequestLimits } from '../request-limits.ts';
+import type { AnyRequest } from '../route.ts';
+import { streamedBody } from '../streamed-body.ts';
+import { refuseIfStrict, unknownFieldWarning } from '../unknown-fields.ts';
+import { check } from '../validation.ts';
+import { stillAsks, type SessionFinder } from '../who-asks.ts';
+import { claimOverLink } from './claim-over-link.ts';
+import type { Exchange, Stage } from './exchange.ts';
+
+interface ReadDeps {
+  readonly clients: Clients;
+  readonly sessionOf?: SessionFinder | undefined;
+  readonly limits: RequestLimits;
+  readonly terms: { readonly clusterId: string };
+}
+
+/**
+ * Reads the body as the row's schema says, and makes the request that its handler gets. A body that
+ * is a stream stays unread. Warns of unknown fields, and with `?strict=true` refuses them.
+ */
+export const read =
+  (deps: ReadDeps): Stage =>
+  async (exchange, next) => {
+    const { row, context, caller, session } = exchange;
+    const work = caller && deps.limits.costly.request(tenantKey(caller), row.operationId);
+    exchange.work = work;
+    const turn = row.body ? undefined : work?.begin();
+    if (turn) await turn;
+    let body: unknown;
+    if (row.body) {
+      const { value, bytes } = await jsonBody(deps, exchange);
+      exchange.value = value;
+      exchange.bytes = bytes;
+      body = check(row.body, value);
+      if (session) await stillAsks(session, deps, context);
+      exchange.unknown = row.unknownOf?.(value) ?? [];
+      refuseIfStrict(context.querystring, exchange.unknown);
+    }
+    warnOfUnknown(exchange);
+    context.state.asked = body;
+    if (row.opensItself) exchange.overLink = claimOverLink(context, deps.clients);
+    exchange.request = requestOf(deps, exchange, body);
+    await next();
+  };
+
+const jsonBody = (
+  { limits: { arriving } }: ReadDeps,
+  { row, context, work }: Exchange,
+): Promise<JsonBody> =>
+  readJsonBody(context.req, context.res, {
+    arriving,
+    mergePatch: row.method === 'PATCH',
+    turn: () => work?.begin(),
+  });
+
+/** After query and body were found good: a refusal names a bad field already. */
+const warnOfUnknown = ({ row, context, unknown }: Exchange): void => {
+  const warnings = [
+    ...row.queryWarningsOf(context.querystring),
+    ...unknown.map(unknownFieldWarning),
+  ];
+  if (warnings.length > 0) context.append('Warning', warnings);
+};
+
+const requestOf = (
+  { clients, limits, terms: { clusterId } }: ReadDeps,
+  { row, context, caller, session, params, query, overLink }: Exchange,
+  body: unknown,
+): AnyRequest => ({
+  caller,
+  session,
+  params,
+  query,
+  body,
+  mark: undefined,
+  opening: undefined,
+  seed: undefined,
+  step: context.state.step,
+  waitMs: overLink.waitMs,
+  signal: () => abortOf(context, caller && ((ended) => clients.followKey(caller, ended))),
+  base: () => clients.base(context.req) + askedBase(context.path),
+  content: () => streamedBody(context.req, context.res),
+  room: roomOf(context, limits.answers, caller),
+  localPool: (poolName) => localName('pool', poolName, { clusterId, field: 'poolName' }),
+  ifMatch:
+    (row.method === 'PUT' || row.method === 'PATCH') && row.versioned
+      ? revisionsOf(context.req.headers['if-match'])
+      : undefined,
+  ...negotiation(context),
+});
+
+const negotiation = (context: Context): Pick<AnyRequest, 'header' | 'accepts'> => ({
+  header: (name) => {
+    const value = context.req.headers[name];
+    return typeof value === 'string' ? value : undefined;
+  },
+  accepts: (first, ...others) => {
+    const liked = context.accepts(first, ...others);
+    return typeof liked === 'string' ? liked : first;
+  },
+});
+
+const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSignal => {
+  const controller = new AbortController();
+  const gone = (): void => {
+    controller.abort(new ClientGone('the client left'));
+  };
+  if (res.destroyed) {
+    gone();
+    return controller.signal;
+  }
+  const forgetKey = followKey?.(() => {
+    controller.abort(invalidApiKey());
+  });
+  res.once('close', () => {
+    forgetKey?.();
+    if (!res.writableFinished || wasCutShort(res)) gone();
+  });
+  return controller.signal;
+};
