@@ -26,7 +26,7 @@ import { checkDefinition, thisMachine, type MachineSize } from './check-definiti
 import { withImageConfig } from '../images/image-command.ts';
 import { Images } from '../images/images.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
-import { EmbeddedFiles } from './files/embedded-files.ts';
+import { EmbeddedFiles } from './embedded-files.ts';
 import { LaunchTurns } from './launch-turns.ts';
 import { LogFiles } from './log-files.ts';
 import { Pauses } from './pauses.ts';

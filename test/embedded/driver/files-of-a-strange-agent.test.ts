@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { NotJoinable, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
-import { EmbeddedFiles } from '../../../src/embedded/driver/files/embedded-files.ts';
+import { EmbeddedFiles } from '../../../src/embedded/driver/embedded-files.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 

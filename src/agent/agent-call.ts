@@ -1,9 +1,8 @@
-import { connect, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
-import type { Clock } from '../../../contracts/clock.ts';
-import { FileRefused } from '../../../contracts/files.ts';
-import { NotJoinable, OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
-import { Deferred } from '../../../lib/deferred.ts';
+import { Readable, type Duplex } from 'node:stream';
+import type { Clock } from '../contracts/clock.ts';
+import { FileRefused } from '../contracts/files.ts';
+import { NotJoinable, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import { Deferred } from '../lib/deferred.ts';
 import { AgentFrames } from './agent-frames.ts';
 import { refusalOf } from './agent-refusals.ts';
 
@@ -13,7 +12,8 @@ const SILENCE_MS = 60_000;
 const MOST_WAITING = 256 * 1024;
 
 export interface AgentCallTerms {
-  readonly path: string;
+  /** Leads to the agent: what is written arrives there, and `drain`, `pause` and so on hold. */
+  readonly connection: Duplex;
   /** Says what to do, then names and values in turn; without NUL. */
   readonly tokens: readonly (string | Buffer)[];
   readonly clock: Clock;
@@ -25,6 +25,11 @@ export interface AgentCallTerms {
   readonly rawBytes?: (head: Buffer) => number;
   /** Goes right behind the request, without waiting until the agent wants it. */
   readonly body?: Buffer;
+  /**
+   * Counts so many bytes as held of its content, in place of those before. Throws where they are
+   * too many; absent where nobody counts.
+   */
+  readonly hold?: (bytes: number) => void;
 }
 
 /** No agent took the request: it is not there any more, and nothing was done. */
@@ -46,7 +51,7 @@ export class AgentCall {
    * came.
    */
   readonly content: Readable;
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   readonly #terms: AgentCallTerms;
   readonly #frames: AgentFrames;
   readonly #head = new Deferred<Buffer>();
@@ -85,7 +90,7 @@ export class AgentCall {
     });
     // Nobody has to read it; whoever does is told by its state.
     this.content.on('error', () => {});
-    this.#socket = connect(terms.path)
+    this.#socket = terms.connection
       .on('data', (chunk) => {
         this.#heard();
         this.#frames.feed(chunk);
@@ -111,6 +116,11 @@ export class AgentCall {
   /** Resolves once all is done; rejects as `head` does. */
   answer(): Promise<Buffer> {
     return this.#answer.promise;
+  }
+
+  /** As `AgentCallTerms` has it. */
+  hold(bytes: number): void {
+    this.#terms.hold?.(bytes);
   }
 
   /** Sends what follows the request, to its end. Rejects where that fails, or the call does. */

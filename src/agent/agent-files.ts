@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import type { Clock } from '../../../contracts/clock.ts';
 import {
   FileRefused,
   type FileEvent,
@@ -17,46 +15,33 @@ import {
   type WriteRequest,
   type WrittenFile,
   type WrittenTree,
-} from '../../../contracts/files.ts';
-import { NotJoinable } from '../../../contracts/sandbox-driver.ts';
-import type { InstanceId } from '../../../model/identifiers.ts';
-import { AgentAway, AgentCall, AgentSilent, type AgentCallTerms } from './agent-call.ts';
+} from '../contracts/files.ts';
+import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import type { InstanceId } from '../model/identifiers.ts';
+import type { AgentCall, AgentCallTerms } from './agent-call.ts';
 import { EventReader, StatReader } from './agent-stats.ts';
-import type { SpawnerClient } from '../spawner-client.ts';
 
-/** An agent ends when it was not used for a minute, which may be the moment when it is asked. */
-const MOST_AGENTS = 3;
 const EVENTS_AT_ONCE = 256;
 /** Bytes of a page of a list; agents send less than half of it. */
 const MOST_PAGE = 4 << 20;
 
 type Tokens = readonly (string | Buffer)[];
 
+/** Has what a call takes besides its words. */
+export type CallTerms = Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body'>;
+
 /**
- * The files of sandboxes on this machine: each call is a connection to the sandbox's own agent,
- * which is one of its processes and has no more rights than they (native/README.md).
+ * The files of sandboxes by the agents in them: each call is a connection to an agent, which is one
+ * of the sandbox's processes and has no more rights than they (native/README.md). Who extends it
+ * says how an agent is reached.
  */
-export class EmbeddedFiles implements SandboxFiles {
+export abstract class AgentFiles implements SandboxFiles {
   readonly provided = true;
-  readonly #clock: Clock;
-  readonly #spawner: Pick<SpawnerClient, 'socketTo'>;
-  readonly #agents = new Map<InstanceId, KnownAgent>();
 
-  constructor(clock: Clock, spawner: Pick<SpawnerClient, 'socketTo'>) {
-    this.#clock = clock;
-    this.#spawner = spawner;
-  }
+  abstract prepare(id: InstanceId): void;
 
-  /** Has its agent started, which takes longer than what is asked of it. */
-  prepare(id: InstanceId): void {
-    // Where it fails, the call that needs it is told.
-    this.#socketOf(id, undefined).catch(() => {});
-  }
-
-  /** It is no more. */
-  forget(id: InstanceId): void {
-    this.#agents.delete(id);
-  }
+  /** Resolves once an agent has taken the request; rejects as `SandboxFiles` says. */
+  protected abstract begin(place: FilePlace, tokens: Tokens, terms: CallTerms): Promise<AgentCall>;
 
   async stat(place: FilePlace, signal: AbortSignal): Promise<FileStat> {
     return new StatReader(await this.#done(place, ['stat'], signal)).stat();
@@ -129,13 +114,13 @@ export class EmbeddedFiles implements SandboxFiles {
     );
     const pieces: Buffer[] = [];
     let bytes = 0;
-    call.content.on('data', (piece: Buffer) => {
+    for await (const piece of call.content as AsyncIterable<Buffer>) {
       bytes += piece.length;
-      if (bytes > MOST_PAGE) call.content.destroy();
-      else pieces.push(piece);
-    });
+      if (bytes > MOST_PAGE) throw new OutcomeUnknown('the agent for its files lists too much');
+      call.hold(bytes);
+      pieces.push(piece);
+    }
     const last = await call.answer();
-    if (!call.content.readableEnded) await once(call.content, 'end');
     const reader = new StatReader(Buffer.concat(pieces));
     const entries = [];
     while (!reader.atEnd) entries.push(reader.entry());
@@ -201,51 +186,14 @@ export class EmbeddedFiles implements SandboxFiles {
     }
   }
 
-  /** Resolves once an agent has taken the request. */
-  async #begin(
+  /** The path goes right behind what is to be done. */
+  #begin(
     place: FilePlace,
     [operation = '', ...values]: Tokens,
-    terms: Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body'>,
+    terms: CallTerms,
   ): Promise<AgentCall> {
-    const tokens = [operation, 'path', place.path, ...values];
-    let stale: string | undefined;
-    for (let tries = 0; tries < MOST_AGENTS; tries += 1) {
-      const path = await this.#socketOf(place.id, stale);
-      terms.signal.throwIfAborted();
-      const call = new AgentCall({ ...terms, path, tokens, clock: this.#clock });
-      try {
-        await call.head();
-        return call;
-      } catch (error) {
-        if (error instanceof AgentSilent) this.#distrust(place.id, path);
-        if (!(error instanceof AgentAway)) throw error;
-        if (this.#agents.get(place.id)?.path === path) this.#agents.delete(place.id);
-        stale = path;
-      }
-    }
-    throw new NotJoinable('the agent for its files ends again and again');
+    return this.begin(place, [operation, 'path', place.path, ...values], terms);
   }
-
-  /** It may have been stopped alone, and never go on: the next call has another in its place. */
-  #distrust(id: InstanceId, path: string): void {
-    if (this.#agents.get(id)?.path === path) this.#agents.set(id, { path, silent: true });
-  }
-
-  async #socketOf(id: InstanceId, stale: string | undefined): Promise<string> {
-    const known = this.#agents.get(id);
-    if (known && !known.silent && known.path !== stale) return known.path;
-    const unwanted = known?.silent === true ? known.path : stale;
-    const order = { type: 'files' as const, id, ...(unwanted ? { stale: unwanted } : {}) };
-    const path = await this.#spawner.socketTo(order);
-    this.#agents.set(id, { path, silent: false });
-    return path;
-  }
-}
-
-interface KnownAgent {
-  readonly path: string;
-  /** It took a connection, and no request. */
-  readonly silent: boolean;
 }
 
 async function* eventsOf(content: Readable): AsyncGenerator<readonly FileEvent[], void, undefined> {
