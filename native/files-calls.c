@@ -3,15 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
-
-/* Of the calls of one sandbox no two place a file at the same time: what is looked at before is there then. */
-static pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
 
 static bool asked_for(const struct call *call, const char *name) { return asked(call, name) != NULL; }
 
@@ -74,7 +70,7 @@ enum problem call_read(struct call *call) {
   off_t at = (off_t)start;
   while (!problem && at < (off_t)end) {
     off_t left = (off_t)end - at;
-    ssize_t sent = sendfile(call->socket, file, &at, left < PIECE ? (size_t)left : PIECE);
+    ssize_t sent = sendfile(call->output, file, &at, left < PIECE ? (size_t)left : PIECE);
     if (sent < 0 && errno == EINTR) continue;
     /* A file that became shorter: the end of the connection tells. */
     if (sent <= 0) problem = GONE;
@@ -121,15 +117,16 @@ static enum problem take_body(struct call *call, int file) {
 static enum problem place_written(struct call *call, struct place *place, struct draft *draft) {
   struct stat found;
   bool there;
-  pthread_mutex_lock(&placing);
-  enum problem problem = may_place(call, place, &found, &there);
+  enum problem problem = begin_placing();
+  if (problem) return problem;
+  problem = may_place(call, place, &found, &there);
   unsigned long long mode;
   if (!asked_number(call, "mode", 07777, &mode)) mode = there ? found.st_mode & 07777 : 0644;
   if (!problem && fchmod(draft->file, (mode_t)mode) < 0) problem = problem_of(errno);
   if (!problem) problem = place_draft(draft, place->name, !asked_for(call, "new"));
   const unsigned char created = !there;
   if (!problem) problem = tell(call, 'E', place, &created, 1);
-  pthread_mutex_unlock(&placing);
+  end_placing();
   return problem;
 }
 
@@ -161,10 +158,12 @@ enum problem call_move(struct call *call) {
   if (problem) return problem;
   problem = find_place(target ? target : "", false, &to);
   if (!problem) {
-    pthread_mutex_lock(&placing);
-    if (renameat2(from.parent, from.name, to.parent, to.name, asked_for(call, "new") ? 1 /* RENAME_NOREPLACE */ : 0) < 0)
-      problem = problem_of(errno);
-    pthread_mutex_unlock(&placing);
+    problem = begin_placing();
+    if (!problem) {
+      if (renameat2(from.parent, from.name, to.parent, to.name, asked_for(call, "new") ? 1 /* RENAME_NOREPLACE */ : 0) < 0)
+        problem = problem_of(errno);
+      end_placing();
+    }
     if (!problem) problem = tell(call, 'E', &to, NULL, 0);
     close(to.parent);
   }

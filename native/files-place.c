@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -131,6 +134,29 @@ enum problem open_file(const char *path, int *file, struct stat *found) {
   }
   close(name);
   return problem;
+}
+
+enum { TURN_MS = 10, MOST_TURNS = 1000 };
+
+static pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
+
+int placing_lock = -1;
+
+enum problem begin_placing(void) {
+  pthread_mutex_lock(&placing);
+  for (int turn = 0; placing_lock >= 0 && flock(placing_lock, LOCK_EX | LOCK_NB) < 0; turn++) {
+    if (turn == MOST_TURNS) {
+      pthread_mutex_unlock(&placing);
+      return BUSY;
+    }
+    poll(NULL, 0, TURN_MS);
+  }
+  return DONE;
+}
+
+void end_placing(void) {
+  if (placing_lock >= 0) flock(placing_lock, LOCK_UN);
+  pthread_mutex_unlock(&placing);
 }
 
 static const char SPARE[] = ".sandpool-";

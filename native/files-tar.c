@@ -121,7 +121,7 @@ static enum problem put_long(struct call *call, int file, uint64_t size) {
     size -= frame;
     problem = begin_frame(call, 'D', frame);
     while (!problem && frame > 0) {
-      ssize_t sent = sendfile(call->socket, file, NULL, frame);
+      ssize_t sent = sendfile(call->output, file, NULL, frame);
       if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) return GONE;
       frame -= (size_t)sent;

@@ -193,7 +193,7 @@ static enum problem take_events(struct watch *watch) {
 }
 
 static enum problem follow(struct watch *watch) {
-  struct pollfd both[2] = {{.fd = watch->notify, .events = POLLIN}, {.fd = watch->call->socket, .events = POLLIN | POLLRDHUP}};
+  struct pollfd both[2] = {{.fd = watch->notify, .events = POLLIN}, {.fd = watch->call->input, .events = POLLIN | POLLRDHUP}};
   while (!watch->over) {
     int ready = poll(both, 2, ALIVE_MS);
     if (ready < 0 && errno != EINTR) return problem_of(errno);

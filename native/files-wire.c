@@ -66,7 +66,7 @@ enum problem problem_of(int error) {
 
 static enum problem receive(struct call *call, char *to, size_t size) {
   for (size_t got = 0; got < size;) {
-    ssize_t count = recv(call->socket, to + got, size - got, 0);
+    ssize_t count = read(call->input, to + got, size - got);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return GONE;
     got += (size_t)count;
@@ -109,7 +109,7 @@ bool asked_number(const struct call *call, const char *name, unsigned long long 
 
 enum problem send_bytes(struct call *call, const void *bytes, size_t size) {
   for (size_t sent = 0; sent < size;) {
-    ssize_t count = send(call->socket, (const char *)bytes + sent, size - sent, MSG_NOSIGNAL);
+    ssize_t count = write(call->output, (const char *)bytes + sent, size - sent);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return GONE;
     sent += (size_t)count;
@@ -128,9 +128,8 @@ enum problem send_frame(struct call *call, char type, const void *payload, size_
   unsigned char head[5] = {(unsigned char)type};
   put_number(head + 1, size, 4);
   struct iovec parts[2] = {{head, sizeof head}, {(void *)payload, size}};
-  const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
   ssize_t sent;
-  do sent = sendmsg(call->socket, &message, MSG_NOSIGNAL);
+  do sent = writev(call->output, parts, 2);
   while (sent < 0 && errno == EINTR);
   if (sent < 0) return GONE;
   call->told = time(NULL);
@@ -167,7 +166,7 @@ static enum problem refill(struct call *call) {
   call->filled -= call->at;
   call->at = 0;
   for (;;) {
-    ssize_t got = recv(call->socket, call->body + call->filled, PIECE - call->filled, 0);
+    ssize_t got = read(call->input, call->body + call->filled, PIECE - call->filled);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return GONE;
     call->filled += (size_t)got;
@@ -222,20 +221,27 @@ enum problem read_body(struct call *call, void *to, uint64_t size) {
 void refuse(struct call *call, enum problem problem) {
   char text[sizeof call->detail + 32];
   int length = snprintf(text, sizeof text, "%s%c%s", words[problem], 0, call->detail);
-  if (length < 0 || send_frame(call, 'X', text, (size_t)length) || shutdown(call->socket, SHUT_WR) < 0) return;
-  const struct timeval patience = {.tv_sec = DRAIN_SECONDS};
-  setsockopt(call->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if (length < 0 || send_frame(call, 'X', text, (size_t)length)) return;
+  if (call->input == call->output && shutdown(call->output, SHUT_WR) < 0) return;
+  await_leave(call);
+}
+
+void await_leave(struct call *call) {
   char dropped[16 * 1024];
-  for (;;) {
-    ssize_t got = recv(call->socket, dropped, sizeof dropped, 0);
+  struct pollfd caller = {.fd = call->input, .events = POLLIN};
+  for (const time_t until = time(NULL) + DRAIN_SECONDS; time(NULL) < until;) {
+    int ready = poll(&caller, 1, DRAIN_SECONDS * 1000);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
+    ssize_t got = read(call->input, dropped, sizeof dropped);
     if (got == 0 || (got < 0 && errno != EINTR)) return;
   }
 }
 
 enum problem still_wanted(struct call *call) {
   if (time(NULL) - call->told < TELL_SECONDS) return DONE;
-  struct pollfd caller = {.fd = call->socket, .events = POLLRDHUP};
-  if (poll(&caller, 1, 0) > 0 && (caller.revents & (POLLRDHUP | POLLHUP | POLLERR))) return GONE;
+  struct pollfd caller[2] = {{.fd = call->input, .events = POLLRDHUP}, {.fd = call->output}};
+  if (poll(caller, 2, 0) > 0 && ((caller[0].revents | caller[1].revents) & (POLLRDHUP | POLLHUP | POLLERR))) return GONE;
   enum problem problem = flush_out(call);
   return problem ? problem : send_frame(call, 'K', NULL, 0);
 }

@@ -5,6 +5,7 @@
 #include "files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,18 +32,23 @@ static enum problem carry_out(struct call *call) {
   return BROKEN;
 }
 
-static void *serve(void *argument) {
-  struct call *call = argument;
-  const struct timeval silence = {.tv_sec = SILENCE_SECONDS};
+static enum problem answer(struct call *call) {
   /* Says that this request, and no other agent, will be the one to be carried out. */
   const char taken = 0;
-  setsockopt(call->socket, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
-  setsockopt(call->socket, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
   enum problem problem = send_bytes(call, &taken, 1);
   if (!problem) problem = read_request(call);
   if (!problem) problem = carry_out(call);
   if (problem && problem != GONE) refuse(call, problem);
-  close(call->socket);
+  return problem;
+}
+
+static void *serve(void *argument) {
+  struct call *call = argument;
+  const struct timeval silence = {.tv_sec = SILENCE_SECONDS};
+  setsockopt(call->input, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
+  setsockopt(call->input, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
+  answer(call);
+  close(call->input);
   free(call->request);
   free(call->body);
   free(call->out);
@@ -66,7 +72,7 @@ static void welcome(int listener, const pthread_attr_t *attributes) {
   }
   struct call *call = atomic_load(&calls) < MOST_CALLS ? calloc(1, sizeof *call) : NULL;
   if (!call) return turn_away(socket);
-  call->socket = socket;
+  call->input = call->output = socket;
   call->told = time(NULL);
   atomic_fetch_add(&calls, 1);
   pthread_t thread;
@@ -76,11 +82,23 @@ static void welcome(int listener, const pthread_attr_t *attributes) {
   turn_away(socket);
 }
 
-void serve_files(int listener, int idle_ms) {
-  pthread_attr_t attributes;
+static void prepare(void) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   umask(0);
+}
+
+void serve_call(void) {
+  struct call call = {.input = 0, .output = 1, .told = time(NULL)};
+  prepare();
+  /* All calls of a Pod are processes of this one file. */
+  placing_lock = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  if (!answer(&call)) await_leave(&call);
+}
+
+void serve_files(int listener, int idle_ms) {
+  pthread_attr_t attributes;
+  prepare();
   if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0 ||
       pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) != 0)
     fail("threads", 0);

@@ -37,7 +37,7 @@ enum { PATH_BYTES = PATH_MAX, PIECE = 256 * 1024 };
 
 /* One connection: a request, what comes behind it, and its answer. */
 struct call {
-  int socket;
+  int input, output; /* one socket, or two pipes */
   char *request; /* NUL-terminated tokens: what to do, then names and values in turn */
   size_t length;
   char *body; /* PIECE bytes that came, of which those from `at` to `filled` are not used yet */
@@ -69,8 +69,10 @@ enum problem flush_out(struct call *call);
 enum problem next_piece(struct call *call, char **piece, size_t *size);
 /* Exactly so many bytes of the body; CHANGED where it ends before. `to` may be NULL. */
 enum problem read_body(struct call *call, void *to, uint64_t size);
-/* Says the problem, and reads on until the caller is gone, so that he gets to read it. */
+/* Says the problem, so that the caller gets to read it. */
 void refuse(struct call *call, enum problem problem);
+/* Reads until the caller is gone, 10 s at most: what was said to him is lost where this end goes first. */
+void await_leave(struct call *call);
 /* Called now and then by what takes long: says that it is at work, and finds that nobody waits any more. */
 enum problem still_wanted(struct call *call);
 enum problem problem_of(int error);
@@ -102,6 +104,15 @@ bool read_link(int at, const char *name, char target[PATH_BYTES]);
 /* With the home of a bare sandbox in place of that of an isolated one. */
 bool own_path(const char *path, char own[PATH_BYTES]);
 extern const char *bare_home;
+
+/*
+ * From a look at a name until it is what it is to be: no other call of this sandbox comes between, whichever process it
+ * has. BUSY where another holds that for long.
+ */
+enum problem begin_placing(void);
+void end_placing(void);
+/* A file that all such processes lock; -1 where one process has all calls. */
+extern int placing_lock;
 
 /* A file that is being written, in the folder where it will be. */
 struct draft {

@@ -14,10 +14,12 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "init") == 0) return run_init(argv + 2);
   if (strcmp(mode, "join") == 0 && argc <= 3) return run_join(argv[2]);
   if (strcmp(mode, "files") == 0 && argc == 2) return run_files();
+  if (strcmp(mode, "call") == 0 && argc == 2) return run_call();
+  if (strcmp(mode, "install") == 0 && argc == 3) return run_install(argv[2]);
   if (strcmp(mode, "watch") == 0 && argc == 2) return run_watch();
   if (strcmp(mode, "logs") == 0 && argc == 6) return run_logs(argv + 2);
   if (strcmp(mode, "forward") == 0 && argc == 2) return run_forward();
-  fail("called as: launcher start | init [ARGV...] | join [FILE] | files | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS", 0);
+  fail("called as: launcher start | init [ARGV...] | join [FILE] | files | call | install FOLDER | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS", 0);
 }
 
 void complain(const char *what, int error) {

@@ -99,6 +99,8 @@ int listen_outside(const char *folder, const char *name, int flags);
 
 /* Serves those who connect; returns once nobody has asked for anything for so long. */
 void serve_files(int listener, int idle_ms);
+/* Carries out one request, which comes by fd 0 and is answered on fd 1. */
+void serve_call(void);
 
 /* seccomp.c */
 
@@ -121,6 +123,8 @@ int run_start(void);
 int run_init(char **argv);
 int run_join(const char *file);
 int run_files(void);
+int run_call(void);
+int run_install(const char *folder);
 int run_watch(void);
 int run_logs(char **argv);
 int run_forward(void);
