@@ -20,12 +20,65 @@ static const char HOME[] = "/home/sandbox";
 
 const char *bare_home;
 
+/* One name, of which no link is followed. */
+static int open_name(int at, const char *name, int flags, mode_t mode) {
+  struct stat found;
+  int opened = openat(at, name, flags | O_NOFOLLOW, mode);
+  if (opened >= 0) return opened;
+  int error = errno;
+  bool link = fstatat(at, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(found.st_mode);
+  errno = link ? ELOOP : error;
+  return -1;
+}
+
+static int open_beneath_by_names(int at, const char *path, int flags, mode_t mode) {
+  char part[NAME_MAX + 1];
+  int here = at, next = -1;
+  errno = EXDEV;
+  while (*path != '/') {
+    size_t length = strcspn(path, "/");
+    if (length > NAME_MAX) errno = ENAMETOOLONG;
+    if (length > NAME_MAX || (length == 2 && memcmp(path, "..", 2) == 0)) break;
+    memcpy(part, path, length);
+    part[length] = 0;
+    path += length + strspn(path + length, "/");
+    next = open_name(here, part, *path ? O_PATH | O_DIRECTORY | O_CLOEXEC : flags, mode);
+    int error = errno;
+    if (here != at) close(here);
+    if (next < 0 || !*path) return errno = error, next;
+    here = next;
+    next = -1;
+    errno = EXDEV;
+  }
+  int error = errno;
+  if (here != at) close(here);
+  errno = error;
+  return -1;
+}
+
+/*
+ * For kernels without openat2, such as gVisor's, where Pods may run. There magic links are followed: in a Pod they lead
+ * only into what its own user may see.
+ */
+static int open_by_names(int at, const char *path, int flags, mode_t mode, unsigned long long resolve) {
+  struct stat there, found;
+  int opened = resolve & (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS) ? open_beneath_by_names(at, path, flags, mode)
+                                                                 : openat(at, path, flags, mode);
+  if (opened < 0 || !(resolve & RESOLVE_NO_XDEV)) return opened;
+  if (fstat(at, &there) == 0 && fstat(opened, &found) == 0 && there.st_dev == found.st_dev) return opened;
+  close(opened);
+  errno = EXDEV;
+  return -1;
+}
+
 int open_safely(int at, const char *path, int flags, mode_t mode, unsigned long long resolve) {
   const struct open_how how = {
       .flags = (unsigned)(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), .mode = mode, .resolve = resolve | RESOLVE_NO_MAGICLINKS};
   struct open_how path_only = how;
   path_only.flags &= ~(unsigned long long)(O_NOCTTY | O_NONBLOCK);
-  return (int)syscall(SYS_openat2, at, path, flags & O_PATH ? &path_only : &how, sizeof how);
+  int opened = (int)syscall(SYS_openat2, at, path, flags & O_PATH ? &path_only : &how, sizeof how);
+  if (opened >= 0 || errno != ENOSYS) return opened;
+  return open_by_names(at, path, (int)(flags & O_PATH ? path_only.flags : how.flags), mode, resolve);
 }
 
 bool own_path(const char *path, char own[PATH_BYTES]) {

@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { release } from 'node:os';
 
 /** Whether tmpfs has attributes of users, in which metadata of files is kept: since Linux 6.6. */
@@ -7,3 +8,9 @@ export const tmpfsHasAttributes = (): boolean => {
 };
 
 export const NO_ATTRIBUTES = 'tmpfs has no attributes of users before Linux 6.6';
+
+const TMPFS = 0x01021994;
+
+/** Whether a folder of this machine keeps attributes of users with its files. */
+export const keepsAttributes = (folder: string): boolean =>
+  statfsSync(folder).type !== TMPFS || tmpfsHasAttributes();
