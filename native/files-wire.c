@@ -127,6 +127,11 @@ enum problem begin_frame(struct call *call, char type, size_t size) {
 enum problem send_frame(struct call *call, char type, const void *payload, size_t size) {
   unsigned char head[5] = {(unsigned char)type};
   put_number(head + 1, size, 4);
+  if (type == 'E' && call->keeper >= 0 && (call->answer = malloc(sizeof head + size))) {
+    memcpy(call->answer, head, sizeof head);
+    memcpy(call->answer + sizeof head, payload, size);
+    call->answered = sizeof head + size;
+  }
   struct iovec parts[2] = {{head, sizeof head}, {(void *)payload, size}};
   ssize_t sent;
   do sent = writev(call->output, parts, 2);
@@ -222,20 +227,22 @@ void refuse(struct call *call, enum problem problem) {
   char text[sizeof call->detail + 32];
   int length = snprintf(text, sizeof text, "%s%c%s", words[problem], 0, call->detail);
   if (length < 0 || send_frame(call, 'X', text, (size_t)length)) return;
-  if (call->input == call->output && shutdown(call->output, SHUT_WR) < 0) return;
-  await_leave(call);
+  if (call->input == call->output) shutdown(call->output, SHUT_WR);
 }
 
-void await_leave(struct call *call) {
+bool await_leave(struct call *call) {
+  bool heard = false;
   char dropped[16 * 1024];
   struct pollfd caller = {.fd = call->input, .events = POLLIN};
   for (const time_t until = time(NULL) + DRAIN_SECONDS; time(NULL) < until;) {
     int ready = poll(&caller, 1, DRAIN_SECONDS * 1000);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return;
+    if (ready <= 0) break;
     ssize_t got = read(call->input, dropped, sizeof dropped);
-    if (got == 0 || (got < 0 && errno != EINTR)) return;
+    if (got == 0 || (got < 0 && errno != EINTR)) break;
+    heard = true;
   }
+  return heard;
 }
 
 enum problem still_wanted(struct call *call) {

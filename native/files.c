@@ -20,13 +20,31 @@ enum { MOST_CALLS = 64, STACK_BYTES = 512 * 1024, SILENCE_SECONDS = 600, SHORTAG
 
 static atomic_int calls;
 
+static void *await_end(void *argument) {
+  (void)argument;
+  struct pollfd caller = {.fd = 0};
+  while (poll(&caller, 1, -1) < 0 && errno == EINTR) continue;
+  _exit(0);
+}
+
+/*
+ * A pipe that nobody reads any more takes no more, and stays open where the runtime keeps it so. The other one ends with
+ * the caller.
+ */
+static void end_with_caller(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, await_end, NULL);
+}
+
 static enum problem carry_out(struct call *call) {
   static const struct {
     const char *name;
     enum problem (*carry_out)(struct call *);
   } operations[] = {{"stat", call_stat},     {"read", call_read}, {"write", call_write}, {"list", call_list},
                     {"remove", call_remove}, {"move", call_move}, {"mkdir", call_mkdir}, {"watch", call_watch},
-                    {"pack", call_pack},     {"unpack", call_unpack}};
+                    {"pack", call_pack},     {"unpack", call_unpack}, {"answer", call_answer}};
+  if (call->keeps) open_keeper(call);
+  if (call->keeps && call->keeper < 0) end_with_caller();
   for (size_t i = 0; i < LENGTH(operations); i++)
     if (strcmp(call->request, operations[i].name) == 0) return operations[i].carry_out(call);
   return BROKEN;
@@ -38,7 +56,9 @@ static enum problem answer(struct call *call) {
   enum problem problem = send_bytes(call, &taken, 1);
   if (!problem) problem = read_request(call);
   if (!problem) problem = carry_out(call);
-  if (problem && problem != GONE) refuse(call, problem);
+  if (!problem || problem == GONE) return problem;
+  refuse(call, problem);
+  await_leave(call);
   return problem;
 }
 
@@ -73,6 +93,7 @@ static void welcome(int listener, const pthread_attr_t *attributes) {
   struct call *call = atomic_load(&calls) < MOST_CALLS ? calloc(1, sizeof *call) : NULL;
   if (!call) return turn_away(socket);
   call->input = call->output = socket;
+  call->keeper = -1;
   call->told = time(NULL);
   atomic_fetch_add(&calls, 1);
   pthread_t thread;
@@ -89,11 +110,13 @@ static void prepare(void) {
 }
 
 void serve_call(void) {
-  struct call call = {.input = 0, .output = 1, .told = time(NULL)};
+  struct call call = {.input = 0, .output = 1, .keeper = -1, .keeps = true, .told = time(NULL)};
   prepare();
   /* All calls of a Pod are processes of this one file. */
   placing_lock = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  if (!answer(&call)) await_leave(&call);
+  enum problem problem = answer(&call);
+  /* Whoever has not said that he heard it may ask. */
+  if ((problem || !await_leave(&call)) && call.answer) keep_answer(&call);
 }
 
 void serve_files(int listener, int idle_ms) {

@@ -47,6 +47,10 @@ struct call {
   char *out; /* PIECE bytes of an answer that is gathered */
   size_t gathered;
   time_t told; /* when something was last sent */
+  bool keeps; /* it is one of a Pod */
+  int keeper; /* a socket where the answer can be asked for again; -1 where it can not */
+  char *answer; /* and that, as a frame */
+  size_t answered;
   char detail[512]; /* said behind the problem's word: an entry's name, a size */
 };
 
@@ -69,10 +73,21 @@ enum problem flush_out(struct call *call);
 enum problem next_piece(struct call *call, char **piece, size_t *size);
 /* Exactly so many bytes of the body; CHANGED where it ends before. `to` may be NULL. */
 enum problem read_body(struct call *call, void *to, uint64_t size);
-/* Says the problem, so that the caller gets to read it. */
+/* Says the problem. */
 void refuse(struct call *call, enum problem problem);
-/* Reads until the caller is gone, 10 s at most: what was said to him is lost where this end goes first. */
-void await_leave(struct call *call);
+/*
+ * Reads until the caller is gone, 10 s at most: what was said to him is lost where this end goes first. Whether he said
+ * anything more, as who has heard the answer does.
+ */
+bool await_leave(struct call *call);
+
+/* files-again.c */
+
+/* From now on the answer to the request can be asked for again, by its `id`. */
+void open_keeper(struct call *call);
+/* Gives the answer to those who ask, for a while. */
+void keep_answer(struct call *call);
+enum problem call_answer(struct call *call);
 /* Called now and then by what takes long: says that it is at work, and finds that nobody waits any more. */
 enum problem still_wanted(struct call *call);
 enum problem problem_of(int error);
