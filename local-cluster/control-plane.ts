@@ -33,7 +33,8 @@ import { Processes } from './control-plane/processes.ts';
 import { findPrograms } from './control-plane/programs.ts';
 import { clusterRights } from './control-plane/sandpool-rights.ts';
 import { eventually, NEVER_COMES_MS } from './eventually.ts';
-import { REAL_NODE, RealNode } from './real-node.ts';
+import { REAL_NODE, RealNode, realNodeImage } from './real-node.ts';
+import { builtAgent, writeAgentImage } from './real-node/agent-image.ts';
 import { watchedFolder } from './watched-folder.ts';
 
 export interface ControlPlaneOptions {
@@ -160,11 +161,14 @@ export class ControlPlane extends Cluster {
 
   /** Starts a component that is not running; resolves once it is ready. */
   async begin(component: Component): Promise<void> {
-    this.#processes.start(
-      component,
-      this.#programs.get(component) ?? '',
-      argumentsOf(component, this.#layout),
-    );
+    const program = this.#programs.get(component) ?? '';
+    const args = argumentsOf(component, this.#layout);
+    if (component !== 'kwok') this.#processes.start(component, program, args);
+    else {
+      const root = join(this.#layout.folder, 'kwok-root');
+      mkdirSync(root, { recursive: true });
+      this.#processes.start(component, WITH_AGENT, [builtAgent(), root, program, ...args]);
+    }
     const isReady = this.#readiness(component);
     if (isReady) await this.#until(component, isReady);
   }
@@ -298,6 +302,11 @@ export class ControlPlane extends Cluster {
     ]);
     const own = join(folder, 'real-node');
     mkdirSync(own, { mode: 0o711 });
+    mkdirSync(join(own, 'images'));
+    writeAgentImage(
+      { launcher: builtAgent(), name: realNodeImage('agent') },
+      join(own, 'images/agent.tar'),
+    );
     const kubeconfig = this.#writeCertificateKubeconfig('real-node', client);
     this.#realNode = new RealNode({
       folder: own,
@@ -375,6 +384,8 @@ export class ControlPlane extends Cluster {
     );
   }
 }
+
+const WITH_AGENT = join(import.meta.dirname, 'control-plane/with-agent');
 
 const serverOf = ({ ports }: Layout): string => `https://127.0.0.1:${ports.server}`;
 const containerLog = (folder: string): string => join(folder, 'container.log');

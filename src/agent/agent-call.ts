@@ -25,6 +25,8 @@ export interface AgentCallTerms {
   readonly rawBytes?: (head: Buffer) => number;
   /** Goes right behind the request, without waiting until the agent wants it. */
   readonly body?: Buffer;
+  /** The agent is told that its answer came: else it keeps the answer for those who ask again. */
+  readonly acknowledges?: boolean;
   /**
    * Counts so many bytes as held of its content, in place of those before. Throws where they are
    * too many; absent where nobody counts.
@@ -184,6 +186,7 @@ export class AgentCall {
 
   #succeed(payload: Buffer): void {
     if (this.#over) return;
+    if (this.#terms.acknowledges) this.#socket.write(NUL);
     this.#leave();
     this.#head.resolve(payload);
     this.#answer.resolve(payload);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import {
   FileRefused,
@@ -28,7 +29,7 @@ const MOST_PAGE = 4 << 20;
 type Tokens = readonly (string | Buffer)[];
 
 /** Has what a call takes besides its words. */
-export type CallTerms = Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body'>;
+export type CallTerms = Pick<AgentCallTerms, 'signal' | 'rawBytes' | 'body' | 'acknowledges'>;
 
 /**
  * The files of sandboxes by the agents in them: each call is a connection to an agent, which is one
@@ -39,6 +40,12 @@ export abstract class AgentFiles implements SandboxFiles {
   readonly provided = true;
 
   abstract prepare(id: InstanceId): void;
+
+  /**
+   * The way to an agent may be lost where the agent is not: it keeps its answers to changes, and is
+   * asked again.
+   */
+  protected readonly keepsAnswers: boolean = false;
 
   /** Resolves once an agent has taken the request; rejects as `SandboxFiles` says. */
   protected abstract begin(place: FilePlace, tokens: Tokens, terms: CallTerms): Promise<AgentCall>;
@@ -83,7 +90,7 @@ export abstract class AgentFiles implements SandboxFiles {
     return writtenFrom(
       'destroy' in content
         ? await this.#sent(place, tokens, { content, signal })
-        : await (await this.#begin(place, tokens, { signal, body: content })).answer(),
+        : await this.#changed(place, tokens, { signal, body: content }),
     );
   }
 
@@ -92,10 +99,20 @@ export abstract class AgentFiles implements SandboxFiles {
     { recursive }: { readonly recursive: boolean },
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#done(place, ['remove', ...(recursive ? ['recursive', '1'] : [])], signal);
+    await this.#changed(place, ['remove', ...(recursive ? ['recursive', '1'] : [])], { signal });
   }
 
-  async list(
+  async list(place: FilePlace, request: ListRequest, signal: AbortSignal): Promise<FilePage> {
+    try {
+      return await this.#page(place, request, signal);
+    } catch (error) {
+      if (!this.keepsAnswers || !(error instanceof OutcomeUnknown)) throw error;
+      signal.throwIfAborted();
+      return await this.#page(place, request, signal);
+    }
+  }
+
+  async #page(
     place: FilePlace,
     { depth, limit, cursor }: ListRequest,
     signal: AbortSignal,
@@ -133,7 +150,7 @@ export abstract class AgentFiles implements SandboxFiles {
     signal: AbortSignal,
   ): Promise<FileStat> {
     const tokens = ['move', 'to', to, ...(overwrite ? [] : ['new', '1'])];
-    return new StatReader(await this.#done(place, tokens, signal)).stat();
+    return new StatReader(await this.#changed(place, tokens, { signal })).stat();
   }
 
   async mkdir(
@@ -142,7 +159,7 @@ export abstract class AgentFiles implements SandboxFiles {
     signal: AbortSignal,
   ): Promise<WrittenFile> {
     const tokens = ['mkdir', ...modeToken(mode), ...(parents ? ['parents', '1'] : [])];
-    return writtenFrom(await this.#done(place, tokens, signal));
+    return writtenFrom(await this.#changed(place, tokens, { signal }));
   }
 
   async watch(
@@ -177,12 +194,32 @@ export abstract class AgentFiles implements SandboxFiles {
     { content, signal }: { readonly content: Readable; readonly signal: AbortSignal },
   ): Promise<Buffer> {
     try {
-      const call = await this.#begin(place, tokens, { signal });
-      await call.send(content);
-      return await call.answer();
+      return await this.#changed(place, tokens, { signal }, (call) => call.send(content));
     } catch (error) {
       content.destroy();
       throw error;
+    }
+  }
+
+  /** Asks for an answer that was lost: what was to be done may have been. */
+  async #changed(
+    place: FilePlace,
+    [operation = '', ...values]: Tokens,
+    terms: CallTerms,
+    send: (call: AgentCall) => Promise<void> = async () => {},
+  ): Promise<Buffer> {
+    const id = this.keepsAnswers ? ['id', randomBytes(16).toString('hex')] : [];
+    try {
+      const kept = { ...terms, acknowledges: this.keepsAnswers };
+      const call = await this.#begin(place, [operation, ...id, ...values], kept);
+      await send(call);
+      return await call.answer();
+    } catch (error) {
+      if (!this.keepsAnswers || !(error instanceof OutcomeUnknown)) throw error;
+      const { signal } = terms;
+      return await this.#done(place, ['answer', ...id], signal).catch((second: unknown) => {
+        throw signal.aborted ? second : error;
+      });
     }
   }
 

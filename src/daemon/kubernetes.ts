@@ -197,6 +197,8 @@ const podSettings = (settings: Config['kubernetes']): PodSettings => ({
   runAsUser: settings.runAsUser,
   runtimeClassName: settings.runtimeClassName,
   registry: settings.registry,
+  agentImage: settings.agentImage,
+  agentPullSecrets: settings.agentPullSecrets,
   labels: Object.fromEntries(
     settings.podLabels.map((text) => text.split('=', 2) as [string, string]),
   ),

@@ -14,8 +14,6 @@ export const RATCHETS = {
   /** Two levels deep. */
   mutualFolders: [
     'actors/pool ⇄ actors/sandbox',
-    'k8s/files ⇄ k8s/sandboxes',
-    'k8s/files ⇄ k8s/streams',
     'k8s/processes ⇄ k8s/sandboxes',
     'k8s/processes ⇄ k8s/streams',
     'k8s/records ⇄ k8s/sandboxes',

@@ -202,6 +202,15 @@ describe('the image', function () {
     ).to.equal('imported\n');
   });
 
+  it('has the agent of its Pods, which puts itself into a folder', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandpool-agent-'));
+    const agent = join(image.tree, 'native/launcher');
+
+    expect(spawnSync(agent, ['install', folder]).status).to.equal(0);
+    expect(readFileSync(join(folder, 'launcher')).equals(readFileSync(agent))).to.equal(true);
+    rmSync(folder, { recursive: true });
+  });
+
   it('has the scripts of Redis', async () => {
     const counted = await run([
       'node',

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { launchOrderOf } from '../../src/actors/sandbox/launch-order.ts';
+import { checkDefinition } from '../../src/k8s/sandboxes/check-definition.ts';
 import { podOf, storedPodOf } from '../../src/k8s/sandboxes/pods/pod-resource.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
@@ -93,6 +94,75 @@ describe('the Pod of an instance', () => {
       'ephemeral-storage': '1024',
     };
     expect(spec.containers[0]?.resources).to.deep.equal({ requests: amounts, limits: amounts });
+  });
+
+  it('gets the agent by an init container that takes no more than its first one', () => {
+    const definition = aDefinition({
+      image: 'busybox',
+      cpuCores: 0.5,
+      requests: { cpuCores: 0.1, memoryBytes: 1_024 },
+      extendedResources: { 'nvidia.com/gpu': 2 },
+    });
+    const made = (settings: object) =>
+      podOf(
+        anOrder({ ...definition, volumes: [{ claimName: 'data', mountPath: '/data' }] }),
+        'uid',
+        { runAsUser: 1_000, terminationGraceSeconds: 5, ...settings },
+      ) as {
+        readonly spec: {
+          readonly initContainers?: readonly object[];
+          readonly imagePullSecrets?: readonly object[];
+          readonly volumes: readonly { readonly name: string }[];
+          readonly containers: readonly { readonly volumeMounts: readonly object[] }[];
+        };
+      };
+    const { spec } = made({ agentImage: 'sandpool:1', agentPullSecrets: ['registry'] });
+    const mount = { name: 'sandpool-agent', mountPath: '/.sandpool' };
+
+    expect(spec.initContainers).to.deep.equal([
+      {
+        name: 'sandpool-agent',
+        image: 'sandpool:1',
+        command: ['/opt/sandpool/native/launcher', 'install', '/.sandpool'],
+        resources: {
+          requests: { cpu: '100m', memory: '1024' },
+          limits: { cpu: '500m', memory: String(128 * 2 ** 20) },
+        },
+        volumeMounts: [{ ...mount, readOnly: false }],
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+      },
+    ]);
+    expect(spec.volumes.map(({ name }) => name)).to.deep.equal(['claim-0', 'sandpool-agent']);
+    expect(spec.containers[0]?.volumeMounts).to.deep.include({ ...mount, readOnly: true });
+    expect(spec.imagePullSecrets).to.deep.equal([{ name: 'registry' }]);
+
+    const without = made({ agentPullSecrets: ['registry'] }).spec;
+    expect(without).to.not.have.any.keys('initContainers', 'imagePullSecrets');
+    expect(without.volumes).to.have.length(1);
+  });
+
+  it('has no container and no volume where the agent is', () => {
+    const refusalOf = (part: object): string | undefined => {
+      try {
+        checkDefinition({ ...aDefinition({ image: 'busybox' }), ...part });
+        return undefined;
+      } catch (error) {
+        return String(error);
+      }
+    };
+    const [container] = aDefinition({ image: 'busybox' }).containers;
+    const named = (name: string) => refusalOf({ containers: [{ ...container, name }] });
+    const mounted = (mountPath: string) => refusalOf({ volumes: [{ claimName: 'a', mountPath }] });
+
+    expect(named('sandpool-agent')).to.include('spec.containers[0].name');
+    expect(named('main')).to.equal(undefined);
+    for (const path of ['/.sandpool', '/.sandpool/below', '//.sandpool/'])
+      expect(mounted(path)).to.include('overrides.volumes[0].mountPath');
+    expect(mounted('/.sandpools')).to.equal(undefined);
   });
 
   it('has its images asked for anew where they are pulled with a password', () => {

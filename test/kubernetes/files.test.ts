@@ -4,6 +4,7 @@ import { v7 } from 'uuid';
 import { filesSuite } from '../contracts/files/files.ts';
 import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { keepsAttributes } from '../support/harness/tmpfs-attributes.ts';
 import { sampled } from '../support/harness/sampled.ts';
 
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
@@ -27,18 +28,17 @@ describe('on simulated nodes', () => {
         return String(stdout);
       };
       await sh(`mkdir ${folder}/of`);
-      const smallFolder = mountedSmall(`${folder}/small`);
+      const smallFolder = mountedSmall(`${folder}/small`, cluster().pidOf('kwok'));
       return {
         files: pods.driver.files,
         id,
         folder: `${folder}/of`,
-        keepsMetadata: false,
+        keepsMetadata: keepsAttributes(folder),
         ...(smallFolder === undefined ? {} : { smallFolder }),
         sh,
         unknownId: v7(),
         close: async () => {
           await pods.close();
-          if (smallFolder !== undefined) spawnSync('umount', ['-l', smallFolder]);
           rmSync(folder, { recursive: true, force: true });
         },
       };
@@ -46,10 +46,17 @@ describe('on simulated nodes', () => {
   });
 });
 
-/** A file system of 4 MiB of its own; undefined for whoever may not mount one. */
-const mountedSmall = (folder: string): string | undefined => {
+/**
+ * A file system of 4 MiB of its own, as long as kwok runs, whose processes alone see it; undefined
+ * for whoever may not mount one.
+ */
+const mountedSmall = (folder: string, kwok: number | undefined): string | undefined => {
   mkdirSync(folder);
+  const inside = ['--target', String(kwok), '--mount', '--root'];
   const options = 'size=4m,mode=1777';
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
+  const { status } = spawnSync('nsenter', [
+    ...inside,
+    ...['mount', '-t', 'tmpfs', '-o', options, 'tmpfs', folder],
+  ]);
   return status === 0 ? folder : undefined;
 };

@@ -44,18 +44,6 @@ const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiSer
 });
 
 const NO_STREAMS: PodStreams = {
-  files: {
-    stat: unused,
-    open: unused,
-    write: unused,
-    remove: unused,
-    list: unused,
-    move: unused,
-    mkdir: unused,
-    watch: unused,
-    readTree: unused,
-    writeTree: unused,
-  },
   processes: {
     start: unused,
     list: unused,
@@ -68,6 +56,7 @@ const NO_STREAMS: PodStreams = {
     remove: unused,
   },
   exec: unused,
+  openAgent: unused,
   attach: unused,
   logs: unused,
   followLogs: unused,

@@ -1,14 +1,51 @@
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import { filesSuite } from '../contracts/files/files.ts';
+import { problemOf } from '../contracts/files/place.ts';
+import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { sampled } from '../support/harness/sampled.ts';
 
 import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 describe('on a real node', () => {
   const cluster = onTheRealNode();
   const pods = onRealPods(cluster);
+
+  it('are refused in a Pod that was made without the agent', async () => {
+    const under = await PodDriver.watching(cluster(), await cluster().namespace(), {
+      withoutAgent: true,
+    });
+    const { id } = await under.claimed(realOrder(under));
+    const place = { id, path: Buffer.from('/tmp') };
+    const refused = await rejection(under.driver.files.stat(place, new AbortController().signal));
+    await under.close();
+
+    expect(refused).to.include({ problem: 'unsupported' });
+    expect(refused.message).to.include('no agent of Sandpool');
+  });
+
+  it('are read and written in an image without a shell', async () => {
+    const { driver } = pods();
+    const image = realNodeImage('pause');
+    const { id } = await pods().claimed(realOrder(pods(), { image, workingDir: '/', given: {} }));
+    const never = new AbortController().signal;
+    const at = (path: string) => ({ id, path: Buffer.from(path) });
+    const request = { overwrite: true, parents: false };
+    await driver.files.write(at('/dev/shm/file'), Buffer.from('content'), request, never);
+
+    const { content } = await driver.files.open(at('/dev/shm/file'), {}, never);
+    expect(await text(content)).to.equal('content');
+    const { entries } = await driver.files.list(at('/'), { depth: 1, limit: 100 }, never);
+    expect(entries.map(({ path }) => String(path))).to.include.members(['pause', '.sandpool']);
+    const inside = { ...at('/.sandpool/launcher') };
+    expect(await problemOf(driver.files.write(inside, Buffer.from('x'), request, never))).to.equal(
+      'denied',
+    );
+  });
 
   for (const image of ['busybox', 'tools'] as const)
     sampled(() => {
@@ -33,7 +70,7 @@ describe('on a real node', () => {
           files: driver.files,
           id,
           folder: '/tmp/of',
-          keepsMetadata: false,
+          keepsMetadata: true,
           // Of 64 MiB, as containerd makes it.
           smallFolder: '/dev/shm',
           sh,

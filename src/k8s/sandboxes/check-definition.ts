@@ -1,11 +1,17 @@
+import { posix } from 'node:path';
 import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { imageFaultOf } from './image-reference.ts';
+import { AGENT_CONTAINER, AGENT_FOLDER } from './pods/pod-agent.ts';
 import { placedProbes } from './pods/probe-places.ts';
 
 /** Throws DefinitionRefused where a Pod can not run it. */
 export const checkDefinition = (definition: InstanceDefinition): void => {
-  definition.containers.forEach(({ image }, index) => {
+  definition.containers.forEach(({ name, image }, index) => {
+    if (name === AGENT_CONTAINER)
+      throw new DefinitionRefused(
+        `spec.containers[${index}].name: "${name}" is the name of Sandpool’s own container`,
+      );
     const fault =
       image === 'host' || /^(?:dir|oci):/.test(image)
         ? `must be the name of a container image; "${image.slice(0, 80)}" is for the ` +
@@ -13,6 +19,12 @@ export const checkDefinition = (definition: InstanceDefinition): void => {
         : imageFaultOf(image);
     if (fault !== undefined)
       throw new DefinitionRefused(`spec.containers[${index}].image: ${fault}`);
+  });
+  definition.volumes?.forEach(({ mountPath }, index) => {
+    if (posix.normalize(`${mountPath}/`).startsWith(`${AGENT_FOLDER}/`))
+      throw new DefinitionRefused(
+        `overrides.volumes[${index}].mountPath: nothing can be mounted at ${AGENT_FOLDER}`,
+      );
   });
   const [homeless] = placedProbes(definition).homeless;
   if (homeless !== undefined)

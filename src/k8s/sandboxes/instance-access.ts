@@ -26,13 +26,12 @@ import type { SilentNodes } from './silent-nodes.ts';
 /**
  * The ways into a Pod; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it.
  */
-export type PodStreams = Omit<Pick<RealPodStreams, keyof RealPodStreams>, 'processes' | 'files'> & {
-  readonly files: Pick<RealPodStreams['files'], keyof RealPodStreams['files']>;
+export type PodStreams = Omit<Pick<RealPodStreams, keyof RealPodStreams>, 'processes'> & {
   readonly processes: Pick<RealPodStreams['processes'], keyof RealPodStreams['processes']>;
 };
 
 export interface InstanceAccessDeps {
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Clock;
   readonly api: ApiClient;
   readonly streams: PodStreams;
   readonly mirror: InstanceMirror;
@@ -56,7 +55,8 @@ export class InstanceAccess {
     this.#probes = new PodProbes(deps);
     this.files = new InstanceFiles({
       enter: (id, container, way) => this.#enter(id, container, way),
-      files: deps.streams.files,
+      openAgent: (pod) => deps.streams.openAgent(pod),
+      clock: deps.clock,
     });
     this.processes = new InstanceProcesses({
       enter: (id, way) => this.enterAny(id, way),

@@ -1,23 +1,10 @@
-import { Readable } from 'node:stream';
-import type {
-  FileEvent,
-  FilePage,
-  FilePlace,
-  FileStat,
-  FolderRequest,
-  ListRequest,
-  MoveRequest,
-  OpenedFile,
-  OpenRequest,
-  SandboxFiles,
-  WatchRequest,
-  WriteRequest,
-  WrittenFile,
-  WrittenTree,
-} from '../../contracts/files.ts';
+import { AgentAway, AgentCall } from '../../agent/agent-call.ts';
+import { AgentFiles, type CallTerms } from '../../agent/agent-files.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import { FileRefused, type FilePlace } from '../../contracts/files.ts';
+import { NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import type { PodPlace } from '../files/file-scripts.ts';
-import type { PodFiles } from '../files/pod-files.ts';
+import { NoAgent, type AgentStream } from '../streams/agent-stream.ts';
 import type { PodTarget } from './pods/pod-presence.ts';
 
 export interface InstanceFilesDeps {
@@ -27,96 +14,84 @@ export interface InstanceFilesDeps {
     container: string | undefined,
     way: (pod: PodTarget) => Promise<T>,
   ) => Promise<T>;
-  readonly files: Pick<PodFiles, keyof PodFiles>;
+  readonly openAgent: (pod: PodTarget) => Promise<AgentStream>;
+  readonly clock: Clock;
 }
 
+/** Requests that may be made twice, and one for an answer that was lost. */
+const REPEATABLE: ReadonlySet<unknown> = new Set([
+  'stat',
+  'read',
+  'list',
+  'watch',
+  'pack',
+  'answer',
+]);
+/** Tries of such a request whose way is lost, and the time between two. */
+const MOST_TRIES = 6;
+const TRY_AGAIN_MS = 500;
+
 /** The files in the Pods of instances. */
-export class InstanceFiles implements SandboxFiles {
-  readonly provided = true;
+export class InstanceFiles extends AgentFiles {
+  protected override readonly keepsAnswers = true;
   readonly #deps: InstanceFilesDeps;
 
   constructor(deps: InstanceFilesDeps) {
+    super();
     this.#deps = deps;
   }
 
-  /** Does nothing: each call opens a channel of its own, by which its script comes. */
-  prepare(): void {}
+  /** Does nothing: the agent of a Pod is begun by each call. */
+  override prepare(): void {}
 
-  stat(place: FilePlace, signal: AbortSignal): Promise<FileStat> {
-    return this.#at(place, signal, (at) => this.#deps.files.stat(at, signal));
-  }
-
-  open(place: FilePlace, request: OpenRequest, signal: AbortSignal): Promise<OpenedFile> {
-    return this.#at(place, signal, (at) => this.#deps.files.open(at, request, signal));
-  }
-
-  async write(
+  protected override async begin(
     place: FilePlace,
-    content: Readable | Buffer,
-    request: WriteRequest,
-    signal: AbortSignal,
-  ): Promise<WrittenFile> {
-    const stream = 'destroy' in content ? content : streamOf(content);
-    try {
-      return await this.#at(place, signal, (at) =>
-        this.#deps.files.write(at, stream, { request, signal }),
-      );
-    } catch (error) {
-      stream.on('error', () => undefined).destroy();
-      throw error;
+    tokens: readonly (string | Buffer)[],
+    terms: CallTerms,
+  ): Promise<AgentCall> {
+    for (let tries = 1; ; tries += 1) {
+      terms.signal.throwIfAborted();
+      try {
+        return await this.#try(place, tokens, terms);
+      } catch (error) {
+        const isLost =
+          error instanceof OutcomeUnknown ||
+          (tokens[0] === 'answer' && error instanceof NotJoinable);
+        if (!isLost || !REPEATABLE.has(tokens[0]) || tries === MOST_TRIES) throw error;
+      }
+      await this.#pause();
     }
   }
 
-  remove(
-    place: FilePlace,
-    request: { readonly recursive: boolean },
-    signal: AbortSignal,
-  ): Promise<void> {
-    return this.#at(place, signal, (at) => this.#deps.files.remove(at, request, signal));
+  #pause(): Promise<void> {
+    const { clock } = this.#deps;
+    return new Promise((resolve) => {
+      clock.at(clock.now() + TRY_AGAIN_MS, resolve);
+    });
   }
 
-  list(place: FilePlace, request: ListRequest, signal: AbortSignal): Promise<FilePage> {
-    return this.#at(place, signal, (at) => this.#deps.files.list(at, request, signal));
-  }
-
-  move(place: FilePlace, request: MoveRequest, signal: AbortSignal): Promise<FileStat> {
-    return this.#at(place, signal, (at) => this.#deps.files.move(at, request, signal));
-  }
-
-  mkdir(place: FilePlace, request: FolderRequest, signal: AbortSignal): Promise<WrittenFile> {
-    return this.#at(place, signal, (at) => this.#deps.files.mkdir(at, request, signal));
-  }
-
-  watch(
-    place: FilePlace,
-    request: WatchRequest,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<readonly FileEvent[]>> {
-    return this.#at(place, signal, (at) => this.#deps.files.watch(at, request, signal));
-  }
-
-  readTree(place: FilePlace, signal: AbortSignal): Promise<Readable> {
-    return this.#at(place, signal, (at) => this.#deps.files.readTree(at, signal));
-  }
-
-  async writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree> {
-    try {
-      return await this.#at(place, signal, (at) => this.#deps.files.writeTree(at, archive, signal));
-    } catch (error) {
-      archive.on('error', () => undefined).destroy();
-      throw error;
-    }
-  }
-
-  async #at<T>(
-    { id, container, path }: FilePlace,
-    signal: AbortSignal,
-    way: (place: PodPlace) => Promise<T>,
-  ): Promise<T> {
-    signal.throwIfAborted();
-    return await this.#deps.enter(id, container, (target) => way({ target, path }));
+  async #try(
+    { id, container }: FilePlace,
+    tokens: readonly (string | Buffer)[],
+    terms: CallTerms,
+  ): Promise<AgentCall> {
+    const { enter, openAgent, clock } = this.#deps;
+    return await enter(id, container, async (pod) => {
+      const connection = await openAgent(pod);
+      const hold = (bytes: number): void => {
+        connection.hold(bytes);
+      };
+      const call = new AgentCall({ ...terms, connection, hold, tokens, clock });
+      await call.head().catch((error: unknown) => {
+        throw notBegun(error);
+      });
+      return call;
+    });
   }
 }
 
-const streamOf = (bytes: Buffer): Readable =>
-  Readable.from(bytes.length === 0 ? [] : [bytes], { objectMode: false });
+/** The error of a way on which no agent has taken the request. */
+const notBegun = (error: unknown): unknown => {
+  const why = error instanceof AgentAway ? (error.cause ?? error) : error;
+  return why instanceof NoAgent ? new FileRefused('unsupported', why.message) : why;
+};

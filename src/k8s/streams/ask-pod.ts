@@ -27,15 +27,8 @@ const LIMIT = 64 << 10;
 export const askPod = async (
   links: PodLinks,
   target: PodTarget,
-  question: PodQuestion,
-): Promise<string> => (await askPodBytes(links, target, question)).toString('utf8');
-
-/** As `askPod`, where the answer need not be text. */
-export const askPodBytes = async (
-  links: PodLinks,
-  target: PodTarget,
   { script, input, withinMs = WITHIN_MS, limit = LIMIT, signal }: PodQuestion,
-): Promise<Buffer> => {
+): Promise<string> => {
   signal?.throwIfAborted();
   const whole = Buffer.concat([awaitEnd(), script]);
   const channel = await ScriptChannel.open(links, target, whole, input);
@@ -70,5 +63,5 @@ export const askPodBytes = async (
     channel.close();
   }
   if (late) throw late;
-  return pieces.takeAll();
+  return pieces.takeAll().toString('utf8');
 };

@@ -8,8 +8,8 @@ import type {
   Terminal,
   TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
-import { PodFiles } from '../files/pod-files.ts';
 import { PodProcesses } from '../processes/pod-processes.ts';
+import { AgentStream } from './agent-stream.ts';
 import { PodPorts } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import { PodLinks, type PodLinksDeps } from './pod-links.ts';
@@ -31,8 +31,6 @@ export interface PodStreamsDeps
 export class PodStreams {
   /** As `ProcessDriver`. */
   readonly processes: PodProcesses;
-  /** As `SandboxFiles`. */
-  readonly files: PodFiles;
   readonly #links: PodLinks;
   readonly #logs: PodLogs;
   readonly #ports: PodPorts;
@@ -41,7 +39,6 @@ export class PodStreams {
     const agent = `sandpool/${version}`;
     this.#links = new PodLinks({ ...deps, agent });
     this.processes = new PodProcesses(this.#links);
-    this.files = new PodFiles(this.#links);
     this.#ports = new PodPorts(this.#links);
     this.#logs = new PodLogs({ ...deps, agent });
   }
@@ -56,6 +53,11 @@ export class PodStreams {
 
   exec(pod: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return execInPod(this.#links, meant(pod, request.container), request, signal);
+  }
+
+  /** Begins a call of the agent in the Pod's container. As `AgentStream.open`. */
+  openAgent(pod: PodTarget): Promise<AgentStream> {
+    return AgentStream.open(this.#links, pod);
   }
 
   attach(pod: PodTarget, request: TerminalRequest): Promise<Terminal> {

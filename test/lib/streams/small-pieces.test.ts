@@ -3,12 +3,10 @@ import { OutputAfterMark } from '../../../src/cli/shared/typed-command.ts';
 import { AgentFrames } from '../../../src/agent/agent-frames.ts';
 import { EventReader } from '../../../src/agent/agent-stats.ts';
 import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';
-import { ChannelReader } from '../../../src/k8s/files/channel-reader.ts';
 import { LineSplitter } from '../../../src/k8s/api/line-splitter.ts';
 import { LogLines } from '../../../src/k8s/logs/log-lines.ts';
 import { OutputFrames } from '../../../src/k8s/processes/output-frames.ts';
 import { ExecOutput } from '../../../src/k8s/streams/exec-output.ts';
-import type { ScriptChannel } from '../../../src/k8s/streams/script-channel.ts';
 import { SpdyReader } from '../../../src/k8s/streams/spdy-frames.ts';
 
 const PIECE_BYTES = 16;
@@ -27,13 +25,6 @@ line.writeUInt8(10, line.length - 1);
 const headed = (head: readonly number[], bodyBytes: number): Buffer =>
   Buffer.concat([Buffer.from(head), Buffer.alloc(bodyBytes)]);
 
-const aPod = (pieces: Iterable<Buffer>): ChannelReader => {
-  async function* output(): AsyncGenerator<Buffer> {
-    yield* pieces;
-  }
-  const channel: Pick<ScriptChannel, 'output' | 'hold'> = { output: output(), hold: () => {} };
-  return new ChannelReader(channel as ScriptChannel);
-};
 const drained = (frames: Iterable<unknown>): void => {
   for (const _ of frames);
 };
@@ -42,8 +33,6 @@ const drained = (frames: Iterable<unknown>): void => {
 const READERS: Readonly<
   Record<string, readonly [Buffer, (pieces: Iterable<Buffer>) => Promise<unknown>]>
 > = {
-  "a Pod's answer up to a mark": [text, (pieces) => aPod(pieces).until(Buffer.of(0, 0), BYTES)],
-  "a Pod's whole answer": [text, (pieces) => aPod(pieces).all(BYTES)],
   "a process's record": [
     Buffer.concat([Buffer.from('end\n'), text.subarray(5)]),
     each(() => {

@@ -12,6 +12,7 @@ import type {
 } from '../../../src/model/templates/template.ts';
 import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../../local-cluster/custom-resources.ts';
+import { realNodeImage } from '../../../local-cluster/real-node.ts';
 import { FactLog } from '../harness/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../builders/instance-orders.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
@@ -22,6 +23,8 @@ export interface PodDriverTerms {
   readonly graceSeconds?: number;
   /** By how much its clock is ahead of the API server's. */
   readonly aheadMs?: number;
+  /** Its Pods have no agent. */
+  readonly withoutAgent?: boolean;
 }
 
 export interface PodOrderPart {
@@ -53,7 +56,7 @@ export class PodDriver {
   static async make(
     cluster: Cluster,
     namespace: string,
-    { graceSeconds = 0, aheadMs = 0 }: PodDriverTerms = {},
+    { graceSeconds = 0, aheadMs = 0, withoutAgent = false }: PodDriverTerms = {},
   ): Promise<PodDriver> {
     const access = await readClusterAccess(
       { kubeconfig: cluster.kubeconfig('sandpool') },
@@ -76,7 +79,11 @@ export class PodDriver {
       api,
       streams,
       volumes: new BoundVolumes({ api: api.lane('background'), clock, provided: true }),
-      pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds },
+      pods: {
+        runAsUser: 65_532,
+        terminationGraceSeconds: graceSeconds,
+        ...(withoutAgent ? {} : { agentImage: realNodeImage('agent') }),
+      },
       clock,
       log: quietLog,
       outdated: () => undefined,

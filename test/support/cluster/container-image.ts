@@ -8,8 +8,8 @@ import { DockerfileParser } from 'dockerfile-ast';
 
 export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
 export const DOCKERFILE = readFileSync(join(REPOSITORY, 'deploy/Dockerfile'), 'utf8');
-/** What a package manager leaves; here it is this repository's own. */
-const INSTALL = /^npm ci --ignore-scripts\b/;
+/** What package managers leave; here it is this repository's own, and this machine's. */
+const INSTALL = /^(npm ci --ignore-scripts|apt-get update)\b/;
 const BUILD_MS = 300_000;
 
 export interface Step {
@@ -81,6 +81,8 @@ export const buildImage = async ({
           ['--bind', source, workingDir],
           ['--ro-bind', join(REPOSITORY, 'node_modules'), join(workingDir, 'node_modules')],
           ['--bind', output, from],
+          // Where Debian says which compiler is meant.
+          ['--ro-bind-try', '/etc/alternatives', '/etc/alternatives'],
         ].flat();
         const argv = containedBy({ binds, workingDir, env: { HOME: '/tmp' } });
         await promisify(execFile)(argv[0] ?? '', [...argv.slice(1), 'sh', '-c', text], {

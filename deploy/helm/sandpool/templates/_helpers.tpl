@@ -111,7 +111,12 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- end }}
 {{- if .Values.audit.stdout }}{{ $_ := set $own "audit" (dict "stdout" "on") }}{{ end }}
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
-{{- $kubernetes := dict }}
+{{- $kubernetes := dict "agentImage" (.Values.sandboxes.agentImage | default (include "sandpool.image" .)) }}
+{{- if .Values.imagePullSecrets }}
+{{- $names := list }}
+{{- range .Values.imagePullSecrets }}{{ $names = append $names .name }}{{ end }}
+{{- $_ := set $kubernetes "agentPullSecrets" $names }}
+{{- end }}
 {{- with include "sandpool.sealedSince" . }}{{ $_ := set $kubernetes "sealedSince" . }}{{ end }}
 {{- if not .Values.protectSandboxes }}{{ $_ := set $kubernetes "protectSandboxes" "off" }}{{ end }}
 {{- with .Values.sandboxes.runtimeClassName }}{{ $_ := set $kubernetes "runtimeClassName" . }}{{ end }}
@@ -121,7 +126,7 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- range $name, $value := .Values.sandboxes.labels }}{{ $labels = append $labels (printf "%s=%s" $name $value) }}{{ end }}
 {{- $_ := set $kubernetes "podLabels" $labels }}
 {{- end }}
-{{- if $kubernetes }}{{ $_ := set $own "kubernetes" $kubernetes }}{{ end }}
+{{- $_ := set $own "kubernetes" $kubernetes }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") "compatibleApi" (dict "listen" "0.0.0.0:8081") }}
 {{- with .Values.compatibleApi.domain }}{{ $_ := set $usual.compatibleApi "domain" . }}{{ end }}
 {{- if not .Values.service.compatiblePort }}{{ $_ := set $own "compatibleApi" (dict "listen" "none") }}{{ end }}

@@ -1,9 +1,14 @@
 import type { LaunchOrder, Vitals } from '../../../model/sandbox.ts';
 import type { ReadinessProbe } from '../../../model/templates/readiness-probe.ts';
-import type { ContainerDefinition, VolumeMount } from '../../../model/templates/template.ts';
+import type {
+  ContainerDefinition,
+  InstanceDefinition,
+  VolumeMount,
+} from '../../../model/templates/template.ts';
 import { idOfPodName, podNameOf, type InstanceId } from '../../../model/identifiers.ts';
 import { disruptionOf, type PodStatus, vitalsOf } from './pod-vitals.ts';
 import { annotationsOfPool, labelsOfPool } from './metadata-of-pool.ts';
+import { agentContainer, agentMount, agentVolume } from './pod-agent.ts';
 import { placedProbes } from './probe-places.ts';
 import { pullSecretNameOf } from '../../records/pull-secrets.ts';
 import { POOL_LABEL } from '../sandbox-resource.ts';
@@ -35,6 +40,10 @@ export interface PodSettings {
   readonly runtimeClassName?: string | undefined;
   /** Takes the place of docker.io, if an image is pulled without a password. */
   readonly registry?: string | undefined;
+  /** Sandpool's own image, which has the agent; absent: Pods have none, and so no files. */
+  readonly agentImage?: string | undefined;
+  /** Secrets of each namespace with the passwords by which that image is pulled. */
+  readonly agentPullSecrets?: readonly string[];
 }
 
 /**
@@ -70,6 +79,10 @@ export const podOf = (
   const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) =>
     endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]],
   );
+  const agent = agentOf(definition, settings);
+  const volumes = [...volumesOf(mounts), ...agent.volumes];
+  const volumeMounts = [...mountsOf(mounts), ...agent.mounts];
+  const pullSecrets = [...ownPullSecret(definition, record.poolUid), ...agent.pullSecrets];
   const annotations = {
     ...podAnnotations,
     ...annotationsOfPool(given),
@@ -120,28 +133,46 @@ export const podOf = (
         runAsGroup: settings.runAsUser,
         seccompProfile: { type: 'RuntimeDefault' },
       },
-      ...(definition.imagePullSecret
-        ? {
-            imagePullSecrets: [
-              {
-                name: pullSecretNameOf(
-                  definition.imagePullSecret === true ? record.poolUid : definition.imagePullSecret,
-                ),
-              },
-            ],
-          }
-        : {}),
+      ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets }),
+      ...agent.spec,
       containers: definition.containers.map((container) => ({
-        ...containerOf(container, byContainer.get(container.name)?.probe, mounts),
+        ...containerOf(container, byContainer.get(container.name)?.probe, volumeMounts),
         // What is on the node may be there by another tenant's password.
         ...(definition.imagePullSecret
           ? { imagePullPolicy: 'Always' }
           : { image: pulledAs(container.image, settings.registry) }),
       })),
-      ...(mounts.length === 0 ? {} : { volumes: volumesOf(mounts) }),
+      ...(volumes.length === 0 ? {} : { volumes }),
     },
   };
 };
+
+interface AgentParts {
+  readonly spec: { readonly initContainers?: readonly object[] };
+  readonly volumes: readonly object[];
+  readonly mounts: readonly object[];
+  readonly pullSecrets: readonly { readonly name: string }[];
+}
+
+/** Makes what brings the agent into a Pod; nothing where no image has it. */
+const agentOf = (
+  { containers: [first] }: InstanceDefinition,
+  { agentImage, agentPullSecrets = [] }: PodSettings,
+): AgentParts =>
+  agentImage === undefined || first === undefined
+    ? { spec: {}, volumes: [], mounts: [], pullSecrets: [] }
+    : {
+        spec: { initContainers: [agentContainer(agentImage, amountsAndDisk(first))] },
+        volumes: [agentVolume],
+        mounts: [agentMount],
+        pullSecrets: agentPullSecrets.map((name) => ({ name })),
+      };
+
+const ownPullSecret = (
+  { imagePullSecret: given }: InstanceDefinition,
+  poolUid: string,
+): readonly { readonly name: string }[] =>
+  given ? [{ name: pullSecretNameOf(given === true ? poolUid : given) }] : [];
 
 const DOCKER_HUB: ReadonlySet<string> = new Set(['docker.io', 'index.docker.io']);
 
@@ -157,7 +188,7 @@ const pulledAs = (image: string, registry: string | undefined): string => {
 const containerOf = (
   container: ContainerDefinition,
   probe: ReadinessProbe | undefined,
-  mounts: readonly VolumeMount[],
+  volumeMounts: readonly object[],
 ): object => ({
   name: container.name,
   image: container.image,
@@ -168,24 +199,23 @@ const containerOf = (
   ports: Object.entries(container.ports).map(([name, containerPort]) => ({ name, containerPort })),
   resources: resourcesOf(container),
   readinessProbe: probe && probeOf(probe),
-  ...(mounts.length === 0
-    ? {}
-    : {
-        volumeMounts: mounts.map(({ claimName, mountPath, subPath, readOnly }) => ({
-          name: volumeNameOf(mounts, claimName),
-          mountPath,
-          subPath,
-          readOnly,
-        })),
-      }),
+  ...(volumeMounts.length === 0 ? {} : { volumeMounts }),
   securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
 });
 
 const resourcesOf = (container: ContainerDefinition): object => {
-  const { extendedResources = {}, ephemeralStorageBytes } = container;
-  const devices = Object.fromEntries(
-    Object.entries(extendedResources).map(([name, amount]) => [name, String(amount)]),
+  const devices = Object.entries(container.extendedResources ?? {});
+  return amountsAndDisk(
+    container,
+    Object.fromEntries(devices.map(([name, amount]) => [name, String(amount)])),
   );
+};
+
+const amountsAndDisk = (
+  container: ContainerDefinition,
+  devices: Readonly<Record<string, string>> = {},
+): object => {
+  const { ephemeralStorageBytes } = container;
   const alike = {
     ...devices,
     ...(ephemeralStorageBytes === undefined
@@ -205,6 +235,14 @@ const amountsOf = ({
   readonly cpuCores: number;
   readonly memoryBytes: number;
 }): object => ({ cpu: `${Math.ceil(cpuCores * 1_000)}m`, memory: String(memoryBytes) });
+
+const mountsOf = (mounts: readonly VolumeMount[]): readonly object[] =>
+  mounts.map(({ claimName, mountPath, subPath, readOnly }) => ({
+    name: volumeNameOf(mounts, claimName),
+    mountPath,
+    subPath,
+    readOnly,
+  }));
 
 /** One for each claim, however often it is mounted. */
 const volumesOf = (mounts: readonly VolumeMount[]): readonly object[] =>

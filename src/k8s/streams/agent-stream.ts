@@ -1,0 +1,170 @@
+import { Duplex } from 'node:stream';
+import { NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { cleaned } from '../sandboxes/cleaned-message.ts';
+import {
+  enterWhileLooking,
+  isNodeSilent,
+  NodeSilent,
+  requireJoinable,
+  type PodTarget,
+} from '../sandboxes/pods/pod-presence.ts';
+import { AGENT } from '../sandboxes/pods/pod-agent.ts';
+import type { ChannelSocket } from './channel-socket.ts';
+import { openCommand, STATUS, STDERR, STDIN, STDOUT, StatusReader } from './pod-command.ts';
+import type { GatheredAnswer } from './gathered-bytes.ts';
+import type { PodLinks } from './pod-links.ts';
+
+/** The container has no agent of ours. */
+export class NoAgent extends Error {
+  override readonly name = 'NoAgent';
+
+  constructor() {
+    super(
+      'its Pod has no agent of Sandpool, since it was made while the setting ' +
+        'kubernetes.agentImage was empty',
+    );
+  }
+}
+
+/** Longest that an agent takes to begin. */
+const BEGIN_MS = 20_000;
+const LONGEST_ERRORS = 1 << 10;
+/** Bytes that may wait to be read, and as many that may wait to be sent. */
+const BUFFER = 256 << 10;
+/** Bytes of input in one frame. */
+const CHUNK = 32 << 10;
+
+/**
+ * One call of the agent in a container (native/README.md), with back-pressure both ways. Fails with
+ * OutcomeUnknown where the way is lost. An agent whose stream was
+ * destroyed ends by itself.
+ */
+export class AgentStream extends Duplex {
+  readonly #links: PodLinks;
+  readonly #target: PodTarget;
+  readonly #socket: ChannelSocket;
+  readonly #gathered: GatheredAnswer;
+  readonly #reader = new StatusReader();
+  readonly #late: NodeJS.Timeout;
+  #isBegun = false;
+  #isOver = false;
+  #errors = '';
+
+  private constructor(links: PodLinks, target: PodTarget, socket: ChannelSocket) {
+    super({ readableHighWaterMark: BUFFER, writableHighWaterMark: BUFFER });
+    this.#links = links;
+    this.#target = target;
+    this.#socket = socket;
+    this.#gathered = links.gathered.begin(target.namespace);
+    this.#late = setTimeout(() => {
+      this.destroy(new NotJoinable('nothing could be begun in the sandbox in time'));
+    }, BEGIN_MS);
+    socket.listen({
+      data: (channel, bytes) => {
+        if (!this.#isOver) this.#heard(channel, bytes);
+      },
+      closed: (why) => {
+        this.#cut(why);
+      },
+    });
+  }
+
+  /**
+   * Resolves with a way on which an agent is being begun. Rejects with InstanceGone, ContainerGone
+   * or NotJoinable; so does the stream, or with NoAgent, where it fails before anything came.
+   */
+  static async open(links: PodLinks, target: PodTarget): Promise<AgentStream> {
+    const opening = openCommand(links, target, {
+      argv: [AGENT, 'call'],
+      stdin: true,
+      tty: false,
+    });
+    const socket = await enterWhileLooking(links, target, opening);
+    return new AgentStream(links, target, socket);
+  }
+
+  /**
+   * Counts so many bytes as held of what it said, in place of those before, until it is destroyed.
+   * Throws NotJoinable where the answers of Pods take too much.
+   */
+  hold(bytes: number): void {
+    this.#gathered.hold(bytes);
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#send(chunk, done);
+  }
+
+  override _writev(chunks: readonly { readonly chunk: Buffer }[], done: () => void): void {
+    this.#send(Buffer.concat(chunks.map(({ chunk }) => chunk)), done);
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    if (!this.#isOver) this.#socket.end(STDIN);
+    this.#over();
+    this.#gathered.end();
+    done(error);
+  }
+
+  #send(bytes: Buffer, done: () => void): void {
+    for (let at = 0; at < bytes.length; at += CHUNK)
+      this.#socket.send(
+        STDIN,
+        bytes.subarray(at, at + CHUNK),
+        at + CHUNK < bytes.length ? undefined : done,
+      );
+    if (bytes.length === 0) done();
+  }
+
+  #heard(channel: number, bytes: Buffer): void {
+    if (channel === STDOUT && bytes.length > 0) {
+      this.#isBegun = true;
+      clearTimeout(this.#late);
+      if (!this.push(bytes)) this.#socket.pause();
+    } else if (channel === STDERR)
+      this.#errors = (this.#errors + bytes.toString('utf8')).slice(0, LONGEST_ERRORS);
+    else if (channel === STATUS) {
+      const status = this.#reader.push(bytes);
+      if (!status) return;
+      if ('failure' in status) this.#cut(status.failure);
+      // Some runtimes answer exit codes of their own where there is no such program.
+      else this.#cut(this.#isBegun ? 'the agent ended' : `${AGENT} ended with ${status.exitCode}`);
+    }
+  }
+
+  #cut(why: string): void {
+    if (this.#isOver) return;
+    this.#over();
+    if (this.#isBegun) {
+      const lost = new OutcomeUnknown(`the way into the sandbox was lost: ${cleaned(why)}`);
+      this.once('end', () => this.destroy(lost));
+      this.push(null);
+      return;
+    }
+    void this.#notBegun(`${why} ${this.#errors}`).then((error) => {
+      this.destroy(error);
+    });
+  }
+
+  async #notBegun(why: string): Promise<Error> {
+    if (why.includes(AGENT)) return new NoAgent();
+    if (isNodeSilent(why)) {
+      this.#links.silent(this.#target);
+      return new NodeSilent({ cause: new Error(why) });
+    }
+    return await requireJoinable(this.#links.api, this.#target).then(
+      () => new NotJoinable(`nothing could be run in the sandbox: ${cleaned(why)}`),
+      (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+    );
+  }
+
+  #over(): void {
+    clearTimeout(this.#late);
+    this.#isOver = true;
+    this.#socket.close();
+  }
+}
