@@ -32,7 +32,7 @@ const LONGEST_ERRORS = 1 << 10;
 /** Bytes that may wait to be read, and as many that may wait to be sent. */
 const BUFFER = 256 << 10;
 /** Bytes of input in one frame. */
-const CHUNK = 32 << 10;
+const CHUNK = 128 << 10;
 
 /**
  * One call of the agent in a container (native/README.md), with back-pressure both ways. Fails with

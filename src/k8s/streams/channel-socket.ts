@@ -130,6 +130,7 @@ export class ChannelSocket {
       maxPayload: MAX_PAYLOAD,
       handshakeTimeout: terms.openWithinMs ?? OPEN_WITHIN_MS,
       perMessageDeflate: false,
+      ...(url.protocol === 'wss:' ? { generateMask: noMask } : {}),
       followRedirects: false,
       finishRequest: (request) => {
         keepSession(terms.access, request);
@@ -297,6 +298,14 @@ export class ChannelSocket {
     this.#events?.closed(why, clean);
   }
 }
+
+/**
+ * Leaves what is sent as it is. Masks keep what a browser sends from meaning anything to a proxy
+ * (RFC 6455, 10.3). Below TLS no proxy reads it, and masking is half of what an upload costs here.
+ */
+const noMask = (mask: Buffer): void => {
+  mask.fill(0);
+};
 
 /**
  * The last TLS session of each access. A link that resumes it is spared the certificates of both
