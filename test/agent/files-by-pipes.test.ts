@@ -3,8 +3,8 @@ import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
-import { AgentCall } from '../../src/agent/agent-call.ts';
-import { AgentFiles, type CallTerms } from '../../src/agent/agent-files.ts';
+import { AgentCall } from '../../src/contracts/agent/agent-call.ts';
+import { AgentFiles, type CallTerms } from '../../src/contracts/agent/agent-files.ts';
 import type { FilePlace } from '../../src/contracts/files.ts';
 import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';

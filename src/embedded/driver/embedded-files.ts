@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { AgentAway, AgentCall, AgentSilent } from '../../agent/agent-call.ts';
-import { AgentFiles, type CallTerms } from '../../agent/agent-files.ts';
+import { AgentAway, AgentCall, AgentSilent } from '../../contracts/agent/agent-call.ts';
+import { AgentFiles, type CallTerms } from '../../contracts/agent/agent-files.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { FilePlace } from '../../contracts/files.ts';
 import { NotJoinable } from '../../contracts/sandbox-driver.ts';

@@ -1,5 +1,5 @@
-import { AgentAway, AgentCall } from '../../agent/agent-call.ts';
-import { AgentFiles, type CallTerms } from '../../agent/agent-files.ts';
+import { AgentAway, AgentCall } from '../../contracts/agent/agent-call.ts';
+import { AgentFiles, type CallTerms } from '../../contracts/agent/agent-files.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import { FileRefused, type FilePlace } from '../../contracts/files.ts';
 import { NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { OutputAfterMark } from '../../../src/cli/shared/typed-command.ts';
-import { AgentFrames } from '../../../src/agent/agent-frames.ts';
-import { EventReader } from '../../../src/agent/agent-stats.ts';
+import { AgentFrames } from '../../../src/contracts/agent/agent-frames.ts';
+import { EventReader } from '../../../src/contracts/agent/agent-stats.ts';
 import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { LineSplitter } from '../../../src/k8s/api/line-splitter.ts';
 import { LogLines } from '../../../src/k8s/logs/log-lines.ts';

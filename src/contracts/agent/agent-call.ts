@@ -1,8 +1,8 @@
 import { Readable, type Duplex } from 'node:stream';
-import type { Clock } from '../contracts/clock.ts';
-import { FileRefused } from '../contracts/files.ts';
-import { NotJoinable, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
-import { Deferred } from '../lib/deferred.ts';
+import type { Clock } from '../clock.ts';
+import { FileRefused } from '../files.ts';
+import { NotJoinable, OutcomeUnknown } from '../sandbox-driver.ts';
+import { Deferred } from '../../lib/deferred.ts';
 import { AgentFrames } from './agent-frames.ts';
 import { refusalOf } from './agent-refusals.ts';
 

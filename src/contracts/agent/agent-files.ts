@@ -16,9 +16,9 @@ import {
   type WriteRequest,
   type WrittenFile,
   type WrittenTree,
-} from '../contracts/files.ts';
-import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
-import type { InstanceId } from '../model/identifiers.ts';
+} from '../files.ts';
+import { OutcomeUnknown } from '../sandbox-driver.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
 import type { AgentCall, AgentCallTerms } from './agent-call.ts';
 import { EventReader, StatReader } from './agent-stats.ts';
 

@@ -1,6 +1,6 @@
-import type { FileEntry, FileEvent, FileKind, FileStat } from '../contracts/files.ts';
-import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
-import { ByteQueue } from '../lib/streams/byte-queue.ts';
+import type { FileEntry, FileEvent, FileKind, FileStat } from '../files.ts';
+import { OutcomeUnknown } from '../sandbox-driver.ts';
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 
 /** Bytes before the path: kind, mode, uid, gid, size, time of change. */
 const FIXED_BYTES = 29;

@@ -1,5 +1,5 @@
-import { FileRefused, type FileProblem } from '../contracts/files.ts';
-import { NotJoinable } from '../contracts/sandbox-driver.ts';
+import { FileRefused, type FileProblem } from '../files.ts';
+import { NotJoinable } from '../sandbox-driver.ts';
 
 const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
   'not-found': 'there is no such file or folder',
