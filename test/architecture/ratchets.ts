@@ -3,14 +3,14 @@
  * that needs a higher number says why in its commit.
  */
 export const RATCHETS = {
-  highestComplexity: 62,
-  functionsOverComplexity15: 55,
-  functionsOver60Lines: 63,
-  functionsOver3Parameters: 154,
+  highestComplexity: 37,
+  functionsOverComplexity15: 53,
+  functionsOver60Lines: 62,
+  functionsOver3Parameters: 150,
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
   claimPath: 122,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
-  stiltedPercent: { comments: 27.5, tests: 25.4, docs: 29.7 },
+  stiltedPercent: { comments: 27.5, tests: 25.4, docs: 29.5 },
   /** Two levels deep. */
   mutualFolders: [
     'actors/pool ⇄ actors/sandbox',
