@@ -32,7 +32,7 @@ describe('a process whose descriptors are all in use', function () {
     ],
     [
       'the program that takes the head of the audit',
-      'audit/audit-anchor',
+      'services/audit/audit-anchor',
       "return ours.anchorPlace('command:/bin/true')('a line', new AbortController().signal);",
     ],
   ] as const)
