@@ -1,7 +1,6 @@
 import type { ApprovalOperations } from './approvals/approval-operations.ts';
 import type { DebugOperations, ReplicaOperations } from './debug/debug-operations.ts';
-import type { ManagersOperations } from '../fleet/replication/managers.ts';
-import type { TemplateClusterView } from '../fleet/replication/template-clusters.ts';
+import type { ManagersOperations, TemplateClusterView } from './fleet-views.ts';
 import type { FileOperations } from './files/file-operations.ts';
 import type { KeyOperations } from './keys/key-operations.ts';
 import type { RequestOperations } from '../actors/request/request-operations.ts';

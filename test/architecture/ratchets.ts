@@ -26,10 +26,5 @@ export const RATCHETS = {
 /** Imports of a later room: none may be added. */
 export const AGAINST_THE_ORDER: readonly string[] = [
   'http/e2b/compatible-api.ts → fleet/routing/fleet-router.ts',
-  'http/e2b/traffic/admission.ts → fleet/replication/fleet-operations.ts',
   'http/e2b/traffic/to-cluster.ts → fleet/routing/fleet-router.ts',
-  'http/resources/managers/presenter.ts → fleet/replication/managers.ts',
-  'http/resources/templates/presenter.ts → fleet/replication/template-clusters.ts',
-  'services/operations.ts → fleet/replication/managers.ts',
-  'services/operations.ts → fleet/replication/template-clusters.ts',
 ];

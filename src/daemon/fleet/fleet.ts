@@ -20,7 +20,8 @@ import { fleetOperations, type FleetOperations } from '../../fleet/replication/f
 import { GlobalTemplates } from '../../fleet/replication/global-templates.ts';
 import type { LinkedCallers } from '../../fleet/replication/linked-callers.ts';
 import { ManagerAccess } from '../../fleet/replication/manager-access.ts';
-import { managers, type ManagersOperations } from '../../fleet/replication/managers.ts';
+import type { ManagersOperations } from '../../services/fleet-views.ts';
+import { managers } from '../../fleet/replication/managers.ts';
 import { PromotedCopies } from '../../fleet/replication/promoted-copies.ts';
 import { PromotedKeys } from '../../fleet/replication/promoted-keys.ts';
 import type { TemplateClustersDeps } from '../../fleet/replication/template-clusters.ts';

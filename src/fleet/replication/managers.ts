@@ -1,27 +1,8 @@
 import { forbidden, invalidArgument } from '../../model/refusals.ts';
+import type { ManagersOperations, ManagersView } from '../../services/fleet-views.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from '../../services/keys/api-keys.ts';
 import type { ManagerAccess } from './manager-access.ts';
-
-/** Shows a worker's managers, and whether it lets them in. */
-export interface ManagersView {
-  /** Addresses, as the settings have them. */
-  readonly addresses: readonly string[];
-  /** Since when they are cut off, in ms; undefined: they are not. */
-  readonly cutOffAt: number | undefined;
-  /** Counts the links of the replica that answers. */
-  readonly links: number;
-}
-
-/** The use cases of a worker's managers, for its own admins. */
-export interface ManagersOperations {
-  readonly getManagers: () => ManagersView;
-  /** Durable when it resolves. */
-  readonly setManagers: (
-    caller: Caller,
-    change: { readonly cutOff: boolean },
-  ) => Promise<ManagersView>;
-}
 
 export interface ManagersDeps {
   readonly addresses: readonly string[];

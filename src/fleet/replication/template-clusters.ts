@@ -1,22 +1,11 @@
 import type { Clock } from '../../contracts/clock.ts';
+import type { TemplateClusterView } from '../../services/fleet-views.ts';
 import type { FleetLinks, LinkedCluster } from '../../contracts/fleet/cluster-links.ts';
 import type { CopyReport } from '../../contracts/fleet/global-templates.ts';
 import type { Records } from '../../contracts/record-store.ts';
-import type { TemplateState } from '../../model/fleet/cluster.ts';
 import { noSuchTemplate } from '../../model/refusals.ts';
 import { isGlobalHere } from '../../model/templates/global-template.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
-
-/** Shows how one cluster stands to a global template of its manager. */
-export interface TemplateClusterView {
-  readonly clusterId: string;
-  readonly state: TemplateState;
-  /** The one that it has; undefined: none, or it does not say. */
-  readonly version: string | undefined;
-  readonly message: string | undefined;
-  /** When it said so, or was heard of last, in ms; undefined: never since the daemon started. */
-  readonly at: number | undefined;
-}
 
 export interface TemplateClustersDeps {
   readonly templates: Pick<Records<TemplateRecord>, 'get'>;

@@ -1,3 +1,4 @@
+import type { ClusterView } from '../../../actors/views.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Clients } from '../../limits/clients.ts';
@@ -11,7 +12,6 @@ import {
 } from '../../../model/refusals.ts';
 import { INTERPRETER_PORT } from '../../../model/sandbox.ts';
 import type { Caller } from '../../../model/tenant.ts';
-import type { FleetOperations } from '../../../fleet/replication/fleet-operations.ts';
 import type { Operations } from '../../../services/operations.ts';
 import type { SandboxTokens } from '../../../services/keys/key-operations.ts';
 import { linkedAddressOf } from './over-links.ts';
@@ -32,7 +32,9 @@ export interface AdmissionDeps {
     /** This cluster's, which may stand behind an id. */
     readonly clusterId: string;
     /** Absent: there are no other clusters. */
-    readonly fleet?: { readonly fleet: Pick<FleetOperations, 'listOthers'> } | undefined;
+    readonly fleet?:
+      | { readonly fleet: { readonly listOthers: () => readonly ClusterView[] } }
+      | undefined;
   };
 }
 

@@ -1,4 +1,4 @@
-import type { ManagersView } from '../../../fleet/replication/managers.ts';
+import type { ManagersView } from '../../../services/fleet-views.ts';
 import { timestampOf } from '../../corridor/common-schema.ts';
 import type { ManagersWire } from './schema.ts';
 

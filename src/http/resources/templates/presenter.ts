@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { hasGlobalSource, isCopy, isGlobalHere } from '../../../model/templates/global-template.ts';
 import type { SandboxTemplateDocument } from '../../../model/templates/template.ts';
-import type { TemplateClusterView } from '../../../fleet/replication/template-clusters.ts';
+import type { TemplateClusterView } from '../../../services/fleet-views.ts';
 import type { TemplateView } from '../../../actors/views.ts';
 import type { TemplateClusterWire, TemplateDeletionWire, TemplateWire } from './schema.ts';
 import { presentInstanceShape } from '../instance-shape.ts';
