@@ -122,7 +122,7 @@ export class ControlPlane extends Cluster {
       user,
       await issueCertificate(this.#layout.authority, `client-${user}`, {
         name: user,
-        ...(groups === undefined ? {} : { organization: groups }),
+        organization: groups,
       }),
     );
   }

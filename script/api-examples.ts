@@ -108,7 +108,7 @@ const examplesFile = (exchanges: readonly Exchange[]): string => {
     )
       continue;
     examples.set(id, {
-      ...(request === '' ? {} : { request: JSON.parse(request) as unknown }),
+      request: request === '' ? undefined : (JSON.parse(request) as unknown),
       status,
       answer: JSON.parse(answer) as unknown,
     });

@@ -133,7 +133,7 @@ const oneLeg = async (
     faults,
     replicas,
     atMostMs: LEG_MS,
-    ...(kinds === '' ? {} : { kinds: kinds.split(',') }),
+    kinds: kinds === '' ? undefined : kinds.split(','),
     enough: enough.signal,
     onStrike: (line) => {
       console.log(line);

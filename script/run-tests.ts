@@ -144,7 +144,7 @@ const planOf = (
     title: 'the files named',
     units: [{ name: 'the files named', files }],
     checks: [BUILD],
-    ...(grep === undefined ? {} : { grep }),
+    grep,
   };
 };
 
@@ -160,7 +160,7 @@ const planOfSlice = (slice: Slice): Plan => {
     units: unitsOf(filesOf(slice), more),
     checks: [BUILD],
     budget: budgets.slice,
-    ...(skipped === undefined ? {} : { skipped }),
+    skipped,
   };
 };
 
@@ -239,7 +239,7 @@ class Run {
       ...{ name, files, env, isLive: units.length === 1 },
       node: 'program' in other ? other.program : process.execPath,
       folder: join(this.#folder, String(lane)),
-      ...(grep === undefined ? {} : { grep }),
+      grep,
     });
     this.#running.add(suite);
     const result = await suite.result(this.#deadline);

@@ -67,7 +67,7 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
     await run(config, {
       log,
       replica,
-      ...(out === undefined ? {} : { auditCopy: out.write }),
+      auditCopy: out?.write,
       given: new Set([
         ...(isAskedFor(origins['metrics.listen']) ? (['metrics'] as const) : []),
         ...(isAskedFor(origins['compatibleApi.listen']) ? (['compatibleApi'] as const) : []),
@@ -185,7 +185,7 @@ const startUpOf = (config: Config, address: string): StartUp => ({
   workingDir: process.cwd(),
   poolName: config.defaultPool.name,
   isTerminal: process.stdout.isTTY,
-  ...(config.secretsDir === undefined ? {} : { secretsDir: config.secretsDir }),
+  secretsDir: config.secretsDir,
 });
 
 /** Listeners besides the REST API's name their setting themselves. */

@@ -75,7 +75,7 @@ const listBoth = async (api: ApiClient, namespace: string): Promise<void> => {
       do {
         const { metadata } = (await api.list(
           path,
-          { limit: PAGE, ...(next ? { continue: next } : {}) },
+          { limit: PAGE, continue: next || undefined },
           { deadlineMs: 30_000 },
         )) as { readonly metadata: { readonly continue?: string } };
         next = metadata.continue;

@@ -190,7 +190,7 @@ export class NoisyTenant {
           method,
           path,
           agent: this.#agent,
-          ...(signal === undefined ? {} : { signal }),
+          signal,
           headers: {
             'SERVICE-API-KEY': this.terms.key,
             ...(text === undefined

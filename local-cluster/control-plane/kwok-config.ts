@@ -123,14 +123,13 @@ const stage = ({ name, kind, when, next, delayMs }: Stage): object => ({
   spec: {
     resourceRef: { apiGroup: 'v1', kind },
     selector: { matchExpressions: when },
-    ...(delayMs === undefined
-      ? {}
-      : {
-          delay: {
+    delay:
+      delayMs === undefined
+        ? undefined
+        : {
             durationMilliseconds: delayMs,
             durationFrom: { expressionFrom: `.metadata.annotations["${DELAY_ANNOTATION}"]` },
           },
-        }),
     next,
   },
 });
@@ -217,13 +216,7 @@ const podStages = (): readonly object[] => {
       `running: null, waiting: null, terminated: { exitCode: ${exitCode}, reason: ${reason}, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }`,
     );
   const pod = (name: string, when: readonly object[], next: object, delayMs?: number): object =>
-    stage({
-      name: `pod-${name}`,
-      kind: 'Pod',
-      when,
-      next,
-      ...(delayMs === undefined ? {} : { delayMs }),
-    });
+    stage({ name: `pod-${name}`, kind: 'Pod', when, next, delayMs });
   return [
     pod(
       'up',

@@ -62,7 +62,7 @@ export const coverageOf = async (
       ms: took,
       met: sampled(byTest[title] ?? []),
       sources: sourcesOf(byTest[title] ?? []),
-      ...(blocks[title] ? { blocks: blocks[title] } : {}),
+      blocks: blocks[title],
     })),
     loaded: sourcesOf([...atLoad, ...inHooks]),
     inHooks: sampled(inHooks),

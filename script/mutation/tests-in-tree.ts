@@ -95,7 +95,7 @@ const main = async (orderFile: string, resultFile: string): Promise<void> => {
     const meant = test.ctx?.currentTest?.fullTitle();
     failed.push({
       title: test.fullTitle(),
-      ...(meant === undefined || meant === test.fullTitle() ? {} : { test: meant }),
+      test: meant === undefined || meant === test.fullTitle() ? undefined : meant,
       error: String(error.message).slice(0, 300),
       late: error.code === 'ERR_MOCHA_TIMEOUT' || /\bnot within\b/.test(error.message),
     });

@@ -270,13 +270,7 @@ export const createDaemon = async (
       life.address = address;
       const consoleLink =
         firstStart && parts.makesDefaultPool ? await people?.ownersLinkAt(address) : undefined;
-      return {
-        address,
-        firstStart,
-        ...(consoleLink === undefined ? {} : { consoleLink }),
-        ...(metricsAddress === undefined ? {} : { metricsAddress }),
-        ...(compatibleAddress === undefined ? {} : { compatibleAddress }),
-      };
+      return { address, firstStart, consoleLink, metricsAddress, compatibleAddress };
     },
     stop: async () => {
       life.stopping = true;

@@ -251,8 +251,8 @@ const sealedSince = ({ sealedSince: since }: Config['kubernetes']): number =>
   since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
 
 const accessSource = ({ kubeconfig, context }: Config['kubernetes']): AccessSource => ({
-  ...(kubeconfig === undefined ? {} : { kubeconfig }),
-  ...(context === undefined ? {} : { context }),
+  kubeconfig,
+  context,
 });
 
 const redisSettings = ({
@@ -266,7 +266,7 @@ const redisSettings = ({
   urls,
   cluster: mode === 'cluster',
   prefix,
-  ...(username === undefined ? {} : { username }),
-  ...(passwordFile === undefined ? {} : { password: readFileSync(passwordFile, 'utf8').trim() }),
-  ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),
+  username,
+  password: passwordFile === undefined ? undefined : readFileSync(passwordFile, 'utf8').trim(),
+  ca: caFile === undefined ? undefined : readFileSync(caFile, 'utf8'),
 });

@@ -238,7 +238,7 @@ export const operationsOf = (
     deleteTemplate: deleteTemplate({ ...records, ...common, ...fleet }),
     templateClusters: templateClusters({
       ...{ clock, templates: records.templates },
-      ...(fleet.templateLinks ? { links: fleet.templateLinks } : {}),
+      links: fleet.templateLinks,
     }),
     ...fleet.managers,
     ...fileOperations(filesInSandboxes({ supervisor, driver, clock })),

@@ -112,9 +112,7 @@ export const answersTakeAll = (): Refusal =>
 
 /** It was running, so that what it did until then is done. */
 export const endedWhilePrinting = ({ code, message, retryAfter }: Refusal): Refusal =>
-  new Refusal(code, `the command was ended while it printed: ${message}`, {
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-  });
+  new Refusal(code, `the command was ended while it printed: ${message}`, { retryAfter });
 
 export const tooManyConnections = (
   who: 'the sandbox has' | 'you have' | 'the replica has',

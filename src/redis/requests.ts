@@ -115,7 +115,7 @@ export class RedisRequests implements Requests {
   opened(mark: RequestFingerprint, [kind, more, unsure]: readonly unknown[]): OpenedRequest {
     const isUnsure = unsure === 'unsure' ? ({ isUnsure: true } as const) : {};
     if (kind === 'new')
-      return { kind, ...(more === '' ? {} : { instance: String(more) }), ...isUnsure };
+      return { kind, instance: more === '' ? undefined : String(more), ...isUnsure };
     this.#inFlight.delete(mark.key);
     if (kind === 'answered') return { kind, answer: String(more) };
     return { kind: kind === 'reused' ? 'reused' : 'in-flight' };

@@ -11,7 +11,7 @@ const callsOf = (...asked: readonly (readonly [Asked, Answer?])[]): readonly Cal
   asked.map(([what, answer], n) => ({
     ...{ user: 'default', replica: 0, asked: what },
     ...{ invoked: n * 100, completed: n * 100 + 10 },
-    ...(answer ? { answer } : {}),
+    answer,
   }));
 const claim = (name: string): Asked => ({ what: 'claim', pool: 'w1::work', name, key: name });
 const got = (id: string): Answer => ({ status: 201, id, shows: 'Running' });

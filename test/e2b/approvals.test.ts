@@ -40,7 +40,7 @@ const anApprovingApi = async (...rules: readonly string[]) => {
       const answer = await fetch(base + path, {
         method,
         headers: { [header]: api.keys.tenant, 'Content-Type': 'application/json', ...more },
-        ...(body ? { body: JSON.stringify(body) } : {}),
+        body: body ? JSON.stringify(body) : undefined,
       });
       const text = await answer.text();
       return { status: answer.status, body: text === '' ? {} : (JSON.parse(text) as {}) };

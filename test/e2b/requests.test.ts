@@ -449,7 +449,7 @@ describe('requests to the compatible API', () => {
       for (const key of ['e2b_00', 'e2b_0d0a', 'spk_wrong', api.keys.stranger])
         for (const path of ['/health', '/process.Process/List']) {
           const isCall = path !== '/health';
-          const told = await ask(path, { key, headers: token, ...(isCall ? { body: {} } : {}) });
+          const told = await ask(path, { key, headers: token, body: isCall ? {} : undefined });
           expect(told.status, `${key} ${path}`).to.equal(isCall ? 200 : 204);
         }
     });
@@ -457,13 +457,14 @@ describe('requests to the compatible API', () => {
     it('refuses an address that is none, or two', async () => {
       const [id = '', token = ''] = [one['sandboxID'], one['envdAccessToken']];
       const twice = `49983-${other['sandboxID']}.sandbox.test`;
-      for (const headers of [
+      const addresses: readonly Readonly<Record<string, string | string[]>>[] = [
         { 'E2b-Sandbox-Id': id, Host: twice },
         { 'E2b-Sandbox-Id': [id, id] },
         { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '0' },
         { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '65536' },
         { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '-1' },
-      ])
+      ];
+      for (const headers of addresses)
         expect(await health({ ...headers, 'X-Access-Token': token })).to.equal(400);
       expect((await ask('/files?path=a')).status).to.equal(400);
       // A label below another says nothing: the first one alone is the address.

@@ -93,17 +93,16 @@ export class ClusterTemplates {
       pools: { list: async () => this.pools },
       driver,
       clock: this.#clock,
-      ...(links === undefined
-        ? {}
-        : {
-            globals: {
+      globals:
+        links === undefined
+          ? undefined
+          : {
               newId: newNonce,
               requireRoom: this.globals.requireRoom.bind(this.globals),
               settled: () => links().templatesSettled(),
               poolsOf: async (globalId: string) =>
                 (await links().report('west', globalId))?.pools ?? [],
             },
-          }),
     };
     return {
       create: createTemplate(deps),

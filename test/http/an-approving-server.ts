@@ -86,7 +86,7 @@ export const anApprovingServer = async (
   Object.assign(operations, parts.operations);
   const sessions = new Map([['olga', aSession()]]);
   const server = await aServer({
-    ...(audit ? { audit } : {}),
+    audit,
     ...ofFleet,
     operations,
     gating: { gate: parts.gate, subjectOf: heldSubject(operations) },

@@ -46,7 +46,7 @@ describe('attacks on approvals', () => {
         ['nonsense', 'INVALID_API_KEY'],
       ] as const) {
         const { status, json, headers } = await anyone.post(`/approvals/${id}/decision`, APPROVE, {
-          ...(key === undefined ? {} : { key }),
+          key,
         });
         expect([status, json.errorCode]).to.deep.equal([401, code]);
         expect(headers).to.include.keys('www-authenticate');

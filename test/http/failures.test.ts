@@ -167,7 +167,7 @@ describe('a failure below the operations', function () {
   const send = ({ method, target, headers, raw }: GeneratedRequest) =>
     (/\/decision(\?|$)/.test(target) ? server.anyone : server.admin).send(method, target, {
       headers,
-      ...(raw ? { raw } : {}),
+      raw,
     });
 
   before(async () => {

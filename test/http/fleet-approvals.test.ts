@@ -12,6 +12,11 @@ import {
 } from './an-approving-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
+const WITHOUT_AND_WITH_KEY: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { 'Idempotency-Key': 'k' },
+];
+
 describe('an approval of what another cluster does', () => {
   let servers: FleetOfServers;
   let approving: ApprovingServer;
@@ -76,7 +81,7 @@ describe('an approval of what another cluster does', () => {
   it('is good for one try of a command, under a key or not, as on one cluster', async () => {
     const { json } = await servers.workers['w1']!.tenant.post('/sandboxes', { poolName: 'p' });
     const path = `/sandboxes/w1.${String(json.sandbox?.['sandboxId'])}/exec`;
-    for (const headers of [{}, { 'Idempotency-Key': 'k' }]) {
+    for (const headers of WITHOUT_AND_WITH_KEY) {
       const run = () => servers.manager.tenant.post(path, { command: 'true' }, { headers });
       expect((await approving.approve(approvalIdOf(await run()))).status).to.equal(200);
       expect([(await run()).status, (await run()).json.errorCode]).to.deep.equal([200, 'CONFLICT']);

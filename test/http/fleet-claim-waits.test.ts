@@ -6,6 +6,11 @@ import { FakeClock } from '../support/fakes/fake-operations.ts';
 import { aServer } from './a-server.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 
+const WITHOUT_AND_WITH_KEY: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { 'Idempotency-Key': 'k' },
+];
+
 describe('a claim by the name of an env that waits', () => {
   let servers: FleetOfServers;
   let clock: FakeClock;
@@ -45,7 +50,7 @@ describe('a claim by the name of an env that waits', () => {
       refuses(first, new Refusal('TOO_MANY_WAITING', 'too many wait'), 4_000);
       refuses(second, noIdleInstance({ name: 'm' }, NO_INSTANCES), 60_000);
       const from = clock.now();
-      for (const headers of [{}, { 'Idempotency-Key': 'k' }]) {
+      for (const headers of WITHOUT_AND_WITH_KEY) {
         const { json } = await claim({ waitTimeoutSeconds: 10 }, headers);
         expect(json.errorCode).to.equal('POOL_EXHAUSTED');
       }

@@ -15,6 +15,11 @@ type Asked = Parameters<Operations['claimSandbox']>[1];
 const KEY = '0190d4a5-7b1e-4c3a-9f00-000000000001';
 const SAID = { 'Sandpool-Fleet-Claim-Key': `again ${KEY}` };
 
+const WITHOUT_AND_WITH_KEY: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { 'Idempotency-Key': 'k' },
+];
+
 describe('a claim on another cluster whose answer is lost', () => {
   let servers: FleetOfServers;
   let clock: TestClock;
@@ -63,7 +68,7 @@ describe('a claim on another cluster whose answer is lost', () => {
     servers.manager.tenant.post('/sandboxes', { poolName }, { headers });
 
   for (const poolName of ['w1::m', 'e'])
-    for (const headers of [{}, { 'Idempotency-Key': 'k' }])
+    for (const headers of WITHOUT_AND_WITH_KEY)
       it(`is one from ${poolName}, and is told over the next link, ${'Idempotency-Key' in headers ? 'by the client’s key' : 'without a key of the client’s'}`, async () => {
         losesFirst();
         const answered = claim(poolName, headers);

@@ -14,7 +14,7 @@ describe('a manager, over the clusters of its fleet', () => {
         name: 'shells',
         templateName: 'default',
         replicas: 5,
-        ...(name === 'hub' ? {} : { labels: { of: name } }),
+        labels: name === 'hub' ? undefined : { of: name },
       });
     for (const worker of Object.values(servers.workers))
       await worker.tenant.post('/sandboxpools', {
@@ -150,7 +150,7 @@ describe('a manager, over the clusters of its fleet', () => {
     const shown = (isOwn?: true) =>
       shownInFleet({ path: '/sandboxes/{sandboxId}' }, body, {
         ...{ clusterId: 'w1', base: () => 'http://hub' },
-        ...(isOwn ? { isOwn } : {}),
+        isOwn,
       });
     expect(shown()).to.have.deep.nested.property('sandbox.endpoints', {
       'a/b': 'http://hub/sandboxes/w1.x/endpoints/a%2Fb/',

@@ -155,7 +155,7 @@ describe('requests made from the document', function () {
         tenant: 'team-blue',
         argv: [processId === ENDED ? 'echo' : 'cat'],
         stdin: true,
-        ...(processId === LIVING[0] ? { tty: { cols: 80, rows: 24 } } : {}),
+        tty: processId === LIVING[0] ? { cols: 80, rows: 24 } : undefined,
       });
   };
 

@@ -74,8 +74,11 @@ describe('any request', () => {
     });
 
     it('is nothing for a program', async () => {
-      for (const headers of [{}, { Accept: '*/*' }, { Accept: 'application/json' }])
+      for (const accept of [undefined, '*/*', 'application/json']) {
+        const headers: Readonly<Record<string, string>> =
+          accept === undefined ? {} : { Accept: accept };
         expect((await server.anyone.get('/', { headers })).status).to.equal(404);
+      }
     });
   });
 

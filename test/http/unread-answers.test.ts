@@ -47,7 +47,7 @@ const isRefused = (answers: AnswerBudget, bytes: number): boolean => {
 
 describe('an answer that is not read', () => {
   const talkative = async (limits: Partial<HttpLimits>, answers?: AnswerBudget) => {
-    const server = await aServer({ limits, ...(answers ? { answers } : {}) });
+    const server = await aServer({ limits, answers });
     await server.makeShells(3);
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     server.operations.runExec = async () => outcome({ stdout: STREAM, stderr: STREAM });

@@ -78,7 +78,7 @@ describe('a script in a Pod', () => {
     });
     script.stdin.write(first);
     const [code] = (await once(script, 'close')) as [number | null];
-    return { stdout, code, ...(lost ? { lost } : {}) };
+    return { stdout, code, lost };
   };
 
   // Else whoever carries its output cuts that off, as API servers do once something comes for a

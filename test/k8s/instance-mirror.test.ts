@@ -18,7 +18,7 @@ const aMirror = ({ podsTrouble }: Partial<InstanceMirrorDeps> = {}) => {
     },
     missesPod: () => undefined,
     nodeTrouble: () => undefined,
-    ...(podsTrouble ? { podsTrouble } : {}),
+    podsTrouble,
   });
   void mirror.begin(); // there is nothing yet
   return { mirror, facts };

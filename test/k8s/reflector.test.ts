@@ -45,12 +45,7 @@ describe('the reflector', () => {
       log: quietLog,
       trim: (object) => (object as FakeObject).value,
       mirror: new Mirror({ report }),
-      tuning: {
-        timings,
-        ...(pageSize === undefined ? {} : { pageSize }),
-        ...(mostCompared === undefined ? {} : { mostCompared }),
-        ...(random ? { random } : {}),
-      },
+      tuning: { timings, pageSize, mostCompared, random },
       ...part,
     });
   const note = ({ type, key, record }: MirrorChange<Kept>): void => {

@@ -34,7 +34,7 @@ export const anApiOf = async (
     metrics: silentMetrics,
     access: await readClusterAccess({ kubeconfig: cluster.kubeconfig(user) }, quietLog),
     version: '0',
-    ...(clock ? { clock } : {}),
+    clock,
   });
 
 /** The kinds, and the tenants' namespaces that suites of records expect. */

@@ -73,12 +73,7 @@ describe('a sandbox of several containers', function () {
   const exec = (id: string, container?: string): Promise<ExecOutcome> =>
     pods.driver.exec(
       id,
-      {
-        argv: ['true'],
-        timeoutMs: NEVER_COMES_MS,
-        outputLimit: 100,
-        ...(container === undefined ? {} : { container }),
-      },
+      { argv: ['true'], timeoutMs: NEVER_COMES_MS, outputLimit: 100, container },
       new AbortController().signal,
     );
 

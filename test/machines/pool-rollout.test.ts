@@ -11,14 +11,7 @@ const moved = (
   to: keyof PoolCounts | undefined,
   revision?: string,
   now = T0,
-): PoolWord => ({
-  type: 'INSTANCE_MOVED',
-  from,
-  to,
-  ordered: false,
-  now,
-  ...(revision === undefined ? {} : { revision }),
-});
+): PoolWord => ({ type: 'INSTANCE_MOVED', from, to, ordered: false, now, revision });
 const appeared: PoolWord = {
   type: 'INSTANCE_MOVED',
   from: undefined,

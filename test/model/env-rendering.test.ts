@@ -50,10 +50,7 @@ const lookups = {
 
 describe('what a member of an env is started from', () => {
   const partOf = (overrides: EnvOverrides = {}, config: MemberConfig = {}, version?: string) =>
-    memberPoolPart(
-      { templateRef: { name: 't', ...(version === undefined ? {} : { version }) }, overrides },
-      { config },
-    );
+    memberPoolPart({ templateRef: { name: 't', version }, overrides }, { config });
   const definitionOf = (
     overrides?: EnvOverrides,
     config?: MemberConfig,

@@ -333,7 +333,7 @@ describe('launcher join', function () {
     // The daemon's uid may own the launcher's file; a sandbox of that uid must get but a sealed copy.
     const own = await startSandbox(workshop, {
       command: ['sleep', '600'],
-      ...(asRoot ? { startAs: 200_008 } : {}),
+      startAs: asRoot ? 200_008 : undefined,
     });
     await exec(workshop, own, {
       command: ['sh', '-c', 'printf "#!/proc/self/exe\\n" >/work/script; chmod 755 /work/script'],

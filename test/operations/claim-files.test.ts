@@ -19,7 +19,7 @@ const NEVER = new AbortController().signal;
 const aFile = (path: string, content = 'x', mode?: number) => ({
   path: Buffer.from(path),
   content: Buffer.from(content),
-  ...(mode === undefined ? {} : { mode }),
+  mode,
 });
 
 /** Refuses to write a name that `failures` has. */

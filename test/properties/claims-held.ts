@@ -93,7 +93,7 @@ export const aClaimWorld = async () => {
   const begin = (waits: boolean, key: string | undefined): void => {
     const client = new AbortController();
     open.add(client);
-    const request = { poolName: 'default', ...(waits ? { waitMs: 20_000 } : {}) };
+    const request = { poolName: 'default', waitMs: waits ? 20_000 : undefined };
     const carried =
       key === undefined
         ? claim(alice, request, client.signal).then(({ id }) => id)

@@ -80,12 +80,12 @@ export class CountedPool {
       unavailable: 0,
       settled: this.idle.filter((born) => born <= now - protectionMs).length,
       pending,
-      ...(this.waits ? { waiting: pending } : {}),
+      waiting: this.waits ? pending : undefined,
       claimedAt,
       reachable: true,
       decided,
       ...trouble,
-      ...(quota === undefined ? {} : { quota }),
+      quota,
     };
   }
 }

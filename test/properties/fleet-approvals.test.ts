@@ -223,7 +223,9 @@ class World {
 
   #claim(replica: 0 | 1): Promise<HttpAnswer> {
     const claim = String(this.#claims);
-    const headers = this.#isKeyed ? { 'Idempotency-Key': claim } : {};
+    const headers: Readonly<Record<string, string>> = this.#isKeyed
+      ? { 'Idempotency-Key': claim }
+      : {};
     const body = { poolName: 'e', metadata: { claim } };
     return this.#clients[replica]!.post('/sandboxes', body, { headers });
   }

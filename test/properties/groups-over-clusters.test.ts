@@ -147,7 +147,7 @@ class GroupOverClusters {
       w2: { operations: w2, faults: this.#faults.w2 },
     });
     const envs = (this.#hub as World | undefined)?.envs;
-    this.#hub = await anEnvWorld({ copies, ...(envs ? { envs } : {}) });
+    this.#hub = await anEnvWorld({ copies, envs });
     this.#hub.size();
   }
 

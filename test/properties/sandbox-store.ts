@@ -134,14 +134,14 @@ export class SandboxStore {
     this.#born = true;
     this.vitals = half ? UNLAUNCHED : { kind: 'starting' };
     const record = this.#write({ ...launchOrder, revision: '', state: 'idle' });
-    return { kind: 'done', ...(record ? { record } : {}) };
+    return { kind: 'done', record };
   }
 
   #claim(claim: Claim, seen: string): Landing {
     if (this.record?.state !== 'idle' || this.record.revision !== seen) return { kind: 'conflict' };
     this.claims.push(claim);
     const record = this.#write({ ...this.record, state: 'claimed', claim });
-    return { kind: 'done', ...(record ? { record } : {}) };
+    return { kind: 'done', record };
   }
 
   #retire(seen: string): Landing {

@@ -271,7 +271,7 @@ export class SizingWorld {
       this.#at(by)
         .claim(
           caller,
-          { poolName: memberOf(to), ...(waitMs > 0 ? { waitMs } : {}) },
+          { poolName: memberOf(to), waitMs: waitMs > 0 ? waitMs : undefined },
           this.#callers[by % 2]?.signal,
         )
         .finally(() => {

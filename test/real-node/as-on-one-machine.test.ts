@@ -20,7 +20,9 @@ const patient = (definition: InstanceDefinition): InstanceDefinition => ({
       name,
       {
         ...endpoint,
-        ...(readinessProbe && { readinessProbe: { ...readinessProbe, timeoutMs: NEVER_COMES_MS } }),
+        readinessProbe: readinessProbe
+          ? { ...readinessProbe, timeoutMs: NEVER_COMES_MS }
+          : undefined,
       },
     ]),
   ),

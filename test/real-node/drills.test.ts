@@ -31,7 +31,7 @@ describe('drills on a real node', function () {
   const clock = noFakeTime === undefined ? new FakeClock() : undefined;
   const replicas = onReplicas(cluster, {
     count: 1,
-    ...(clock ? { own: () => ({ env: clock.env }) } : {}),
+    own: clock ? () => ({ env: clock.env }) : undefined,
   });
   let client: HttpClient;
 

@@ -28,12 +28,7 @@ describe('how sandboxes of a real node end, and do not', function () {
   const exec = (id: string, script: string, container?: string): Promise<ExecOutcome> =>
     pods.driver.exec(
       id,
-      {
-        argv: ['sh', '-c', script],
-        timeoutMs: NEVER_COMES_MS,
-        outputLimit: 1_000,
-        ...(container === undefined ? {} : { container }),
-      },
+      { argv: ['sh', '-c', script], timeoutMs: NEVER_COMES_MS, outputLimit: 1_000, container },
       new AbortController().signal,
     );
   const sleeps = async (id: string, seconds: number): Promise<boolean> =>

@@ -22,7 +22,7 @@ describe('on a real node', () => {
           processes: pods().driver.processes,
           instance: async () =>
             (await pods().claimed(realOrder(pods(), { image: realNodeImage(image), ...ROOMY }))).id,
-          ...(image === 'busybox' ? { withoutTerminal: 'its image has no program "script"' } : {}),
+          withoutTerminal: image === 'busybox' ? 'its image has no program "script"' : undefined,
           close: () => Promise.resolve(),
         }),
       );

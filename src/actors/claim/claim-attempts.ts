@@ -120,14 +120,14 @@ export class ClaimAttempts implements AsyncDisposable {
       claimedAt: askedAt,
       idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs,
       maxLifetimeMs,
-      ...(request.lifetimeMs === undefined ? {} : { endsAt: askedAt + request.lifetimeMs }),
+      endsAt: request.lifetimeMs === undefined ? undefined : askedAt + request.lifetimeMs,
       mark: this.#mark,
-      ...(request.autoResume ? { autoResume: true as const } : {}),
-      ...(request.autoPause ? { autoPause: true as const } : {}),
-      ...(request.metadata ? { metadata: request.metadata } : {}),
-      ...(request.env
-        ? { sealedEnv: this.#deps.claimEnv.seal(instance.id, owner, request.env) }
-        : {}),
+      autoResume: request.autoResume || undefined,
+      autoPause: request.autoPause || undefined,
+      metadata: request.metadata,
+      sealedEnv: request.env
+        ? this.#deps.claimEnv.seal(instance.id, owner, request.env)
+        : undefined,
     };
     if (request.files) this.#deps.claimFiles.prepare(instance.id);
     const outcome = await step('write', () =>

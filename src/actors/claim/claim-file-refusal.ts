@@ -36,7 +36,7 @@ export const claimFileRefusal = (
   const field = `files[${error.index}].path`;
   return new Refusal(why.code, `${field}: ${why.message}`, {
     detail: { field, ...detail },
-    ...(why.retryAfter === undefined ? {} : { retryAfter: why.retryAfter }),
+    retryAfter: why.retryAfter,
   });
 };
 

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { CopyPlace, EnvCopies } from '../../contracts/fleet/env-copies.ts';
 import type { Log } from '../../contracts/log.ts';
@@ -98,7 +98,7 @@ export class CopyMirror {
         const asked = record.members
           .filter((member) => member.clusterId === clusterId)
           .map(askedOf);
-        if (!isDeepStrictEqual(asked, watched.asked)) watched.changes += 1;
+        if (!isSameData(asked, watched.asked)) watched.changes += 1;
         watched.asked = asked;
       }
     });
@@ -188,14 +188,14 @@ export class CopyMirror {
       watched.members.set(member.name, watch);
       watch.saw(member, now);
     }
-    if (!isDeepStrictEqual(before, copy?.members)) this.#followers.counted(envUid);
+    if (!isSameData(before, copy?.members)) this.#followers.counted(envUid);
   }
 
   #tell(envUid: string, clusterId: string, watched: Watched): void {
     const env = this.#deps.envs.get(envUid);
     if (!env || this.#stopped) return;
     const facts = this.#factsOf(env, clusterId);
-    if (isDeepStrictEqual(facts, watched.told)) return;
+    if (isSameData(facts, watched.told)) return;
     watched.told = facts;
     this.#followers.changed(envUid);
   }

@@ -222,7 +222,7 @@ export class MemberHost {
       member,
       pool: this.#pools.get(envUid)?.get(name),
       saturatedUntil: this.#saturated.get(keyOf(envUid, name)) ?? 0,
-      ...(away ? { away } : {}),
+      away,
     };
   }
 

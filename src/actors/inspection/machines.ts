@@ -46,14 +46,14 @@ export const machineStates = (kind: ActorKind): readonly MachineState[] => {
     return {
       path,
       type: node.type,
-      ...(initial === undefined ? {} : { initial }),
+      initial,
       onEntry: node.entry.map(nameOf),
       ways: ways
         .filter(({ from }) => from.join('.') === path)
         .map(({ event, guard, to, actions }) => ({
-          ...(event === '' ? {} : { event }),
-          ...(guard === undefined ? {} : { guard }),
-          ...(to === undefined ? {} : { to: to.join('.') }),
+          event: event || undefined,
+          guard,
+          to: to?.join('.'),
           actions,
         })),
     };

@@ -54,11 +54,7 @@ export class PoolEventRecorder {
   #definition(before: PoolContext, { record, rolling }: PoolContext): void {
     const { templateVersion, updateRevision, revision } = record;
     if (updateRevision !== before.record.updateRevision)
-      this.#note(
-        record,
-        { reason: 'Changed', ...(templateVersion === undefined ? {} : { templateVersion }) },
-        { key: `Changed/${revision}` },
-      );
+      this.#note(record, { reason: 'Changed', templateVersion }, { key: `Changed/${revision}` });
     else if (before.rolling && !rolling && record.deleting === false)
       this.#note(record, { reason: 'RolledOut' }, {});
   }

@@ -293,17 +293,16 @@ export class PoolHost {
       name: `pool ${intent.type}`,
       lease: this.#deps.runtime.leaseOf(shardOf(uid)),
       act: () => this.#carryOut(uid, intent),
-      ...(intent.type === 'launch'
-        ? {
-            dropped: () => {
+      dropped:
+        intent.type === 'launch'
+          ? () => {
               this.send(uid, {
                 type: 'LAUNCHES_DROPPED',
                 count: intent.count,
                 now: this.#now(),
               });
-            },
-          }
-        : {}),
+            }
+          : undefined,
     };
   }
 

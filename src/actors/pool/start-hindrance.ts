@@ -31,11 +31,7 @@ export const hindranceOf = (
   const breaker = supervisor.pools.whole(record.uid)?.context.breaker;
   if (!breaker || breaker.reason === '') return undefined;
   const degraded = conditions.find(isDegraded);
-  return {
-    reason: 'StartsFail',
-    message: breaker.reason,
-    ...(degraded ? { since: degraded.since } : {}),
-  };
+  return { reason: 'StartsFail', message: breaker.reason, since: degraded?.since };
 };
 
 /** Counts the instances that the pool should have and that are not ready yet. */

@@ -34,7 +34,7 @@ export class Deadlines {
 
   /** How many are armed; `next`: when the timer is due. */
   get armed(): { readonly count: number; readonly next?: number } {
-    return { count: this.#current.size, ...(this.#timer ? { next: this.#timer.at } : {}) };
+    return { count: this.#current.size, next: this.#timer?.at };
   }
 
   arm(key: string, at: number | undefined): void {

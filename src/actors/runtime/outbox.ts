@@ -103,7 +103,7 @@ export class Outbox {
       .map(({ entry, since }) => ({
         intent: entry.name,
         forMs: Math.round(now - since),
-        ...(entry.lease ? { epoch: entry.lease.epoch } : {}),
+        epoch: entry.lease?.epoch,
       }));
   }
 

@@ -149,7 +149,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
       id,
       ...requestNow(),
       event: event.type,
-      ...(cause === '' ? {} : { cause }),
+      cause: cause || undefined,
     };
     if (from === to) log.trace({ ...fields, state: to }, 'actor told');
     else log.debug({ ...fields, from, to }, 'actor moved');

@@ -16,8 +16,8 @@ export const launchOrderOf = (
   definition: definition.imagePullSecret
     ? { ...definition, imagePullSecret: env?.uid ?? true }
     : definition,
-  ...(Object.keys(labels).length > 0 ? { labels } : {}),
-  ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+  labels: Object.keys(labels).length > 0 ? labels : undefined,
+  annotations: Object.keys(annotations).length > 0 ? annotations : undefined,
   record: {
     id,
     poolUid: uid,
@@ -31,7 +31,7 @@ export const launchOrderOf = (
       definition.containers.map((container) => [container.name, container.image]),
     ),
     startupTimeoutMs: definition.startupTimeoutMs,
-    ...(definition.network === 'host' ? { onHost: true as const } : {}),
+    onHost: definition.network === 'host' ? true : undefined,
     ...endpointsOf(definition),
   },
 });

@@ -102,11 +102,11 @@ export const placementOf = (
   createdAt: record.createdAt,
   claimedAt: record.claim?.claimedAt,
   mark: (end ?? record.end)?.reason === 'claim-failed' ? undefined : keyOf(record.claim?.mark),
-  ...(record.claim?.mark && isOfManager(record.claim.mark) ? { isMarkOfManager: true } : {}),
+  isMarkOfManager: record.claim?.mark && isOfManager(record.claim.mark) ? true : undefined,
   metadata: record.claim?.metadata,
   availableAt,
   unreadyAt,
-  ...(record.claimBy === undefined ? {} : { isApart: true }),
+  isApart: record.claimBy === undefined ? undefined : true,
 });
 
 type Marked = Pick<Placement, 'id' | 'mark' | 'isMarkOfManager'>;

@@ -215,7 +215,7 @@ export class ReservationReconciler {
           'reservation-without-record',
         );
       if (amount === 0 && resource === 'pools') await unmade(tenant, reservation.name);
-      return [{ ...reservation, amount, ...(revision === undefined ? {} : { revision }) }];
+      return [{ ...reservation, amount, revision }];
     } catch (error) {
       log.debug(
         { tenant: tenantKey(tenant), resource, name: reservation.name, error },

@@ -137,7 +137,7 @@ export class FileCalls {
     path: FilePath,
     { recursive, signal }: CallOptions & { readonly recursive?: boolean } = {},
   ): Promise<void> {
-    const query = { ...queryOf(path), ...(recursive ? { recursive } : {}) };
+    const query = { ...queryOf(path), recursive: recursive || undefined };
     const options = { ...inTime(signal), deadlineMs: REMOVAL_MS };
     await this.#call('removeFile', { params: { sandboxId }, query }, options);
   }
@@ -158,11 +158,7 @@ export class FileCalls {
     path: string,
     { parents = false, mode, ...options }: Omit<WriteOptions, 'overwrite'> = {},
   ): Promise<FileInfo> {
-    const body = {
-      path,
-      parents,
-      ...(mode === undefined ? {} : { mode: mode.toString(8).padStart(3, '0') }),
-    };
+    const body = { path, parents, mode: mode?.toString(8).padStart(3, '0') };
     return (await this.#call('makeFolder', { params: { sandboxId }, body }, options)).file;
   }
 }
@@ -172,5 +168,5 @@ const queryOf = (path: FilePath): { readonly path: string; readonly base64?: tru
 
 const inTime = (signal: AbortSignal | undefined): Pick<Exchange, 'deadlineMs'> & CallOptions => ({
   deadlineMs: SILENCE_MS,
-  ...(signal === undefined ? {} : { signal }),
+  signal,
 });

@@ -69,11 +69,7 @@ export class ProcessCalls {
       ...options
     }: CallOptions & { readonly from?: string; readonly loose?: boolean } = {},
   ): AsyncGenerator<ProcessEvent, void, undefined> {
-    const query = {
-      encoding: 'base64' as const,
-      ...(loose ? {} : { pace: true as const }),
-      ...(from === undefined ? {} : { from }),
-    };
+    const query = { encoding: 'base64' as const, pace: loose ? undefined : true, from };
     const input = { params: { sandboxId, processId }, query };
     yield* eventsOf(await this.#open('followProcess', input, options));
   }

@@ -344,6 +344,6 @@ export class SandpoolClient extends AccountCalls {
 }
 
 const reportsOf = ({ onWarning, onApproval }: SandpoolClientOptions): ExchangeReports => ({
-  ...(onWarning ? { warn: onWarning } : {}),
-  ...(onApproval ? { onApproval } : {}),
+  warn: onWarning,
+  onApproval,
 });

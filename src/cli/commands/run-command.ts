@@ -45,7 +45,7 @@ export const runCommand = async (run: CommandRun): Promise<number> => {
 
 export const processRequest = ({ argv, options }: Omit<CommandRun, 'signal'>): ProcessRequest => ({
   command: argv,
-  ...(options.timeout === undefined ? {} : { timeoutSeconds: options.timeout }),
+  timeoutSeconds: options.timeout,
 });
 
 /** The command's words; a `--` before them is only there to end the options. */
@@ -95,11 +95,7 @@ const runAndPrint = async ({
 }: CommandRun): Promise<number> => {
   const timeoutSeconds = options.timeout ?? MAX_TIMEOUT_SECONDS;
   const stdin = options.interactive ? await readInput(context, signal) : undefined;
-  const result = await api.exec(
-    sandboxId,
-    { command: argv, timeoutSeconds, ...(stdin === undefined ? {} : { stdin }) },
-    { signal },
-  );
+  const result = await api.exec(sandboxId, { command: argv, timeoutSeconds, stdin }, { signal });
   await print(context.stdout, result.stdout);
   await print(context.stderr, result.stderr);
   await remark(result, timeoutSeconds, context);

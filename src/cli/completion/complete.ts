@@ -170,7 +170,7 @@ const places = async (current: string, names: LiveNames): Promise<Completion> =>
   if (/[:/]/.test(current)) return { ...NOTHING, files: !current.includes(':') };
   const sandboxes = (await names('sandbox')).map(({ word, about }) => ({
     word: `${word}:`,
-    ...(about === undefined ? {} : { about }),
+    about,
   }));
   return { ...fitting(sandboxes, current), files: true, noSpace: true };
 };

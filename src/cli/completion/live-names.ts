@@ -116,10 +116,5 @@ const connectionIn = (words: readonly string[]): ConnectionOptions => {
     valueOf('--key-file'),
     valueOf('--data-dir'),
   ];
-  return {
-    ...(server === undefined ? {} : { server }),
-    ...(keyFile === undefined ? {} : { keyFile }),
-    ...(dataDir === undefined ? {} : { dataDir }),
-    ...(words.includes('--admin') ? { admin: true } : {}),
-  };
+  return { server, keyFile, dataDir, admin: words.includes('--admin') || undefined };
 };

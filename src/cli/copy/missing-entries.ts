@@ -23,7 +23,7 @@ export const noteMissing = async (
     const at = waiting.shift() ?? root;
     let cursor: string | undefined;
     do {
-      const options = { depth: DEPTH, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
+      const options = { depth: DEPTH, limit: PAGE, cursor };
       const page = await api.files.list(sandboxId, at, { ...options, signal });
       for (const { path, kind, base64 } of page.items) {
         if (base64) continue; // a name that a path here may not have

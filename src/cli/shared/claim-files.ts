@@ -47,9 +47,7 @@ export const claimFiles = async (
       path: remote,
       content: Buffer.concat(pieces).toString('base64'),
       encoding: 'base64',
-      ...(source.mode === undefined
-        ? {}
-        : { mode: `0${source.mode.toString(8).padStart(3, '0')}` }),
+      mode: source.mode === undefined ? undefined : `0${source.mode.toString(8).padStart(3, '0')}`,
     });
   }
   return files;

@@ -56,17 +56,15 @@ export const connect = async (
     server,
     ...omitUndefined({ namespace: options.namespace }),
     apiKey: await findKey(options, env, server),
-    ...(options.waitApproval
-      ? {
-          onApproval: ({ approvalId, summary, expiresAt, clusterID }) =>
-            void stderr.write(
-              `sandpool: waits for a person: ${printable(summary)}\n` +
-                `  an operator decides until ${expiresAt}, at ` +
-                `${clusterID === undefined ? server.origin : `the console of ${clusterID}: `}` +
-                `/console/approvals/${approvalId}\n`,
-            ),
-        }
-      : {}),
+    onApproval: options.waitApproval
+      ? ({ approvalId, summary, expiresAt, clusterID }) =>
+          void stderr.write(
+            `sandpool: waits for a person: ${printable(summary)}\n` +
+              `  an operator decides until ${expiresAt}, at ` +
+              `${clusterID === undefined ? server.origin : `the console of ${clusterID}: `}` +
+              `/console/approvals/${approvalId}\n`,
+          )
+      : undefined,
     onWarning: (text) =>
       void stderr.write(
         `sandpool: ${text}${text.startsWith('unknown ') ? '; it was not heeded' : ''}\n`,

@@ -143,8 +143,5 @@ const volumeMount = (text: string, before: readonly VolumeMount[] = []): readonl
   const [, claimName, mountPath, readOnly] = /^([^:]+):(\/[^:]*)(:ro)?$/.exec(text) ?? [];
   if (claimName === undefined || mountPath === undefined)
     throw new InvalidArgumentError('It must be CLAIM:/PATH, or CLAIM:/PATH:ro.');
-  return [
-    ...before,
-    { claimName, mountPath, ...(readOnly === undefined ? {} : { readOnly: true as const }) },
-  ];
+  return [...before, { claimName, mountPath, readOnly: readOnly === undefined ? undefined : true }];
 };

@@ -141,7 +141,7 @@ export abstract class AgentFiles implements SandboxFiles {
     const reader = new StatReader(Buffer.concat(pieces));
     const entries = [];
     while (!reader.atEnd) entries.push(reader.entry());
-    return { entries, ...(last.length > 0 ? { next: last.toString('base64url') } : {}) };
+    return { entries, next: last.length > 0 ? last.toString('base64url') : undefined };
   }
 
   async move(

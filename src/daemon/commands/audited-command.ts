@@ -28,9 +28,10 @@ export const auditedCommand =
       via: 'control-socket',
       operation,
       status: answer.status,
-      ...(target === undefined
-        ? {}
-        : { target: { [target.as]: textOf(body, target.field).slice(0, 256) } }),
+      target:
+        target === undefined
+          ? undefined
+          : { [target.as]: textOf(body, target.field).slice(0, 256) },
     });
     return answer;
   };

@@ -84,17 +84,7 @@ export class CommandLink {
           reject(error);
         },
       });
-      this.#deps.send({
-        type: 'exec',
-        channel,
-        id,
-        argv,
-        timeoutMs,
-        outputLimit,
-        ...(cwd === undefined ? {} : { cwd }),
-        ...(env === undefined ? {} : { env }),
-        ...(stdin === undefined ? {} : { stdin }),
-      });
+      this.#deps.send({ type: 'exec', channel, id, argv, timeoutMs, outputLimit, cwd, env, stdin });
     });
   }
 

@@ -85,14 +85,7 @@ export class ProcessLink {
       },
     });
     this.#channels.set(channel, output);
-    this.#deps.send({
-      type: 'process-read',
-      channel,
-      id,
-      processId,
-      pace,
-      ...(from === undefined ? {} : { from }),
-    });
+    this.#deps.send({ type: 'process-read', channel, id, processId, pace, from });
     return output;
   }
 

@@ -206,15 +206,7 @@ export class SpawnerLink {
     return new Promise((settle, fail) => {
       const channel = this.#number();
       this.#attaching.set(channel, { settle, fail });
-      this.#send({
-        type: 'attach',
-        channel,
-        id,
-        argv,
-        cols,
-        rows,
-        ...(env ? { env } : {}),
-      });
+      this.#send({ type: 'attach', channel, id, argv, cols, rows, env });
     });
   }
 

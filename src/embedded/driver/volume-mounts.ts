@@ -62,7 +62,7 @@ export const hostMountsOf = (
     if (source === undefined) throw new Error(`there is no volume ${claimName} any more`);
     const target = posix.normalize(`${mountPath}/`).slice(0, -1);
     const names = namesOf(subPath);
-    return { source, target, readOnly, ...(names.length > 0 && { subPath: names.join('/') }) };
+    return { source, target, readOnly, subPath: names.length > 0 ? names.join('/') : undefined };
   });
 
 /** Returns the names of the folders that a path goes through; none mean the volume itself. */

@@ -24,10 +24,5 @@ export const parseImageReference = (text: string): ImageReference | undefined =>
   const { kind, name, tag, digest } = FORM.exec(text)?.groups ?? {};
   if (name === undefined) return undefined;
   if (kind === 'dir') return tag === undefined && digest === undefined ? { kind, name } : undefined;
-  return {
-    kind: 'oci',
-    name,
-    ...(tag === undefined ? {} : { tag }),
-    ...(digest === undefined ? {} : { digest }),
-  };
+  return { kind: 'oci', name, tag, digest };
 };

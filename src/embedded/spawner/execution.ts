@@ -184,7 +184,7 @@ export class Execution {
         timedOut: this.#timedOut,
         truncated: this.#truncated,
         durationMs,
-        ...(signalOf(exitCode) === 'KILL' && this.#hasMemoryRunOut() && { outOfMemory: true }),
+        outOfMemory: signalOf(exitCode) === 'KILL' && this.#hasMemoryRunOut() ? true : undefined,
       }),
     );
   }

@@ -63,7 +63,7 @@ export class SpawnedTerminal {
         exited: (exitCode) =>
           events.exited({
             exitCode,
-            ...(signalOf(exitCode) === 'KILL' && hasMemoryRunOut() && { outOfMemory: true }),
+            outOfMemory: signalOf(exitCode) === 'KILL' && hasMemoryRunOut() ? true : undefined,
           }),
       },
     );

@@ -235,7 +235,7 @@ export class Spawner {
       const { writable } = before.rootfs;
       this.#settled = {
         config,
-        rootfs: { ...rest, ...(writable === undefined ? {} : { writable }) },
+        rootfs: { ...rest, writable },
         watcher: before.watcher,
         logs: before.logs,
       };

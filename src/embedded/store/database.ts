@@ -94,7 +94,7 @@ export class Database {
     path: string,
     { log, clock, metrics, maxPages, version, maxCalls, slowCommitMs }: DatabaseOptions,
   ) {
-    this.#file = { path, maxPages: maxPages ?? 0, ...(version === undefined ? {} : { version }) };
+    this.#file = { path, maxPages: maxPages ?? 0, version };
     this.#log = log;
     this.#clock = clock;
     this.#metrics = metrics;

@@ -94,7 +94,7 @@ const throwShown = (body: object, { clusterId, retryAfter }: ShownTerms): void =
     throw clusterUnavailable(clusterId, `could not do it: ${words}`);
   throw new Refusal(errorCode as RefusalCode, words, {
     detail: wordsOf(detail),
-    ...(/^[0-9]{1,6}$/.test(retryAfter ?? '') ? { retryAfter: Number(retryAfter) } : {}),
+    retryAfter: /^[0-9]{1,6}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined,
   });
 };
 

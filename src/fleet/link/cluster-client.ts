@@ -234,6 +234,6 @@ const refusalIn = (clusterId: string, body: unknown): Refusal => {
   if (!isTold(errorCode)) return clusterUnavailable(clusterId, `could not do it: ${words}`);
   const field = (detail as { readonly field?: unknown } | null | undefined)?.field;
   return new Refusal(errorCode, `${clusterId}: ${words}`, {
-    ...(typeof field === 'string' ? { detail: { field: field.slice(0, 128) } } : {}),
+    detail: typeof field === 'string' ? { field: field.slice(0, 128) } : undefined,
   });
 };

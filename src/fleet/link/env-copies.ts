@@ -140,8 +140,8 @@ export const envCopies = ({ links, client }: EnvCopiesDeps): EnvCopies => {
         await ask(place, {
           method: 'PUT',
           below: member(name),
-          body: { ...(replicas === undefined ? {} : { replicas }), ...config },
-          ...(tag === undefined ? {} : { ifMatch: tag }),
+          body: { replicas, ...config },
+          ifMatch: tag,
         }),
       ),
     endMember: async (place, name, force) => {
@@ -193,11 +193,8 @@ const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined =>
     tag,
     word: {
       ...said,
-      ...(access === undefined ? {} : { access }),
-      templateRef: {
-        name: templateRef.name,
-        ...(templateRef.version === undefined ? {} : { version: templateRef.version }),
-      },
+      access,
+      templateRef: { name: templateRef.name, version: templateRef.version },
     },
     members: status.clusters.flatMap(({ observedMembers }) =>
       observedMembers.map(
@@ -224,8 +221,8 @@ const copyIn = (answer: ClusterAnswer, place: CopyPlace): EnvCopy | undefined =>
           pending: pendingRequests,
           headroom: scaleUpHeadroom,
           updated: updatedReplicas,
-          ...(updateRevision === undefined ? {} : { updateRevision }),
-          ...(templateVersion === undefined ? {} : { templateVersion }),
+          updateRevision,
+          templateVersion,
         }),
       ),
     ),

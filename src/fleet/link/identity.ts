@@ -81,9 +81,9 @@ export const identitySigner = (
         user,
         role,
         keyId,
-        ...(keyEndsAt === undefined ? {} : { keyEndsAt }),
-        ...(gated ? { gated } : {}),
-        ...(makers ? { makers: [...makers] } : {}),
+        keyEndsAt,
+        gated,
+        makers: makers ? [...makers] : undefined,
       },
     };
     const signed = Buffer.from(JSON.stringify(claims)).toString('base64url');

@@ -103,7 +103,7 @@ export class WorkerCredentials {
 
   #write(): void {
     const kept: z.infer<typeof Kept> = {
-      ...(this.#isGiven ? {} : { privateKey: this.key.privateKeyPem }),
+      privateKey: this.#isGiven ? undefined : this.key.privateKeyPem,
       managers: [...this.#managers],
     };
     writePrivate(this.#file, `${JSON.stringify(kept)}\n`);

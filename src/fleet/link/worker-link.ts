@@ -230,9 +230,9 @@ export class WorkerLink {
         nonce: newNonce(),
         replica: this.#terms.replica,
         address: this.#terms.address,
-        ...(manager.half === undefined ? {} : { half: this.#half.publicKey }),
+        half: manager.half === undefined ? undefined : this.#half.publicKey,
         takes: ['templates', 'claim-keys'],
-        ...(this.#terms.start === undefined ? {} : { start: this.#terms.start }),
+        start: this.#terms.start,
       };
       this.#words = { manager, worker };
       return worker;
@@ -257,7 +257,7 @@ export class WorkerLink {
       const joinToken = credentials.joinTokenFor(manager.managerKey);
       return {
         signature: credentials.key.sign(transcriptOf('worker', manager, worker)),
-        ...(joinToken === undefined ? {} : { joinToken }),
+        joinToken,
       };
     }
     if (path === '/refused') return this.#refused(manager.managerKey, Refused.parse(body));

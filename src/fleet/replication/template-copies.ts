@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import { within, type Clock } from '../../contracts/clock.ts';
 import type {
   CopyReport,
@@ -133,7 +133,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
     const record = this.#copiesOf(manager).find((each) => each.globalId === globalId);
     const pools = record ? await this.#poolsOf(record.name) : [];
     const { version } = record ?? {};
-    const shown = { ...(version === undefined ? {} : { version }), pools };
+    const shown = { version, pools };
     if (wanted?.problem) return { ...shown, ...wanted.problem };
     if (!record) return { state: wanted ? 'Pending' : 'Absent', pools };
     if (wanted) return { ...shown, state: 'Synced' };
@@ -202,7 +202,7 @@ export class TemplateCopies implements GlobalTemplateCopies {
       if (isOvertaken(error)) return; // another replica wrote it: it is looked at again
     }
     const { problem, told } = wanted;
-    if (!problem || isDeepStrictEqual(problem, before)) return;
+    if (!problem || isSameData(problem, before)) return;
     const { name, version } = told;
     this.#deps.log.warn(
       { template: name, version, why: problem.message },
@@ -336,4 +336,4 @@ const isSame = (known: TemplateRecord, wanted: Omit<TemplateRecord, 'revision'>)
   known.managedBy === wanted.managedBy &&
   known.version === wanted.version &&
   known.createdAt === wanted.createdAt &&
-  isDeepStrictEqual(known.document, wanted.document);
+  isSameData(known.document, wanted.document);

@@ -81,7 +81,7 @@ const answerEndpoint = async (
       way,
       caller,
       request,
-      ...(hasBody(request) ? { body: request } : {}),
+      body: hasBody(request) ? request : undefined,
       requestId,
       signal: gone.signal,
     });

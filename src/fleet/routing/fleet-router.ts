@@ -188,12 +188,13 @@ const answerOver = async (
     }),
     requestId: context.state.requestId,
     key,
-    ...(row.operationId === 'claimSandbox' && {
-      claimTerms: toldTerms({
-        waitMs: waitMs ?? surface?.waitMs,
-        mayBeDone: mayBeDone ?? use?.mayBeDone,
-      }),
-    }),
+    claimTerms:
+      row.operationId === 'claimSandbox'
+        ? toldTerms({
+            waitMs: waitMs ?? surface?.waitMs,
+            mayBeDone: mayBeDone ?? use?.mayBeDone,
+          })
+        : undefined,
     ...terms,
   });
   const { clusterId } = way;
@@ -240,7 +241,8 @@ export const requireThere = async (
     ...{ way, caller, request: context.req, requestId: context.state.requestId },
     signal: AbortSignal.timeout(FOUND_MS),
     withinMs: FOUND_MS,
-    ...(surface && { base: surface.base, without: surface.secrets }),
+    base: surface?.base,
+    without: surface?.secrets,
     target: named.replace(/^\/v2/, ''),
   });
   if (answer.statusCode !== 404) return void answer.destroy();

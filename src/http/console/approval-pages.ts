@@ -104,13 +104,13 @@ export const approvalPages = ({
         const { decision, scope = 'once' } = check(DecideApprovalBody, {
           decision: fields.get('decision'),
           scope: fields.get('scope') ?? 'once',
-          ...(reason === '' ? {} : { reason }),
+          reason: reason || undefined,
         });
         context.state.asked = { decision, scope };
         await operations.decideApproval(session.person, rest, {
           decision,
           scope,
-          ...(reason === '' ? {} : { reason }),
+          reason: reason || undefined,
         });
         seeOther(context, `${LIST}/${rest}`);
       },
@@ -170,7 +170,7 @@ const factsOf = ({ record, keyName }: Shown): Html => {
       timestampOf(record.expiresAt),
     ],
     ['Decided by', record.decidedBy],
-    ['Decided at', record.decidedAt === undefined ? undefined : timestampOf(record.decidedAt)],
+    ['Decided at', timestampOf(record.decidedAt)],
     ['For', record.scope],
     ['Reason', record.reason],
   ];

@@ -243,7 +243,7 @@ const heldRequest = (
     query,
     headers,
     route,
-    ...(ignored.length > 0 ? { ignored } : {}),
+    ignored: ignored.length > 0 ? ignored : undefined,
     mayBeUnrouted: isOwn && !hasField(value, COMPATIBLE_FIELD),
     body: bytes,
     onceOnly: onceOnly || row.onceOnly === true || caller.role === 'admin',

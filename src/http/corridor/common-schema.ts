@@ -126,4 +126,8 @@ export const access = z
   );
 
 /** Milliseconds since the epoch as ISO 8601 in UTC, with `Z`. */
-export const timestampOf = (milliseconds: number): string => new Date(milliseconds).toISOString();
+export function timestampOf(milliseconds: number): string;
+export function timestampOf(milliseconds: number | undefined): string | undefined;
+export function timestampOf(milliseconds: number | undefined): string | undefined {
+  return milliseconds === undefined ? undefined : new Date(milliseconds).toISOString();
+}

@@ -293,7 +293,7 @@ const note = (
     method,
     path: target?.prefix.slice(0, 256),
     status,
-    ...(errorCode === undefined ? {} : { errorCode }),
+    errorCode,
     durationMs: clock.now() - startedAt,
   };
   if (errorCode !== undefined) log.info(fields, 'endpoint refused');

@@ -25,6 +25,6 @@ export const presentInstanceShape = ({
     containerImages: Object.fromEntries(containers.map(({ name, image }) => [name, image])),
     network,
     ports: Object.fromEntries(containers.flatMap(({ ports }) => Object.entries(ports))),
-    ...(disk === 0 ? {} : { ephemeralStorage: formatMemory(disk) }),
+    ephemeralStorage: disk === 0 ? undefined : formatMemory(disk),
   };
 };

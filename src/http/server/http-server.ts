@@ -137,7 +137,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     refusalPace,
     streams,
     clients,
-    ...(deps.people ? { people: deps.people } : {}),
+    people: deps.people,
     stopping: () => stopping,
   }).callback();
   /**

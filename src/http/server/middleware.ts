@@ -99,14 +99,14 @@ export const accessLog =
     if (status < 400 && !log.detailed) return;
     const fields = {
       requestId: state.requestId,
-      ...(state.traceId === undefined ? {} : { traceId: state.traceId }),
+      traceId: state.traceId,
       method: context.method.slice(0, 32),
       path: context.path.slice(0, 256),
       status,
-      ...(state.errorCode === undefined ? {} : { errorCode: state.errorCode }),
-      ...(state.caller
-        ? { keyId: state.caller.keyId, team: state.caller.team, user: state.caller.user }
-        : {}),
+      errorCode: state.errorCode,
+      keyId: state.caller?.keyId,
+      team: state.caller?.team,
+      user: state.caller?.user,
       durationMs: Math.round(tookMs),
     };
     if (status >= 500) log.warn(fields, 'request');

@@ -43,7 +43,7 @@ export const readControlFrame = (
 };
 
 export const exitFrame = (exitCode: number | null, outOfMemory: boolean): string =>
-  JSON.stringify({ type: 'exit', exitCode, ...(outOfMemory ? { oomKilled: true } : {}) });
+  JSON.stringify({ type: 'exit', exitCode, oomKilled: outOfMemory || undefined });
 export const errorFrame = (error: string): string => JSON.stringify({ type: 'error', error });
 
 const isSide = (value: unknown): value is number =>

@@ -206,7 +206,7 @@ const exitCodeOf = ({ exitCode }: ProcessFact): number | null => exitCode ?? nul
 const framesOf = (event: Exclude<ProcessOutput, { kind: 'end' }>): readonly Buffer[] => {
   if (event.kind === 'dropped') {
     const { bytes } = event;
-    const told = { type: 'dropped', ...(bytes === undefined ? {} : { bytes }) };
+    const told = { type: 'dropped', bytes };
     return [frameOf('message', event.next, Buffer.from(JSON.stringify(told)))];
   }
   const frames: Buffer[] = [];

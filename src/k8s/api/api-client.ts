@@ -200,7 +200,7 @@ class Lane implements ApiClient {
           path: path + queryText(query),
           body: JSON.stringify(body),
           deadlineMs,
-          ...(permitted ? { permission: { permitted, answeredWithinMs: WRITE_MS } } : {}),
+          permission: permitted ? { permitted, answeredWithinMs: WRITE_MS } : undefined,
         },
         { 'content-type': type },
       );

@@ -100,10 +100,7 @@ export const exchange = (
     };
     // undici answers a faulty request by its own handler too; nothing is thrown after that.
     // `reset: false` keeps the connection after a DELETE with a body too.
-    pool.dispatch(
-      { method, path, headers, reset: false, ...(body === undefined ? {} : { body }) },
-      handler,
-    );
+    pool.dispatch({ method, path, headers, reset: false, body }, handler);
   });
 
 const LONGEST_ANSWER = 64 * 2 ** 20;

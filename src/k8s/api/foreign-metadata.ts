@@ -18,12 +18,7 @@ export const foreignMetadataOf = ({
   const [others, notes] = [notOurs(labels), notOurs(annotations)];
   if (!others && !notes && finalizers.length === 0 && ownerReferences.length === 0)
     return undefined;
-  return {
-    ...(others ? { labels: others } : {}),
-    ...(notes ? { annotations: notes } : {}),
-    finalizers,
-    ownerReferences,
-  };
+  return { labels: others, annotations: notes, finalizers, ownerReferences };
 };
 
 const notOurs = (

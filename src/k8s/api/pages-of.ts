@@ -17,13 +17,7 @@ export async function* pagesOf(
   { query, deadlineMs, signal }: PageTerms,
 ): AsyncGenerator<ListPage> {
   const read = async (next?: string): Promise<ListPage> =>
-    listPageOf(
-      await api.list(
-        path,
-        { ...query, ...(next === undefined ? {} : { continue: next }) },
-        { deadlineMs },
-      ),
-    );
+    listPageOf(await api.list(path, { ...query, continue: next }, { deadlineMs }));
   for (let reading: Promise<ListPage> | undefined = read(); reading;) {
     const page: ListPage = await unlessAborted(signal, reading);
     reading = page.next === undefined ? undefined : read(page.next);

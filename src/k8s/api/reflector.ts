@@ -131,8 +131,8 @@ export class Reflector<T> {
       name: path.slice(path.lastIndexOf('/') + 1),
       objects: this.size,
       revision: this.revision,
-      ...(silentMs === Infinity ? {} : { silentMs }),
-      ...(this.stale === undefined ? {} : { stale: this.stale }),
+      silentMs: silentMs === Infinity ? undefined : silentMs,
+      stale: this.stale,
       ...this.counters,
     };
   }
@@ -208,7 +208,7 @@ export class Reflector<T> {
     if (this.counters.lists > 1) this.counters.relists += 1;
     const slices = new Slices(SLICE_MS);
     const list = this.#mirror.list(due);
-    const query = { limit: pageSize, ...(labelSelector === undefined ? {} : { labelSelector }) };
+    const query = { limit: pageSize, labelSelector };
     const terms = { deadlineMs: this.#timings.pageDeadlineMs, signal: this.#stopped.signal };
     const pages = pagesOf(api, path, { query, ...terms });
     for await (const { items, next, resourceVersion } of pages) {
@@ -267,12 +267,7 @@ export class Reflector<T> {
       const slices = new Slices(SLICE_MS);
       const began = performance.now();
       let isSilent = true;
-      const query = {
-        resourceVersion: this.revision,
-        timeoutSeconds,
-        silenceMs,
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-      };
+      const query = { resourceVersion: this.revision, timeoutSeconds, silenceMs, labelSelector };
       for await (const event of watches.watch(path, query, controller.signal)) {
         if (controller.signal.aborted) return 'cut';
         this.#take(event);

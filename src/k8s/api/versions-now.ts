@@ -26,12 +26,12 @@ export const versionsNow = async (
 ): Promise<VersionsNow> => {
   const versions = new Map<string, string>();
   const until = performance.now() + deadlineMs;
-  const query = { limit: PAGE, ...(labelSelector === undefined ? {} : { labelSelector }) };
+  const query = { limit: PAGE, labelSelector };
   for (let next: string | undefined; ;) {
     const page = listPageOf(
       await api.list(
         path,
-        { ...query, ...(next === undefined ? {} : { continue: next }) },
+        { ...query, continue: next },
         { deadlineMs: Math.max(1, until - performance.now()), metadataOnly: true },
       ),
     );

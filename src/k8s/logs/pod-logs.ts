@@ -164,7 +164,7 @@ export class PodLogs {
     for (let lines = tailLines; ; lines = Math.ceil(lines / 10)) {
       const window = new LogTailWindow({ tailLines: lines, limitBytes, since: from });
       // One more, which tells whether there are older ones.
-      const query = { tailLines: lines + 1, ...(from === '' ? {} : { sinceTime: secondOf(from) }) };
+      const query = { tailLines: lines + 1, sinceTime: from === '' ? undefined : secondOf(from) };
       for await (const pieces of this.#source.read(target, query, signal)) {
         for (const piece of pieces) window.push(piece);
         if (window.size > MOST_READ) break;
@@ -228,7 +228,7 @@ export class PodLogs {
     { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal },
   ): AsyncGenerator<{ readonly batch: LogBatch; readonly place: LogPlace }, void, undefined> {
     const resumption = new LogResumption(from);
-    const query = { follow, ...(from.time === '' ? {} : { sinceTime: secondOf(from.time) }) };
+    const query = { follow, sinceTime: from.time === '' ? undefined : secondOf(from.time) };
     let place = from;
     for await (const pieces of this.#source.read(target, query, signal)) {
       const wasBroken = resumption.isBroken;

@@ -30,15 +30,7 @@ export const readProcess = (line: string): ProcessFact | undefined => {
   const what = told === undefined ? undefined : readTold(told);
   if (!what || processId === undefined) return undefined;
   const { argv, startedAt, tag, tty, stdin } = what;
-  const fact = {
-    processId,
-    pid: Number(pid),
-    argv,
-    startedAt,
-    ...(tag === undefined ? {} : { tag }),
-    tty,
-    stdin,
-  };
+  const fact = { processId, pid: Number(pid), argv, startedAt, tag, tty, stdin };
   if (status === 'R') return { ...fact, status: 'Running' };
   // One that nobody waited for was killed with whoever would have.
   const exitCode = status === 'E' && code !== '-' ? Number(code) : KILLED;
@@ -48,7 +40,7 @@ export const readProcess = (line: string): ProcessFact | undefined => {
     ...fact,
     status: 'Exited',
     exitCode,
-    ...(signal === undefined ? {} : { signal }),
+    signal,
     ...(status === 'E' && endedAt >= startedAt && endedAt < LATEST ? { endedAt } : {}),
   };
 };
@@ -70,7 +62,7 @@ export const begunAs = (
   const what = readTold(told);
   if (!what) throw new Error('what is told of a process can not be read');
   const { tag, ...rest } = what;
-  return { ...begun, ...rest, ...(tag === undefined ? {} : { tag }), status: 'Running' };
+  return { ...begun, ...rest, tag, status: 'Running' };
 };
 
 const KILLED = 137;

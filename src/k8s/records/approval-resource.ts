@@ -106,13 +106,13 @@ const specOf = (record: Omit<ApprovalRecord, 'revision'>): ApprovalSpec => {
   return {
     format: FORMAT,
     ...said,
-    ...(ignored ? { ignored: [...ignored] } : {}),
+    ignored: ignored ? [...ignored] : undefined,
     headers: { ...said.headers },
     principal: { ...who, persons: [...persons] },
     createdAt: timestamp(createdAt),
     expiresAt: timestamp(expiresAt),
-    ...(decidedAt === undefined ? {} : { decidedAt: timestamp(decidedAt) }),
-    ...(use ? { use: { ...use, at: timestamp(use.at) } } : {}),
+    decidedAt: decidedAt === undefined ? undefined : timestamp(decidedAt),
+    use: use ? { ...use, at: timestamp(use.at) } : undefined,
   };
 };
 

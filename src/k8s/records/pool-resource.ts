@@ -102,8 +102,8 @@ const written = (
     spec: {
       ...sourceOf(source),
       replicas: requested ?? replicas,
-      ...(minReplicas === undefined ? {} : { minReplicas }),
-      ...(maxReplicas === undefined ? {} : { maxReplicas }),
+      minReplicas,
+      maxReplicas,
       updateStrategy,
       labels,
       annotations,
@@ -118,18 +118,18 @@ const written = (
       team: owner.team,
       user: owner.user,
       replicas,
-      ...(mark ? { mark: formatFingerprint(mark) } : {}),
-      ...(env ? { env } : {}),
-      ...(decided ? { decided } : {}),
-      ...(templateVersion === undefined ? {} : { templateVersion }),
+      mark: mark ? formatFingerprint(mark) : undefined,
+      env,
+      decided,
+      templateVersion,
       renderedFrom: unrendered ? UNRENDERED : sourceHashOf(source),
       definition,
       updateRevision,
       breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
-      ...(unresolved
-        ? { unresolved: { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) } }
-        : {}),
-      ...(conditions ? { conditions: [...conditions] } : {}),
+      unresolved: unresolved
+        ? { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) }
+        : undefined,
+      conditions: conditions ? [...conditions] : undefined,
       deleting: deleting === false ? 'none' : deleting,
     } satisfies ResolvedPool,
   };

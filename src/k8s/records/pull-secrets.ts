@@ -80,10 +80,10 @@ const secretOf = (
     name: pullSecretNameOf(uid),
     namespace,
     labels: { [OWNERS[kind].label]: uid },
-    ...(ownerUid === undefined
-      ? {}
-      : {
-          ownerReferences: [
+    ownerReferences:
+      ownerUid === undefined
+        ? undefined
+        : [
             {
               apiVersion: API_VERSION,
               kind: OWNERS[kind].kind,
@@ -93,7 +93,6 @@ const secretOf = (
               blockOwnerDeletion: false,
             },
           ],
-        }),
   },
   type: 'kubernetes.io/dockerconfigjson',
   data: {

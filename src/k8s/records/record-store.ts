@@ -81,7 +81,7 @@ export class KubernetesRecordStore implements RecordStore {
       resource: poolResource({
         template,
         instanceType,
-        ...(terms ? { terms } : {}),
+        terms,
         check,
         teamOf,
         seals,

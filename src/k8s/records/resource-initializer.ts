@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import type { Denial, Grant } from '../../contracts/grants.ts';
 import type { Log } from '../../contracts/log.ts';
 import { LeaseLost } from '../../contracts/sandbox-driver.ts';
@@ -213,7 +213,7 @@ export class ResourceInitializer<T> {
       status,
       reason,
       message,
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      observedGeneration: generation,
     };
     const others = object.status?.conditions?.filter(({ type }) => type !== READY) ?? [];
     const lastTransitionTime =
@@ -253,7 +253,7 @@ const asksForTheSame = (
     other !== undefined &&
     one.uid === other.uid &&
     one.generation === other.generation &&
-    isDeepStrictEqual(one.annotations, other.annotations)
+    isSameData(one.annotations, other.annotations)
   );
 };
 

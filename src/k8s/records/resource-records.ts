@@ -93,12 +93,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   async list(namespace?: string): Promise<readonly T[]> {
     const records: T[] = [];
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
-      const page = listPageOf(
-        await this.#listed(
-          { limit: PAGE, ...(next === undefined ? {} : { continue: next }) },
-          namespace,
-        ),
-      );
+      const page = listPageOf(await this.#listed({ limit: PAGE, continue: next }, namespace));
       for (const object of page.items) records.push(...this.#recordIn(object));
       next = page.next;
     }

@@ -55,8 +55,8 @@ export const userQuotaResource = ({
       team,
       user,
       ...limits,
-      ...(cpu === undefined ? {} : { cpu: sizeLimitText('cpu', cpu) }),
-      ...(memory === undefined ? {} : { memory: sizeLimitText('memory', memory) }),
+      cpu: cpu === undefined ? undefined : sizeLimitText('cpu', cpu),
+      memory: memory === undefined ? undefined : sizeLimitText('memory', memory),
     } satisfies UserQuotaSpec,
   }),
   read: (object) => {

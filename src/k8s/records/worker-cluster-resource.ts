@@ -68,11 +68,11 @@ const specOf = ({
   cutOffAt,
 }: Omit<ClusterRecord, 'clusterId' | 'revision'>): WorkerClusterSpec => ({
   format: FORMAT,
-  ...(joinHash === undefined ? {} : { joinHash }),
-  ...(joinEndsAt === undefined ? {} : { joinEndsAt: timestamp(joinEndsAt) }),
-  ...(publicKey === undefined ? {} : { publicKey }),
-  ...(joinedAt === undefined ? {} : { joinedAt: timestamp(joinedAt) }),
-  ...(cutOffAt === undefined ? {} : { cutOffAt: timestamp(cutOffAt) }),
+  joinHash,
+  joinEndsAt: joinEndsAt === undefined ? undefined : timestamp(joinEndsAt),
+  publicKey,
+  joinedAt: joinedAt === undefined ? undefined : timestamp(joinedAt),
+  cutOffAt: cutOffAt === undefined ? undefined : timestamp(cutOffAt),
 });
 
 const recordOf = ({ metadata, spec }: ResourceObject): ClusterRecord => {

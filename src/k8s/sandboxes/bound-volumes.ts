@@ -43,9 +43,7 @@ const boundIn = async (api: ApiClient, namespace: string): Promise<readonly Volu
       (first || next !== undefined) && volumes.length < MOST_VOLUMES;
       first = false
     ) {
-      const page = listPageOf(
-        await api.list(path, { limit: PAGE, ...(next === undefined ? {} : { continue: next }) }),
-      );
+      const page = listPageOf(await api.list(path, { limit: PAGE, continue: next }));
       for (const claim of page.items) volumes.push(...volumeIn(claim as PersistentVolumeClaim));
       next = page.next;
     }

@@ -71,7 +71,7 @@ export class IdleLook {
         await this.#deps.api.list(sandboxesPath(namespace), {
           labelSelector: `${POOL_LABEL}=${poolUid},${STATE_LABEL}=idle`,
           limit: PAGE,
-          ...(rest === undefined ? {} : { continue: rest }),
+          continue: rest,
         }),
       );
       if (page === 0) revision = resourceVersion;

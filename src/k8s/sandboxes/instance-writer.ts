@@ -88,7 +88,7 @@ export class InstanceWriter {
     if (known?.record.claim) throw new RecordConflict('it is claimed');
     try {
       await this.#background.remove(sandboxPath(namespace, id), {
-        ...(known ? { uid: known.uid } : {}),
+        uid: known?.uid,
         resourceVersion: seen,
         propagationPolicy: 'Background',
       });

@@ -33,10 +33,10 @@ const MOST_TEXT = 200;
 
 export const storedNodeOf = (object: unknown): StoredNode => {
   const { metadata, spec, status } = object as NodeObject;
-  const leaving = leavingOf({ metadata, ...(spec ? { spec } : {}) });
+  const leaving = leavingOf({ metadata, spec });
   return {
     name: metadata.name,
-    trouble: leaving ?? unreadinessOf({ metadata, ...(status ? { status } : {}) }),
+    trouble: leaving ?? unreadinessOf({ metadata, status }),
     isLeaving: leaving !== undefined,
   };
 };

@@ -134,9 +134,9 @@ export const rewritten = (
   objectOf(record, {
     uid,
     seals,
-    ...(podUid === undefined ? {} : { podUid }),
-    ...(bumped ? { annotations: { [BUMPED_ANNOTATION]: record.revision } } : {}),
-    ...(foreign ? { foreign } : {}),
+    podUid,
+    annotations: bumped ? { [BUMPED_ANNOTATION]: record.revision } : undefined,
+    foreign,
   });
 
 const objectOf = (

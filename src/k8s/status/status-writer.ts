@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type {
@@ -167,7 +167,7 @@ export class StatusWriter implements StatusPublisher {
     }
     const fields = { ...wanted.fields, ...added(entry.uid) };
     const status = statusOf({ ...wanted, fields }, { kind, ...object }, clock.now());
-    if (status === undefined || isDeepStrictEqual(status, { ...object.status }))
+    if (status === undefined || isSameData(status, { ...object.status }))
       return wanted.pending ? 'pending' : 'settled';
     entry.writtenAt = clock.now();
     await api
@@ -207,7 +207,7 @@ const statusOf = (
       type,
       ...word,
       message: message.slice(0, LONGEST_MESSAGE),
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      observedGeneration: generation,
       lastTransitionTime:
         earlier?.status === word.status
           ? earlier.lastTransitionTime

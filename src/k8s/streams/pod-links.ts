@@ -54,12 +54,7 @@ export class PodLinks {
     this.answerWithinMs = answerWithinMs;
     this.api = api;
     this.log = log;
-    this.#terms = {
-      access,
-      agent,
-      ...(pingEveryMs === undefined ? {} : { pingEveryMs }),
-      ...(openWithinMs === undefined ? {} : { openWithinMs }),
-    };
+    this.#terms = { access, agent, pingEveryMs, openWithinMs };
   }
 
   /**

@@ -182,7 +182,7 @@ export const startTroubleOf = (context: PoolContext, now: number): StartTrouble 
     reason: isTripped(context) ? 'start failures' : 'unschedulable',
     count,
     since: failedAt,
-    ...(pausedUntil > now ? { until: pausedUntil } : {}),
+    until: pausedUntil > now ? pausedUntil : undefined,
   };
 };
 

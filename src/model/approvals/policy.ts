@@ -116,7 +116,7 @@ export const parseRule = (text: string): PolicyRule | string => {
     ...listed('roles', given.get('role') as readonly Role[] | undefined),
     ...listed('teams', given.get('team')),
     ...listed('namespaces', given.get('namespace')),
-    ...(key === undefined ? {} : { gated: key === 'gated' }),
+    gated: key === undefined ? undefined : key === 'gated',
     ...listed('body', body.length > 0 ? body : undefined),
     onceOnly,
   };

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import { accessField } from '../tenant.ts';
 import type { EnvMember, EnvOverrides, EnvRecord, MemberConfig, MemberState } from './env.ts';
 
@@ -66,7 +66,7 @@ export const isCopyOf = ({ word }: Pick<EnvCopy, 'word'>, { uid }: { readonly ui
 
 /** Whether it says what the env says. */
 export const isWordOf = ({ word }: Pick<EnvCopy, 'word'>, env: EnvRecord): boolean =>
-  isDeepStrictEqual(word, plain(copyWordOf(env)));
+  isSameData(word, copyWordOf(env));
 
 /** Makes what a copy says of a member: all but how it is sized, which its env decides. */
 export const copiedConfigOf = ({
@@ -144,12 +144,9 @@ export const keptOf = (copy: EnvCopy, env: EnvRecord, clusterId: string): EnvCop
 };
 
 const isConfigOf = ({ config }: CopiedMember, member: EnvMember): boolean =>
-  isDeepStrictEqual(config, plain(copiedConfigOf(member)));
+  isSameData(config, copiedConfigOf(member));
 
 export const copiedIn = (
   { members }: Pick<EnvCopy, 'members'>,
   name: string,
 ): CopiedMember | undefined => members.find((each) => each.name === name);
-
-/** As it comes back from where it was sent as JSON. */
-const plain = (value: object): unknown => JSON.parse(JSON.stringify(value));

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import type { EnvMember, EnvRecord, MemberConfig } from './env.ts';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../pools/pool.ts';
 import { accessField } from '../tenant.ts';
@@ -53,7 +53,7 @@ export const memberPoolPart = (
 
 /** Whether the pool is as its env asks. */
 export const matchesSpec = (pool: PoolRecord, part: MemberPoolPart): boolean =>
-  isDeepStrictEqual(partOf(pool), part);
+  isSameData(partOf(pool), part);
 
 /**
  * The pool with all that its env asks; what new instances are started from is still to be rendered
@@ -65,12 +65,12 @@ export const withSpec = (
 ): PoolRecord => ({
   ...pool,
   ...part,
-  ...(isDeepStrictEqual(pool.source, part.source) ? {} : { unrendered: true as const }),
+  ...(isSameData(pool.source, part.source) ? {} : { unrendered: true as const }),
 });
 
 /** Whether an env asks the same of a member as it did. */
 export const saysTheSame = (before: EnvAndMember, next: EnvAndMember): boolean =>
-  isDeepStrictEqual(askedOf(before), askedOf(next));
+  isSameData(askedOf(before), askedOf(next));
 
 interface EnvAndMember {
   readonly env: EnvRecord | undefined;

@@ -250,8 +250,8 @@ export class Mirror<T> {
         type: 'put',
         key,
         record,
-        ...(quietly ? { quietly } : {}),
-        ...(this.#afreshList === undefined ? {} : { afresh: true }),
+        quietly: quietly || undefined,
+        afresh: this.#afreshList === undefined ? undefined : true,
       });
     else if (known?.record !== undefined) this.#tell({ type: 'gone', key, record: known.record });
     if (isDoubted && !known?.isDoubted) this.#doubts(key);

@@ -94,7 +94,7 @@ export const poolSpecOf = (
   const spec = checked(appliedSpec(base, sized, instanceTypeOf(sized, lookups)), source);
   return {
     spec,
-    ...(template ? { templateVersion: source.templateVersion ?? template.version } : {}),
+    templateVersion: template ? (source.templateVersion ?? template.version) : undefined,
   };
 };
 

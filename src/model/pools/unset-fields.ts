@@ -14,9 +14,9 @@ export const withoutFields = (record: PoolRecord, paths: readonly string[]): Poo
     : updateStrategy;
   return {
     ...rest,
-    ...(minReplicas === undefined || isUnset('minReplicas') ? {} : { minReplicas }),
-    ...(maxReplicas === undefined || isUnset('maxReplicas') ? {} : { maxReplicas }),
-    ...(access === undefined || isUnset('access') ? {} : { access }),
+    minReplicas: isUnset('minReplicas') ? undefined : minReplicas,
+    maxReplicas: isUnset('maxReplicas') ? undefined : maxReplicas,
+    access: isUnset('access') ? undefined : access,
     labels: isUnset('labels') ? {} : labels,
     annotations: isUnset('annotations') ? {} : annotations,
     updateStrategy: {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import type { InstanceDefinition } from '../templates/template.ts';
 
 /** A hash of the rendered definition: instances of one hash are interchangeable. */
@@ -11,7 +11,7 @@ export const updateRevisionOf = (definition: InstanceDefinition): string =>
  * endpoints are published, is not of what runs.
  */
 export const runsTheSame = (one: InstanceDefinition, other: InstanceDefinition): boolean =>
-  one === other || isDeepStrictEqual(runOf(one), runOf(other));
+  one === other || isSameData(runOf(one), runOf(other));
 
 const runOf = ({
   startupTimeoutMs: _start,

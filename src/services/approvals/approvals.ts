@@ -63,12 +63,7 @@ export const approvalOperations = (deps: ApprovalsDeps): ApprovalOperations => {
           contents.open(id, standing.content);
         return decided(
           standing,
-          {
-            verdict: decision,
-            scope,
-            by: session.operator,
-            ...(reason === undefined ? {} : { reason }),
-          },
+          { verdict: decision, scope, by: session.operator, reason },
           { now: clock.now(), terms: deps.terms },
         );
       });

@@ -121,8 +121,8 @@ class Verifier {
       lines: this.#lines,
       crashes: this.#crashes,
       findings: this.#findings,
-      ...(this.#first === undefined ? {} : { first: this.#first }),
-      ...(last ? { last } : {}),
+      first: this.#first,
+      last,
     };
   }
 

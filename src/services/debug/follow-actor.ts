@@ -110,8 +110,7 @@ class Following {
       for (let look = this.#first; !signal.aborted; look = undefined) {
         const { by, note, page } = look ?? (await this.#look());
         const told = `${by} ${note ?? ''}`;
-        if (told !== seenBy)
-          yield { kind: 'seen-by', replica: by, ...(note === undefined ? {} : { note }) };
+        if (told !== seenBy) yield { kind: 'seen-by', replica: by, note };
         seenBy = told;
         if (page?.missed) yield { kind: 'missed' };
         for (const transition of page?.transitions ?? []) yield { kind: 'transition', transition };
@@ -140,7 +139,7 @@ class Following {
     return {
       by: replica,
       page: this.#lookHere(),
-      ...(leader === undefined ? { note: 'nobody leads it now' } : {}),
+      note: leader === undefined ? 'nobody leads it now' : undefined,
     };
   }
 
@@ -169,7 +168,7 @@ class Following {
       kind,
       key,
       follower: this.#id,
-      ...(this.#mark ? { mark: this.#mark } : {}),
+      mark: this.#mark,
     };
     try {
       const page = await viewOf<TransitionPage | undefined>(this.#deps, leader, {

@@ -79,12 +79,7 @@ const pageOf = (
   });
   return {
     found: keys.flatMap((key) => summary(actors.inspect(key))),
-    next: next && {
-      kind,
-      group: next.group,
-      state: next.state,
-      ...(next.entry ? { entry: next.entry } : {}),
-    },
+    next: next && { kind, group: next.group, state: next.state, entry: next.entry },
   };
 };
 
@@ -100,8 +95,8 @@ const summary = (actor: InspectedActor | undefined): readonly ActorSummary[] =>
           name: actor.name,
           state: actor.state,
           since: actor.since,
-          ...(actor.status === undefined ? {} : { status: actor.status }),
-          ...(actor.paused ? { paused: actor.paused } : {}),
+          status: actor.status,
+          paused: actor.paused,
         },
       ]
     : [];

@@ -23,11 +23,7 @@ export const listShards =
     const holders = coordination.holders();
     const shards = Array.from({ length: SHARDS }, (_, shard) => {
       const holder = led.has(shard) ? replica : holders.get(shard);
-      return {
-        shard,
-        leading: led.has(shard),
-        ...(holder === undefined ? {} : { replica: holder }),
-      };
+      return { shard, leading: led.has(shard), replica: holder };
     });
     return { replica, replicas: coordination.replicas(), shards };
   };

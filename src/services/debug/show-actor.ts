@@ -42,18 +42,14 @@ export const showActor = async (
   return {
     kind,
     ...rest,
-    leader: {
-      shard,
-      ...(leader === undefined ? {} : { replica: leader }),
-      ...(lease ? { epoch: lease.epoch } : {}),
-    },
+    leader: { shard, replica: leader, epoch: lease?.epoch },
     deadlines: deadlines.map(({ what, at }) => ({ what, at, inMs: at - now })),
     transitions: actors.transitions.of(key),
     pending: actors.pendingOf(key),
     record: {
       known: record,
-      ...(stored ? { stored } : {}),
-      ...(unread === undefined ? {} : { unread }),
+      stored,
+      unread,
       differs: isCompared ? differences(record, stored ?? {}) : [],
     },
     seenBy: { replica },

@@ -111,7 +111,7 @@ async function* untilLost<T>(batches: AsyncIterable<T>): AsyncGenerator<T, void,
 const placeOf = ({ sandboxId, container, path }: FileTarget): FilePlace => ({
   id: sandboxId,
   path,
-  ...(container === undefined ? {} : { container }),
+  container,
 });
 
 /** Bounds what is under way. */

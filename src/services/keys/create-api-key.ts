@@ -98,7 +98,7 @@ const issue = async (
       shortName,
       description: request.description ?? '',
       createdBy: maker.keyId,
-      ...(maker.gated || request.gated ? { gated: true as const } : {}),
+      gated: maker.gated || request.gated ? (true as const) : undefined,
       makers: makersOf(maker),
       issuedAt,
       expiresAt,

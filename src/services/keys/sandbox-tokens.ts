@@ -50,7 +50,7 @@ export const sandboxTokens = ({
       return (
         key && {
           sandboxId,
-          ...(clusterId === undefined ? {} : { clusterId }),
+          clusterId,
           caller: callerOf(key),
           goodFor: letter === LETTERS.access ? 'access' : 'traffic',
         }

@@ -67,10 +67,7 @@ export const followProcess =
 export const outputRequest = ({
   from,
   pace,
-}: Omit<FollowProcessRequest, 'processId'>): OutputRequest => ({
-  pace,
-  ...(from === undefined ? {} : { from }),
-});
+}: Omit<FollowProcessRequest, 'processId'>): OutputRequest => ({ pace, from });
 
 /** Yields the output; what it fails with is worded. */
 export async function* worded(

@@ -94,12 +94,12 @@ const orderFor = async (
     tenant,
     argv,
     stdin,
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(env === undefined ? {} : { env }),
-    ...(tty === undefined ? {} : { tty }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(tag === undefined ? {} : { tag }),
-    ...(container === undefined ? {} : { container }),
+    cwd,
+    env,
+    tty,
+    timeoutMs,
+    tag,
+    container,
   };
 };
 

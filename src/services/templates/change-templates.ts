@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import { RecordExists, type Records } from '../../contracts/record-store.ts';
 import {
@@ -163,7 +163,7 @@ const nextRecord = (
   { syncSource, ...change }: Parameters<TemplateOperations['updateTemplate']>[1],
 ): TemplateRecord => {
   const document = changedDocument(record.document, change);
-  const isChanged = !isDeepStrictEqual(document, record.document);
+  const isChanged = !isSameData(document, record.document);
   // what a cluster changes of a manager's that it has left is its own
   const current: TemplateRecord = isChanged && !isGlobalHere(record) ? ownTemplate(record) : record;
   const next = isChanged ? nextVersion(current, document) : current;
@@ -224,9 +224,9 @@ const changedDocument = (
     ...document,
     spec: {
       ...rest,
-      ...(description === undefined || description === '' ? {} : { description }),
-      ...(docs === undefined || docs === '' ? {} : { docs }),
-      ...(poolSizing === undefined ? {} : { poolSizing }),
+      description: description || undefined,
+      docs: docs || undefined,
+      poolSizing,
     },
   };
 };

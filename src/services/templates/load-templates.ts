@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../lib/is-same-data.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Records } from '../../contracts/record-store.ts';
@@ -94,7 +94,7 @@ const takenOver = (
   document: SandboxTemplateDocument,
   log: Log,
 ): TemplateRecord => {
-  if (isDeepStrictEqual(known.document, document)) return known;
+  if (isSameData(known.document, document)) return known;
   if (known.sourceHash !== undefined && known.sourceHash !== contentHash(known.document)) {
     log.warn(
       { template: known.name, version: known.version },

@@ -40,7 +40,7 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
     const idOf = ({ json }: HttpAnswer): string => String(json.sandbox?.['sandboxId']);
     const printed = async (id: string, command: string, env?: object): Promise<string> => {
       const { text } = await untilAnswered(200, () =>
-        tenant.ask().post(`/sandboxes/${id}/exec`, { command, ...(env ? { env } : {}) }),
+        tenant.ask().post(`/sandboxes/${id}/exec`, { command, env }),
       );
       return (JSON.parse(text) as { readonly stdout: string }).stdout;
     };

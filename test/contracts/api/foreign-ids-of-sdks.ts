@@ -100,7 +100,7 @@ export const foreignIdsOfSdks = (world: () => ForeignWorld): void => {
           for (const spelled of [compatibleId, (id: string) => id]) {
             const asked = (body: object | undefined) => (id: string) => ({
               ...{ method, path: path.replace('{sandboxId}', spelled(id)), key },
-              ...(body ? { body } : {}),
+              body,
             });
             const { status, text } = await same(asked(good), owned[kind]);
             expect([status, Object.keys(JSON.parse(text) as object)], text).to.deep.equal([

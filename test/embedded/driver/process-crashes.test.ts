@@ -46,7 +46,7 @@ describe('processes and crashes', function () {
       stdin: true,
     });
   const read = ({ processId }: ProcessFact, from?: string): OutputReading => {
-    const request = { pace: true, ...(from === undefined ? {} : { from }) };
+    const request = { pace: true, from };
     return new OutputReading((signal) =>
       spawned.driver.processes.output(id, processId, request, signal),
     );

@@ -103,7 +103,7 @@ export const writeLayout = (folder: string, parts: LayoutParts = {}): string => 
       manifests: tags.map((tag) => ({
         mediaType: MANIFEST,
         ...manifest,
-        ...(tag === undefined ? {} : { annotations: { [REF_NAME]: tag } }),
+        annotations: tag === undefined ? undefined : { [REF_NAME]: tag },
         ...parts.descriptor,
       })),
     }),

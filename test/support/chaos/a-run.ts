@@ -217,7 +217,7 @@ export class MadeUpRun {
   evidence(): Evidence {
     const { calls, changes, sightings, disturbances, rests, rewinds, quota, replicaQuota } = this;
     return {
-      ...(this.gated ? { gated: this.gated } : {}),
+      gated: this.gated,
       rests,
       rewinds,
       replicaQuota,

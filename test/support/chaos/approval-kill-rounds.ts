@@ -133,8 +133,7 @@ const sent = (
   method: string,
   path: string,
   body?: object,
-): Promise<HttpAnswer> =>
-  client.send(method, path, { ...(body ? { body } : {}), signal: AbortSignal.timeout(CALL_MS) });
+): Promise<HttpAnswer> => client.send(method, path, { body, signal: AbortSignal.timeout(CALL_MS) });
 
 const sandboxIdOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
 

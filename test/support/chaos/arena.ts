@@ -204,7 +204,7 @@ const linkOf = async (
     cluster: controlPlane,
     redis,
     folder,
-    ...(isSeen ? { tls } : {}),
+    tls: isSeen ? tls : undefined,
   });
   const clock = new FakeClock();
   return { ...link, clock, env: { ...link.env, ...clock.env } };

@@ -37,7 +37,7 @@ const claimOf = ({ pool, key }: ClaimAsked): SdkRequest => ({
   path: '/v2/sandboxes',
   ask: {
     body: { templateID: pool, timeout: LIFETIME_SECONDS },
-    ...(key === undefined ? {} : { headers: { 'Idempotency-Key': key } }),
+    headers: key === undefined ? undefined : { 'Idempotency-Key': key },
   },
 });
 

@@ -178,11 +178,7 @@ const judged = async (
         },
       },
     },
-    {
-      seed: options.seed,
-      ...(options.kinds ? { kinds: options.kinds } : {}),
-      ...(options.longestMs === undefined ? {} : { longestMs: options.longestMs }),
-    },
+    { seed: options.seed, kinds: options.kinds, longestMs: options.longestMs },
   );
   const disturbances = await underFaults(options, { plan, load, resting, store, now });
   await resting.rest('whole');

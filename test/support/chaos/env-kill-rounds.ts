@@ -64,7 +64,7 @@ const anEnv = async (client: HttpClient): Promise<void> => {
   for (const name of MEMBERS) {
     const { status, text } = await client.post('/envs/e/sandboxpools', {
       name,
-      ...(name === MEMBERS[0] ? {} : { scalingGroup: MEMBERS[0] }),
+      scalingGroup: name === MEMBERS[0] ? undefined : MEMBERS[0],
       minReplicas: 0,
       maxReplicas: MOST,
     });

@@ -113,17 +113,17 @@ export const livesOf = (changes: readonly StoreChange[]): Lives => {
       const key = `${change.namespace}/${name}`;
       const approval = approvals.get(key) ?? { id: name, states: [] };
       approvals.set(key, approval);
-      approval.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
+      approval.states.push({ revision, state: change.state });
     } else if (change.kind === 'env') {
       const key = `${change.namespace}/${change.name}`;
       const env = envs.get(key) ?? { states: [] };
       envs.set(key, env);
-      env.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
+      env.states.push({ revision, state: change.state });
     } else if (change.kind === 'pool') {
       const key = `${change.namespace}/${name}`;
       const pool = pools.get(key) ?? { namespace: change.namespace, name, states: [] };
       pools.set(key, pool);
-      pool.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
+      pool.states.push({ revision, state: change.state });
     } else {
       const life = instances.get(name) ?? {
         id: name,

@@ -45,7 +45,7 @@ export class ModelRun {
 
   #claim(): void {
     const key = this.#dice.chance(0.4) ? `key-${this.#dice.below(5)}` : undefined;
-    const asked = { what: 'claim', pool: 'p', ...(key === undefined ? {} : { key }) } as const;
+    const asked = { what: 'claim', pool: 'p', key } as const;
     const before = key === undefined ? undefined : this.#byKey.get(key);
     const [id] = this.idle;
     const refusal =

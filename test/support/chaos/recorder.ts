@@ -60,7 +60,7 @@ export class Recorder {
       invoked,
       completed: this.#now(),
       ...(answer ? { answer: answerOf(answer) } : {}),
-      ...(client ? { bySdk: true } : {}),
+      bySdk: client ? true : undefined,
     });
     return answer;
   }
@@ -160,11 +160,11 @@ const claimOf = ({
 }: ClaimAsked): { readonly body: object; readonly headers?: Readonly<Record<string, string>> } => ({
   body: {
     poolName: pool,
-    ...(waitSeconds === undefined ? {} : { waitTimeoutSeconds: waitSeconds }),
-    ...(idleSeconds === undefined ? {} : { idleTimeout: `${idleSeconds}s` }),
-    ...(name === undefined ? {} : { metadata: { name } }),
+    waitTimeoutSeconds: waitSeconds,
+    idleTimeout: idleSeconds === undefined ? undefined : `${idleSeconds}s`,
+    metadata: name === undefined ? undefined : { name },
   },
-  ...(key === undefined ? {} : { headers: { 'Idempotency-Key': key } }),
+  headers: key === undefined ? undefined : { 'Idempotency-Key': key },
 });
 
 /** The time limit is beyond what a request may take. */
@@ -184,10 +184,10 @@ const answerOf = ({ status, json }: HttpAnswer): Answer => {
   const approval = json.detail?.['approvalId'];
   return {
     status,
-    ...(json.errorCode === undefined ? {} : { errorCode: json.errorCode }),
-    ...(typeof approval === 'string' ? { approval } : {}),
-    ...(id === undefined ? {} : { id }),
-    ...(shows === undefined ? {} : { shows }),
+    errorCode: json.errorCode,
+    approval: typeof approval === 'string' ? approval : undefined,
+    id,
+    shows,
   };
 };
 

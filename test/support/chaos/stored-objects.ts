@@ -97,12 +97,7 @@ const recordState = (value: unknown): RecordState => {
 const claimState = (
   namespace: string,
   { team, user, claimedAt, idleTimeoutMs, mark }: StoredClaim,
-): ClaimState => ({
-  owner: `${namespace}/${team}/${user}`,
-  claimedAt,
-  ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
-  ...(mark === undefined ? {} : { mark }),
-});
+): ClaimState => ({ owner: `${namespace}/${team}/${user}`, claimedAt, idleTimeoutMs, mark });
 
 const podState = (value: unknown): PodState => {
   const { metadata, spec, status } = value as Stored<

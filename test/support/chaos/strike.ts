@@ -95,9 +95,9 @@ const carryOut = async (
     from,
     to: now(),
     removed: removes,
-    ...(hinders === undefined ? {} : { hinders }),
-    ...(edits ? { edited: edits } : {}),
-    ...(namespace === undefined ? {} : { namespace }),
+    hinders,
+    edited: edits,
+    namespace,
   };
 };
 

@@ -107,10 +107,7 @@ export class PodDriver {
 
   /** What kwok makes of the Pod goes by the name of its image. */
   order(image = 'busybox', { container, definition }: PodOrderPart = {}): LaunchOrder {
-    return podOrder(this.namespace, image, {
-      ...(container ? { container } : {}),
-      ...(definition ? { definition } : {}),
-    });
+    return podOrder(this.namespace, image, { container, definition });
   }
 
   async launched(order = this.order()): Promise<InstanceRecord> {

@@ -82,9 +82,7 @@ export class PodStreamsUnderTest {
   /** A Pod that runs. */
   async pod(name: string): Promise<PodTarget> {
     const namespace = this.#namespace;
-    await this.#cluster.apply(
-      aPod({ name, namespace, ...(this.#program ? { program: this.#program } : {}) }),
-    );
+    await this.#cluster.apply(aPod({ name, namespace, program: this.#program }));
     await this.#cluster.kubectl(
       'wait',
       '--for=condition=Ready',

@@ -91,7 +91,7 @@ export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): Env
       ask(place, async ({ updateMember }, caller) => {
         await updateMember(caller, place.name, name, {
           config,
-          ...(replicas === undefined ? {} : { replicas }),
+          replicas,
           ifMatch: tag === undefined ? undefined : new Set([tag]),
         });
         return { name };

@@ -327,8 +327,8 @@ export class FakeOperations extends FakeDebug implements Operations {
       idleTimeoutMs,
       idleExpiresAt: idleTimeoutMs === 0 ? undefined : now + idleTimeoutMs,
       endsAt: lifetimeMs === undefined ? undefined : now + lifetimeMs,
-      ...(metadata ? { metadata } : {}),
-      ...(more.autoPause ? { autoPause: true } : {}),
+      metadata,
+      autoPause: more.autoPause || undefined,
     };
     this.sandboxes.set(view.id, view);
     return view;
@@ -379,7 +379,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly setSandboxState: Operations['setSandboxState'] = async (caller, sandboxId, state) => {
     this.#fail();
     const { paused: _before, ...before } = this.#sandbox(caller, sandboxId);
-    const view = { ...before, ...(state === 'paused' ? { paused: true as const } : {}) };
+    const view: SandboxView = { ...before, paused: state === 'paused' ? true : undefined };
     this.sandboxes.set(sandboxId, view);
     return view;
   };

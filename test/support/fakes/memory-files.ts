@@ -96,7 +96,7 @@ export class MemoryFiles implements SandboxFiles {
     const last = all.length > limit ? shown.at(-1)?.path : undefined;
     return {
       entries: shown.map(({ path, stat }) => ({ path: Buffer.from(path, 'latin1'), stat })),
-      ...(last === undefined ? {} : { next: last }),
+      next: last,
     };
   };
 

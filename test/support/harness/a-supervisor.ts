@@ -60,8 +60,8 @@ export const aSupervisor = async (
     clock,
     policy: aPolicy(options.policy),
     newId: () => v7(),
-    ...(options.participant ? { sharding: { participant: options.participant } } : {}),
-    ...(options.pullSecrets ? { passwords: { pullSecrets: options.pullSecrets } } : {}),
+    sharding: options.participant ? { participant: options.participant } : undefined,
+    passwords: options.pullSecrets ? { pullSecrets: options.pullSecrets } : undefined,
   });
   await supervisor.start();
   const pendingRequests = new PendingRequests();

@@ -109,8 +109,8 @@ export class HttpClient {
           path,
           headers,
           agent: this.#agent,
-          ...(localAddress === undefined ? {} : { localAddress }),
-          ...(ask.signal ? { signal: ask.signal } : {}),
+          localAddress,
+          signal: ask.signal,
         },
         (response) => {
           // EventReader reads these

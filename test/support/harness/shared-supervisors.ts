@@ -42,7 +42,7 @@ export const sharedStores = async (
     reportsWrites: true,
     now: () => clock.now(),
     startsByItself: options.startsByItself ?? true,
-    ...(options.images ? { images: options.images } : {}),
+    images: options.images,
   });
   return {
     clock,
@@ -93,7 +93,7 @@ export const aReplica = async (
     clock,
     policy: aPolicy(),
     newId: () => v7(),
-    ...(options.participant ? { sharding: { participant: options.participant } } : {}),
+    sharding: options.participant ? { participant: options.participant } : undefined,
   });
   await supervisor.start();
   let epoch = 0;

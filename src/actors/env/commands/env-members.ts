@@ -87,17 +87,14 @@ export const addMember =
     const { mode, request } = likeTheFirst(deps.firstMembers, env, asked);
     const { clusterId = deps.clusterId } = request;
     const isAway = clusterId !== deps.clusterId;
-    const { replicas } = scaleOf({
-      ...request.config,
-      ...(request.replicas === undefined ? {} : { replicas: request.replicas }),
-    });
+    const { replicas } = scaleOf({ ...request.config, replicas: request.replicas });
     requireGroup(env, request.config);
     const { name = generatedName(env, deps.newUid()) } = request;
     const member: EnvMember = {
       name,
       clusterId,
       createdAt: deps.clock.now(),
-      ...(request.mark ? { mark: request.mark } : {}),
+      mark: request.mark,
       replicas,
       config: { ...request.config, scalingGroup: request.config.scalingGroup ?? name },
       deleting: false,
@@ -204,7 +201,7 @@ export const updateMember =
     requireMatch(ifMatch, wordRevisionOf(before));
     if (standing.deleting !== false) throw poolBeingDeleted();
     const config = { ...standing.config, ...change };
-    scaleOf({ ...config, ...(replicas === undefined ? {} : { replicas }) });
+    scaleOf({ ...config, replicas });
     requireGroup(before, change);
     if (standing.clusterId !== deps.clusterId) {
       if (replicas !== undefined) await noteAsked(deps, before, standing, replicas);

@@ -76,7 +76,7 @@ export const envViewOf = (
         return seen ? [[clusterId, seen.at] as const] : [];
       }),
     ),
-    ...(template ? { template } : {}),
+    template,
   };
 };
 

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../../lib/is-same-data.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import type { Coordination } from '../../../contracts/coordination.ts';
 import { RecordExists, type Records } from '../../../contracts/record-store.ts';
@@ -68,10 +68,10 @@ export const createEnv =
       name,
       owner,
       createdAt: deps.clock.now(),
-      ...(mark ? { mark } : {}),
+      mark,
       labels,
       annotations,
-      ...(envDocs === undefined ? {} : { envDocs }),
+      envDocs,
       ...accessField(request.access),
       templateRef,
       mode,
@@ -304,12 +304,7 @@ const written = async (
       'must not be given while members are on other clusters: passwords are not sent there',
     );
   const wanted = change(before);
-  if (
-    !isDeepStrictEqual(
-      [wanted.templateRef, wanted.overrides],
-      [before.templateRef, before.overrides],
-    )
-  )
+  if (!isSameData([wanted.templateRef, wanted.overrides], [before.templateRef, before.overrides]))
     await requireRenderable(deps, wanted, before.owner.namespace, here);
   const record = await changeEnv(deps.envs, before, async (env) => {
     requireMatch(ifMatch, wordRevisionOf(env));
@@ -317,7 +312,7 @@ const written = async (
     if (registries && registries.length > 0)
       // last, so that a change that is refused has no effect
       await deps.pullSecrets.keep(secretOwnerOf(before), registries);
-    return isDeepStrictEqual(changed, env) ? env : changed;
+    return isSameData(changed, env) ? env : changed;
   });
   if (registries?.length === 0) await deps.pullSecrets.forget(secretOwnerOf(before));
   return envViewOf(deps, record);

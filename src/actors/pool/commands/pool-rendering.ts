@@ -40,7 +40,7 @@ export const lookupsOf = ({
 }: Pick<PoolRenderingDeps, 'templates' | 'types' | 'terms'>): RenderLookups => ({
   template: (name) => templates.get(name),
   instanceType: (name) => types.get(name),
-  ...(terms ? { terms } : {}),
+  terms,
 });
 
 /**
@@ -93,7 +93,7 @@ const refusalOf = (deps: PoolRenderingDeps, source: PoolSource, error: unknown):
 const choiceOf = (record: TemplateRecord) => ({
   name: record.name,
   description: record.document.spec.description ?? '',
-  ...(hasGlobalSource(record) ? { syncSource: 'global' } : {}),
+  syncSource: hasGlobalSource(record) ? 'global' : undefined,
 });
 
 /**

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../../lib/is-same-data.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Log } from '../../../contracts/log.ts';
@@ -199,9 +199,9 @@ const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolReco
     const unresolved: Unresolved = {
       reason: REASONS[error.code] ?? 'SourceInvalid',
       message: error.message,
-      ...(version === undefined ? {} : { templateVersion: version }),
+      templateVersion: version,
     };
-    if (isDeepStrictEqual(unresolved, record.unresolved)) return record;
+    if (isSameData(unresolved, record.unresolved)) return record;
     deps.log.warn(
       { entity: 'pool', uid: record.uid, name: record.name, why: error.message },
       'a pool can not be rendered, and stays as it is',

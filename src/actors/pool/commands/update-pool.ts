@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../../lib/is-same-data.ts';
 import type { EnvMirror } from '../../runtime/env-mirror.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import type { PullSecretOwner, PullSecrets } from '../../../contracts/pull-secrets.ts';
@@ -132,11 +132,7 @@ const changed = async (
     maxReplicas = before.maxReplicas,
     replicas = before.replicas,
   } = change;
-  scaleOf({
-    replicas: change.replicas ?? before.requested ?? replicas,
-    ...(minReplicas === undefined ? {} : { minReplicas }),
-    ...(maxReplicas === undefined ? {} : { maxReplicas }),
-  });
+  scaleOf({ replicas: change.replicas ?? before.requested ?? replicas, minReplicas, maxReplicas });
   const { requested, access, ...rest } = before;
   const record: PoolRecord = {
     ...rest,
@@ -154,7 +150,7 @@ const changed = async (
   };
   const source = mergedSource(before.source, askedFor(change));
   const result = await withSource(deps, { ...record, source: current.source }, source);
-  return isDeepStrictEqual(result, current) ? current : result;
+  return isSameData(result, current) ? current : result;
 };
 
 const askedFor = ({ source = {}, registries }: PoolChange): PoolSource =>
@@ -177,7 +173,7 @@ const withSource = async (
   record: PoolRecord,
   source: PoolSource,
 ): Promise<PoolRecord> => {
-  const isNew = !isDeepStrictEqual(source, record.source);
+  const isNew = !isSameData(source, record.source);
   const { autoUpdate } = record.updateStrategy;
   if (!isNew && !(autoUpdate && record.unrendered)) return record;
   const rendered = await renderSource(deps, source, record.owner.namespace);

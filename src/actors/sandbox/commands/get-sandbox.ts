@@ -31,6 +31,6 @@ export const getSandbox =
     return {
       ...viewOf(snapshot, clock.now()),
       endpoints: Object.fromEntries(shown),
-      ...(endedContainers ? { endedContainers } : {}),
+      endedContainers,
     };
   };

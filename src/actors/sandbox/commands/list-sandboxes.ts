@@ -40,7 +40,7 @@ export const listSandboxes =
       throw invalidArgument('phase', 'finished sandboxes are not found by their metadata');
     if (metadata || (phase !== undefined && phase !== 'Completed')) {
       const { ids, total } = deps.supervisor.index.list(
-        { ...live, ...(phase ? { phase } : {}), ...(metadata ? { metadata } : {}) },
+        { ...live, phase, metadata },
         offset,
         limit,
       );
@@ -180,9 +180,5 @@ const scopeOf = (caller: Caller, filter: SandboxFilter): Scope => {
     filter.namespace !== undefined || filter.team !== undefined || filter.user !== undefined;
   if (caller.role !== 'admin' || (!filter.all && !named))
     return { namespace: caller.namespace, team: caller.team, user: caller.user };
-  return {
-    ...(filter.namespace === undefined ? {} : { namespace: filter.namespace }),
-    ...(filter.team === undefined ? {} : { team: filter.team }),
-    ...(filter.user === undefined ? {} : { user: filter.user }),
-  };
+  return { namespace: filter.namespace, team: filter.team, user: filter.user };
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../../lib/is-same-data.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import {
   RESERVATION_MS,
@@ -188,7 +188,7 @@ export const withinQuota = async (
     return next;
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'QUOTA_EXCEEDED') throw error;
-    return isDeepStrictEqual(otherwise.unresolved, NOT_GRANTED)
+    return isSameData(otherwise.unresolved, NOT_GRANTED)
       ? otherwise
       : { ...otherwise, unresolved: NOT_GRANTED };
   }

@@ -95,11 +95,7 @@ async function* batches(
 ): AsyncGenerator<LogBatch, void, undefined> {
   const { sandboxId, container, tail, after, signal } = from;
   if (after === undefined && tail.lines.length > 0) yield { lines: tail.lines, skipped: false };
-  yield* driver.followLogs(
-    sandboxId,
-    { after: after ?? tail.next, ...(container === undefined ? {} : { container }) },
-    signal,
-  );
+  yield* driver.followLogs(sandboxId, { after: after ?? tail.next, container }, signal);
 }
 
 const tailOf = async (
@@ -110,8 +106,8 @@ const tailOf = async (
   const request: LogRequest = {
     tailLines,
     limitBytes: LIMIT_BYTES,
-    ...(sinceMs === undefined ? {} : { since: clock.now() - sinceMs }),
-    ...(container === undefined ? {} : { container }),
+    since: sinceMs === undefined ? undefined : clock.now() - sinceMs,
+    container,
   };
   try {
     return await driver.logs(sandboxId, request);

@@ -33,9 +33,9 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
     idleTimeoutMs: claim?.idleTimeoutMs ?? 0,
     idleExpiresAt: expiry?.at,
     endsAt: claim && expiryOf({ ...claim, idleTimeoutMs: 0 }, 0, 0)?.at,
-    ...(claim?.metadata ? { metadata: claim.metadata } : {}),
-    ...(claim?.autoPause ? { autoPause: true as const } : {}),
-    ...(claim?.autoResume ? { autoResume: true as const } : {}),
+    metadata: claim?.metadata,
+    autoPause: claim?.autoPause,
+    autoResume: claim?.autoResume,
     ...(claim?.pausedAt !== undefined && status === 'Running' ? { paused: true as const } : {}),
   };
 };

@@ -109,12 +109,7 @@ export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal
     try {
       // Of several who bring it at once, one gets further.
       if ((await coordination.redeemToken(token)) === undefined) throw invalidToken();
-      const terminal = await driver.attach(sandboxId, {
-        argv: SHELL,
-        cols,
-        rows,
-        ...(env ? { env } : {}),
-      });
+      const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows, env });
       return opened(deps, { sandboxId, keyId, overLink, terminal, leave });
     } catch (error) {
       leave();

@@ -88,7 +88,7 @@ const pageOf = async (
       .slice(0, limit),
     total: lists.reduce((sum, { total }) => sum + total, 0),
     replicas,
-    ...(broken ? { broken: true } : {}),
+    broken: broken || undefined,
   };
 };
 

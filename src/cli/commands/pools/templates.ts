@@ -119,7 +119,7 @@ const createLeaf = (action: ServiceAction): Command =>
       action(async (api, context, _operands, options: CreateOptions) => {
         const template = await api.createTemplate({
           crdJson: JSON.stringify(await readDocument(context, options.file)),
-          ...(options.global ? { syncSource: 'global' } : {}),
+          syncSource: options.global ? 'global' : undefined,
         });
         await show(context, options, { value: template, text: () => templateFields(template) });
       }),

@@ -175,7 +175,7 @@ const configOf = ({ config }: ImageConfigDocument): ImageConfig => {
     ),
     entrypoint: config?.Entrypoint ?? [],
     cmd: config?.Cmd ?? [],
-    ...(workingDir === undefined ? {} : { workingDir: posix.normalize(workingDir) }),
+    workingDir: workingDir === undefined ? undefined : posix.normalize(workingDir),
   };
 };
 

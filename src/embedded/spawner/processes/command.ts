@@ -54,7 +54,7 @@ const orderOf = (place: JoinPlace, start: ProcessStart): Buffer =>
     init: place.init,
     user: place.user,
     bare: place.bare,
-    ...(start.tty ? { terminal: true as const } : {}),
+    terminal: start.tty ? true : undefined,
     cgroups: place.cgroups,
     cwd: start.cwd ?? place.workingDir,
     env: environmentOf(place.env, start.tty ? { TERM: 'xterm-256color' } : {}, start.env ?? {}),

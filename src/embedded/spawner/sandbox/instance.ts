@@ -224,8 +224,8 @@ export class Instance {
       env: container.env,
       workingDir: container.workingDir,
       tenant,
-      ...(image ? { image: { key: image.key, user: image.user } } : {}),
-      ...(probes ? { probes } : {}),
+      image: image ? { key: image.key, user: image.user } : undefined,
+      probes,
     };
     this.#note = deps.terms.bare ? this.#held.bareNote(note) : note;
     deps.notes.write(this.#note);

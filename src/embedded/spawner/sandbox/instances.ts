@@ -185,16 +185,16 @@ export class Instances {
     const waiting = [...this.#waiting].map(([id, { image }]): InstanceReport => ({
       id,
       vitals: { kind: 'starting' },
-      ...(image === undefined ? {} : { image }),
+      image,
     }));
     return [
       ...waiting,
       ...[...this.#instances.values()].map(({ id, vitals, image }) => ({
         id,
         vitals: this.#readiness.vitalsOf(id) ?? vitals,
-        ...(image === undefined ? {} : { image }),
-        ...(this.#frozen.has(id) ? { frozen: true as const } : {}),
-        ...(programs.has(id) ? { programsEnded: programs.get(id) ?? '' } : {}),
+        image,
+        frozen: this.#frozen.has(id) || undefined,
+        programsEnded: programs.has(id) ? (programs.get(id) ?? '') : undefined,
       })),
     ];
   }

@@ -193,7 +193,8 @@ const askAway =
       requestId: context.state.requestId,
       signal,
       withinMs: PART_MS,
-      ...(surface && { base: surface.base, without: surface.secrets }),
+      base: surface?.base,
+      without: surface?.secrets,
       target: targetOf(context, changed),
     });
     if (answer.statusCode !== 200) {

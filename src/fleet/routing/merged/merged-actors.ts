@@ -71,7 +71,7 @@ export const mergedActors = async (deps: FleetDeps, terms: MergedTerms): Promise
     status: 200,
     body: {
       items,
-      ...(next ? { next: placeText(next) } : {}),
+      next: next ? placeText(next) : undefined,
       replica,
       ...sayMissing(context, silent),
     },

@@ -47,7 +47,7 @@ export const mergedAudit = async (deps: FleetDeps, terms: MergedTerms): Promise<
     status: 200,
     body: {
       items: shown.map(({ clusterId, item }) => ({ ...item, clusterID: clusterId })),
-      ...(isMore && isWhole ? { nextCursor: text } : {}),
+      nextCursor: isMore && isWhole ? text : undefined,
       ...incomplete,
     },
   };

@@ -68,11 +68,11 @@ export const createSandbox = async (
       : { waitMs: terms.imageWaitMs, image: { name: image, field: 'templateID' } }),
     idleTimeoutMs: 0,
     lifetimeMs: timeout * 1_000,
-    ...(withoutNetwork === undefined ? {} : { withoutNetwork: { field: withoutNetwork } }),
-    ...(body.autoResume?.enabled ? { autoResume: true } : {}),
-    ...(body.autoPause && mayAskForPause() ? { autoPause: true } : {}),
-    ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
-    ...(envVars && Object.keys(envVars).length > 0 ? { env: envVars } : {}),
+    withoutNetwork: withoutNetwork === undefined ? undefined : { field: withoutNetwork },
+    autoResume: body.autoResume?.enabled || undefined,
+    autoPause: body.autoPause && mayAskForPause() ? true : undefined,
+    metadata: metadata && Object.keys(metadata).length > 0 ? metadata : undefined,
+    env: envVars && Object.keys(envVars).length > 0 ? envVars : undefined,
   };
   const sandbox = await operations
     .claimSandbox(caller, { ...request, poolName: name }, signal)

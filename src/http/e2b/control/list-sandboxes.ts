@@ -42,8 +42,8 @@ export const listRunning = async (
 ): Promise<ListedPage> => {
   const filter = {
     phase: 'Running' as const,
-    ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
-    ...(poolName === undefined ? {} : { poolName }),
+    metadata: metadata && Object.keys(metadata).length > 0 ? metadata : undefined,
+    poolName,
   };
   const list: Read = (page) => operations.listSandboxes(caller, filter, page);
   const [read, isPast] = order === 'asc' ? [fromOldest, isAbove] : [fromNewest, isBelow];

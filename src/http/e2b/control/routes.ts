@@ -95,7 +95,7 @@ const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Rou
         body,
         lifetimeSeconds,
         waitMs,
-        more: { ...(opening ? { opening } : {}), ...(step ? { step } : {}) },
+        more: { opening, step },
         signal: signal(),
       });
       return secret(created(presentSandbox(sandbox, showTerms(deps, caller, base()))));
@@ -117,10 +117,8 @@ const list = ({ operations, terms }: ControlDeps): Route =>
       const { template } = query;
       const pool = template === undefined ? {} : { poolName: poolNameOf(template, terms) };
       const { items, next } = await listRunning(operations, caller, { ...query, ...pool });
-      return {
-        ...ok(items.map(presentListed)),
-        headers: next ? { 'x-next-token': tokenOf(next) } : {},
-      };
+      const listed = ok(items.map(presentListed));
+      return next ? { ...listed, headers: { 'x-next-token': tokenOf(next) } } : listed;
     },
   });
 

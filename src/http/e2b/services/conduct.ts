@@ -135,7 +135,7 @@ export class Conduct {
       operation,
       params,
       status: failure === undefined ? 200 : failed,
-      ...(refusal ? { errorCode: refusal.code } : {}),
+      errorCode: refusal?.code,
     });
   }
 

@@ -72,11 +72,7 @@ export const approvalRoutes = (operations: Operations): readonly Route[] => [
       const { decision, scope = 'once', reason } = body;
       return ok(
         presentApproval(
-          await operations.decideApproval(session, approvalId, {
-            decision,
-            scope,
-            ...(reason === undefined ? {} : { reason }),
-          }),
+          await operations.decideApproval(session, approvalId, { decision, scope, reason }),
         ),
       );
     },

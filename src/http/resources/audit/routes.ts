@@ -19,10 +19,7 @@ export const auditRoutes = (operations: Operations): readonly Route[] => [
       if (query.cursor !== undefined && positionsIn(query.cursor))
         throw invalidArgument('cursor', 'must be a `nextCursor` of this cluster');
       const { items, nextCursor } = await operations.listAudit(caller, query);
-      return ok({
-        items: items.map(presentAuditRecord),
-        ...(nextCursor === undefined ? {} : { nextCursor }),
-      });
+      return ok({ items: items.map(presentAuditRecord), nextCursor });
     },
   }),
 ];

@@ -58,10 +58,10 @@ export const presentCluster = ({
   clusterID: clusterId,
   isLocal,
   status,
-  ...(lastHeartbeat === undefined ? {} : { lastHeartbeat: timestampOf(lastHeartbeat) }),
+  lastHeartbeat: timestampOf(lastHeartbeat),
   ...(route === undefined ? {} : presentRoute(route)),
-  ...(invitedUntil === undefined ? {} : { invitedUntil: timestampOf(invitedUntil) }),
-  ...(copyRefusedAt === undefined ? {} : { copyRefusedAt: timestampOf(copyRefusedAt) }),
+  invitedUntil: timestampOf(invitedUntil),
+  copyRefusedAt: timestampOf(copyRefusedAt),
 });
 
 const presentRoute = ({
@@ -73,7 +73,7 @@ const presentRoute = ({
   );
   return {
     links: links.length,
-    ...(open.length === 0 ? {} : { latencyMs: inThousandths(Math.min(...open)) }),
+    latencyMs: open.length === 0 ? undefined : inThousandths(Math.min(...open)),
     route: {
       manager,
       links: links
@@ -84,8 +84,8 @@ const presentRoute = ({
           status,
           openedAt: timestampOf(openedAt),
           takesTemplates,
-          ...(keysRemade > 0 ? { keysRemade } : {}),
-          ...(latencyMs === undefined ? {} : { latencyMs: inThousandths(latencyMs) }),
+          keysRemade: keysRemade > 0 ? keysRemade : undefined,
+          latencyMs: latencyMs === undefined ? undefined : inThousandths(latencyMs),
         })),
     },
   };

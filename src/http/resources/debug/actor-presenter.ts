@@ -23,7 +23,7 @@ export const presentActors = ({
   readonly items: readonly ActorSummaryWire[];
   readonly next?: string;
   readonly replica: string;
-} => ({ items: items.map(presentSummary), ...(next ? { next: cursorText(next) } : {}), replica });
+} => ({ items: items.map(presentSummary), next: next ? cursorText(next) : undefined, replica });
 
 const presentSummary = ({
   kind,
@@ -38,9 +38,9 @@ const presentSummary = ({
   key,
   name,
   state,
-  ...(since > 0 ? { since: timestampOf(since) } : {}),
-  ...(status === undefined ? {} : { status }),
-  ...(paused ? { paused } : {}),
+  since: since > 0 ? timestampOf(since) : undefined,
+  status,
+  paused,
 });
 
 export const presentActor = (view: ActorView): ActorReportWire => ({
@@ -54,21 +54,14 @@ export const presentActor = (view: ActorView): ActorReportWire => ({
     inMs: Math.round(inMs),
   })),
   transitions: view.transitions.map(presentTransition),
-  pending: view.pending.map(({ intent, forMs, epoch }) => ({
-    intent,
-    forMs,
-    ...(epoch === undefined ? {} : { epoch }),
-  })),
+  pending: view.pending.map(({ intent, forMs, epoch }) => ({ intent, forMs, epoch })),
   record: {
     known: view.record.known,
-    ...(view.record.stored ? { stored: view.record.stored } : {}),
-    ...(view.record.unread === undefined ? {} : { unread: view.record.unread }),
+    stored: view.record.stored,
+    unread: view.record.unread,
     differs: view.record.differs.map(({ field, actor, record }) => ({ field, actor, record })),
   },
-  seenBy: {
-    replica: view.seenBy.replica,
-    ...(view.seenBy.note === undefined ? {} : { note: view.seenBy.note }),
-  },
+  seenBy: { replica: view.seenBy.replica, note: view.seenBy.note },
 });
 
 const presentTransition = ({
@@ -83,8 +76,8 @@ const presentTransition = ({
   number,
   time: timestampOf(at),
   event,
-  ...(cause === '' ? {} : { cause }),
-  ...(from === '' ? {} : { from }),
+  cause: cause || undefined,
+  from: from || undefined,
   to,
   stoodMs: Math.round(stoodMs),
 });
@@ -102,7 +95,7 @@ export async function* presentActorNews(
     else if (each.kind === 'seen-by')
       yield {
         event: 'seen-by',
-        data: { replica: each.replica, ...(each.note === undefined ? {} : { note: each.note }) },
+        data: { replica: each.replica, note: each.note },
       };
     else yield { id: String(each.transition.number), data: presentTransition(each.transition) };
   }
@@ -114,7 +107,7 @@ export const presentMachine = ({ kind, actors, states }: MachineView): MachineRe
   states: states.map(({ path, type, initial, count, onEntry, ways }) => ({
     path,
     type,
-    ...(initial === undefined ? {} : { initial }),
+    initial,
     count,
     onEntry: [...onEntry],
     ways: ways.map(({ actions, ...way }) => ({ ...way, actions: [...actions] })),

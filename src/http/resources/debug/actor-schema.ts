@@ -240,7 +240,7 @@ export const cursorIn = (given: string): ActorsCursor | undefined => {
       kind: of,
       group,
       state,
-      ...(at === undefined || id === undefined ? {} : { entry: { at, id } }),
+      entry: at === undefined || id === undefined ? undefined : { at, id },
     };
   } catch {
     return undefined;

@@ -29,7 +29,7 @@ export const logLevelRoutes = (operations: Operations): readonly Route[] => [
         presentLogLevel(
           operations.setLogLevel(caller, {
             level: body.level,
-            ...(body.forSeconds === undefined ? {} : { forMs: body.forSeconds * 1_000 }),
+            forMs: body.forSeconds === undefined ? undefined : body.forSeconds * 1_000,
           }),
         ),
       ),
@@ -40,5 +40,5 @@ const presentLogLevel = ({ replica, level, configured, until }: LogLevelView): L
   replica,
   level,
   configured,
-  ...(until === undefined ? {} : { until: timestampOf(until) }),
+  until: timestampOf(until),
 });

@@ -24,11 +24,11 @@ export const presentQueues = ({
   },
   deadlines: {
     count: deadlines.count,
-    ...(deadlines.next === undefined ? {} : { next: timestampOf(deadlines.next) }),
+    next: timestampOf(deadlines.next),
   },
   claimsWaiting,
   actors: { ...actors },
-  ...(webhooks.length === 0 ? {} : { webhooks: webhooks.map(presentWebhook) }),
+  webhooks: webhooks.length === 0 ? undefined : webhooks.map(presentWebhook),
 });
 
 type WebhookWire = NonNullable<QueuesReportWire['webhooks']>[number];

@@ -58,11 +58,11 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       created(
         presentMemberEnvelope(
           await operations.addMember(caller, params.name, {
-            ...(name === undefined ? {} : { name }),
-            ...(clusterID === undefined ? {} : { clusterId: clusterID }),
-            ...(replicas === undefined ? {} : { replicas }),
+            name,
+            clusterId: clusterID,
+            replicas,
             config,
-            ...(mark ? { mark } : {}),
+            mark,
           }),
         ),
       ),
@@ -108,7 +108,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     ],
     handle: async ({ caller, params, body: { replicas, ...config }, ifMatch }) => {
       const view = await operations.updateMember(caller, params.name, params.pool, {
-        ...(replicas === undefined ? {} : { replicas }),
+        replicas,
         config,
         ifMatch,
       });

@@ -143,7 +143,7 @@ export const presentDecision = ({
     return {
       ...change,
       outcome: outcome?.kind ?? 'overtaken',
-      ...(outcome?.kind === 'refused' ? { refusedFor: outcome.reason } : {}),
+      refusedFor: outcome?.kind === 'refused' ? outcome.reason : undefined,
     };
   }),
 });
@@ -155,10 +155,8 @@ const metaOf = ({ record, template }: EnvView) => ({
   team: record.owner.team,
   user: record.owner.user,
   createdAt: timestampOf(record.createdAt),
-  ...(record.envDocs === undefined ? {} : { envDocs: record.envDocs }),
-  ...(template?.document.spec.poolSizing === undefined
-    ? {}
-    : { poolSizing: template.document.spec.poolSizing }),
+  envDocs: record.envDocs,
+  poolSizing: template?.document.spec.poolSizing,
 });
 
 const specOf = ({ record, template }: EnvView) => ({
@@ -170,13 +168,13 @@ const specOf = ({ record, template }: EnvView) => ({
 });
 
 const defaultsOf = ({ instanceType, multiplier }: NonNullable<TemplateSpec['defaults']> = {}) => ({
-  ...(instanceType === undefined ? {} : { instanceType }),
-  ...(multiplier === undefined ? {} : { multiplier }),
+  instanceType,
+  multiplier,
 });
 
 const overridesOf = ({ overrides: { volumes, ...overrides } }: Pick<EnvRecord, 'overrides'>) => ({
   ...overrides,
-  ...(volumes ? { volumes: [...volumes] } : {}),
+  volumes: volumes ? [...volumes] : undefined,
 });
 
 const clustersOf = ({
@@ -193,7 +191,7 @@ const clusterOf = ({ clusterId, at, snapshots }: EnvView, clusterID: string) => 
   return {
     clusterID,
     isLocal,
-    ...(seenAt === undefined ? {} : { lastSnapshotTime: timestampOf(seenAt) }),
+    lastSnapshotTime: timestampOf(seenAt),
   };
 };
 
@@ -225,25 +223,23 @@ const presentNarrowMember = ({
   ...member
 }: ObservedMember) => ({
   name: member.name,
-  ...(instanceType === undefined ? {} : { instanceType }),
-  ...(multiplier === undefined ? {} : { multiplier }),
+  instanceType,
+  multiplier,
   state: member.state,
   idleCount: member.idle,
   runningCount: member.running,
   desiredReplicas: member.desired,
   currentReplicas: member.current,
-  ...(scalingGroup === undefined ? {} : { scalingGroup }),
+  scalingGroup,
   autoscalingEnabled: member.autoscaling,
-  ...(member.templateVersion === undefined ? {} : { templateVersion: member.templateVersion }),
+  templateVersion: member.templateVersion,
 });
 
 const presentMember = (member: ObservedMember) => ({
   ...presentNarrowMember(member),
   pendingRequests: member.pending,
-  ...(member.saturatedUntil === undefined
-    ? {}
-    : { saturatedUntil: timestampOf(member.saturatedUntil) }),
+  saturatedUntil: timestampOf(member.saturatedUntil),
   scaleUpHeadroom: member.headroom,
-  ...(member.updateRevision === undefined ? {} : { updateRevision: member.updateRevision }),
+  updateRevision: member.updateRevision,
   updatedReplicas: member.updated,
 });

@@ -41,13 +41,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     },
     handle: async ({ caller, body: { clusterID: _here, ...body }, mark }) =>
       created(
-        envelope(
-          await operations.createEnv(caller, {
-            ...body,
-            ...split(body.overrides),
-            ...(mark ? { mark } : {}),
-          }),
-        ),
+        envelope(await operations.createEnv(caller, { ...body, ...split(body.overrides), mark })),
       ),
   }),
   route({
@@ -121,11 +115,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
       const asked =
         overrides === undefined ? rest : { ...rest, overrides: overrides === null ? null : patch };
       return shown(
-        await operations.patchEnv(caller, params.name, {
-          patch: asked,
-          ifMatch,
-          ...(registries === undefined ? {} : { registries }),
-        }),
+        await operations.patchEnv(caller, params.name, { patch: asked, ifMatch, registries }),
       );
     },
   }),
@@ -183,5 +173,5 @@ const split = ({
   readonly imagePullSecret?: { readonly registries: readonly RegistryCredentials[] };
 }): { readonly overrides: EnvOverrides; readonly registries?: readonly RegistryCredentials[] } => ({
   overrides,
-  ...(imagePullSecret ? { registries: imagePullSecret.registries } : {}),
+  registries: imagePullSecret?.registries,
 });

@@ -51,7 +51,7 @@ export const eventRoutes = (operations: Operations): readonly Route[] => [
       const after = header('last-event-id');
       const { batches, close } = operations.followEvents(caller, {
         all: query.all ?? false,
-        ...(after === undefined ? {} : { after }),
+        after,
       });
       const { begin = false } = query;
       return ok(new EventStream((signal) => presentEvents(batches(signal), { begin }), close));

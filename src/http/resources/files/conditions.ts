@@ -52,6 +52,6 @@ export const writeConditions = (
     throw invalidArgument('If-None-Match', 'of a PUT can only be *');
   return {
     overwrite: none === undefined ? (overwrite ? 'allowed' : 'refused') : 'condition',
-    ...(match === undefined ? {} : { ifMatch: versionsOf(match) }),
+    ifMatch: match === undefined ? undefined : versionsOf(match),
   };
 };

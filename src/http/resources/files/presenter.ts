@@ -46,10 +46,7 @@ export const presentFiles = (folder: Buffer, { entries, next }: FilePage): FileL
     text !== undefined && isUtf8(path)
       ? { path: text + path.toString() }
       : textOf(Buffer.concat([above, path]));
-  return {
-    items: entries.map(({ path, stat }) => withStat(pathOf(path), stat)),
-    ...(next === undefined ? {} : { nextCursor: next }),
-  };
+  return { items: entries.map(({ path, stat }) => withStat(pathOf(path), stat)), nextCursor: next };
 };
 
 type PathWire = Pick<FileInfoWire, 'path' | 'base64'>;

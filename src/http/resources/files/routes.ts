@@ -59,7 +59,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       const aborted = signal();
       const range = rangeOf(header('range'));
       const open = (part: typeof range): Promise<OpenedContent> =>
-        operations.openFile(caller, target, { as, ...(part ? { range: part } : {}) }, aborted);
+        operations.openFile(caller, target, { as, range: part }, aborted);
       let opened = await open(range);
       if (opened.kind === 'file' && range && !wantsRange(opened.stat, header)) {
         opened.content.destroy();
@@ -96,12 +96,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       const written = await operations.writeFile(
         caller,
         target,
-        {
-          ...conditions,
-          parents: query.parents ?? false,
-          ...(query.mode === undefined ? {} : { mode: query.mode }),
-          content: content(),
-        },
+        { ...conditions, parents: query.parents ?? false, mode: query.mode, content: content() },
         signal(),
       );
       const answer = { file: presentFile(target.path, written.stat) };
@@ -142,7 +137,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
     handle: async ({ caller, params, query, signal }) => {
       const target = targetOf(params.sandboxId, query);
       const { depth, limit, cursor } = query;
-      const request = { depth, limit, ...(cursor === undefined ? {} : { cursor }) };
+      const request = { depth, limit, cursor };
       return ok(
         presentFiles(target.path, await operations.listFiles(caller, target, request, signal())),
       );
@@ -165,7 +160,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       const target = {
         sandboxId: params.sandboxId,
         path: filePathOf('from', body.from, form),
-        ...(container === undefined ? {} : { container }),
+        container,
       };
       const to = filePathOf('to', body.to, form);
       const request = { to, overwrite: body.overwrite ?? false };
@@ -186,10 +181,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
     refusals: [...COMMON, 'ALREADY_EXISTS', 'NO_SPACE'],
     handle: async ({ caller, params, body, signal }) => {
       const target = targetOf(params.sandboxId, body);
-      const request = {
-        parents: body.parents ?? false,
-        ...(body.mode === undefined ? {} : { mode: body.mode }),
-      };
+      const request = { parents: body.parents ?? false, mode: body.mode };
       const made = await operations.makeFolder(caller, target, request, signal());
       const answer = { file: presentFile(target.path, made.stat) };
       return made.created ? created(answer) : ok(answer);
@@ -225,7 +217,7 @@ const targetOf = (
 ): FileTarget => ({
   sandboxId,
   path: filePathOf('path', path, base64 === true ? 'base64' : 'text'),
-  ...(container === undefined ? {} : { container }),
+  container,
 });
 
 /** A client that takes both gets whichever is there; one that takes anything wants a file. */

@@ -17,8 +17,8 @@ export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
   team: record.team,
   role: record.role,
   description: record.description,
-  ...(record.createdBy === undefined ? {} : { createdBy: record.createdBy }),
-  ...(record.gated ? { gated: record.gated } : {}),
+  createdBy: record.createdBy,
+  gated: record.gated,
   issuedAt: timestampOf(record.issuedAt),
   expiresAt: timestampOf(record.expiresAt),
 });
@@ -32,7 +32,7 @@ export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApi
 export const presentApiKeyDeletion = (keyId: string, revoked?: number): ApiKeyDeletionWire => ({
   keyId,
   status: 'deleted',
-  ...(revoked === undefined ? {} : { revoked }),
+  revoked,
 });
 export const presentApiKeysDeletion = (
   team: string,

@@ -45,9 +45,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
       refuseAdminFields(caller, body, ['team', 'user', 'role']);
       const create = isForOther(body) ? operations.createApiKeyForTenant : operations.createApiKey;
       return secret(
-        created(
-          presentIssuedApiKey(await create(caller, { ...body, ...(seed ? { seed: seed() } : {}) })),
-        ),
+        created(presentIssuedApiKey(await create(caller, { ...body, seed: seed?.() }))),
       );
     },
   }),
@@ -94,10 +92,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
       secret(
         created(
           presentIssuedApiKey(
-            await operations.createApiKeyForTenant(caller, {
-              ...body,
-              ...(seed ? { seed: seed() } : {}),
-            }),
+            await operations.createApiKeyForTenant(caller, { ...body, seed: seed?.() }),
           ),
         ),
       ),

@@ -5,6 +5,6 @@ import type { ManagersWire } from './schema.ts';
 export const presentManagers = ({ addresses, cutOffAt, links }: ManagersView): ManagersWire => ({
   addresses: [...addresses],
   cutOff: cutOffAt !== undefined,
-  ...(cutOffAt === undefined ? {} : { cutOffAt: timestampOf(cutOffAt) }),
+  cutOffAt: timestampOf(cutOffAt),
   links,
 });

@@ -9,9 +9,10 @@ export const presentEmbeddedTemplate = (definition: InstanceDefinition): Embedde
   return {
     containers: definition.containers.map(presentContainer),
     network: definition.network,
-    ...(endpoints.length === 0
-      ? {}
-      : { endpoints: endpoints.map(([name, { port, scheme }]) => ({ name, port, scheme })) }),
+    endpoints:
+      endpoints.length === 0
+        ? undefined
+        : endpoints.map(([name, { port, scheme }]) => ({ name, port, scheme })),
     startupTimeout: formatDuration(definition.startupTimeoutMs),
     idleTimeout: formatDuration(definition.idleTimeoutMs),
     maxLifetime: formatDuration(definition.maxLifetimeMs),
@@ -28,7 +29,7 @@ const presentContainer = (
   env: Object.keys(container.env).map((name) => ({ name })),
   resources: {
     limits: sizeOf(container),
-    ...(container.requests ? { requests: sizeOf(container.requests) } : {}),
+    requests: container.requests ? sizeOf(container.requests) : undefined,
   },
 });
 

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { isSameData } from '../../../lib/is-same-data.ts';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../../model/pools/pool.ts';
 import type { PoolOverrides } from '../../../model/pools/pool-source.ts';
 import { accessField } from '../../../model/tenant.ts';
@@ -72,7 +72,7 @@ export const poolSyncDocument = ({ record, spec }: PoolSyncView): object => {
     },
     spec: {
       ...spec,
-      ...(overrides.length === 0 ? {} : { overrides: Object.fromEntries(overrides) }),
+      overrides: overrides.length === 0 ? undefined : Object.fromEntries(overrides),
     },
   };
 };
@@ -106,12 +106,12 @@ const presentSpec = ({
   source: { templateName: _inAnnotations, overrides, ...source },
 }: PoolRecord): PoolWire['spec'] => ({
   replicas,
-  ...(minReplicas === undefined ? {} : { minReplicas }),
-  ...(maxReplicas === undefined ? {} : { maxReplicas }),
+  minReplicas,
+  maxReplicas,
   ...accessField(access),
-  ...(isDeepStrictEqual(updateStrategy, DEFAULT_UPDATE_STRATEGY) ? {} : { updateStrategy }),
+  updateStrategy: isSameData(updateStrategy, DEFAULT_UPDATE_STRATEGY) ? undefined : updateStrategy,
   ...source,
-  ...(overrides ? { overrides: presentOverrides(overrides) } : {}),
+  overrides: overrides ? presentOverrides(overrides) : undefined,
 });
 
 const presentOverrides = ({
@@ -119,7 +119,7 @@ const presentOverrides = ({
   ...overrides
 }: PoolOverrides): NonNullable<PoolWire['spec']['overrides']> => ({
   ...overrides,
-  ...(volumes ? { volumes: [...volumes] } : {}),
+  volumes: volumes ? [...volumes] : undefined,
 });
 
 export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => ({

@@ -51,14 +51,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     },
     handle: async ({ caller, body, mark }) => {
       const { name, labels, annotations, clusterID: _here, ...rest } = body;
-      const request = {
-        source: {},
-        ...poolSpecOf(rest),
-        name,
-        labels,
-        annotations,
-        ...(mark ? { mark } : {}),
-      };
+      const request = { source: {}, ...poolSpecOf(rest), name, labels, annotations, mark };
       return created({ template: presentPool(await operations.createPool(caller, request)) });
     },
   }),

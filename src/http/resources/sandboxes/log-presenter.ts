@@ -55,7 +55,7 @@ const presentLine = (
   id: next,
   data: {
     line: decoder.decode(text, { stream: partial }),
-    ...(partial ? { partial } : {}),
-    ...(timestamps ? { timestamp: time } : {}),
+    partial: partial || undefined,
+    timestamp: timestamps ? time : undefined,
   },
 });

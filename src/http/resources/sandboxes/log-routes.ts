@@ -27,8 +27,8 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
       const { container, tailLines, sinceSeconds, timestamps = false, follow = false } = query;
       const request: LogsRequest = {
         tailLines,
-        ...(container === undefined ? {} : { container }),
-        ...(sinceSeconds === undefined ? {} : { sinceMs: sinceSeconds * 1_000 }),
+        container,
+        sinceMs: sinceSeconds === undefined ? undefined : sinceSeconds * 1_000,
       };
       room().hold(bytesToRead(tailLines));
       if (follow) {
@@ -36,7 +36,7 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
         const { batches, heldBytes, close } = await operations.followSandboxLogs(
           caller,
           sandboxId,
-          { ...request, ...(after === undefined ? {} : { after }) },
+          { ...request, after },
         );
         room().hold(heldBytes);
         return ok(

@@ -22,11 +22,11 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
   poolName: view.poolName,
   podName: podNameOf(view.id),
   status: view.status,
-  ...(view.claimedAt === undefined ? {} : { claimedAt: timestampOf(view.claimedAt) }),
+  claimedAt: timestampOf(view.claimedAt),
   team: view.owner.team,
   user: view.owner.user,
-  ...(view.metadata ? { metadata: view.metadata } : {}),
-  ...(view.paused ? { paused: true as const } : {}),
+  metadata: view.metadata,
+  paused: view.paused,
 });
 
 /**
@@ -41,20 +41,20 @@ export const presentSandboxDetail = (view: SandboxDetailView, base: string): San
       direct ? `${scheme}://127.0.0.1:${port}/` : `${base}/sandboxes/${view.id}/endpoints/${name}/`,
     ]),
   ),
-  ...(view.endedContainers === undefined ? {} : { endedContainers: view.endedContainers }),
+  endedContainers: view.endedContainers,
   ...(view.status === 'Running' ? idleFields(view) : {}),
 });
 
 export const presentSandboxRecord = (view: SandboxView): SandboxRecordWire => ({
   ...presentSandbox(view),
-  ...(view.startedAt === undefined ? {} : { startedAt: timestampOf(view.startedAt) }),
-  ...(view.terminatedAt === undefined ? {} : { terminatedAt: timestampOf(view.terminatedAt) }),
-  ...(view.recycledAt === undefined ? {} : { recycledAt: timestampOf(view.recycledAt) }),
-  ...(view.durationSeconds === undefined ? {} : { durationSeconds: view.durationSeconds }),
+  startedAt: timestampOf(view.startedAt),
+  terminatedAt: timestampOf(view.terminatedAt),
+  recycledAt: timestampOf(view.recycledAt),
+  durationSeconds: view.durationSeconds,
   cpu: view.cpu,
   memory: view.memory,
   containerImages: view.containerImages,
-  ...(view.endReason === undefined ? {} : { endReason: view.endReason }),
+  endReason: view.endReason,
 });
 
 export const presentIdleTimeout = (view: SandboxView): SandboxIdleTimeoutWire => ({
@@ -64,7 +64,7 @@ export const presentIdleTimeout = (view: SandboxView): SandboxIdleTimeoutWire =>
 
 const idleFields = (view: SandboxView) => ({
   idleTimeout: formatDuration(view.idleTimeoutMs),
-  ...(view.idleExpiresAt === undefined ? {} : { idleExpiresAt: timestampOf(view.idleExpiresAt) }),
+  idleExpiresAt: timestampOf(view.idleExpiresAt),
 });
 
 export const presentSandboxDeletion = (view: SandboxView): SandboxDeletionWire => ({
@@ -104,7 +104,7 @@ export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer =>
       outcome.stdout.length > EXEC_OUTPUT_LIMIT ||
       outcome.stderr.length > EXEC_OUTPUT_LIMIT,
     durationMs: Math.round(outcome.durationMs),
-    ...(outcome.outOfMemory ? { oomKilled: true } : {}),
+    oomKilled: outcome.outOfMemory,
   } satisfies TextAsBytes<ExecResultWire>);
 
 /** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */

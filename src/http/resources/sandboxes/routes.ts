@@ -67,13 +67,13 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       const request = {
         poolName: localPool(poolName),
         waitMs,
-        ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }),
-        ...(autoResume ? { autoResume } : {}),
-        ...(env && Object.keys(env).length > 0 ? { env } : {}),
-        ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
-        ...(files.length > 0 ? { files: claimFilesOf(files) } : {}),
-        ...(opening ? { opening } : {}),
-        ...(step ? { step } : {}),
+        idleTimeoutMs: idleTimeout === null ? 0 : idleTimeout,
+        autoResume: autoResume || undefined,
+        env: env && Object.keys(env).length > 0 ? env : undefined,
+        metadata: metadata && Object.keys(metadata).length > 0 ? metadata : undefined,
+        files: files.length > 0 ? claimFilesOf(files) : undefined,
+        opening,
+        step,
       };
       return created({
         sandbox: presentSandbox(

@@ -12,17 +12,17 @@ export const presentTemplate = ({ record, definition }: TemplateView): TemplateW
   return {
     name: record.name,
     version: record.version,
-    ...(description === undefined ? {} : { description }),
+    description,
     createdAt: timestampOf(record.createdAt),
     cpu: definition.cpu,
     memory: definition.memory,
     ...presentInstanceShape(definition),
-    ...(hasGlobalSource(record) ? { syncSource: 'global' } : {}),
-    ...(isGlobalHere(record) ? { fleet: 'source' } : {}),
+    syncSource: hasGlobalSource(record) ? 'global' : undefined,
+    fleet: isGlobalHere(record) ? 'source' : undefined,
     ...(isCopy(record) ? { fleet: 'copy' } : {}),
-    ...(docs === undefined ? {} : { docs }),
+    docs,
     crdYaml: yamlOf(record.document),
-    ...(poolSizing === undefined ? {} : { poolSizing }),
+    poolSizing,
   };
 };
 
@@ -40,9 +40,9 @@ export const presentTemplateCluster = ({
 }: TemplateClusterView): TemplateClusterWire => ({
   clusterID: clusterId,
   state,
-  ...(version === undefined ? {} : { version }),
-  ...(message === undefined ? {} : { message }),
-  ...(at === undefined ? {} : { at: timestampOf(at) }),
+  version,
+  message,
+  at: timestampOf(at),
 });
 
 /** A version's document never changes, and a list shows up to 1,000 of them. */

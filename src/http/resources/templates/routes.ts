@@ -86,11 +86,11 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
       shown(
         await operations.updateTemplate(params.name, {
           ifMatch,
-          ...(crdJson === undefined ? {} : { document: templateIn(crdJson) }),
+          document: crdJson === undefined ? undefined : templateIn(crdJson),
           ...(description === undefined ? {} : { description }),
           ...(docs === undefined ? {} : { docs }),
           ...(poolSizing === undefined ? {} : { poolSizing }),
-          ...(syncSource === undefined ? {} : { syncSource }),
+          syncSource,
         }),
       ),
   }),

@@ -74,7 +74,7 @@ export class PodReflectors {
         labelSelector: POOL_LABEL,
         mirror: mirrors.in(namespace),
         trim: storedPodOf,
-        ...(tuning ? { tuning } : {}),
+        tuning,
         failed: (error) => {
           if (isRefused(error, FORBIDDEN)) this.#refused(namespace, followed);
         },

@@ -265,18 +265,17 @@ const probeOf = ({
 }: ReadinessProbe): object => {
   const seconds = (ms: number): number => Math.ceil(ms / 1_000);
   return {
-    ...(action.kind === 'exec' ? { exec: { command: action.argv } } : {}),
-    ...(action.kind === 'http'
-      ? {
-          httpGet: {
+    exec: action.kind === 'exec' ? { command: action.argv } : undefined,
+    httpGet:
+      action.kind === 'http'
+        ? {
             port: action.port,
             path: action.path,
             scheme: action.secure ? 'HTTPS' : 'HTTP',
             httpHeaders: action.headers.map(([name, value]) => ({ name, value })),
-          },
-        }
-      : {}),
-    ...(action.kind === 'tcp' ? { tcpSocket: { port: action.port } } : {}),
+          }
+        : undefined,
+    tcpSocket: action.kind === 'tcp' ? { port: action.port } : undefined,
     initialDelaySeconds: seconds(initialDelayMs),
     periodSeconds: seconds(periodMs),
     timeoutSeconds: seconds(timeoutMs),
@@ -344,8 +343,8 @@ export const storedPodOf = (object: unknown): StoredPod | undefined => {
     revision: metadata.resourceVersion,
     nodeName: spec?.nodeName,
     ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid,
-    ...(metadata.labels?.[POOL_LABEL] === undefined ? { isUnlabelled: true } : {}),
-    ...(containers.length > 1 ? { containers } : {}),
+    isUnlabelled: metadata.labels?.[POOL_LABEL] === undefined ? true : undefined,
+    containers: containers.length > 1 ? containers : undefined,
     endsBy,
     isForced: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,
     disruption: disruptionOf(status, spec?.nodeName),

@@ -176,11 +176,7 @@ const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals =>
   const waiting = containers.find(isWaiting)?.state?.waiting;
   if (waiting?.reason !== undefined) {
     const hindrance = hindranceOf(waiting.reason);
-    return {
-      kind: 'starting',
-      reason: said(waiting.reason, waiting.message, node),
-      ...(hindrance ? { hindrance } : {}),
-    };
+    return { kind: 'starting', reason: said(waiting.reason, waiting.message, node), hindrance };
   }
   const unscheduled = status?.conditions?.find(
     ({ type, status: is }) => type === 'PodScheduled' && is === 'False',

@@ -158,8 +158,6 @@ export class FleetKeys {
   async #ask(method: string, path: string, body?: object): Promise<HttpAnswer | undefined> {
     const client = this.#managers[this.#dice.below(this.#managers.length)];
     const signal = AbortSignal.timeout(ANSWER_MS);
-    return await client
-      ?.send(method, path, { signal, ...(body ? { body } : {}) })
-      .catch(() => undefined);
+    return await client?.send(method, path, { signal, body }).catch(() => undefined);
   }
 }

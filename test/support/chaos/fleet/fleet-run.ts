@@ -181,11 +181,7 @@ const listOf = async (client: HttpClient, query: string): Promise<readonly Liste
     const items = json.items ?? [];
     for (const item of items) {
       const { name } = (item['metadata'] ?? {}) as { readonly name?: string };
-      found.push({
-        id: String(item['sandboxId']),
-        isRunning: item['status'] === 'Running',
-        ...(name === undefined ? {} : { name }),
-      });
+      found.push({ id: String(item['sandboxId']), isRunning: item['status'] === 'Running', name });
     }
     if (items.length < PAGE) return found;
   }

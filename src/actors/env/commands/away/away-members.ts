@@ -93,7 +93,7 @@ export const changeAwayPool = async (
     throw unavailable('the pool of the member is not made yet; try again');
   const shown = await copies.changeMember(place, name, {
     config: copiedConfigOf(member),
-    ...(replicas === undefined ? {} : { replicas }),
+    replicas,
   });
   await mirror.look(env.uid, clusterId).catch(() => undefined);
   return { clusterId, shown };

@@ -32,10 +32,10 @@ export const entryInfo = (path: string, stat: FileStat, leadsTo?: FileKind): Ent
   owner: userOf(stat.uid),
   group: userOf(stat.gid),
   modifiedTime: timestampFromMs(boundedMs(stat.mtimeNs)),
-  ...(stat.target
-    ? { symlinkTarget: posix.resolve(posix.dirname(path), stat.target.toString('utf8')) }
-    : {}),
-  ...(stat.metadata ? { metadata: stat.metadata } : {}),
+  symlinkTarget: stat.target
+    ? posix.resolve(posix.dirname(path), stat.target.toString('utf8'))
+    : undefined,
+  metadata: stat.metadata,
 });
 
 /** Bytes of an entry on the wire beside its names. */

@@ -27,7 +27,7 @@ export const readFile = async (
   const { range: asked, 'if-range': condition } = request.headers;
   // No version is told, so that a condition can't name the present one.
   const range = condition === undefined ? rangeOf(asked) : undefined;
-  const order = { as: 'file', ...(range ? { range } : {}) } as const;
+  const order = { as: 'file', range } as const;
   const opened = await asFile(() =>
     operations.openFile(sandbox.caller, targetAt(sandbox, found), order, sandbox.signal),
   );

@@ -60,7 +60,7 @@ export const watchedEvents = async (
           for (const type of typesOf(event)) {
             const wanted = includeEntry && type !== EventType.REMOVE;
             const entry = wanted ? await entryOf(name, signal) : undefined;
-            yield { name, type, ...(entry ? { entry } : {}) };
+            yield { name, type, entry };
           }
         }
     },

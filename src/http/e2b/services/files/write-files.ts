@@ -118,17 +118,14 @@ const writeOne = async (
   sandbox: AddressedSandbox,
 ): Promise<Written> => {
   const place = await homes.place(sandbox, path);
-  const order = {
-    ...({ content, overwrite: 'allowed', parents: true } as const),
-    ...(metadata ? { metadata } : {}),
-  };
+  const order = { ...({ content, overwrite: 'allowed', parents: true } as const), metadata };
   try {
     const { stat } = await asFile(() =>
       operations.writeFile(sandbox.caller, targetAt(sandbox, place.path), order, sandbox.signal),
     );
     return {
       ...{ path: place.shown, name: posix.basename(place.shown), type: 'file' },
-      ...(stat.metadata ? { metadata: stat.metadata } : {}),
+      metadata: stat.metadata,
     };
   } catch (error) {
     if (metadata && isMetadataNotKept(error))

@@ -91,5 +91,5 @@ const endOf = ({ exitCode = 0, signal = '', outOfMemory }: ProcessFact) => {
     return { exitCode: -1, exited: false, status, error };
   }
   const status = `exit status ${exitCode}`;
-  return { exitCode, exited: true, status, ...(exitCode === 0 ? {} : { error: status }) };
+  return { exitCode, exited: true, status, error: exitCode === 0 ? undefined : status };
 };

@@ -243,11 +243,11 @@ const orderOf = async (
   const cwd = process.cwd ? (await placeOf(process.cwd)).path : undefined;
   const { env } = check(ProcessBody, {
     command: [process.cmd, ...process.args],
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd,
     env: process.envs,
     stdin,
     ...(pty ? { tty: true, cols: size.cols, rows: size.rows } : {}),
-    ...(tag === undefined ? {} : { tag }),
+    tag,
   });
   const timeoutMs = leftMs();
   call.sandbox.signal.throwIfAborted();
@@ -285,5 +285,5 @@ const bytesOf = ({ argv, tag = '' }: ProcessFact): number =>
 const infoOf = ({ argv: [cmd = '', ...args], pid, tag }: ProcessFact) => ({
   config: { cmd, args },
   pid,
-  ...(tag === undefined ? {} : { tag }),
+  tag,
 });

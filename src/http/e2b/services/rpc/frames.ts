@@ -28,7 +28,7 @@ const ends = createEndStreamSerialization(undefined);
 
 /** Returns the last frame of a stream; `error`: why it ends before its time. */
 export const lastFrame = (error?: ConnectError): Buffer => {
-  const end = ends.serialize({ metadata: new Headers(), ...(error ? { error } : {}) });
+  const end = ends.serialize({ metadata: new Headers(), error });
   const frame = Buffer.alloc(FRAME_HEAD_BYTES + end.length);
   frame.writeUInt8(endStreamFlag, 0);
   frame.writeUInt32BE(end.length, 1);

@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { isSameData } from '../../src/lib/is-same-data.ts';
+
+describe('isSameData', () => {
+  const data = { pool: { name: 'a', counts: [1, 2], mark: null }, gated: true };
+
+  it('says yes to equal data', () => {
+    expect(isSameData(data, structuredClone(data))).to.equal(true);
+  });
+
+  it('counts a field that is undefined as none, on either side and at any depth', () => {
+    const more = { pool: { ...data.pool, tag: undefined }, gated: true, size: undefined };
+
+    expect(isSameData(data, more)).to.equal(true);
+    expect(isSameData(more, data)).to.equal(true);
+  });
+
+  const others: readonly (readonly [string, unknown])[] = [
+    ['another value', { ...data, gated: false }],
+    ['a field less', { pool: data.pool }],
+    ['a field more', { ...data, size: 0 }],
+    ['null for none', { ...data, size: null }],
+    ['a longer list', { ...data, pool: { ...data.pool, counts: [1, 2, undefined] } }],
+    ['another order', { ...data, pool: { ...data.pool, counts: [2, 1] } }],
+    ['an object for a list', { ...data, pool: { ...data.pool, counts: { 0: 1, 1: 2 } } }],
+    ['a field that objects inherit', { ...data, ['constructor']: Object }],
+    ['a prototype as a field', { ...data, ['__proto__']: {} }],
+  ];
+  for (const [how, other] of others)
+    it(`says no to ${how}`, () => {
+      expect(isSameData(data, other)).to.equal(false);
+      expect(isSameData(other, data)).to.equal(false);
+    });
+});
