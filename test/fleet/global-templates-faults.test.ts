@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../src/contracts/clock.ts';
+import { isSameData } from '../../src/lib/is-same-data.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';
@@ -118,7 +118,7 @@ class PlayedFleet {
       const all = wanted();
       return (
         kept.length === all.length &&
-        all.every((each) => kept.some((other) => isDeepStrictEqual(each, other)))
+        all.every((each) => kept.some((other) => isSameData(each, other)))
       );
     }, 'both agree');
     for (const record of this.#west.store.records.values())
