@@ -22,9 +22,3 @@ export const RATCHETS = {
     'redis ⇄ redis/leases',
   ] as readonly string[],
 } as const;
-
-/** Imports of a later room: none may be added. */
-export const AGAINST_THE_ORDER: readonly string[] = [
-  'http/e2b/compatible-api.ts → fleet/routing/fleet-router.ts',
-  'http/e2b/traffic/to-cluster.ts → fleet/routing/fleet-router.ts',
-];

@@ -4,9 +4,8 @@ import {
   type CompatibleApiDeps,
   type CompatibleServer,
 } from '../../src/http/e2b/compatible-api.ts';
-import { compatibleInFleet } from '../../src/fleet/e2b/in-fleet.ts';
-import { listOverClusters } from '../../src/fleet/e2b/list-over-clusters.ts';
-import { managerStages } from '../../src/fleet/routing/manager-stages.ts';
+import { compatibleFleet } from '../../src/fleet/e2b/compatible-fleet.ts';
+import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
 import { KeyRates } from '../../src/http/limits/key-rates.ts';
@@ -31,12 +30,15 @@ export const aCompatibleApi = async ({
   terms,
   operations = new FakeOperations(),
   trustedProxies = [],
+  fleet,
   ...given
 }: Partial<Omit<CompatibleApiDeps, 'terms' | 'operations'>> & {
   readonly operations?: FakeOperations;
   /** From these X-Forwarded-For says who asks. */
   readonly trustedProxies?: readonly string[];
   readonly terms?: Partial<CompatibleApiDeps['terms']>;
+  /** Makes it a manager. */
+  readonly fleet?: FleetDeps;
 } = {}): Promise<CompatibleApi> => {
   const keys = {
     tenant: await operations.key('blue', 'ada'),
@@ -63,14 +65,13 @@ export const aCompatibleApi = async ({
     withoutPause: 'refuse' as const,
     ...terms,
   };
-  const { fleet } = served;
-  const surface = compatibleInFleet({ operations, gate, terms: served });
-  const manager = fleet && managerStages({ ...fleet, surface }, operations, listOverClusters);
+  const clients = given.clients ?? clientsOf({ operations, clock, log: quietLog, trustedProxies });
+  const ofFleet =
+    fleet && compatibleFleet({ operations, gate, clients, clock, terms: served, fleet });
   const server = createCompatibleApi({
     operations,
     clock,
     watchers: { log: quietLog, metrics: silentMetrics },
-    clients: clientsOf({ operations, clock, log: quietLog, trustedProxies }),
     limits: {
       keyRates: new KeyRates(0),
       costly: new CostlyTurns({ metrics: silentMetrics }),
@@ -86,7 +87,8 @@ export const aCompatibleApi = async ({
     tls: undefined,
     ...given,
     gate,
-    terms: { ...served, manager },
+    clients,
+    terms: { ...served, ...ofFleet },
   });
   const { port } = await server.start({ host: '127.0.0.1', port: 0 });
   return {

@@ -82,8 +82,8 @@ export const aCompatibleFleet = async (
       ...given.terms,
       clusterId: 'hub',
       templates: new Map([['base', `${clusterIds[0]}::default`]]),
-      fleet: { fleet: fleetOperations(fleet.links, 'hub'), passing },
     },
+    fleet: { fleet: fleetOperations(fleet.links, 'hub'), passing },
   });
   return {
     manager,

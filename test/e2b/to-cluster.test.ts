@@ -5,7 +5,7 @@ import { connect, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { toCluster } from '../../src/http/e2b/traffic/to-cluster.ts';
+import { toCluster } from '../../src/fleet/e2b/to-cluster.ts';
 import { Passing } from '../../src/fleet/routing/pass-on.ts';
 import { GatewayAgent } from '../../src/http/gateway/agent.ts';
 import { exchange } from '../../src/http/gateway/exchange.ts';
@@ -60,7 +60,7 @@ describe('traffic for a sandbox of another cluster', () => {
     const deps = {
       clients: { of: () => clientOf(), base: () => 'http://hub' } as unknown as Clients,
       clock: systemClock(),
-      terms: { fleet: { fleet: { wayTo: () => way } as never, passing } },
+      fleet: { fleet: { wayTo: () => way } as never, passing },
     };
     if (head) response.assignSocket(given.socket);
     const sandbox = { sandboxId: SANDBOX, clusterId: 'w1', caller: CALLER, port: Number(port) };

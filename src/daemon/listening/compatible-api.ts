@@ -5,9 +5,8 @@ import {
   type CompatibleApiDeps,
   type CompatibleServer,
 } from '../../http/e2b/compatible-api.ts';
-import { compatibleInFleet } from '../../fleet/e2b/in-fleet.ts';
-import { listOverClusters } from '../../fleet/e2b/list-over-clusters.ts';
-import { managerStages } from '../../fleet/routing/manager-stages.ts';
+import { compatibleFleet } from '../../fleet/e2b/compatible-fleet.ts';
+import type { FleetDeps } from '../../fleet/routing/fleet-router.ts';
 import type { HttpServer } from '../../http/server/http-server.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 
@@ -21,8 +20,9 @@ export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' |
   start(): Promise<string | undefined>;
 }
 
-interface CompatibleApiGiven
-  extends Omit<CompatibleApiDeps, 'terms'>, Pick<CompatibleApiDeps['terms'], 'fleet'> {
+interface CompatibleApiGiven extends Omit<CompatibleApiDeps, 'terms'> {
+  /** Undefined: there are no other clusters. */
+  readonly fleet: FleetDeps | undefined;
   readonly given: boolean;
 }
 
@@ -43,11 +43,9 @@ export const openCompatibleApi = (
     openPorts: openPorts === 'on',
     imageWaitMs: imageWait,
     withoutPause,
-    fleet,
   };
-  const surface = compatibleInFleet({ ...deps, terms });
-  const manager = fleet && managerStages({ ...fleet, surface }, deps.operations, listOverClusters);
-  const server = createCompatibleApi({ ...deps, terms: { ...terms, manager } });
+  const ofFleet = fleet && compatibleFleet({ ...deps, terms, fleet });
+  const server = createCompatibleApi({ ...deps, terms: { ...terms, ...ofFleet } });
   return {
     ...server,
     start: () =>

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { AuditSink } from '../../contracts/audit.ts';
 import type { GatingDeps } from '../corridor/approval-gating.ts';
 import { nothingMatched } from '../corridor/nothing-matched.ts';
-import type { FleetDeps } from '../../fleet/routing/fleet-router.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ApiSurface } from '../corridor/api-surface.ts';
 import type { ApiTerms } from '../corridor/corridor.ts';
@@ -18,6 +17,7 @@ import { linkedAddressOf, overLinks } from './traffic/over-links.ts';
 import { restIdOf, sandboxNamed } from './sandbox-id.ts';
 import { sandboxServices } from './services/services.ts';
 import { shownError } from './shown-error.ts';
+import type { OtherClusters } from './traffic/admission.ts';
 import { letPagesRead } from './traffic/cross-origin.ts';
 import { sandboxTraffic } from './traffic/traffic.ts';
 
@@ -26,8 +26,8 @@ export interface CompatibleApiDeps extends Pick<
   'operations' | 'clock' | 'watchers' | 'tls'
 > {
   readonly terms: ControlDeps['terms'] & {
-    /** Absent: there are no other clusters. */
-    readonly fleet?: FleetDeps | undefined;
+    /** These two are absent where there are no other clusters. */
+    readonly others?: OtherClusters | undefined;
     readonly manager?: ApiTerms['manager'];
   };
   readonly clients: Clients;

@@ -1,3 +1,4 @@
+import type { ExchangeTerms } from '../../gateway/exchange.ts';
 import type { ClusterView } from '../../../actors/views.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../../contracts/clock.ts';
@@ -32,10 +33,19 @@ export interface AdmissionDeps {
     /** This cluster's, which may stand behind an id. */
     readonly clusterId: string;
     /** Absent: there are no other clusters. */
-    readonly fleet?:
-      | { readonly fleet: { readonly listOthers: () => readonly ClusterView[] } }
-      | undefined;
+    readonly others?: OtherClusters | undefined;
   };
+}
+
+/** Leads to the other clusters of a manager. */
+export interface OtherClusters {
+  readonly listOthers: () => readonly ClusterView[];
+  /** Has the cluster that has the sandbox answer. Refuses as that cluster does. */
+  readonly toCluster: (
+    admitted: Admitted,
+    request: IncomingMessage,
+    exchanged: (terms: Omit<ExchangeTerms, 'agent'>) => Promise<void>,
+  ) => Promise<void>;
 }
 
 /** A request whose token is good for what it asks. */
@@ -133,7 +143,7 @@ const bySignature = async (
   { link, sandbox }: { readonly link: FileLink; readonly sandbox: NamedSandbox | undefined },
 ): Promise<Admitted> => {
   const { id: sandboxId, clusterId } = sandbox ?? {};
-  const others = terms.fleet?.fleet.listOthers() ?? [];
+  const others = terms.others?.listOthers() ?? [];
   if (clusterId !== undefined && !others.some((other) => other.clusterId === clusterId))
     throw invalidToken();
   const { expiresAt, ...signed } = link;

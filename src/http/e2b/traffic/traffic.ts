@@ -33,14 +33,13 @@ import { requireLive } from '../control/require-live.ts';
 import { shownError, type ShownError } from '../shown-error.ts';
 import { linkedAddressOf } from './over-links.ts';
 import { TOKEN_HEADERS } from './token-headers.ts';
-import { toCluster, type ToClusterDeps } from './to-cluster.ts';
 import { answerPreflight, isPreflight } from './cross-origin.ts';
 import { isForSandbox, portNamedBy, SERVICES_PORT } from './address.ts';
 import { admitted, type Admitted, type AdmissionDeps } from './admission.ts';
 
 export interface TrafficDeps {
   readonly operations: AdmissionDeps['operations'] & Pick<Operations, 'getSandbox' | 'openPort'>;
-  readonly terms: AdmissionDeps['terms'] & ToClusterDeps['terms'];
+  readonly terms: AdmissionDeps['terms'];
   readonly services: SandboxServices;
   readonly clients: Clients;
   readonly keyRates: KeyRates;
@@ -198,7 +197,9 @@ const through: typeof throughPort = async (deps, sandbox, request, exchanged) =>
   });
   if (isHere(sandbox)) return await throughPort(deps, sandbox, request, exchanged);
   keepTokens(request);
-  await toCluster(deps, sandbox, request, exchanged);
+  const { others } = deps.terms;
+  if (!others) throw sandboxNotFound();
+  await others.toCluster(sandbox, request, exchanged);
 };
 
 const throughPort = async (

@@ -1,22 +1,19 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { Clock } from '../../../contracts/clock.ts';
-import type { FleetDeps } from '../../../fleet/routing/fleet-router.ts';
-import type { ExchangeTerms } from '../../gateway/exchange.ts';
-import type { Clients } from '../../limits/clients.ts';
-import { requestIdFrom } from '../../limits/request-head.ts';
-import { clusterUnavailable } from '../../../model/fleet/cluster-refusals.ts';
-import { IDENTITY_HEADER } from '../../../model/fleet/identity-header.ts';
-import { Refusal, sandboxNotFound } from '../../../model/refusals.ts';
-import { tenantKey } from '../../../model/tenant.ts';
-import { linkedPath } from './over-links.ts';
-import { isOpen, type Admitted } from './admission.ts';
-import { unsigned } from './signed-link.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { FleetDeps } from '../routing/fleet-router.ts';
+import type { ExchangeTerms } from '../../http/gateway/exchange.ts';
+import type { Clients } from '../../http/limits/clients.ts';
+import { requestIdFrom } from '../../http/limits/request-head.ts';
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
+import { Refusal, sandboxNotFound } from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import { linkedPath } from '../../http/e2b/traffic/over-links.ts';
+import { isOpen, type Admitted } from '../../http/e2b/traffic/admission.ts';
+import { unsigned } from '../../http/e2b/traffic/signed-link.ts';
 
 export interface ToClusterDeps {
-  readonly terms: {
-    /** Absent: there are no other clusters. */
-    readonly fleet?: Pick<FleetDeps, 'fleet' | 'passing'> | undefined;
-  };
+  readonly fleet: Pick<FleetDeps, 'fleet' | 'passing'>;
   readonly clients: Clients;
   readonly clock: Clock;
 }
@@ -32,12 +29,12 @@ const brokenBy = new WeakSet<object>();
  * gives no answer, since the sandbox may well be there; a fault of this end is thrown as it is.
  */
 export const toCluster = async (
-  { terms: { fleet }, clients, clock }: ToClusterDeps,
+  { fleet, clients, clock }: ToClusterDeps,
   { clusterId = '', sandboxId, port, by, caller }: Admitted,
   request: IncomingMessage,
   exchanged: (terms: Terms) => Promise<void>,
 ): Promise<void> => {
-  if (!fleet || by === 'nothing') throw sandboxNotFound();
+  if (by === 'nothing') throw sandboxNotFound();
   const { passed } = fleet.passing;
   const way = fleet.passing.wayTo(fleet.fleet, clusterId);
   const release = fleet.passing.hold(way, tenantKey(caller));
