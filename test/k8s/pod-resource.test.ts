@@ -109,6 +109,7 @@ describe('the Pod of an instance', () => {
         'uid',
         { runAsUser: 1_000, terminationGraceSeconds: 5, ...settings },
       ) as {
+        readonly metadata: { readonly annotations?: object };
         readonly spec: {
           readonly initContainers?: readonly object[];
           readonly imagePullSecrets?: readonly object[];
@@ -116,7 +117,7 @@ describe('the Pod of an instance', () => {
           readonly containers: readonly { readonly volumeMounts: readonly object[] }[];
         };
       };
-    const { spec } = made({ agentImage: 'sandpool:1', agentPullSecrets: ['registry'] });
+    const { metadata, spec } = made({ agentImage: 'sandpool:1', agentPullSecrets: ['registry'] });
     const mount = { name: 'sandpool-agent', mountPath: '/.sandpool' };
 
     expect(spec.initContainers).to.deep.equal([
@@ -139,6 +140,9 @@ describe('the Pod of an instance', () => {
     expect(spec.volumes.map(({ name }) => name)).to.deep.equal(['claim-0', 'sandpool-agent']);
     expect(spec.containers[0]?.volumeMounts).to.deep.include({ ...mount, readOnly: true });
     expect(spec.imagePullSecrets).to.deep.equal([{ name: 'registry' }]);
+    expect(metadata.annotations).to.deep.equal({
+      'cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes': 'sandpool-agent',
+    });
 
     const without = made({ agentPullSecrets: ['registry'] }).spec;
     expect(without).to.not.have.any.keys('initContainers', 'imagePullSecrets');

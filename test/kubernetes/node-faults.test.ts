@@ -58,6 +58,7 @@ describe('what a node can suffer', function () {
         'drain',
         ...nodes,
         '--force',
+        '--delete-emptydir-data', // the agent's
         `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`,
         `--timeout=${timeout}`,
       ]);

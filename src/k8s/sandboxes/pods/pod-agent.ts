@@ -18,6 +18,11 @@ export const agentMount = {
 /** The volume that the agent is put into. */
 export const agentVolume = { name: AGENT_CONTAINER, emptyDir: {} } as const;
 
+/** Tells the cluster autoscaler that nothing of the volume must be kept. */
+export const agentAnnotations = {
+  'cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes': AGENT_CONTAINER,
+} as const;
+
 /**
  * Puts the agent into its volume. `resources` are those of the first container, so that the Pod as
  * a whole takes no more, and keeps its class of service.

@@ -8,7 +8,7 @@ import type {
 import { idOfPodName, podNameOf, type InstanceId } from '../../../model/identifiers.ts';
 import { disruptionOf, type PodStatus, vitalsOf } from './pod-vitals.ts';
 import { annotationsOfPool, labelsOfPool } from './metadata-of-pool.ts';
-import { agentContainer, agentMount, agentVolume } from './pod-agent.ts';
+import { agentAnnotations, agentContainer, agentMount, agentVolume } from './pod-agent.ts';
 import { placedProbes } from './probe-places.ts';
 import { pullSecretNameOf } from '../../records/pull-secrets.ts';
 import { POOL_LABEL } from '../sandbox-resource.ts';
@@ -86,6 +86,7 @@ export const podOf = (
   const annotations = {
     ...podAnnotations,
     ...annotationsOfPool(given),
+    ...agent.annotations,
     ...(settings.protected ? PROTECTED : {}),
     ...(Object.fromEntries(ofEndpoints) as Record<string, string>),
   };
@@ -148,6 +149,7 @@ export const podOf = (
 };
 
 interface AgentParts {
+  readonly annotations: Readonly<Record<string, string>>;
   readonly spec: { readonly initContainers?: readonly object[] };
   readonly volumes: readonly object[];
   readonly mounts: readonly object[];
@@ -160,9 +162,10 @@ const agentOf = (
   { agentImage, agentPullSecrets = [] }: PodSettings,
 ): AgentParts =>
   agentImage === undefined || first === undefined
-    ? { spec: {}, volumes: [], mounts: [], pullSecrets: [] }
+    ? { annotations: {}, spec: {}, volumes: [], mounts: [], pullSecrets: [] }
     : {
         spec: { initContainers: [agentContainer(agentImage, amountsAndDisk(first))] },
+        annotations: agentAnnotations,
         volumes: [agentVolume],
         mounts: [agentMount],
         pullSecrets: agentPullSecrets.map((name) => ({ name })),
