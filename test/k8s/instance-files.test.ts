@@ -58,7 +58,9 @@ describe('files of a Pod', () => {
   });
 
   it('are read whole, or fail where the way was lost', async () => {
-    const head = Buffer.concat([A_FOLDER, Buffer.alloc(8), Buffer.from([0, 0, 0, 0, 0, 0, 0, 4])]);
+    const four = Buffer.from([0, 0, 0, 0, 0, 0, 0, 4]);
+    const stat = Buffer.concat([Buffer.from('f'), Buffer.alloc(12), four, Buffer.alloc(8 + 4)]);
+    const head = Buffer.concat([stat, Buffer.alloc(8), four]);
     const read = async (said: string): Promise<string> => {
       const under = await files((link) => {
         link.send(STDOUT, Buffer.concat([TAKEN, frame('H', head), Buffer.from(said)]));

@@ -5,6 +5,7 @@ import { NotJoinable, OutcomeUnknown } from '../sandbox-driver.ts';
 import { Deferred } from '../../lib/deferred.ts';
 import { AgentFrames } from './agent-frames.ts';
 import { refusalOf } from './agent-refusals.ts';
+import { strange } from './agent-stats.ts';
 
 /** An agent that is to act, and neither sends nor takes anything for so long, is given up. */
 const SILENCE_MS = 60_000;
@@ -76,8 +77,7 @@ export class AgentCall {
         if (!this.content.push(bytes)) this.#socket.pause();
       },
       rawEnded: () => this.#succeed(Buffer.alloc(0)),
-      malformed: () =>
-        this.#fail(new OutcomeUnknown('the agent for its files says what it should not')),
+      malformed: () => this.#fail(strange()),
     });
     this.content = new Readable({
       highWaterMark: MOST_WAITING,
@@ -170,7 +170,8 @@ export class AgentCall {
 
   #take(type: 'H' | 'E' | 'X', payload: Buffer): void {
     if (type === 'X') return this.#fail(refusalOf(payload));
-    if (type === 'E') return this.#succeed(payload);
+    // Content of which the head says how long it is ends with the last byte, and not before.
+    if (type === 'E') return this.#terms.rawBytes ? this.#fail(strange()) : this.#succeed(payload);
     let rawBytes: number | undefined;
     try {
       rawBytes = this.#terms.rawBytes?.(payload);

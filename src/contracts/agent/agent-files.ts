@@ -20,7 +20,7 @@ import {
 import { OutcomeUnknown } from '../sandbox-driver.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { AgentCall, AgentCallTerms } from './agent-call.ts';
-import { EventReader, StatReader } from './agent-stats.ts';
+import { EventReader, StatReader, strange } from './agent-stats.ts';
 
 const EVENTS_AT_ONCE = 256;
 /** Bytes of a page of a list; agents send less than half of it. */
@@ -58,19 +58,11 @@ export abstract class AgentFiles implements SandboxFiles {
     const call = await this.#begin(place, ['read', ...rangeTokens(range)], {
       signal,
       rawBytes: (head) => {
-        const reader = new StatReader(head);
-        reader.entry();
-        const start = reader.number();
-        return Math.max(0, reader.number() - start);
+        const { start, end } = openedFrom(head);
+        return end - start;
       },
     });
-    const reader = new StatReader(await call.head());
-    return {
-      stat: reader.stat(),
-      start: reader.number(),
-      end: reader.number(),
-      content: call.content,
-    };
+    return { ...openedFrom(await call.head()), content: call.content };
   }
 
   async write(
@@ -140,7 +132,10 @@ export abstract class AgentFiles implements SandboxFiles {
     const last = await call.answer();
     const reader = new StatReader(Buffer.concat(pieces));
     const entries = [];
-    while (!reader.atEnd) entries.push(reader.entry());
+    while (!reader.atEnd) {
+      if (entries.length === limit) throw strange();
+      entries.push(reader.entry());
+    }
     return { entries, next: last.length > 0 ? last.toString('base64url') : undefined };
   }
 
@@ -245,6 +240,15 @@ async function* eventsOf(content: Readable): AsyncGenerator<readonly FileEvent[]
 const writtenFrom = (answer: Buffer): WrittenFile => {
   const reader = new StatReader(answer);
   return { stat: reader.stat(), created: reader.flag() };
+};
+
+/** Clients are told of the range before any of it came. */
+const openedFrom = (head: Buffer): Omit<OpenedFile, 'content'> => {
+  const reader = new StatReader(head);
+  const opened = { stat: reader.stat(), start: reader.number(), end: reader.number() };
+  const { stat, start, end } = opened;
+  if (start > end || end > stat.size || !Number.isSafeInteger(stat.size)) throw strange();
+  return opened;
 };
 
 const modeToken = (mode: number | undefined): Tokens =>

@@ -93,7 +93,7 @@ const metadataIn = (bytes: Buffer): FileStat['metadata'] => {
   return Object.fromEntries(pairs);
 };
 
-const strange = (): OutcomeUnknown =>
+export const strange = (): OutcomeUnknown =>
   new OutcomeUnknown('the agent for its files says what it should not');
 
 const EVENT_TYPES: Readonly<Record<string, FileEvent['type']>> = {

@@ -81,6 +81,44 @@ describe('files by an agent that is not what it should be', () => {
     expect(await rejection(files.open(place, {}, never))).to.be.instanceOf(OutcomeUnknown);
   });
 
+  const u64 = (value: bigint): Buffer => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64BE(value);
+    return bytes;
+  };
+  const aFile = (size: bigint): Buffer =>
+    Buffer.concat([Buffer.from('f'), Buffer.alloc(12), u64(size), Buffer.alloc(8 + 4)]);
+  const NO_CONTENT: readonly (readonly [string, string, bigint, bigint, bigint])[] = [
+    ['that ends before it begins', 'H', 9n, 9n, 3n],
+    ['that ends behind the file', 'H', 4n, 0n, 9n],
+    ['of a length that is no number of bytes', 'H', 1n << 63n, 0n, 1n << 63n],
+    ['that is over before anything came of it', 'E', 4n, 0n, 4n],
+  ];
+  for (const [what, type, size, start, end] of NO_CONTENT)
+    it(`opens no content ${what}`, async () => {
+      const head = Buffer.concat([aFile(size), u64(start), u64(end)]);
+      const { files } = agents((socket) => socket.write(Buffer.concat([TAKEN, frame(type, head)])));
+
+      expect(await rejection(files.open(place, {}, never))).to.be.instanceOf(OutcomeUnknown);
+    });
+
+  it('takes no page with more entries than it asked for', async () => {
+    const entries = Buffer.concat(Array.from({ length: 11 }, () => aFile(0n)));
+    const { files } = agents((socket) =>
+      socket.write(
+        Buffer.concat([
+          TAKEN,
+          frame('H', Buffer.alloc(0)),
+          frame('D', entries),
+          frame('E', Buffer.alloc(0)),
+        ]),
+      ),
+    );
+    const listed = files.list(place, { depth: 1, limit: 10 }, never);
+
+    expect(await rejection(listed)).to.be.instanceOf(OutcomeUnknown);
+  });
+
   it('takes no page of a list that has no end', async () => {
     const endless = frame('D', Buffer.alloc(1 << 20));
     const { files } = agents((socket) => {
