@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -88,6 +89,21 @@ describe('files of a Pod', () => {
     expect((await moved).kind).to.equal('folder');
     expect(second?.came(0)).to.contain('answer\0').and.to.not.contain('move');
     expect(idIn(second)).to.equal(idIn(first));
+  });
+
+  it('keep single bytes that wait for their reader together', async () => {
+    fake = await aFakePod((link) => {
+      for (let sent = 0; sent < 5_000; sent += 1) link.send(STDOUT, 'x');
+      link.fail('the API server restarts');
+    });
+    const way = await fake.streams.openAgent(fake.pod);
+    await eventually(() => fake?.links[0]?.ws.readyState === 3, 'all has come');
+    const pieces: number[] = [];
+    way.on('data', (piece: Buffer) => pieces.push(piece.length));
+
+    expect(await rejection(once(way, 'close'))).to.be.instanceOf(OutcomeUnknown);
+    expect(pieces.reduce((sum, length) => sum + length, 0)).to.equal(5_000);
+    expect(pieces.length).to.be.below(100);
   });
 
   it('are listed again where a page was lost on its way', async () => {

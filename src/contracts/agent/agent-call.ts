@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { FileRefused } from '../files.ts';
 import { NotJoinable, OutcomeUnknown } from '../sandbox-driver.ts';
 import { Deferred } from '../../lib/deferred.ts';
+import { ByteInflow } from '../../lib/streams/byte-queue.ts';
 import { AgentFrames } from './agent-frames.ts';
 import { refusalOf } from './agent-refusals.ts';
 import { strange } from './agent-stats.ts';
@@ -54,6 +55,7 @@ export class AgentCall {
    * came.
    */
   readonly content: Readable;
+  readonly #inflow = new ByteInflow((bytes) => this.content.push(bytes), MOST_WAITING);
   readonly #socket: Duplex;
   readonly #terms: AgentCallTerms;
   readonly #frames: AgentFrames;
@@ -74,16 +76,18 @@ export class AgentCall {
       greeted: (code) => this.#greet(code),
       frame: (type, payload) => this.#take(type, payload),
       data: (bytes) => {
-        if (!this.content.push(bytes)) this.#socket.pause();
+        this.#inflow.add(bytes);
+        if (this.#inflow.isFull) this.#socket.pause();
       },
       rawEnded: () => this.#succeed(Buffer.alloc(0)),
       malformed: () => this.#fail(strange()),
     });
     this.content = new Readable({
-      highWaterMark: MOST_WAITING,
+      highWaterMark: 1,
       read: () => {
         this.#heard();
-        this.#socket.resume();
+        this.#inflow.want();
+        if (!this.#inflow.isFull) this.#socket.resume();
       },
       destroy: (error, callback) => {
         this.#fail(new OutcomeUnknown('nobody reads it any more'));
@@ -192,7 +196,7 @@ export class AgentCall {
     this.#head.resolve(payload);
     this.#answer.resolve(payload);
     this.#stopSending?.(new OutcomeUnknown('the agent for its files ended before its time'));
-    this.content.push(null);
+    this.#inflow.end();
   }
 
   #fail(error: unknown): void {

@@ -18,6 +18,7 @@ import {
   type WrittenTree,
 } from '../files.ts';
 import { OutcomeUnknown } from '../sandbox-driver.ts';
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { AgentCall, AgentCallTerms } from './agent-call.ts';
 import { EventReader, StatReader, strange } from './agent-stats.ts';
@@ -121,7 +122,7 @@ export abstract class AgentFiles implements SandboxFiles {
       ],
       { signal },
     );
-    const pieces: Buffer[] = [];
+    const pieces = new ByteQueue();
     let bytes = 0;
     for await (const piece of call.content as AsyncIterable<Buffer>) {
       bytes += piece.length;
@@ -130,7 +131,7 @@ export abstract class AgentFiles implements SandboxFiles {
       pieces.push(piece);
     }
     const last = await call.answer();
-    const reader = new StatReader(Buffer.concat(pieces));
+    const reader = new StatReader(pieces.takeAll());
     const entries = [];
     while (!reader.atEnd) {
       if (entries.length === limit) throw strange();

@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import { NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { ByteInflow } from '../../lib/streams/byte-queue.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
 import {
   enterWhileLooking,
@@ -45,13 +46,14 @@ export class AgentStream extends Duplex {
   readonly #socket: ChannelSocket;
   readonly #gathered: GatheredAnswer;
   readonly #reader = new StatusReader();
+  readonly #inflow = new ByteInflow((bytes) => this.push(bytes), BUFFER);
   readonly #late: NodeJS.Timeout;
   #isBegun = false;
   #isOver = false;
   #errors = '';
 
   private constructor(links: PodLinks, target: PodTarget, socket: ChannelSocket) {
-    super({ readableHighWaterMark: BUFFER, writableHighWaterMark: BUFFER });
+    super({ readableHighWaterMark: 1, writableHighWaterMark: BUFFER });
     this.#links = links;
     this.#target = target;
     this.#socket = socket;
@@ -92,7 +94,8 @@ export class AgentStream extends Duplex {
   }
 
   override _read(): void {
-    this.#socket.resume();
+    this.#inflow.want();
+    if (!this.#inflow.isFull) this.#socket.resume();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
@@ -124,7 +127,8 @@ export class AgentStream extends Duplex {
     if (channel === STDOUT && bytes.length > 0) {
       this.#isBegun = true;
       clearTimeout(this.#late);
-      if (!this.push(bytes)) this.#socket.pause();
+      this.#inflow.add(bytes);
+      if (this.#inflow.isFull) this.#socket.pause();
     } else if (channel === STDERR)
       this.#errors = (this.#errors + bytes.toString('utf8')).slice(0, LONGEST_ERRORS);
     else if (channel === STATUS) {
@@ -142,7 +146,7 @@ export class AgentStream extends Duplex {
     if (this.#isBegun) {
       const lost = new OutcomeUnknown(`the way into the sandbox was lost: ${cleaned(why)}`);
       this.once('end', () => this.destroy(lost));
-      this.push(null);
+      this.#inflow.end();
       return;
     }
     void this.#notBegun(`${why} ${this.#errors}`).then((error) => {

@@ -54,3 +54,54 @@ export class ByteQueue {
     this.#filled = 0;
   }
 }
+
+/**
+ * Feeds a Readable whose highWaterMark is 1: what waits for its reader takes little more memory
+ * than it has bytes, however short the pieces are that it came in.
+ */
+export class ByteInflow {
+  readonly #push: (bytes: Buffer | null) => boolean;
+  readonly #most: number;
+  readonly #waiting = new ByteQueue();
+  #bytes = 0;
+  #isWanted = false;
+  #isOver = false;
+
+  constructor(push: (bytes: Buffer | null) => boolean, most: number) {
+    this.#push = push;
+    this.#most = most;
+  }
+
+  /** Nothing more is to be added before it is wanted. */
+  get isFull(): boolean {
+    return this.#bytes >= this.#most;
+  }
+
+  add(bytes: Buffer): void {
+    this.#waiting.push(bytes);
+    this.#bytes += bytes.length;
+    this.#flow();
+  }
+
+  /** Nothing is added any more. */
+  end(): void {
+    this.#isOver = true;
+    this.#flow();
+  }
+
+  /** To be called by the `read` of the Readable. */
+  want(): void {
+    this.#isWanted = true;
+    this.#flow();
+  }
+
+  #flow(): void {
+    while (this.#isWanted) {
+      const next = this.#waiting.shift();
+      if (!next) break;
+      this.#bytes -= next.length;
+      this.#isWanted = this.#push(next);
+    }
+    if (this.#isOver && this.#waiting.isEmpty) this.#push(null);
+  }
+}

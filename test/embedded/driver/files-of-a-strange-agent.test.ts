@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Duplex } from 'node:stream';
 import { expect } from 'chai';
+import { AgentCall } from '../../../src/contracts/agent/agent-call.ts';
 import { NotJoinable, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import { EmbeddedFiles } from '../../../src/embedded/driver/embedded-files.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
@@ -117,6 +120,21 @@ describe('files by an agent that is not what it should be', () => {
     const listed = files.list(place, { depth: 1, limit: 10 }, never);
 
     expect(await rejection(listed)).to.be.instanceOf(OutcomeUnknown);
+  });
+
+  it('keeps single bytes that wait for their reader together', async () => {
+    const connection = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() });
+    const call = new AgentCall({ connection, tokens: ['pack'], clock, signal: never });
+    const bytes = Array.from({ length: 10_000 }, () => frame('D', Buffer.alloc(1)));
+    const head = Buffer.concat([TAKEN, frame('H', Buffer.alloc(0))]);
+    connection.push(Buffer.concat([head, ...bytes, frame('E', Buffer.alloc(0))]));
+    await call.answer();
+    const pieces: number[] = [];
+    call.content.on('data', (piece: Buffer) => pieces.push(piece.length));
+    await once(call.content, 'end');
+
+    expect(pieces.reduce((sum, length) => sum + length, 0)).to.equal(10_000);
+    expect(pieces.length).to.be.below(100);
   });
 
   it('takes no page of a list that has no end', async () => {
