@@ -155,6 +155,11 @@ describe('files of a Pod', () => {
       FileRefused,
     ],
     [
+      'whose agent is killed as it begins are not joinable',
+      (link) => link.status(137),
+      NotJoinable,
+    ],
+    [
       'on a node that does not answer are not joinable',
       (link) => link.fail('error dialing backend: dial tcp 10.0.0.1:10250: i/o timeout'),
       NodeSilent,

@@ -29,6 +29,8 @@ export class NoAgent extends Error {
 
 /** Longest that an agent takes to begin. */
 const BEGIN_MS = 20_000;
+/** Exit codes above it are those of signals. */
+const MOST_OF_PROGRAM = 128;
 const LONGEST_ERRORS = 1 << 10;
 /** Bytes that may wait to be read, and as many that may wait to be sent. */
 const BUFFER = 256 << 10;
@@ -135,8 +137,10 @@ export class AgentStream extends Duplex {
       const status = this.#reader.push(bytes);
       if (!status) return;
       if ('failure' in status) this.#cut(status.failure);
+      else if (this.#isBegun || status.exitCode > MOST_OF_PROGRAM)
+        this.#cut(`the agent ended with ${status.exitCode}`);
       // Some runtimes answer exit codes of their own where there is no such program.
-      else this.#cut(this.#isBegun ? 'the agent ended' : `${AGENT} ended with ${status.exitCode}`);
+      else this.#cut(`${AGENT} ended with ${status.exitCode}`);
     }
   }
 
