@@ -124,9 +124,11 @@ describe('what pools are made of, on three replicas', function () {
     expect(spec.containers[0]?.volumeMounts).to.deep.equal([
       { name: 'claim-0', mountPath: '/data', subPath: 'mine', readOnly: true },
       { name: 'claim-0', mountPath: '/all' },
+      { name: 'sandpool-agent', mountPath: '/.sandpool', readOnly: true },
     ]);
     expect(spec.volumes).to.deep.equal([
       { name: 'claim-0', persistentVolumeClaim: { claimName: 'data' } },
+      { name: 'sandpool-agent', emptyDir: {} },
     ]);
     const name = `sandpool-pull-${await uidOf('whole')}`;
     expect(spec.imagePullSecrets).to.deep.equal([{ name }]);
