@@ -4,7 +4,7 @@ import { KeptOutput, lastLinesOf } from './kept-output.ts';
 /** A process that a test started, as a failure of the test shows it. */
 export interface StartedProcess {
   readonly name: string;
-  readonly pid?: number | undefined;
+  readonly pid?: number;
   /** What it has printed lately. */
   readonly output: () => string;
   /** How it has ended, such as `exit code 1`; undefined while it runs. */

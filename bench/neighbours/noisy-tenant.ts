@@ -20,7 +20,7 @@ export interface NoisyAsk {
   readonly path: string;
   /** Sent as JSON, unless it is bytes. */
   readonly body?: object;
-  readonly port?: number | undefined;
+  readonly port?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

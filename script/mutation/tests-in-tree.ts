@@ -50,7 +50,7 @@ interface Coverage {
 }
 interface Stryker {
   activeMutant?: string;
-  currentTestId?: string | undefined;
+  currentTestId?: string;
   mutantCoverage?: Coverage;
 }
 

@@ -119,7 +119,7 @@ export interface ClusterView {
   /** It has never joined, and may by a token until then, in ms; absent: it has joined. */
   readonly invitedUntil?: number;
   /** When a daemon on a copy of its data was last refused; absent: none asks at this time. */
-  readonly copyRefusedAt?: number | undefined;
+  readonly copyRefusedAt?: number;
 }
 
 export interface RouteView {

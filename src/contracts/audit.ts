@@ -5,15 +5,13 @@ export interface AuditEntry {
    * Who asked: of a good key. Absent where there was none, and of what the owner of the machine
    * does.
    */
-  readonly caller?:
-    | {
-        readonly namespace: string;
-        readonly team: string;
-        readonly user: string;
-        readonly role: string;
-        readonly keyId: string;
-      }
-    | undefined;
+  readonly caller?: {
+    readonly namespace: string;
+    readonly team: string;
+    readonly user: string;
+    readonly role: string;
+    readonly keyId: string;
+  };
   /** Not over the API with a key, but by this way. */
   readonly via?: 'control-socket';
   /** The operation's name, as the API's document has it. */
@@ -23,7 +21,7 @@ export interface AuditEntry {
   /** Says what else names the thing that it is about, such as a new sandbox's id. */
   readonly target?: Readonly<Record<string, string>>;
   readonly status: number;
-  readonly errorCode?: string | undefined;
+  readonly errorCode?: string;
   /** The answer is that of an earlier request of the same Idempotency-Key. */
   readonly replayed?: true;
 }

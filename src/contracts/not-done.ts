@@ -6,5 +6,5 @@
 export abstract class NotDone extends Error {
   abstract readonly told: string;
   /** Seconds after which it may be tried again, where that is known. */
-  readonly retryAfterSeconds?: number | undefined;
+  readonly retryAfterSeconds?: number;
 }

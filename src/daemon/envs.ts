@@ -58,7 +58,7 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly fleet: {
     readonly clusterId: string;
     /** Envs of other clusters; absent: there are none. */
-    readonly copies?: EnvCopies | undefined;
+    readonly copies?: EnvCopies;
   };
   readonly newUid: () => string;
   readonly firstMembers: EnvMembersDeps['firstMembers'];

@@ -46,7 +46,7 @@ export const CONNECTIONS = {
 /** What leads to endpoints. */
 export interface EndpointWay {
   /** To a port of this machine; by a socket where unset. */
-  readonly dial?: FakeOperations['dial'] | undefined;
+  readonly dial?: FakeOperations['dial'];
   /**
    * The address of this machine that servers behind endpoints listen on; the loopback where unset.
    */
@@ -134,7 +134,7 @@ export interface Asked {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders | readonly string[];
   readonly body?: Buffer | string;
-  readonly key?: string | undefined;
+  readonly key?: string;
 }
 
 /**

@@ -24,7 +24,7 @@ export interface SessionUse {
   readonly sessionId: string;
   readonly operation: string;
   /** Undefined: of an approval that says none. */
-  readonly route?: string | undefined;
+  readonly route?: string;
 }
 
 /** Removed ones, of which a late word may still come. */

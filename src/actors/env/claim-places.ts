@@ -20,7 +20,7 @@ export interface ClaimPlacesDeps {
   readonly envs: Pick<EnvMirror, 'named'>;
   readonly clusterId: string;
   /** Absent: there are no other clusters. */
-  readonly away?: AwayDeps | undefined;
+  readonly away?: AwayDeps;
 }
 
 /**

@@ -24,7 +24,7 @@ import { keyOf, ledWithEnv, partsOf } from './member-key.ts';
 
 export interface MemberHostDeps {
   /** Absent: there are no other clusters. */
-  readonly away?: AwayMembers | undefined;
+  readonly away?: AwayMembers;
   readonly runtime: ActorRuntime;
   readonly envs: EnvMirror;
   readonly effects: MemberEffects;

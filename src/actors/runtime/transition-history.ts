@@ -52,10 +52,10 @@ export interface HistoryCursor {
 }
 
 export interface HistoryQuery {
-  readonly group?: string | undefined;
+  readonly group?: string;
   /** A state with what is inside it, or one region's. */
-  readonly state?: string | undefined;
-  readonly after?: HistoryCursor | undefined;
+  readonly state?: string;
+  readonly after?: HistoryCursor;
   readonly limit: number;
 }
 

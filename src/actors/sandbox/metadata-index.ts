@@ -15,9 +15,9 @@ export interface Described {
 export interface MetadataQuery {
   readonly pairs: TextPairs;
   /** Absent: of every owner. */
-  readonly owner?: Tenant | undefined;
+  readonly owner?: Tenant;
   /** Absent: all that have the pairs and the owner. */
-  readonly matches?: ((id: string) => boolean) | undefined;
+  readonly matches?: (id: string) => boolean;
 }
 
 /**

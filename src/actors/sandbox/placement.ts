@@ -22,16 +22,16 @@ export interface Placement {
    * Since when this replica has seen it not ready while its node is well; undefined: it is ready,
    * or its node is in trouble.
    */
-  readonly unreadyAt?: number | undefined;
+  readonly unreadyAt?: number;
   /**
    * The key of the request that claimed it, where that had one; absent once its claim was given
    * back: then the request has claimed nothing.
    */
-  readonly mark?: string | undefined;
+  readonly mark?: string;
   /** A manager made that key: it is not remembered once the claim is over. */
   readonly isMarkOfManager?: boolean;
   /** Comes from its claim. */
-  readonly metadata?: TextPairs | undefined;
+  readonly metadata?: TextPairs;
   /** It was launched for one claim: until that comes its pool does not have it. */
   readonly isApart?: boolean;
 }
@@ -91,7 +91,7 @@ export const placementOf = (
     availableAt,
     unreadyAt,
     end,
-  }: Pick<Placement, 'availableAt' | 'unreadyAt'> & { readonly end?: End | undefined },
+  }: Pick<Placement, 'availableAt' | 'unreadyAt'> & { readonly end?: End },
 ): Placement => ({
   id: record.id,
   status,

@@ -40,7 +40,7 @@ export interface ReadContent extends Pick<Download, 'bytes' | 'close'> {
 
 export interface WriteOptions extends CallOptions {
   /** Permission bits. Absent: those of the file that is replaced, else 0o644. */
-  readonly mode?: number | undefined;
+  readonly mode?: number;
   /** False refuses where something of that name is there. */
   readonly overwrite?: boolean;
   /** Makes the folders that are missing above it. */
@@ -122,7 +122,7 @@ export class FileCalls {
     }: CallOptions & {
       readonly depth?: number;
       readonly limit?: number;
-      readonly cursor?: string | undefined;
+      readonly cursor?: string;
     } = {},
   ): Promise<FileList> {
     const query = { ...queryOf(folder), ...page } as NonNullable<

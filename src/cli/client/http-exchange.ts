@@ -16,11 +16,11 @@ export interface Exchange {
   readonly path: string;
   readonly body?: unknown;
   readonly deadlineMs: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
   /** `application/json` unless told. */
   readonly accept?: string;
   /** The id of the last event that was seen, after which an event stream goes on. */
-  readonly lastEventId?: string | undefined;
+  readonly lastEventId?: string;
 }
 
 /** Told of what answers say besides. */

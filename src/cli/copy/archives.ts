@@ -79,7 +79,7 @@ export const unpackHere = async (
 
 interface Entry {
   readonly type: string;
-  readonly linkpath?: string | undefined;
+  readonly linkpath?: string;
 }
 
 const whyLeftOut = (path: string, { type, linkpath = '' }: Entry): string | undefined => {

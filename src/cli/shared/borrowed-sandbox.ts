@@ -8,8 +8,8 @@ import { catchInterrupts, Interrupted } from './interrupts.ts';
 
 export interface Borrowing {
   readonly poolName: string;
-  readonly idleTimeout?: string | undefined;
-  readonly waitTimeoutSeconds?: number | undefined;
+  readonly idleTimeout?: string;
+  readonly waitTimeoutSeconds?: number;
 }
 
 const GIVE_BACK_TRIES = 3;

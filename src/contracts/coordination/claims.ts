@@ -35,21 +35,21 @@ export interface ClaimEntry {
    */
   readonly idle: number;
   /** Place of a claim that waits; without one it comes after all who do. */
-  readonly place?: WaitingPlace | undefined;
+  readonly place?: WaitingPlace;
   /** The attempt of the claim: see QuotaEntry. */
   readonly attempt?: string;
   /**
    * An instance that was lost to another claim: the attempt's reservation of it is given up for
    * this one.
    */
-  readonly from?: InstanceId | undefined;
+  readonly from?: InstanceId;
   /**
    * Fingerprint of the request, where it carries an Idempotency-Key: its entry names this instance
    * from then on.
    */
-  readonly request?: RequestFingerprint | undefined;
+  readonly request?: RequestFingerprint;
   /** For whom the request is opened first, in the same step; without it it is open. */
-  readonly open?: RequestOwner | undefined;
+  readonly open?: RequestOwner;
   /**
    * Set once what an earlier request of the key may have claimed was read uncached, after
    * `look-first` was answered.

@@ -28,7 +28,7 @@ export interface GlobalTemplateChange {
    * It is of the list that a link begins with, which is no older than the link: then it counts also
    * where a later version is known, as when the manager was restored.
    */
-  readonly whole?: 'more' | 'end' | undefined;
+  readonly whole?: 'more' | 'end';
 }
 
 /** Says how a worker stands to a global template. */
@@ -40,8 +40,8 @@ export interface CopyReport {
    */
   readonly state: 'Synced' | 'Pending' | 'Conflict' | 'Refused' | 'Absent';
   /** The one that the cluster has. */
-  readonly version?: string | undefined;
-  readonly message?: string | undefined;
+  readonly version?: string;
+  readonly message?: string;
   /** Pools that are made from it, the first 50. */
   readonly pools: readonly { readonly name: string; readonly namespace: string }[];
 }

@@ -17,8 +17,8 @@ export interface PromotedKey {
   readonly description: string;
   /** Hash of the secret, of 256 random bits, hex. */
   readonly verifier: string;
-  readonly gated?: true | undefined;
-  readonly makers?: readonly string[] | undefined;
+  readonly gated?: true;
+  readonly makers?: readonly string[];
   readonly issuedAt: number;
   readonly expiresAt: number;
 }

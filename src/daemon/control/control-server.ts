@@ -16,9 +16,9 @@ export interface ControlDeps {
   readonly dataDir: string;
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
   /** Absent: backups alone. */
-  readonly commands?: ControlCommands | undefined;
+  readonly commands?: ControlCommands;
   readonly log: Log;
-  readonly audit?: AuditSink | undefined;
+  readonly audit?: AuditSink;
 }
 
 /**

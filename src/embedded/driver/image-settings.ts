@@ -7,7 +7,7 @@ export interface ImageSettings {
   /** Absolute folders whose entries are images. */
   readonly directories: readonly string[];
   /** Absolute: where they are unpacked. Absent: the usual place. */
-  readonly unpackedDir?: string | undefined;
+  readonly unpackedDir?: string;
   readonly maxBytes: number;
   readonly unusedAfterMs: number;
   /** Program and arguments that run src/embedded/images/unpacker/main. Paths absolute. */

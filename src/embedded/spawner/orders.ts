@@ -19,18 +19,16 @@ export interface StartOrder {
   /** Folders of volumes that the options bind by descriptor; see `foldersOf`. */
   readonly folders?: readonly (readonly [volume: string, path: string])[];
   /** Given: run without bubblewrap and its options. */
-  readonly bare?:
-    | { readonly cwd: string; readonly env: Readonly<Record<string, string>> }
-    | undefined;
+  readonly bare?: { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
   readonly argv: readonly string[];
 }
 
 export interface JoinOrder {
   readonly init: ProcessIdentity;
   /** Who the sandbox is, inside; absent: as without an image. */
-  readonly user?: InsideIds | undefined;
+  readonly user?: InsideIds;
   /** Given: nothing isolates it. */
-  readonly bare?: Bare | undefined;
+  readonly bare?: Bare;
   /** Given: descriptor 4 is the master of its terminal. */
   readonly terminal?: true;
   readonly cgroups: readonly string[];
@@ -43,8 +41,8 @@ export interface JoinOrder {
 export interface AgentOrder {
   readonly init: ProcessIdentity;
   /** Who the sandbox is, inside; absent: as without an image. */
-  readonly user?: InsideIds | undefined;
-  readonly bare?: Bare | undefined;
+  readonly user?: InsideIds;
+  readonly bare?: Bare;
   readonly cgroups: readonly string[];
   /** The folder in which its socket is made. */
   readonly folder: string;

@@ -105,7 +105,7 @@ export interface StartTerms {
   readonly tenant: string;
   readonly definition: InstanceDefinition;
   /** Absent: `host`. */
-  readonly image?: ImageRoot | undefined;
+  readonly image?: ImageRoot;
   readonly mounts?: readonly HostMount[];
 }
 

@@ -27,7 +27,7 @@ export interface PtyCommand {
   readonly file: string;
   readonly args: readonly string[];
   /** The init of the sandbox whose terminal it is to be; absent: one of the host. */
-  readonly sandbox?: ProcessIdentity | undefined;
+  readonly sandbox?: ProcessIdentity;
   /** Goes to the command on descriptor 3. */
   readonly order: Buffer;
   readonly cols: number;

@@ -37,7 +37,7 @@ export interface DialTerms {
   /** This replica of the cluster. */
   readonly replica: string;
   /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
-  readonly start?: string | undefined;
+  readonly start?: string;
   readonly credentials: WorkerCredentials;
   readonly clock: Clock;
   readonly log: Log;

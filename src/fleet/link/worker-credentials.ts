@@ -25,7 +25,7 @@ export interface WorkerCredentialsTerms {
   /** Names a file that holds a join token, where there is one. */
   readonly joinTokenFile: string | undefined;
   /** Is what all replicas of the cluster are known by; undefined: a key that is kept here. */
-  readonly key?: FleetKey | undefined;
+  readonly key?: FleetKey;
 }
 
 /**

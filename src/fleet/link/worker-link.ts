@@ -64,7 +64,7 @@ export interface WorkerLinkTerms {
   /** This replica of the cluster. */
   readonly replica: string;
   /** This start of the daemon, where its store is this machine's; absent: replicas share one. */
-  readonly start?: string | undefined;
+  readonly start?: string;
   /** The origin of the URL that was dialled. */
   readonly address: string;
   /** Names the TLS connection that was made; empty where there is none. */

@@ -96,11 +96,11 @@ export interface Away {
   /** The body, where it was read. */
   readonly bytes: Buffer;
   /** An Idempotency-Key, where the client may have given none. */
-  readonly key?: string | undefined;
+  readonly key?: string;
   /** Absent: no grant is used for it. */
   readonly use?: EffectUnderGrant;
   /** How long a claim waits in all, in ms; absent: as its body or the API says. */
-  readonly waitMs?: number | undefined;
+  readonly waitMs?: number;
 }
 
 /**

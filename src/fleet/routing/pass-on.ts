@@ -37,11 +37,11 @@ export interface PassedRequest {
   /** Names what is asked with GET, in place of what the request itself asks. */
   readonly target?: string;
   /** An Idempotency-Key for a request that has none. */
-  readonly key?: string | undefined;
+  readonly key?: string;
   /** The value of CLAIM_KEY_HEADER, for a claim that has no such key. */
-  readonly claimKey?: string | undefined;
+  readonly claimKey?: string;
   /** The value of CLAIM_TERMS_HEADER, for a claim. */
-  readonly claimTerms?: string | undefined;
+  readonly claimTerms?: string;
   /** The Last-Event-ID in place of the request's own; undefined: none. */
   readonly after?: { readonly id: string | undefined };
   /** Bounds the whole answer, its body too; absent: it lasts while something of it comes. */

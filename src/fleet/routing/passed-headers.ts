@@ -70,14 +70,14 @@ interface PassedTerms {
   readonly requestId: string;
   readonly body: Readable | Buffer | undefined;
   /** An Idempotency-Key for a request that has none. */
-  readonly key?: string | undefined;
+  readonly key?: string;
   /** The value of CLAIM_KEY_HEADER. */
-  readonly claimKey?: string | undefined;
+  readonly claimKey?: string;
   /** The value of CLAIM_TERMS_HEADER. */
-  readonly claimTerms?: string | undefined;
+  readonly claimTerms?: string;
   /** The Last-Event-ID in place of the request's own. */
-  readonly after?: { readonly id: string | undefined } | undefined;
-  readonly without?: ReadonlySet<string> | undefined;
+  readonly after?: { readonly id: string | undefined };
+  readonly without?: ReadonlySet<string>;
 }
 
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */

@@ -6,7 +6,7 @@ export interface PageParts {
   readonly title: string;
   readonly body: Html;
   /** Who is logged in; absent: nobody is. */
-  readonly session?: OpenSession | undefined;
+  readonly session?: OpenSession;
   /** Where the browser goes on to by itself, at once. */
   readonly goOn?: string;
   readonly status?: number;

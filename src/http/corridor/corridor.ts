@@ -31,9 +31,9 @@ import type { SessionFinder } from './who-asks.ts';
 export interface CorridorDeps extends IdempotencyDeps {
   readonly clients: Clients;
   /** Absent: no request waits for a person. */
-  readonly gating?: GatingDeps | undefined;
+  readonly gating?: GatingDeps;
   /** Finds the person at the console who asks. Absent: nobody does. */
-  readonly sessionOf?: SessionFinder | undefined;
+  readonly sessionOf?: SessionFinder;
   readonly streams: EventStreams;
   readonly limits: RequestLimits;
   readonly terms: ApiTerms;
@@ -46,9 +46,9 @@ export interface ApiTerms {
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
   readonly sunset: string | undefined;
   /** Absent: it is the REST API, with its pages. */
-  readonly surface?: ApiSurface | undefined;
+  readonly surface?: ApiSurface;
   /** Makes the stages that only a manager has. Absent: there are no other clusters. */
-  readonly manager?: ((deps: CorridorDeps) => ManagerStages) | undefined;
+  readonly manager?: (deps: CorridorDeps) => ManagerStages;
 }
 
 /** The stages of a manager, which passes on what is on other clusters. */

@@ -33,7 +33,7 @@ export interface IdempotencyDeps {
 export interface MarkedRequest {
   readonly mark: RequestFingerprint;
   /** Absent: its key is the client's. */
-  readonly byManager?: AskedByManager | undefined;
+  readonly byManager?: AskedByManager;
   readonly caller: Caller;
   /** The caller's API key, from which the key of sealed answers is derived. */
   readonly credential: string;

@@ -26,13 +26,13 @@ export interface Marked {
   readonly caller: Caller;
   /** The client's Idempotency-Key, or the name of the grant, or the key that a manager made. */
   readonly key: string;
-  readonly byManager?: AskedByManager | undefined;
+  readonly byManager?: AskedByManager;
   readonly bytes: Buffer;
   readonly pass: Pass;
   /** A manager says that what it had approved may have been done. */
-  readonly mayBeDone?: boolean | undefined;
+  readonly mayBeDone?: boolean;
   /** Called once it is open, and before anything is done. What it throws refuses the request. */
-  readonly opened?: (() => Promise<void>) | undefined;
+  readonly opened?: () => Promise<void>;
   /** Carries the row out. */
   readonly perform: (request: AnyRequest) => Promise<Answer> | Answer;
 }

@@ -23,7 +23,7 @@ export interface Asking {
 
 interface AskingDeps {
   readonly clients: Clients;
-  readonly sessionOf?: SessionFinder | undefined;
+  readonly sessionOf?: SessionFinder;
 }
 
 const NOBODY: Asking = { caller: undefined, session: undefined };

@@ -27,7 +27,7 @@ export interface CompatibleApiDeps extends Pick<
 > {
   readonly terms: ControlDeps['terms'] & {
     /** These two are absent where there are no other clusters. */
-    readonly others?: OtherClusters | undefined;
+    readonly others?: OtherClusters;
     readonly manager?: ApiTerms['manager'];
   };
   readonly clients: Clients;

@@ -30,7 +30,7 @@ export interface ExchangeTerms {
   readonly agent: GatewayAgent;
   readonly clients: ClientAddresses;
   /** Absent: nobody else follows it. */
-  readonly follower?: ExchangeFollower | undefined;
+  readonly follower?: ExchangeFollower;
 }
 
 /** Follows an exchange, or an upgrade, from outside. */

@@ -31,9 +31,9 @@ export interface GatewayDeps {
   readonly clock: Clock;
   readonly metrics: Metrics;
   /** Counts who comes to which endpoint. */
-  readonly audit?: Pick<AuditSink, 'count'> | undefined;
+  readonly audit?: Pick<AuditSink, 'count'>;
   /** Absent: no rule holds any request. */
-  readonly gate?: Pick<ApprovalGate, 'rulesFor'> | undefined;
+  readonly gate?: Pick<ApprovalGate, 'rulesFor'>;
   /** A sandbox's id may carry it before a dot. */
   readonly clusterId: string;
 }

@@ -52,7 +52,7 @@ export interface Clients extends ClientAddresses {
    */
   readonly followKey: (caller: Caller, ended: () => void) => () => void;
   /** Says whether a request came over a link to a manager; absent: there are none. */
-  readonly isLinked?: ((request: IncomingMessage) => boolean) | undefined;
+  readonly isLinked?: (request: IncomingMessage) => boolean;
 }
 
 export type LookUp<T> = (addressGroup: string) => Promise<T>;

@@ -51,11 +51,11 @@ export interface RequestWatchers {
   readonly log: Log;
   readonly metrics: Metrics;
   /** Absent: no traces are recorded. */
-  readonly tracer?: Tracer | undefined;
+  readonly tracer?: Tracer;
   /** Has other services that are asked told of the trace. */
-  readonly traceScope?: TraceScope | undefined;
+  readonly traceScope?: TraceScope;
   /** Absent: nobody takes down what is written. */
-  readonly audit?: AuditSink | undefined;
+  readonly audit?: AuditSink;
 }
 
 export interface AppDeps extends Pick<CorridorDeps, 'clients' | 'streams' | 'limits' | 'terms'> {
@@ -70,7 +70,7 @@ export interface AppDeps extends Pick<CorridorDeps, 'clients' | 'streams' | 'lim
 /** Serves people: their sessions, their console, and what waits for their word. */
 export interface PeopleDeps extends Pick<CorridorDeps, 'gating' | 'sessionOf'> {
   /** Absent: there is no console. */
-  readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving' | 'more'> | undefined;
+  readonly console?: Omit<ConsoleDeps, 'clients' | 'arriving' | 'more'>;
 }
 
 /** Every operation of the API. */

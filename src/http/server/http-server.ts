@@ -77,7 +77,7 @@ export interface HttpServerDeps extends Pick<AppDeps, 'people'> {
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
-  readonly tls?: TlsIdentity | undefined;
+  readonly tls?: TlsIdentity;
   /** Absent: no proxy is trusted. */
   readonly clients?: Clients;
   /**

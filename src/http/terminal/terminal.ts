@@ -33,13 +33,13 @@ import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './session.ts'
 export interface TerminalDeps extends TerminalRules {
   readonly operations: Pick<Operations, 'openTerminal'>;
   /** Absent: nobody reads and writes processes by WebSocket. */
-  readonly processes?: ProcessUpgrades | undefined;
+  readonly processes?: ProcessUpgrades;
   readonly log: Log;
   readonly clock: Clock;
   /** Says whether an upgrade came over a link to a manager; absent: there are none. */
   readonly isLinked?: Clients['isLinked'];
   /** Absent: nobody takes down which terminals are opened. */
-  readonly audit?: AuditSink | undefined;
+  readonly audit?: AuditSink;
   /** Bounds what clients may send; absent: the defaults of the settings. */
   readonly frames?: FrameBudgetTerms;
 }
@@ -49,7 +49,7 @@ export interface ProcessUpgrades extends ProcessTerminalDeps {
   readonly clients: Pick<Clients, 'authenticate' | 'followKey'>;
   readonly keyRates: Pick<KeyRates, 'count'>;
   /** Absent: no request waits for a person. */
-  readonly gate?: Pick<ApprovalGate, 'rulesFor'> | undefined;
+  readonly gate?: Pick<ApprovalGate, 'rulesFor'>;
 }
 
 export interface TerminalUpgrades {

@@ -15,7 +15,7 @@ export interface WriteOptions extends CallOptions {
    * Asked right before the first byte is written: where it answers false nothing is, and the write
    * rejects with LeaseLost. What it permits is given up by both sides after WRITE_MS.
    */
-  readonly permitted?: (() => boolean) | undefined;
+  readonly permitted?: () => boolean;
 }
 
 export interface ListOptions {

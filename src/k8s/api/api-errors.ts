@@ -21,7 +21,7 @@ export interface Refused {
   /**
    * The object that is not there, as the API server itself says it, such as `pods` and its name.
    */
-  readonly missing?: { readonly kind: string; readonly name: string } | undefined;
+  readonly missing?: { readonly kind: string; readonly name: string };
 }
 
 /** The API server answered with a status of 400 or more. Of a write: nothing was written. */

@@ -33,7 +33,7 @@ export const keyOf = ({
   namespace,
   name,
 }: {
-  readonly namespace?: string | undefined;
+  readonly namespace?: string;
   readonly name: string;
 }): string => (namespace === undefined ? name : `${namespace}/${name}`);
 

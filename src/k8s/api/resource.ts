@@ -79,8 +79,8 @@ export interface ObjectStatus {
 export interface StandingObject {
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly generation?: number | undefined;
-  readonly status?: ObjectStatus | undefined;
+  readonly generation?: number;
+  readonly status?: ObjectStatus;
 }
 
 export interface ResourceMetadata {

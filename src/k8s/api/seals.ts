@@ -4,7 +4,7 @@ import type { Place, ResourceObject } from './resource.ts';
 
 /** All that daemons say on an object for themselves; the seal itself apart. */
 export interface SealedContent {
-  readonly seal?: string | undefined;
+  readonly seal?: string;
 }
 
 /**
@@ -59,7 +59,7 @@ export class Seals {
   sealed<T extends SealedContent>(
     kind: string,
     { namespace = '', name }: Place,
-    { uid = '', content }: { readonly uid?: string | undefined; readonly content: T },
+    { uid = '', content }: { readonly uid?: string; readonly content: T },
   ): T {
     const { seal: _before, ...rest } = content;
     if (this.#deps.now() + SKEW_MS < this.#deps.since) return rest as T;

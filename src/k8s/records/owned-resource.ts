@@ -78,7 +78,7 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
   });
   const signed = (
     record: Omit<T, 'revision'>,
-    { bornAt, uid }: { readonly bornAt: string; readonly uid?: string | undefined },
+    { bornAt, uid }: { readonly bornAt: string; readonly uid?: string },
   ): Written => {
     const written = of.written(record, bornAt);
     return {

@@ -148,9 +148,9 @@ const documentOf = (
 
 interface Told extends Pick<TemplateRecord, 'version' | 'earlier'> {
   readonly document: { readonly spec: TemplateSpec };
-  readonly sourceHash?: string | undefined;
-  readonly globalId?: string | undefined;
-  readonly managedBy?: string | undefined;
+  readonly sourceHash?: string;
+  readonly globalId?: string;
+  readonly managedBy?: string;
 }
 
 const resolvedOf = (

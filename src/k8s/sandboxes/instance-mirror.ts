@@ -279,10 +279,7 @@ export class InstanceMirror {
 
   #changed(
     id: InstanceId,
-    {
-      quietly,
-      afresh,
-    }: { readonly quietly?: true | undefined; readonly afresh?: true | undefined } = {},
+    { quietly, afresh }: { readonly quietly?: true; readonly afresh?: true } = {},
   ): void {
     const entry = this.#entries.get(id);
     if (!entry || (!this.#reporting && !isWhole(entry))) return;

@@ -187,10 +187,7 @@ const stateLabelOf = ({ claim, claimBy }: InstanceRecord): string =>
 const sealedIfLater = (
   { id, poolOwner: { namespace } }: InstanceRecord,
   content: SandboxSpec,
-  {
-    uid,
-    seals,
-  }: { readonly uid: string | undefined; readonly seals?: Pick<Seals, 'sealed'> | undefined },
+  { uid, seals }: { readonly uid: string | undefined; readonly seals?: Pick<Seals, 'sealed'> },
 ): SandboxSpec =>
   isSealed(content.format) && seals
     ? seals.sealed('Sandbox', { namespace, name: podNameOf(id) }, { uid, content })

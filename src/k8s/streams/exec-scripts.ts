@@ -30,8 +30,8 @@ export const execScripts = (): ExecScripts =>
 
 export interface ExecOrder {
   readonly argv: readonly string[];
-  readonly cwd?: string | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
   /** The line that comes before the exit code. */
   readonly token: string;
 }

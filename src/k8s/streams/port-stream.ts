@@ -31,7 +31,7 @@ export interface PortStreamTerms {
   /** Ends it until `begun`. */
   readonly signal: AbortSignal;
   /** 15 s unless told. */
-  readonly answerWithinMs?: number | undefined;
+  readonly answerWithinMs?: number;
 }
 
 /**

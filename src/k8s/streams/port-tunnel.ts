@@ -35,7 +35,7 @@ export interface PortTunnelTerms {
   /** As in `PortCarrier`. */
   readonly silent: () => void;
   /** As in `PortStreamTerms`. */
-  readonly answerWithinMs?: number | undefined;
+  readonly answerWithinMs?: number;
 }
 
 /**

@@ -14,7 +14,7 @@ export interface RefillPolicy {
   readonly burst: number;
   readonly inFlight: number;
   /** Bounds the instances of all pools that become ready at once. If absent, nothing does. */
-  readonly places?: PlacesPolicy | undefined;
+  readonly places?: PlacesPolicy;
 }
 
 /**

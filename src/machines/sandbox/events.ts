@@ -103,13 +103,13 @@ export interface SandboxContext {
    * Since when this replica has seen it not ready while its node is well; undefined: it is ready,
    * or its node is in trouble.
    */
-  readonly unreadyAt?: number | undefined;
+  readonly unreadyAt?: number;
   /** When its readiness last changed, as was noted where it runs. */
   readonly since?: number;
   /** While it starts: what was last said of why it is not ready. */
   readonly unready?: string;
   /** While it starts: what keeps it from that, told in `unready`. */
-  readonly hindrance?: StartHindrance | undefined;
+  readonly hindrance?: StartHindrance;
   /** While it starts: only its record is there. */
   readonly unlaunched?: boolean;
   /** While it starts: when its process came to be under way, where this replica launched it. */

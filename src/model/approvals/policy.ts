@@ -42,7 +42,7 @@ export interface PolicySubject {
   readonly team: string;
   readonly gated: boolean;
   /** Undefined: the body can't be read as that of a request for the operation. */
-  readonly body?: ReadBody | undefined;
+  readonly body?: ReadBody;
 }
 
 /**

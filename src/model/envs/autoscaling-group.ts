@@ -63,7 +63,7 @@ export const groupFor = (
     readonly replicas: number;
     readonly minReplicas?: number;
     readonly maxReplicas?: number;
-    readonly mode?: ScaleUpMode | undefined;
+    readonly mode?: ScaleUpMode;
   },
 ): AutoscalingGroup => ({
   name,

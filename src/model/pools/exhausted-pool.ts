@@ -5,9 +5,9 @@ import { Refusal } from '../refusals.ts';
 export interface ExhaustedPool {
   readonly name: string;
   /** The env whose member it is. */
-  readonly env?: string | undefined;
+  readonly env?: string;
   /** `{team}/{user}` who made it, where that is another than the one who claimed. */
-  readonly of?: string | undefined;
+  readonly of?: string;
 }
 
 /**

@@ -3,8 +3,8 @@ import type { TemplateRecord } from './template.ts';
 
 /** Says of which fleet a template is, if any. */
 interface Origin {
-  readonly globalId?: string | undefined;
-  readonly managedBy?: string | undefined;
+  readonly globalId?: string;
+  readonly managedBy?: string;
 }
 
 /** Whether it is this manager's, and goes to all clusters. */

@@ -232,7 +232,7 @@ export const placementIn = (spec: PlacementDocument): Placement | undefined => {
 };
 
 interface Granted extends PlacementDocument {
-  readonly network?: 'none' | 'host' | undefined;
+  readonly network?: 'none' | 'host';
   readonly containers?: readonly { readonly [Field in (typeof DEVICE_FIELDS)[number]]?: unknown }[];
 }
 

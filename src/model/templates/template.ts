@@ -143,16 +143,14 @@ export const SandboxTemplateSchema = z.strictObject({
 
 interface PortUsers {
   readonly containers: readonly {
-    readonly ports?: readonly { readonly name: string }[] | undefined;
-    readonly readinessProbe?: ReadinessProbeDocument | undefined;
+    readonly ports?: readonly { readonly name: string }[];
+    readonly readinessProbe?: ReadinessProbeDocument;
   }[];
-  readonly endpoints?:
-    | readonly {
-        readonly name: string;
-        readonly port: string | number;
-        readonly readinessProbe?: ReadinessProbeDocument | undefined;
-      }[]
-    | undefined;
+  readonly endpoints?: readonly {
+    readonly name: string;
+    readonly port: string | number;
+    readonly readinessProbe?: ReadinessProbeDocument;
+  }[];
 }
 
 /** Names given twice, names that name no port, probes that lack one. */

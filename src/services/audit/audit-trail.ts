@@ -23,9 +23,9 @@ export interface AuditTrailOptions {
   readonly log: Log;
   readonly recent: RecentAudit;
   /** Told how far the chain is on the disk. */
-  readonly anchor?: AuditAnchor | undefined;
+  readonly anchor?: AuditAnchor;
   /** Given whole lines, each once, after they are in the file. It must not wait. */
-  readonly copy?: ((text: string) => void) | undefined;
+  readonly copy?: (text: string) => void;
 }
 
 /**

@@ -240,7 +240,7 @@ export class ConsoleAccess implements ConsoleOperations {
     readonly terms: Pick<LoginTerms, 'requestId'> & Partial<Pick<LoginTerms, 'replaces'>>;
     readonly operator: string;
     readonly value: SessionValue;
-    readonly replacesId?: string | undefined;
+    readonly replacesId?: string;
   }): Promise<LoggedIn> {
     const token = randomBytes(32).toString('base64url');
     const id = idOf(token);

@@ -13,7 +13,7 @@ export interface WaitedAnswer {
   /** The session that the browser had when it began, which the login ends. */
   readonly replaces: string | undefined;
   /** The page that the person was going to. */
-  readonly next?: string | undefined;
+  readonly next?: string;
 }
 
 /**

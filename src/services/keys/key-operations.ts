@@ -81,7 +81,7 @@ export interface SignedLink {
   /** Undefined: the link does not say. */
   readonly sandboxId: InstanceId | undefined;
   /** The other cluster that has it; absent: this one. */
-  readonly clusterId?: string | undefined;
+  readonly clusterId?: string;
   /** The group of addresses that it comes from, which have one share. */
   readonly from: string;
   readonly signature: string;

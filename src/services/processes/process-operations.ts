@@ -58,21 +58,21 @@ export interface ProcessOperations {
 
 export interface StartProcessRequest {
   readonly argv: readonly string[];
-  readonly cwd?: string | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
-  readonly tty?: { readonly cols: number; readonly rows: number } | undefined;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly tty?: { readonly cols: number; readonly rows: number };
   readonly stdin: boolean;
   /** Absent: none. */
-  readonly timeoutMs?: number | undefined;
-  readonly tag?: string | undefined;
-  readonly container?: string | undefined;
+  readonly timeoutMs?: number;
+  readonly tag?: string;
+  readonly container?: string;
   /** Is the client's: under the same key the same process is meant. */
-  readonly key?: string | undefined;
+  readonly key?: string;
 }
 
 export interface FollowProcessRequest {
   readonly processId: ProcessId;
-  readonly from?: string | undefined;
+  readonly from?: string;
   readonly pace: boolean;
 }
 

@@ -12,7 +12,7 @@ export interface CatalogueDeps {
   readonly clock: Clock;
   readonly clusterId: string;
   /** Lists the others of a manager's fleet, invited ones too; absent: it manages none. */
-  readonly listOthers?: (() => readonly ClusterView[]) | undefined;
+  readonly listOthers?: () => readonly ClusterView[];
   /** People log in to the console. */
   readonly hasConsole: boolean;
   /** The policy has rules. */

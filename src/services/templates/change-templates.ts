@@ -40,7 +40,7 @@ export interface ChangeTemplatesDeps {
   readonly driver: Pick<SandboxDriver, 'check' | 'expect'>;
   readonly clock: Clock;
   /** Absent: the daemon manages no clusters. */
-  readonly globals?: Globals | undefined;
+  readonly globals?: Globals;
 }
 
 /** Has templates of a manager be the same on all its clusters. */

@@ -23,7 +23,7 @@ export interface TemplateOperations {
   readonly updateTemplate: (
     name: string,
     change: TemplateChange & {
-      readonly ifMatch?: IfMatch | undefined;
+      readonly ifMatch?: IfMatch;
       /** The empty text: it is global no more. */
       readonly syncSource?: 'global' | '';
     },

@@ -17,7 +17,7 @@ export const sent = (
     method = 'POST',
     headers = {},
   }: {
-    readonly body?: Buffer | string | undefined;
+    readonly body?: Buffer | string;
     readonly method?: string;
     readonly headers?: OutgoingHttpHeaders;
   },

@@ -57,8 +57,7 @@ export class SharedRecords<T extends Named> implements Records<T> {
    * Until they are taken back. `blind`: what comes late does not come before `catchUp`, and it
    * thinks that it has heard all.
    */
-  readonly failures: { get?: Error | undefined; caughtUp?: Error | undefined; blind?: boolean } =
-    {};
+  readonly failures: { get?: Error; caughtUp?: Error; blind?: boolean } = {};
   /** The keys that were read. */
   readonly reads: string[] = [];
   readonly #truth: Records<T>;

@@ -325,7 +325,7 @@ const withAdded = (env: EnvRecord, member: EnvMember, mode?: ScaleUpMode): EnvRe
 
 const requireGroup = (
   env: EnvRecord,
-  { scalingGroup }: { readonly scalingGroup?: string | undefined },
+  { scalingGroup }: { readonly scalingGroup?: string },
 ): void => {
   if (scalingGroup !== undefined && !env.groups.some(({ name }) => name === scalingGroup)) {
     throw invalidArgument(

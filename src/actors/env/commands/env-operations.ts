@@ -82,7 +82,7 @@ export interface EnvOperations {
     caller: Caller,
     envName: string,
     groupName: string,
-    change: GroupChange & { readonly ifMatch?: IfMatch | undefined },
+    change: GroupChange & { readonly ifMatch?: IfMatch },
   ) => Promise<GroupView>;
   readonly deleteGroup: (caller: Caller, envName: string, groupName: string) => Promise<void>;
 }
@@ -108,7 +108,7 @@ export interface CreateEnvRequest extends EnvSpec {
 export interface EnvReplacement extends EnvSpec {
   readonly name?: string;
   readonly mode?: EnvMode;
-  readonly ifMatch?: IfMatch | undefined;
+  readonly ifMatch?: IfMatch;
 }
 
 /** null removes, objects merge, all else takes the place of what is there. */
@@ -121,7 +121,7 @@ export interface EnvPatchRequest {
     readonly access?: Access | null;
   };
   readonly registries?: readonly RegistryCredentials[];
-  readonly ifMatch?: IfMatch | undefined;
+  readonly ifMatch?: IfMatch;
 }
 
 export interface AddMemberRequest {
@@ -137,7 +137,7 @@ export interface AddMemberRequest {
 export interface MemberChange {
   readonly replicas?: number;
   readonly config: MemberConfig;
-  readonly ifMatch?: IfMatch | undefined;
+  readonly ifMatch?: IfMatch;
 }
 
 export interface GroupView {

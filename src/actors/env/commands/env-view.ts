@@ -36,7 +36,7 @@ export interface EnvViewDeps {
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly conditions: Pick<EnvConditions, 'now'>;
   /** Absent: there are no other clusters. */
-  readonly copies?: Pick<CopyMirror, 'seen'> | undefined;
+  readonly copies?: Pick<CopyMirror, 'seen'>;
 }
 
 /** Shows an env as it stands, with the claims that wait for its members on any replica. */

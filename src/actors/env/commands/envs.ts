@@ -41,7 +41,7 @@ export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly background: (name: string, work: Promise<void>) => void;
   readonly driver: Pick<SandboxDriver, 'check' | 'caughtUp'>;
   /** Absent: there are no other clusters. */
-  readonly away?: AwayDeps | undefined;
+  readonly away?: AwayDeps;
 }
 
 /** Makes an env without members (operation `POST /envs`). */

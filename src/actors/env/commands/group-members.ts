@@ -27,7 +27,7 @@ export interface GroupMembersDeps {
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly clock: Clock;
   /** Absent: there are no other clusters. */
-  readonly away?: AwayGroupDeps | undefined;
+  readonly away?: AwayGroupDeps;
 }
 
 /**

@@ -20,7 +20,7 @@ export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
   readonly templates: SyncPoolDeps['templates'];
   readonly supervisor: SyncPoolDeps['supervisor'];
   /** Absent: there are no other clusters. */
-  readonly away?: AwayDeps | undefined;
+  readonly away?: AwayDeps;
 }
 
 /** Members whose pools are rendered at a time. */

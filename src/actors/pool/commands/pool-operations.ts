@@ -81,5 +81,5 @@ export interface PoolChange extends PoolSpec {
    * them counts again.
    */
   readonly unset?: readonly string[];
-  readonly ifMatch?: IfMatch | undefined;
+  readonly ifMatch?: IfMatch;
 }

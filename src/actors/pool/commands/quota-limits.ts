@@ -26,8 +26,8 @@ export const quotaDefaults = ({
   memory,
   ...limits
 }: Omit<QuotaAmounts, 'cpu' | 'memory'> & {
-  readonly cpu?: string | undefined;
-  readonly memory?: string | undefined;
+  readonly cpu?: string;
+  readonly memory?: string;
 }): QuotaAmounts => ({
   ...limits,
   cpu: (cpu === undefined ? undefined : sizeLimitOf('cpu', cpu)) ?? NO_SIZE_LIMITS.cpu,

@@ -74,7 +74,7 @@ interface Amendment {
   readonly sandboxId: string;
   /** Undefined: there is nothing to change. */
   readonly changeOf: (claim: Claim) => ClaimChange | undefined;
-  readonly ifMatch?: IfMatch | undefined;
+  readonly ifMatch?: IfMatch;
   readonly until: number;
 }
 

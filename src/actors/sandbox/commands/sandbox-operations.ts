@@ -58,7 +58,7 @@ export interface SandboxOperations {
   readonly setIdleTimeout: (
     caller: Caller,
     sandboxId: string,
-    change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch | undefined },
+    change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch },
   ) => Promise<SandboxView>;
   /**
    * Has the sandbox end so long from now, whatever it does; `extend`: not before it would anyway.
@@ -151,7 +151,7 @@ export interface ClaimRequest {
   /** Has an instance of the pool launched with this image in the place of the pool's. */
   readonly image?: ClaimImage;
   /** Claims only a sandbox without a network; `field`: the field of the request that asks. */
-  readonly withoutNetwork?: { readonly field: string } | undefined;
+  readonly withoutNetwork?: { readonly field: string };
   /** Told what each step took. */
   readonly step?: OnStep;
 }
@@ -221,9 +221,9 @@ export interface OpenTerminalRequest {
  */
 export interface OpenTerminal {
   /** The caller whose key opened it; undefined where that is not known any more. */
-  readonly caller?: Caller | undefined;
+  readonly caller?: Caller;
   /** The key of the caller where a manager knows it alone, and has to say when it ends. */
-  readonly linkedKeyId?: string | undefined;
+  readonly linkedKeyId?: string;
   readonly terminal: Terminal;
   /** Has a process read the end of its input; a shell is typed the character for it. */
   readonly closeInput?: () => void;

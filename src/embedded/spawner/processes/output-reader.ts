@@ -35,7 +35,7 @@ export class OutputReader {
 
   constructor(
     process: ReadProcess,
-    { from, pace }: { readonly from?: string | undefined; readonly pace: boolean },
+    { from, pace }: { readonly from?: string; readonly pace: boolean },
     events: ReaderEvents,
   ) {
     this.#process = process;

@@ -28,7 +28,7 @@ export interface ToldWords<Told, Change> {
 
 export interface HeardWord<Change> {
   readonly number: number;
-  readonly whole?: 'more' | 'end' | undefined;
+  readonly whole?: 'more' | 'end';
   readonly ids: readonly string[];
   readonly change: Change;
 }

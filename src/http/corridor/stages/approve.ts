@@ -9,7 +9,7 @@ import type { Exchange, Stage } from './exchange.ts';
 interface ApproveDeps {
   readonly clients: Pick<Clients, 'isLinked'>;
   /** Absent: no request waits for a person. */
-  readonly gating?: GatingDeps | undefined;
+  readonly gating?: GatingDeps;
   readonly limits: RequestLimits;
   readonly terms: { readonly surface?: object | undefined };
 }

@@ -18,15 +18,15 @@ const ToldClaim = z.object({
 
 /** Says how a worker is to carry out a claim that its manager passes on. */
 export interface ToldClaim {
-  readonly waitMs?: number | undefined;
-  readonly mayBeDone?: boolean | undefined;
+  readonly waitMs?: number;
+  readonly mayBeDone?: boolean;
 }
 
 /** Holds what came with a claim over a link; is empty where it came another way. */
 export interface ClaimOverLink extends ToldClaim {
   /** A key that the manager made. */
-  readonly key?: string | undefined;
-  readonly byManager?: AskedByManager | undefined;
+  readonly key?: string;
+  readonly byManager?: AskedByManager;
 }
 
 /** Reads what a manager says of a claim; nothing where it came over no link. */

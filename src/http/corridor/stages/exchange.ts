@@ -10,7 +10,7 @@ import type { ClaimOverLink } from './claim-over-link.ts';
 /** A row, and what its schemas say of a request that they don't know all of. */
 export interface ServedRoute extends Route {
   /** Returns the fields of a body that its schema doesn't have. */
-  readonly unknownOf?: ((body: unknown) => readonly string[]) | undefined;
+  readonly unknownOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
   /** See mapParametersOf. */
   readonly queryMaps: ReadonlySet<string>;

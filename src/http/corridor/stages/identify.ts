@@ -7,7 +7,7 @@ import type { Stage } from './exchange.ts';
 interface IdentifyDeps {
   readonly clients: Clients;
   /** Absent: no person asks. */
-  readonly sessionOf?: SessionFinder | undefined;
+  readonly sessionOf?: SessionFinder;
   readonly limits: Pick<RequestLimits, 'keyRates' | 'loopTurns'>;
 }
 

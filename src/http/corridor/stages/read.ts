@@ -20,7 +20,7 @@ import type { Exchange, Stage } from './exchange.ts';
 
 interface ReadDeps {
   readonly clients: Clients;
-  readonly sessionOf?: SessionFinder | undefined;
+  readonly sessionOf?: SessionFinder;
   readonly limits: RequestLimits;
   readonly terms: { readonly clusterId: string };
 }

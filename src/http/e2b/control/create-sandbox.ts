@@ -38,7 +38,7 @@ export interface CreateRequest {
   /** Seconds that it lives where nothing is said. */
   readonly lifetimeSeconds: number;
   /** How long it waits for an instance, in ms; undefined: as `terms` say. */
-  readonly waitMs?: number | undefined;
+  readonly waitMs?: number;
   readonly more: Pick<ClaimRequest, 'opening' | 'step'>;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;

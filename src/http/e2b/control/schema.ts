@@ -98,7 +98,7 @@ export interface Place {
   readonly id: InstanceId;
   readonly offset: number;
   /** By cluster. */
-  readonly others?: ReadonlyMap<string, number> | undefined;
+  readonly others?: ReadonlyMap<string, number>;
 }
 
 /** Reads what `tokenOf` wrote; undefined of anything else. */

@@ -61,7 +61,7 @@ export interface Conducted {
   readonly sandbox: Pick<AddressedSandbox, 'caller' | 'requestId'> & { readonly sandboxId: string };
   readonly operation: ServedOperation;
   /** Says which process it is about, once that is known. */
-  readonly processId?: string | undefined;
+  readonly processId?: string;
 }
 
 interface Permitted extends Omit<Conducted, 'sandbox'> {

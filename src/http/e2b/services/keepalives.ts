@@ -17,7 +17,7 @@ export interface SilenceTerms {
   readonly clock: Clock;
   readonly everyMs: number;
   /** The moment at which it fails with DeadlineExceeded. Absent: never. */
-  readonly endsAt?: number | undefined;
+  readonly endsAt?: number;
 }
 
 /** Yields the items, and SILENCE whenever none came for `everyMs`. */

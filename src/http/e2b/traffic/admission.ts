@@ -33,7 +33,7 @@ export interface AdmissionDeps {
     /** This cluster's, which may stand behind an id. */
     readonly clusterId: string;
     /** Absent: there are no other clusters. */
-    readonly others?: OtherClusters | undefined;
+    readonly others?: OtherClusters;
   };
 }
 
@@ -52,7 +52,7 @@ export interface OtherClusters {
 export interface Admitted {
   readonly sandboxId: InstanceId;
   /** The other cluster that has the sandbox; absent: this one. */
-  readonly clusterId?: string | undefined;
+  readonly clusterId?: string;
   readonly caller: Caller;
   readonly port: number;
   readonly by: AddressedSandbox['by'] | 'nothing';

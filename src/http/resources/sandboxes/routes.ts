@@ -156,6 +156,6 @@ const claimWaitMs = ({
   body: { waitTimeoutSeconds = 0 },
   waitMs = waitTimeoutSeconds * 1_000,
 }: {
-  readonly body: { readonly waitTimeoutSeconds?: number | undefined };
+  readonly body: { readonly waitTimeoutSeconds?: number };
   readonly waitMs: number | undefined;
 }): number => waitMs;

@@ -30,7 +30,7 @@ export interface PodTarget {
   readonly uid: string;
   readonly container: string;
   /** The node that it runs on, as far as that is known. */
-  readonly node?: string | undefined;
+  readonly node?: string;
 }
 
 export interface PodPresence {

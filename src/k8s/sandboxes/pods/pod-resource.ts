@@ -37,11 +37,11 @@ export interface PodSettings {
   /** Labels of every Pod, beside those that the daemon needs. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Unless the template names one. */
-  readonly runtimeClassName?: string | undefined;
+  readonly runtimeClassName?: string;
   /** Takes the place of docker.io, if an image is pulled without a password. */
-  readonly registry?: string | undefined;
+  readonly registry?: string;
   /** Sandpool's own image, which has the agent; absent: Pods have none, and so no files. */
-  readonly agentImage?: string | undefined;
+  readonly agentImage?: string;
   /** Secrets of each namespace with the passwords by which that image is pulled. */
   readonly agentPullSecrets?: readonly string[];
 }

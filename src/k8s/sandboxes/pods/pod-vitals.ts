@@ -43,7 +43,7 @@ export interface PodShape {
   /** A kubelet asks a port of it whether it is ready. */
   readonly isAsked?: boolean;
   /** Which it runs on: no text names it. */
-  readonly node?: string | undefined;
+  readonly node?: string;
 }
 
 /**

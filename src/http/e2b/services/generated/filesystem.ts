@@ -17,8 +17,8 @@ export type EntryInfo = Message<"filesystem.EntryInfo"> & {
   permissions: string;
   owner: string;
   group: string;
-  modifiedTime?: Timestamp | undefined;
-  symlinkTarget?: string | undefined;
+  modifiedTime?: Timestamp;
+  symlinkTarget?: string;
   metadata: { [key: string]: string };
 };
 export const EntryInfoSchema: GenMessage<EntryInfo> = /*@__PURE__*/
@@ -26,7 +26,7 @@ export const EntryInfoSchema: GenMessage<EntryInfo> = /*@__PURE__*/
 export type FilesystemEvent = Message<"filesystem.FilesystemEvent"> & {
   name: string;
   type: EventType;
-  entry?: EntryInfo | undefined;
+  entry?: EntryInfo;
 };
 export const FilesystemEventSchema: GenMessage<FilesystemEvent> = /*@__PURE__*/
   messageDesc(file_filesystem, 1);
@@ -36,7 +36,7 @@ export type StatRequest = Message<"filesystem.StatRequest"> & {
 export const StatRequestSchema: GenMessage<StatRequest> = /*@__PURE__*/
   messageDesc(file_filesystem, 2);
 export type StatResponse = Message<"filesystem.StatResponse"> & {
-  entry?: EntryInfo | undefined;
+  entry?: EntryInfo;
 };
 export const StatResponseSchema: GenMessage<StatResponse> = /*@__PURE__*/
   messageDesc(file_filesystem, 3);
@@ -46,7 +46,7 @@ export type MakeDirRequest = Message<"filesystem.MakeDirRequest"> & {
 export const MakeDirRequestSchema: GenMessage<MakeDirRequest> = /*@__PURE__*/
   messageDesc(file_filesystem, 4);
 export type MakeDirResponse = Message<"filesystem.MakeDirResponse"> & {
-  entry?: EntryInfo | undefined;
+  entry?: EntryInfo;
 };
 export const MakeDirResponseSchema: GenMessage<MakeDirResponse> = /*@__PURE__*/
   messageDesc(file_filesystem, 5);
@@ -57,7 +57,7 @@ export type MoveRequest = Message<"filesystem.MoveRequest"> & {
 export const MoveRequestSchema: GenMessage<MoveRequest> = /*@__PURE__*/
   messageDesc(file_filesystem, 6);
 export type MoveResponse = Message<"filesystem.MoveResponse"> & {
-  entry?: EntryInfo | undefined;
+  entry?: EntryInfo;
 };
 export const MoveResponseSchema: GenMessage<MoveResponse> = /*@__PURE__*/
   messageDesc(file_filesystem, 7);

@@ -10,12 +10,12 @@ export type ProcessConfig = Message<"process.ProcessConfig"> & {
   cmd: string;
   args: string[];
   envs: { [key: string]: string };
-  cwd?: string | undefined;
+  cwd?: string;
 };
 export const ProcessConfigSchema: GenMessage<ProcessConfig> = /*@__PURE__*/
   messageDesc(file_process, 0);
 export type PTY = Message<"process.PTY"> & {
-  size?: PTY_Size | undefined;
+  size?: PTY_Size;
 };
 export const PTYSchema: GenMessage<PTY> = /*@__PURE__*/
   messageDesc(file_process, 1);
@@ -26,9 +26,9 @@ export type PTY_Size = Message<"process.PTY.Size"> & {
 export const PTY_SizeSchema: GenMessage<PTY_Size> = /*@__PURE__*/
   messageDesc(file_process, 1, 0);
 export type ProcessInfo = Message<"process.ProcessInfo"> & {
-  config?: ProcessConfig | undefined;
+  config?: ProcessConfig;
   pid: number;
-  tag?: string | undefined;
+  tag?: string;
 };
 export const ProcessInfoSchema: GenMessage<ProcessInfo> = /*@__PURE__*/
   messageDesc(file_process, 2);
@@ -94,7 +94,7 @@ export type ProcessEvent_EndEvent = Message<"process.ProcessEvent.EndEvent"> & {
   exitCode: number;
   exited: boolean;
   status: string;
-  error?: string | undefined;
+  error?: string;
 };
 export const ProcessEvent_EndEventSchema: GenMessage<ProcessEvent_EndEvent> = /*@__PURE__*/
   messageDesc(file_process, 5, 2);
@@ -112,31 +112,31 @@ export type ListResponse = Message<"process.ListResponse"> & {
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
   messageDesc(file_process, 7);
 export type StartRequest = Message<"process.StartRequest"> & {
-  process?: ProcessConfig | undefined;
-  pty?: PTY | undefined;
-  tag?: string | undefined;
-  stdin?: boolean | undefined;
+  process?: ProcessConfig;
+  pty?: PTY;
+  tag?: string;
+  stdin?: boolean;
 };
 export const StartRequestSchema: GenMessage<StartRequest> = /*@__PURE__*/
   messageDesc(file_process, 8);
 export type StartResponse = Message<"process.StartResponse"> & {
-  event?: ProcessEvent | undefined;
+  event?: ProcessEvent;
 };
 export const StartResponseSchema: GenMessage<StartResponse> = /*@__PURE__*/
   messageDesc(file_process, 9);
 export type ConnectRequest = Message<"process.ConnectRequest"> & {
-  process?: ProcessSelector | undefined;
+  process?: ProcessSelector;
 };
 export const ConnectRequestSchema: GenMessage<ConnectRequest> = /*@__PURE__*/
   messageDesc(file_process, 10);
 export type ConnectResponse = Message<"process.ConnectResponse"> & {
-  event?: ProcessEvent | undefined;
+  event?: ProcessEvent;
 };
 export const ConnectResponseSchema: GenMessage<ConnectResponse> = /*@__PURE__*/
   messageDesc(file_process, 11);
 export type UpdateRequest = Message<"process.UpdateRequest"> & {
-  process?: ProcessSelector | undefined;
-  pty?: PTY | undefined;
+  process?: ProcessSelector;
+  pty?: PTY;
 };
 export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
   messageDesc(file_process, 12);
@@ -159,12 +159,12 @@ export type StreamInputRequest = Message<"process.StreamInputRequest"> & {
 export const StreamInputRequestSchema: GenMessage<StreamInputRequest> = /*@__PURE__*/
   messageDesc(file_process, 14);
 export type StreamInputRequest_StartEvent = Message<"process.StreamInputRequest.StartEvent"> & {
-  process?: ProcessSelector | undefined;
+  process?: ProcessSelector;
 };
 export const StreamInputRequest_StartEventSchema: GenMessage<StreamInputRequest_StartEvent> = /*@__PURE__*/
   messageDesc(file_process, 14, 0);
 export type StreamInputRequest_DataEvent = Message<"process.StreamInputRequest.DataEvent"> & {
-  input?: ProcessInput | undefined;
+  input?: ProcessInput;
 };
 export const StreamInputRequest_DataEventSchema: GenMessage<StreamInputRequest_DataEvent> = /*@__PURE__*/
   messageDesc(file_process, 14, 1);
@@ -177,8 +177,8 @@ export type StreamInputResponse = Message<"process.StreamInputResponse"> & {
 export const StreamInputResponseSchema: GenMessage<StreamInputResponse> = /*@__PURE__*/
   messageDesc(file_process, 15);
 export type SendInputRequest = Message<"process.SendInputRequest"> & {
-  process?: ProcessSelector | undefined;
-  input?: ProcessInput | undefined;
+  process?: ProcessSelector;
+  input?: ProcessInput;
 };
 export const SendInputRequestSchema: GenMessage<SendInputRequest> = /*@__PURE__*/
   messageDesc(file_process, 16);
@@ -187,7 +187,7 @@ export type SendInputResponse = Message<"process.SendInputResponse"> & {
 export const SendInputResponseSchema: GenMessage<SendInputResponse> = /*@__PURE__*/
   messageDesc(file_process, 17);
 export type SendSignalRequest = Message<"process.SendSignalRequest"> & {
-  process?: ProcessSelector | undefined;
+  process?: ProcessSelector;
   signal: Signal;
 };
 export const SendSignalRequestSchema: GenMessage<SendSignalRequest> = /*@__PURE__*/
@@ -197,7 +197,7 @@ export type SendSignalResponse = Message<"process.SendSignalResponse"> & {
 export const SendSignalResponseSchema: GenMessage<SendSignalResponse> = /*@__PURE__*/
   messageDesc(file_process, 19);
 export type CloseStdinRequest = Message<"process.CloseStdinRequest"> & {
-  process?: ProcessSelector | undefined;
+  process?: ProcessSelector;
 };
 export const CloseStdinRequestSchema: GenMessage<CloseStdinRequest> = /*@__PURE__*/
   messageDesc(file_process, 20);

@@ -13,7 +13,7 @@ type Stream = 'stdout' | 'stderr' | 'pty';
 export interface EventTerms extends SilenceTerms {
   readonly signal: AbortSignal;
   /** Milliseconds after which the process is killed, which is told as the stream's own end. */
-  readonly timeoutMs?: number | undefined;
+  readonly timeoutMs?: number;
   /** Resolves with what a stream ends with whose sandbox has ended; undefined while it runs. */
   readonly endOfSandbox: () => Promise<ConnectError | undefined>;
 }
