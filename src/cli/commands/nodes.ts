@@ -33,7 +33,8 @@ const drainLeaf = (action: Action): Command =>
       `with 0 if the node is empty, with ${TIME_OVER} if claimed sandboxes still run when the ` +
       'time is over; then the node stays cordoned.',
     examples: [
-      'sandpool nodes drain node-7 --wait 4h && kubectl drain node-7 --ignore-daemonsets --delete-emptydir-data',
+      'sandpool nodes drain node-7 --wait 4h &&' +
+        ' kubectl drain node-7 --ignore-daemonsets --delete-emptydir-data',
       'sandpool nodes drain node-7 --context production',
     ],
   })
