@@ -142,7 +142,8 @@ describe('kubectl', function () {
       expect(late.stderr).to.contain(`${namespace}/sb-${id}`);
       const [drained, emptied] = [
         controlPlane().kubectlAs('admin', [
-          ...['drain', node, '--force', `--pod-selector=${selector}`, WITHIN],
+          ...['drain', node, '--force', '--delete-emptydir-data'],
+          ...[`--pod-selector=${selector}`, WITHIN],
         ]),
         drain('--wait', '2m'),
       ];
