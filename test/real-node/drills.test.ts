@@ -26,6 +26,9 @@ const PODS = LONG ? 110 : 20;
 const or = (whole: string, part: string): string =>
   LONG ? whole : `${part} (with TEST_LONG=1: ${whole})`;
 
+/** Flags for Pods of no controller, and for the agent's volume. */
+const EVERYTHING = ['--force', '--delete-emptydir-data'] as const;
+
 describe('drills on a real node', function () {
   const cluster = onTheRealNode();
   const clock = noFakeTime === undefined ? new FakeClock() : undefined;
@@ -170,7 +173,7 @@ describe('drills on a real node', function () {
     await pool('drained', 2);
     const id = await claimed('drained');
     try {
-      const kept = await rejection(kubectl('drain', REAL_NODE, '--force', '--timeout=5s'));
+      const kept = await rejection(kubectl('drain', REAL_NODE, ...EVERYTHING, '--timeout=5s'));
       expect(kept.message).to.contain('disruption budget');
       await runs(id);
       await eventually(
@@ -179,7 +182,7 @@ describe('drills on a real node', function () {
       );
       const namespace = replicas().namespaceOf('tenant');
       await kubectl('delete', 'poddisruptionbudgets', '--all', '--namespace', namespace);
-      await kubectl('drain', REAL_NODE, '--force', '--timeout=60s');
+      await kubectl('drain', REAL_NODE, ...EVERYTHING, '--timeout=60s');
       await eventually(
         async () => (await ended(id))?.['endReason'] === 'killed',
         'it is told to have been killed',
