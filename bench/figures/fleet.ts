@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../../local-cluster/eventually.ts';
-import { commandDaemon } from '../../src/cli/shared/control.ts';
+import { commandDaemon } from '../../src/cli/common/control.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Bench, type Figure } from '../figure.ts';
 import { costOf, type Cost } from '../load.ts';

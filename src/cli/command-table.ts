@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Actions } from './shared/action.ts';
+import type { Actions } from './common/action.ts';
 
 /**
  * A command of the first level. Its module is loaded when it is asked for, so that the others cost

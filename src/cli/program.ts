@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import type { Action, Actions, ServiceAction } from './shared/action.ts';
+import type { Action, Actions, ServiceAction } from './common/action.ts';
 import { COMMANDS, type CommandEntry } from './command-table.ts';
-import type { ConnectionOptions } from './shared/connection.ts';
-import { type CliContext, print, say } from './shared/context.ts';
-import { explain } from './shared/failure.ts';
-import { USAGE_EXIT, UsageEnd, withUsageExit } from './shared/leaf.ts';
+import type { ConnectionOptions } from './common/connection.ts';
+import { type CliContext, print, say } from './common/context.ts';
+import { explain } from './common/failure.ts';
+import { USAGE_EXIT, UsageEnd, withUsageExit } from './common/leaf.ts';
 import { build, version } from '../daemon/process/version.ts';
 
 const FAILED = 1;
@@ -30,7 +30,7 @@ export const runCommandLine = async (
     };
   const serviceAction: ServiceAction = (work) =>
     action(FAILED, async (_context, operands, options) => {
-      const { connect } = await import('./shared/connection.ts');
+      const { connect } = await import('./common/connection.ts');
       const api = await connect(options as ConnectionOptions, context);
       try {
         await work(api, context, operands, options as Parameters<typeof work>[3]);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { mock } from 'node:test';
-import { catchInterrupts } from '../../src/cli/shared/interrupts.ts';
+import { catchInterrupts } from '../../src/cli/common/interrupts.ts';
 
 describe('signals that end a command', () => {
   let now: number;

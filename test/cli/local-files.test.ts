@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileSource } from '../../src/cli/shared/local-files.ts';
+import { fileSource } from '../../src/cli/common/local-files.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('a file that is to be sent', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { printable } from '../../src/cli/shared/printable.ts';
+import { printable } from '../../src/cli/common/printable.ts';
 import { table } from '../../src/cli/show/table.ts';
 
 describe('what others wrote, on a terminal', () => {

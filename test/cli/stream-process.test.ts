@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { SandboxProcess } from '../../src/cli/client/process-calls.ts';
 import { streamProcess, type Streaming } from '../../src/cli/commands/stream-process.ts';
-import { CliFailure } from '../../src/cli/shared/failure.ts';
-import { catchInterrupts, Interrupted } from '../../src/cli/shared/interrupts.ts';
+import { CliFailure } from '../../src/cli/common/failure.ts';
+import { catchInterrupts, Interrupted } from '../../src/cli/common/interrupts.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('a process that the command line follows', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { commandDaemon } from '../../src/cli/shared/control.ts';
+import { commandDaemon } from '../../src/cli/common/control.ts';
 import { approvalIdOf } from '../http/an-approving-server.ts';
 import { atConsole, useLink, type PersonAtConsole } from '../support/harness/a-console-session.ts';
 import { DaemonUnderTest } from '../support/harness/a-daemon.ts';

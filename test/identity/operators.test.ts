@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { hash as quickHash } from '@node-rs/argon2';
 import { controlCommands } from '../../src/daemon/commands/console-commands.ts';
 import { ControlServer } from '../../src/daemon/control/control-server.ts';
-import { commandDaemon } from '../../src/cli/shared/control.ts';
+import { commandDaemon } from '../../src/cli/common/control.ts';
 import { operatorEntry } from '../../src/services/identity/operator-entry.ts';
 import { OperatorsFile } from '../../src/services/identity/operators-file.ts';
 import { argon2Passwords } from '../../src/services/identity/passwords.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commandDaemon } from '../../src/cli/shared/control.ts';
+import { commandDaemon } from '../../src/cli/common/control.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { approvalIdOf } from '../http/an-approving-server.ts';
 import { aReceiver, isSigned, SECRET, status, type Receiver } from '../webhooks/webhook-support.ts';

@@ -7,15 +7,15 @@ import type { NamedTexts } from '../../daemon/config/environment.ts';
 import { HELD_OPERATIONS } from '../../model/approvals/held-operations.ts';
 import { ruleFor, type PolicyRule, type PolicySubject } from '../../model/approvals/policy.ts';
 import { APPROVAL_STATUSES } from '../../model/approvals/approval.ts';
-import type { Actions } from '../shared/action.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
-import { print } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { group, leaf } from '../shared/leaf.ts';
-import { omitUndefined } from '../shared/omit-undefined.ts';
-import { addPageOptions, type PageOptions } from '../shared/paging.ts';
+import type { Actions } from '../common/action.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
+import { print } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
+import { group, leaf } from '../common/leaf.ts';
+import { omitUndefined } from '../common/omit-undefined.ts';
+import { addPageOptions, type PageOptions } from '../common/paging.ts';
 import { approvalFields, approvalTable } from '../show/approval-rows.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { isForAdmins, KEY_FOR_OTHERS, routeOf, type ExplainedRoute } from './explained-route.ts';
 
 /** `approvals list|get|explain`: they are decided in the console alone. */

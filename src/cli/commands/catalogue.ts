@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { ServiceAction } from '../shared/action.ts';
-import { CLUSTER_OPTION, OF_CLUSTER_OPTION, type ClusterOption } from '../shared/cluster-option.ts';
-import { addConnectionOptions } from '../shared/connection.ts';
-import { leaf } from '../shared/leaf.ts';
-import { omitUndefined } from '../shared/omit-undefined.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import type { ServiceAction } from '../common/action.ts';
+import { CLUSTER_OPTION, OF_CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
+import { addConnectionOptions } from '../common/connection.ts';
+import { leaf } from '../common/leaf.ts';
+import { omitUndefined } from '../common/omit-undefined.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../show/rows.ts';
 
 /** Show what a deployment offers, a command a list. */

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { Actions } from '../shared/action.ts';
-import { addConnectionOptions, dataDirOf } from '../shared/connection.ts';
-import { print } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { commandDaemon } from '../shared/control.ts';
-import { group, leaf } from '../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import type { Actions } from '../common/action.ts';
+import { addConnectionOptions, dataDirOf } from '../common/connection.ts';
+import { print } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
+import { commandDaemon } from '../common/control.ts';
+import { group, leaf } from '../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { clusterFields, clusterTable } from '../show/cluster-rows.ts';
 
 /** `clusters list|get|join-token|remove`; without a word it lists. */

@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
-import type { Action } from '../shared/action.ts';
+import type { Action } from '../common/action.ts';
 import { completionScript, SHELLS } from '../completion/scripts.ts';
-import { print } from '../shared/context.ts';
-import { leaf } from '../shared/leaf.ts';
+import { print } from '../common/context.ts';
+import { leaf } from '../common/leaf.ts';
 
 /** `completion bash|zsh|fish`: the script that a shell loads. */
 export const completionLeaf = (action: Action): Command =>

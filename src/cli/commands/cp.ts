@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { Action } from '../shared/action.ts';
-import { withInterrupts } from '../shared/borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
+import type { Action } from '../common/action.ts';
+import { withInterrupts } from '../common/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
 import { download } from '../copy/download.ts';
 import { LeftOut } from '../copy/left-out.ts';
 import { placeOf } from '../copy/place.ts';
 import { sandboxPlace } from '../copy/sandbox-place.ts';
 import { upload } from '../copy/upload.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { leaf } from '../shared/leaf.ts';
+import { CliFailure } from '../common/failure.ts';
+import { leaf } from '../common/leaf.ts';
 import { progressOn } from '../terminal/progress.ts';
 
 /** `cp FROM TO`: a file or a folder, into a sandbox or out of it. */

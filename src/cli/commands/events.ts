@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Event, EventList } from '../client/wire.ts';
-import type { Action } from '../shared/action.ts';
-import { withInterrupts } from '../shared/borrowed-sandbox.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../shared/cluster-option.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
-import { type CliContext, print, say } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
+import type { Action } from '../common/action.ts';
+import { withInterrupts } from '../common/borrowed-sandbox.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
+import { type CliContext, print, say } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
 import { followed } from '../terminal/following.ts';
-import { omitUndefined } from '../shared/omit-undefined.ts';
-import { leaf } from '../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import { omitUndefined } from '../common/omit-undefined.ts';
+import { leaf } from '../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { eventLine, eventTable } from '../show/rows.ts';
 
 interface EventsOptions extends ConnectionOptions, OutputOptions, ClusterOption {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { withInterrupts } from '../shared/borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
-import { print } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
-import type { Action } from '../shared/action.ts';
+import { withInterrupts } from '../common/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
+import { print } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
+import { leaf, SANDPOOL_FAILED } from '../common/leaf.ts';
+import type { Action } from '../common/action.ts';
 import { addCommandOptions } from './run.ts';
 import {
   type CommandOptions,

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { IssuedApiKey } from '../client/wire.ts';
 import { isDnsLabel } from '../../model/identifiers.ts';
-import { type CliContext, print } from '../shared/context.ts';
-import { readText } from '../shared/document.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { omitUndefined } from '../shared/omit-undefined.ts';
+import { type CliContext, print } from '../common/context.ts';
+import { readText } from '../common/document.ts';
+import { CliFailure } from '../common/failure.ts';
+import { omitUndefined } from '../common/omit-undefined.ts';
 
 /** The options of `keys create --users`. `to` is a folder. */
 export interface UsersOptions {

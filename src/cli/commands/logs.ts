@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 import { parseDuration } from '../../model/durations.ts';
 import type { LogsQuery } from '../client/wire.ts';
-import type { Action } from '../shared/action.ts';
-import { durationText, wholeNumber } from '../shared/arguments.ts';
-import { withInterrupts } from '../shared/borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
-import { type CliContext, print, say } from '../shared/context.ts';
+import type { Action } from '../common/action.ts';
+import { durationText, wholeNumber } from '../common/arguments.ts';
+import { withInterrupts } from '../common/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
+import { type CliContext, print, say } from '../common/context.ts';
 import { followed } from '../terminal/following.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { omitUndefined } from '../shared/omit-undefined.ts';
-import { leaf } from '../shared/leaf.ts';
+import { CliFailure } from '../common/failure.ts';
+import { omitUndefined } from '../common/omit-undefined.ts';
+import { leaf } from '../common/leaf.ts';
 import { printEvent } from './stream-process.ts';
 
 interface LogsOptions extends ConnectionOptions {

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { parseDuration } from '../../model/durations.ts';
-import type { Action } from '../shared/action.ts';
-import { durationText } from '../shared/arguments.ts';
-import { type CliContext, print, say } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { group, leaf } from '../shared/leaf.ts';
+import type { Action } from '../common/action.ts';
+import { durationText } from '../common/arguments.ts';
+import { type CliContext, print, say } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
+import { group, leaf } from '../common/leaf.ts';
 import { progressOn } from '../terminal/progress.ts';
 
 interface DrainOptions {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { ServiceAction } from '../shared/action.ts';
-import { addConnectionOptions } from '../shared/connection.ts';
-import { leaf } from '../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import type { ServiceAction } from '../common/action.ts';
+import { addConnectionOptions } from '../common/connection.ts';
+import { leaf } from '../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 
 /** `pause ID...`: each stands still, with what it has in memory. */
 export const pauseLeaf = (action: ServiceAction): Command =>

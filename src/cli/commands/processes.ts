@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
 import type { SandboxProcess } from '../client/process-calls.ts';
 import { PROCESS_SIGNALS, type ProcessSignal } from '../../model/process.ts';
-import type { Action, ServiceAction } from '../shared/action.ts';
-import { withInterrupts } from '../shared/borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
-import { print } from '../shared/context.ts';
-import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import type { Action, ServiceAction } from '../common/action.ts';
+import { withInterrupts } from '../common/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
+import { print } from '../common/context.ts';
+import { leaf, SANDPOOL_FAILED } from '../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { table } from '../show/table.ts';
-import { printable } from '../shared/printable.ts';
+import { printable } from '../common/printable.ts';
 import { streamProcess } from './stream-process.ts';
 
 interface KillOptions {

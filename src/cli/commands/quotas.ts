@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import type { QuotaList } from '../client/wire.ts';
 import { HIGHEST_LIMIT } from '../../model/pools/quota.ts';
-import type { ServiceAction } from '../shared/action.ts';
-import { wholeNumber } from '../shared/arguments.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../shared/cluster-option.ts';
-import { addConnectionOptions } from '../shared/connection.ts';
-import type { CliContext } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { omitUndefined } from '../shared/omit-undefined.ts';
-import { group, leaf } from '../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
+import type { ServiceAction } from '../common/action.ts';
+import { wholeNumber } from '../common/arguments.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
+import { addConnectionOptions } from '../common/connection.ts';
+import type { CliContext } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
+import { omitUndefined } from '../common/omit-undefined.ts';
+import { group, leaf } from '../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { quotaTable } from '../show/rows.ts';
 
 /** `quotas [get|set]`; `get` alone may be left out. */

@@ -2,10 +2,10 @@ import { ApiError } from '../client/api-error.ts';
 import type { ProcessRequest } from '../client/process-calls.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { ExecResult } from '../client/wire.ts';
-import { type CliContext, print, say } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
+import { type CliContext, print, say } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
 import { interact, OUT_OF_MEMORY, terminalSize } from '../terminal/interactive.ts';
-import { typedCommand } from '../shared/typed-command.ts';
+import { typedCommand } from '../common/typed-command.ts';
 import { streamProcess } from './stream-process.ts';
 
 export interface CommandOptions {

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
-import { durationText, waitOption, wholeNumber } from '../shared/arguments.ts';
-import { withBorrowedSandbox } from '../shared/borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
-import type { Action } from '../shared/action.ts';
-import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
+import { durationText, waitOption, wholeNumber } from '../common/arguments.ts';
+import { withBorrowedSandbox } from '../common/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
+import type { Action } from '../common/action.ts';
+import { leaf, SANDPOOL_FAILED } from '../common/leaf.ts';
 import {
   type CommandOptions,
   commandWords,
   MAX_TIMEOUT_SECONDS,
   runCommand,
 } from './run-command.ts';
-import { typedCommand } from '../shared/typed-command.ts';
+import { typedCommand } from '../common/typed-command.ts';
 
 interface RunOptions extends ConnectionOptions, CommandOptions {
   readonly pool: string;

@@ -3,17 +3,17 @@ import { ApiError } from '../client/api-error.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Sandbox } from '../client/wire.ts';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { durationText, nameAndValue, waitOption } from '../shared/arguments.ts';
-import { claimFiles, filePair } from '../shared/claim-files.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../shared/cluster-option.ts';
-import { addConnectionOptions, type ConnectionOptions } from '../shared/connection.ts';
-import { omitUndefined } from '../shared/omit-undefined.ts';
-import { group, leaf } from '../shared/leaf.ts';
-import type { ServiceAction } from '../shared/action.ts';
-import { addOutputOption, type OutputOptions, show } from '../shared/output.ts';
-import { addPageOptions, type PageOptions, showPage } from '../shared/paging.ts';
+import { durationText, nameAndValue, waitOption } from '../common/arguments.ts';
+import { claimFiles, filePair } from '../common/claim-files.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
+import { addConnectionOptions, type ConnectionOptions } from '../common/connection.ts';
+import { omitUndefined } from '../common/omit-undefined.ts';
+import { group, leaf } from '../common/leaf.ts';
+import type { ServiceAction } from '../common/action.ts';
+import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../common/paging.ts';
 import { sandboxFields, sandboxTable } from '../show/rows.ts';
-import { addVariableOptions, type VariableOptions, variablesOf } from '../shared/variables.ts';
+import { addVariableOptions, type VariableOptions, variablesOf } from '../common/variables.ts';
 
 /** `sandboxes list|get|create|delete`. */
 export const sandboxesGroup = (action: ServiceAction): Command =>

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { durationText, waitOption } from '../shared/arguments.ts';
-import { withBorrowedSandbox, withInterrupts } from '../shared/borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../shared/connection.ts';
+import { durationText, waitOption } from '../common/arguments.ts';
+import { withBorrowedSandbox, withInterrupts } from '../common/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
 import { interact, terminalSize } from '../terminal/interactive.ts';
-import { leaf, SANDPOOL_FAILED } from '../shared/leaf.ts';
-import type { Action } from '../shared/action.ts';
+import { leaf, SANDPOOL_FAILED } from '../common/leaf.ts';
+import type { Action } from '../common/action.ts';
 
 interface ShellOptions extends ConnectionOptions {
   readonly pool: string;

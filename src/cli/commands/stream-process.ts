@@ -2,10 +2,10 @@ import type { Writable } from 'node:stream';
 import type { ProcessEvent, ProcessSignal } from '../client/process-calls.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import { PROCESS_SIGNALS } from '../../model/process.ts';
-import { type CliContext, say } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
+import { type CliContext, say } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
 import { OUT_OF_MEMORY } from '../terminal/interactive.ts';
-import { Interrupted } from '../shared/interrupts.ts';
+import { Interrupted } from '../common/interrupts.ts';
 
 /** Longest input of one call. */
 const INPUT_BYTES = 64 << 10;

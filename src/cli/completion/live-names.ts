@@ -1,6 +1,6 @@
 import type { SandpoolClient } from '../client/sandpool-client.ts';
-import type { ConnectionOptions } from '../shared/connection.ts';
-import type { CliContext } from '../shared/context.ts';
+import type { ConnectionOptions } from '../common/connection.ts';
+import type { CliContext } from '../common/context.ts';
 
 /** One way to go on: a word, and what it is. */
 export interface Candidate {
@@ -35,7 +35,7 @@ export const liveNames =
   (words: readonly string[], context: CliContext): LiveNames =>
   async (kind, of = '') => {
     try {
-      const { connect } = await import('../shared/connection.ts');
+      const { connect } = await import('../common/connection.ts');
       const api = await connect(connectionIn(words), context);
       try {
         return await ASK[kind](api, AbortSignal.timeout(DEADLINE_MS), of);

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { basename, posix, resolve } from 'node:path';
 import { Readable, type Writable } from 'node:stream';
 import type { LeftOut } from './left-out.ts';
-import { type Source, unusable } from '../shared/local-files.ts';
+import { type Source, unusable } from '../common/local-files.ts';
 
 const NO_FILE = 'is neither a file, a folder nor a link';
 

@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path';
 import type { ReadContent } from '../client/file-calls.ts';
-import { say } from '../shared/context.ts';
-import { CliFailure, explain } from '../shared/failure.ts';
+import { say } from '../common/context.ts';
+import { CliFailure, explain } from '../common/failure.ts';
 import { unpackHere } from './archives.ts';
-import { isFolderHere, writeFileHere, writeStream } from '../shared/local-files.ts';
+import { isFolderHere, writeFileHere, writeStream } from '../common/local-files.ts';
 import { noteMissing } from './missing-entries.ts';
 import type { Place } from './place.ts';
 import { type SandboxPlace, saysNo } from './sandbox-place.ts';

@@ -1,4 +1,4 @@
-import { CliFailure } from '../shared/failure.ts';
+import { CliFailure } from '../common/failure.ts';
 
 /** One end of a copy: a path here, a path in a sandbox, or this process's own stream. */
 export type Place =

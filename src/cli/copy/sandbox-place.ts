@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { ApiError } from '../client/api-error.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
-import { CliFailure } from '../shared/failure.ts';
+import { CliFailure } from '../common/failure.ts';
 
 /** One end of a copy, in a sandbox. */
 export interface SandboxPlace {

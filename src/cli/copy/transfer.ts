@@ -1,7 +1,7 @@
 import { ApiError } from '../client/api-error.ts';
-import { type CliContext, say } from '../shared/context.ts';
-import { CliFailure, explain } from '../shared/failure.ts';
-import { Interrupted } from '../shared/interrupts.ts';
+import { type CliContext, say } from '../common/context.ts';
+import { CliFailure, explain } from '../common/failure.ts';
+import { Interrupted } from '../common/interrupts.ts';
 import type { LeftOut } from './left-out.ts';
 import { byteProgress, type Progress } from '../terminal/progress.ts';
 

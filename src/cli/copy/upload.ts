@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import { CliFailure } from '../shared/failure.ts';
+import { CliFailure } from '../common/failure.ts';
 import { folderSource } from './archives.ts';
-import { fileSource, isFolderHere, type Source, streamSource } from '../shared/local-files.ts';
+import { fileSource, isFolderHere, type Source, streamSource } from '../common/local-files.ts';
 import type { Place } from './place.ts';
 import { isFolderThere, type SandboxPlace, saysNo } from './sandbox-place.ts';
 import { type Copy, Transfer } from './transfer.ts';

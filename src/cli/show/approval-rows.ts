@@ -1,5 +1,5 @@
 import type { Approval } from '../client/wire.ts';
-import { printable } from '../shared/printable.ts';
+import { printable } from '../common/printable.ts';
 import { type Column, shortTime, tableOf } from './rows.ts';
 import { fields } from './table.ts';
 

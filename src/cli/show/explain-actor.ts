@@ -1,6 +1,6 @@
 import type { ActorReport, ActorTransition, MachineReport } from '../client/wire.ts';
 import { formatDuration } from '../../model/durations.ts';
-import { printable } from '../shared/printable.ts';
+import { printable } from '../common/printable.ts';
 import { shortTime, statusOf } from './rows.ts';
 import { stateChart } from './state-chart.ts';
 import { fields, table } from './table.ts';

@@ -2,7 +2,7 @@ import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../
 import { formatDuration } from '../../model/durations.ts';
 import { pluralize } from './pluralize.ts';
 import { changesText, membersOf } from './env-rows.ts';
-import { printable } from '../shared/printable.ts';
+import { printable } from '../common/printable.ts';
 import { shortTime } from './rows.ts';
 
 /** Describes what is known of an env; `decisions` by group, the newest first. */

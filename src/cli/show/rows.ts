@@ -1,4 +1,4 @@
-import { printable } from '../shared/printable.ts';
+import { printable } from '../common/printable.ts';
 import type {
   ApiKey,
   AuditRecord,

@@ -1,4 +1,4 @@
-import { printable } from '../shared/printable.ts';
+import { printable } from '../common/printable.ts';
 
 /**
  * Rows under a heading, in columns two spaces apart. Control characters show as `?`: what a table

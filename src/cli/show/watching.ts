@@ -1,8 +1,8 @@
 import { parseDuration } from '../../model/durations.ts';
-import { type CliContext, print } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
-import { lasting } from '../shared/retrying.ts';
-import type { OutputOptions } from '../shared/output.ts';
+import { type CliContext, print } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
+import { lasting } from '../common/retrying.ts';
+import type { OutputOptions } from '../common/output.ts';
 
 /** `stopped`: it does not go on by itself; `why` says more, and `hints` what to do. */
 export type Standing =

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { mayPass, MOST_TRIES, pauseBefore } from '../shared/retrying.ts';
+import { mayPass, MOST_TRIES, pauseBefore } from '../common/retrying.ts';
 
 export interface Following<T> {
   /** Opens the stream after the event of that id, or from its beginning. */

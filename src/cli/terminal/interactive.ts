@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import type { TerminalConnection, TerminalEnd } from '../client/terminal-connection.ts';
-import { type CliContext, say } from '../shared/context.ts';
-import { CliFailure } from '../shared/failure.ts';
+import { type CliContext, say } from '../common/context.ts';
+import { CliFailure } from '../common/failure.ts';
 import { TerminalModes } from './terminal-modes.ts';
-import { OutputAfterMark } from '../shared/typed-command.ts';
+import { OutputAfterMark } from '../common/typed-command.ts';
 
 /** Said after a command that the kernel killed. */
 export const OUT_OF_MEMORY = 'the command was killed: the sandbox ran out of memory';

@@ -1,5 +1,5 @@
-import { CliFailure } from '../shared/failure.ts';
-import { type CliContext, print } from '../shared/context.ts';
+import { CliFailure } from '../common/failure.ts';
+import { type CliContext, print } from '../common/context.ts';
 
 const LONGEST = 1_024;
 

@@ -1,5 +1,5 @@
-import type { CliContext } from '../shared/context.ts';
-import { printable } from '../shared/printable.ts';
+import type { CliContext } from '../common/context.ts';
+import { printable } from '../common/printable.ts';
 
 /**
  * Shows a person progress while something takes long: one line on standard error that is written

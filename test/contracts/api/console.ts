@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { commandDaemon } from '../../../src/cli/shared/control.ts';
+import { commandDaemon } from '../../../src/cli/common/control.ts';
 import type { HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
 import { clientOf } from '../../support/harness/patient-client.ts';
 import type { RunningService } from './running-service.ts';

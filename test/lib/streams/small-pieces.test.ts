@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OutputAfterMark } from '../../../src/cli/shared/typed-command.ts';
+import { OutputAfterMark } from '../../../src/cli/common/typed-command.ts';
 import { AgentFrames } from '../../../src/contracts/agent/agent-frames.ts';
 import { EventReader } from '../../../src/contracts/agent/agent-stats.ts';
 import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';

@@ -1,4 +1,4 @@
-import { commandDaemon } from '../../../src/cli/shared/control.ts';
+import { commandDaemon } from '../../../src/cli/common/control.ts';
 import type { DaemonUnderTest } from './a-daemon.ts';
 import { HttpClient, type HttpAnswer } from './http-client.ts';
 

@@ -2,16 +2,16 @@ import { type Command, Option } from 'commander';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { AuditQuery, AuditRecord } from '../../client/wire.ts';
-import type { Action } from '../../shared/action.ts';
-import { wholeNumber } from '../../shared/arguments.ts';
-import { withInterrupts } from '../../shared/borrowed-sandbox.ts';
-import { CLUSTER_OPTION, type ClusterOption } from '../../shared/cluster-option.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../../shared/connection.ts';
-import { type CliContext, print, say } from '../../shared/context.ts';
-import { omitUndefined } from '../../shared/omit-undefined.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { lasting } from '../../shared/retrying.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import type { Action } from '../../common/action.ts';
+import { wholeNumber } from '../../common/arguments.ts';
+import { withInterrupts } from '../../common/borrowed-sandbox.ts';
+import { CLUSTER_OPTION, type ClusterOption } from '../../common/cluster-option.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../../common/connection.ts';
+import { type CliContext, print, say } from '../../common/context.ts';
+import { omitUndefined } from '../../common/omit-undefined.ts';
+import { leaf } from '../../common/leaf.ts';
+import { lasting } from '../../common/retrying.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { auditLine, auditTable } from '../../show/rows.ts';
 
 interface ListOptions extends ConnectionOptions, OutputOptions, ClusterOption {

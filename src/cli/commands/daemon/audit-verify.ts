@@ -7,12 +7,12 @@ import { createInterface } from 'node:readline';
 import type { ChainEnd } from '../../../services/audit/audit-chain.ts';
 import { auditFiles, readHead } from '../../../services/audit/audit-folder.ts';
 import { type AuditReport, verifyAudit } from '../../../services/audit/verify-audit.ts';
-import type { Action } from '../../shared/action.ts';
+import type { Action } from '../../common/action.ts';
 import { pluralize } from '../../show/pluralize.ts';
-import { CliFailure } from '../../shared/failure.ts';
-import type { CliContext } from '../../shared/context.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import { CliFailure } from '../../common/failure.ts';
+import type { CliContext } from '../../common/context.ts';
+import { leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 
 interface VerifyOptions extends OutputOptions {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Actions } from '../../shared/action.ts';
-import { group } from '../../shared/leaf.ts';
+import type { Actions } from '../../common/action.ts';
+import { group } from '../../common/leaf.ts';
 import { listLeaf } from './audit-list.ts';
 import { verifyLeaf } from './audit-verify.ts';
 

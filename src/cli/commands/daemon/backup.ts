@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Action } from '../../shared/action.ts';
-import { withInterrupts } from '../../shared/borrowed-sandbox.ts';
-import { dataDirOf } from '../../shared/connection.ts';
-import { type CliContext, print } from '../../shared/context.ts';
-import { askDaemon } from '../../shared/control.ts';
-import { writeStream } from '../../shared/local-files.ts';
-import { CliFailure } from '../../shared/failure.ts';
-import { leaf } from '../../shared/leaf.ts';
+import type { Action } from '../../common/action.ts';
+import { withInterrupts } from '../../common/borrowed-sandbox.ts';
+import { dataDirOf } from '../../common/connection.ts';
+import { type CliContext, print } from '../../common/context.ts';
+import { askDaemon } from '../../common/control.ts';
+import { writeStream } from '../../common/local-files.ts';
+import { CliFailure } from '../../common/failure.ts';
+import { leaf } from '../../common/leaf.ts';
 import { bytes, progressOn } from '../../terminal/progress.ts';
 
 /** `backup FILE`: of the local daemon's data folder, while it runs. */

@@ -7,9 +7,9 @@ import {
 } from '../../../daemon/config/config.ts';
 import type { NamedTexts } from '../../../daemon/config/environment.ts';
 import { configJson, configYaml } from '../../../daemon/config/shown.ts';
-import type { Action } from '../../shared/action.ts';
-import { type CliContext, print } from '../../shared/context.ts';
-import { group, leaf } from '../../shared/leaf.ts';
+import type { Action } from '../../common/action.ts';
+import { type CliContext, print } from '../../common/context.ts';
+import { group, leaf } from '../../common/leaf.ts';
 import { Option } from 'commander';
 
 /** `config print|check`: what `serve` would begin with, without beginning. */

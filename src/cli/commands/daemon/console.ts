@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { Action } from '../../shared/action.ts';
-import { print } from '../../shared/context.ts';
-import { group, leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import type { Action } from '../../common/action.ts';
+import { print } from '../../common/context.ts';
+import { group, leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 import { askLocalDaemon, withPlace, type Place } from './local-daemon.ts';
 

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { ActorKind, ActorNews } from '../../client/wire.ts';
-import type { Action } from '../../shared/action.ts';
+import type { Action } from '../../common/action.ts';
 import { actorText, seenByText, transitionLine } from '../../show/explain-actor.ts';
-import { withInterrupts } from '../../shared/borrowed-sandbox.ts';
-import { addConnectionOptions, connect, type ConnectionOptions } from '../../shared/connection.ts';
-import { type CliContext, print, say } from '../../shared/context.ts';
+import { withInterrupts } from '../../common/borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../../common/connection.ts';
+import { type CliContext, print, say } from '../../common/context.ts';
 import { followed } from '../../terminal/following.ts';
-import { group, leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import { group, leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 
 interface DebugOptions extends ConnectionOptions, OutputOptions {
   readonly follow?: boolean;

@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import type { NamedTexts } from '../../../daemon/config/environment.ts';
 import { readPidFile } from '../../../daemon/process/pid-file.ts';
 import type { Finding } from '../../../daemon/doctor/finding.ts';
-import type { Action } from '../../shared/action.ts';
-import type { CliContext } from '../../shared/context.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { type OutputOptions, show } from '../../shared/output.ts';
+import type { Action } from '../../common/action.ts';
+import type { CliContext } from '../../common/context.ts';
+import { leaf } from '../../common/leaf.ts';
+import { type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 
 /** The flags of `serve` that the checks depend on. */

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { statSync } from 'node:fs';
-import { dataDirOf } from '../../shared/connection.ts';
-import type { CliContext } from '../../shared/context.ts';
-import { commandDaemon } from '../../shared/control.ts';
-import { CliFailure } from '../../shared/failure.ts';
+import { dataDirOf } from '../../common/connection.ts';
+import type { CliContext } from '../../common/context.ts';
+import { commandDaemon } from '../../common/control.ts';
+import { CliFailure } from '../../common/failure.ts';
 
 /** Says which daemon on this machine is meant. */
 export interface Place {

@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander';
 import type { LogLevel, LogLevelReport } from '../../client/wire.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { wholeSeconds } from '../../shared/arguments.ts';
-import { addConnectionOptions } from '../../shared/connection.ts';
-import { omitUndefined } from '../../shared/omit-undefined.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { wholeSeconds } from '../../common/arguments.ts';
+import { addConnectionOptions } from '../../common/connection.ts';
+import { omitUndefined } from '../../common/omit-undefined.ts';
+import { leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { shortTime } from '../../show/rows.ts';
 
 /** Seconds. */

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { ServiceAction } from '../../shared/action.ts';
-import { addConnectionOptions } from '../../shared/connection.ts';
-import { group, leaf } from '../../shared/leaf.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { addConnectionOptions } from '../../common/connection.ts';
+import { group, leaf } from '../../common/leaf.ts';
 import { managersFields } from '../../show/cluster-rows.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 
 /** `managers get|cut-off|let-in`; without a word it shows them. */
 export const managersGroup = (action: ServiceAction): Command =>

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import { ApiError } from '../../client/api-error.ts';
 import type { QueuesReport } from '../../client/wire.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { addConnectionOptions } from '../../shared/connection.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { addConnectionOptions } from '../../common/connection.ts';
+import { leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 
 /** One replica; `queues` is absent where it said nothing. */

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { Action } from '../../shared/action.ts';
-import { dataDirOf } from '../../shared/connection.ts';
-import { print } from '../../shared/context.ts';
-import { CliFailure } from '../../shared/failure.ts';
-import { leaf } from '../../shared/leaf.ts';
+import type { Action } from '../../common/action.ts';
+import { dataDirOf } from '../../common/connection.ts';
+import { print } from '../../common/context.ts';
+import { CliFailure } from '../../common/failure.ts';
+import { leaf } from '../../common/leaf.ts';
 import { type Place, requireOwn, withPlace } from './local-daemon.ts';
 
 /** `restore FILE`: into the data folder of a daemon that has stopped. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { configFlags, type NamedTexts } from '../../../daemon/config/config.ts';
-import { leaf } from '../../shared/leaf.ts';
-import type { Action } from '../../shared/action.ts';
+import { leaf } from '../../common/leaf.ts';
+import type { Action } from '../../common/action.ts';
 
 /** `serve`: the daemon, in this process, until it is told to stop. */
 export const serveLeaf = (action: Action): Command => {

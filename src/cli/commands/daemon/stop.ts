@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { NamedTexts } from '../../../daemon/config/environment.ts';
 import { type PidFile, isRunning, readPidFile } from '../../../daemon/process/pid-file.ts';
-import { dataDirOf } from '../../shared/connection.ts';
-import { type CliContext, print } from '../../shared/context.ts';
-import { CliFailure } from '../../shared/failure.ts';
-import { leaf } from '../../shared/leaf.ts';
-import type { Action } from '../../shared/action.ts';
+import { dataDirOf } from '../../common/connection.ts';
+import { type CliContext, print } from '../../common/context.ts';
+import { CliFailure } from '../../common/failure.ts';
+import { leaf } from '../../common/leaf.ts';
+import type { Action } from '../../common/action.ts';
 import { requireOwn } from './local-daemon.ts';
 
 interface StopOptions {

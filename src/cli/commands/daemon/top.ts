@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { Pool, PoolFilter } from '../../client/wire.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { wholeNumber } from '../../shared/arguments.ts';
-import { addConnectionOptions } from '../../shared/connection.ts';
-import { print } from '../../shared/context.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { wholeNumber } from '../../common/arguments.ts';
+import { addConnectionOptions } from '../../common/connection.ts';
+import { print } from '../../common/context.ts';
 import { pluralize } from '../../show/pluralize.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { lasting } from '../../shared/retrying.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import { leaf } from '../../common/leaf.ts';
+import { lasting } from '../../common/retrying.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 import { type Replica, replicasOf, underWay } from './replicas.ts';
 

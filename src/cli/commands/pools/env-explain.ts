@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { ServiceAction } from '../../shared/action.ts';
-import { addNamespacedOptions } from '../../shared/connection.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { addNamespacedOptions } from '../../common/connection.ts';
 import { type EnvStory, explainEnv } from '../../show/explain-env.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+import { leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 
 /** `envs explain`. */
 export const explainLeaf = (action: ServiceAction): Command =>

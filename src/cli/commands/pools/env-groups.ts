@@ -2,17 +2,17 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AutoscalingGroupChange } from '../../client/wire.ts';
 import { SCALE_UP_MODES } from '../../../model/envs/autoscaling-group.ts';
 import { parseDuration } from '../../../model/durations.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { replicaCount } from '../../shared/arguments.ts';
-import { addNamespacedOptions } from '../../shared/connection.ts';
-import type { CliContext } from '../../shared/context.ts';
-import { agreedName, type FileDocument, readDocument, within } from '../../shared/document.ts';
-import { nothingToDo } from '../../shared/env-options.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { replicaCount } from '../../common/arguments.ts';
+import { addNamespacedOptions } from '../../common/connection.ts';
+import type { CliContext } from '../../common/context.ts';
+import { agreedName, type FileDocument, readDocument, within } from '../../common/document.ts';
+import { nothingToDo } from '../../common/env-options.ts';
 import { decisionTable, groupFields, groupTable } from '../../show/env-rows.ts';
-import { omitUndefined } from '../../shared/omit-undefined.ts';
-import { group, leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
-import { type Switch, switchOption } from '../../shared/pool-options.ts';
+import { omitUndefined } from '../../common/omit-undefined.ts';
+import { group, leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
+import { type Switch, switchOption } from '../../common/pool-options.ts';
 
 /** `envs groups list|get|set|delete|decisions`. */
 export const groupsGroup = (action: ServiceAction): Command =>

@@ -1,27 +1,27 @@
 import type { Command } from 'commander';
 import type { AddMemberRequest, MemberChange } from '../../client/wire.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { replicaCount, wholeNumber } from '../../shared/arguments.ts';
-import { addNamespacedOptions } from '../../shared/connection.ts';
-import type { CliContext } from '../../shared/context.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { replicaCount, wholeNumber } from '../../common/arguments.ts';
+import { addNamespacedOptions } from '../../common/connection.ts';
+import type { CliContext } from '../../common/context.ts';
 import {
   agreedName,
   type FileDocument,
   isObject,
   readDocument,
   within,
-} from '../../shared/document.ts';
-import { nothingToDo } from '../../shared/env-options.ts';
-import { omitUndefined } from '../../shared/omit-undefined.ts';
-import { group, leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
+} from '../../common/document.ts';
+import { nothingToDo } from '../../common/env-options.ts';
+import { omitUndefined } from '../../common/omit-undefined.ts';
+import { group, leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import {
   addFileOption,
   addInstanceTypeOptions,
   addRolloutOptions,
   type SizedOptions,
   strategyOf,
-} from '../../shared/pool-options.ts';
+} from '../../common/pool-options.ts';
 import { poolFields, poolTable } from '../../show/rows.ts';
 
 /** `envs members list|add|update|remove`. */

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import type { Env } from '../../client/wire.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { durationText } from '../../shared/arguments.ts';
-import { addNamespacedOptions } from '../../shared/connection.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { durationText } from '../../common/arguments.ts';
+import { addNamespacedOptions } from '../../common/connection.ts';
 import { conditionWords, membersOf, memberTable } from '../../show/env-rows.ts';
-import { CliFailure } from '../../shared/failure.ts';
-import { leaf } from '../../shared/leaf.ts';
-import { addOutputOption, show } from '../../shared/output.ts';
+import { CliFailure } from '../../common/failure.ts';
+import { leaf } from '../../common/leaf.ts';
+import { addOutputOption, show } from '../../common/output.ts';
 import { fields } from '../../show/table.ts';
 import { failWhereStopped, type Standing, watch, type WatchOptions } from '../../show/watching.ts';
 

@@ -7,23 +7,23 @@ import type {
   EnvReplacement,
   NarrowEnv,
 } from '../../client/wire.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { addConnectionOptions, addNamespacedOptions } from '../../shared/connection.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { addConnectionOptions, addNamespacedOptions } from '../../common/connection.ts';
 import { pluralize } from '../../show/pluralize.ts';
-import { agreedName, type FileDocument, isObject } from '../../shared/document.ts';
+import { agreedName, type FileDocument, isObject } from '../../common/document.ts';
 import {
   addEnvOptions,
   envFieldsOf,
   type EnvOptions,
   nothingToDo,
   OVERRIDES,
-} from '../../shared/env-options.ts';
+} from '../../common/env-options.ts';
 import { envFields, envTable } from '../../show/env-rows.ts';
-import { CliFailure } from '../../shared/failure.ts';
-import { omitUndefined } from '../../shared/omit-undefined.ts';
-import { group, leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
-import { addPageOptions, type PageOptions, showPage } from '../../shared/paging.ts';
+import { CliFailure } from '../../common/failure.ts';
+import { omitUndefined } from '../../common/omit-undefined.ts';
+import { group, leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../../common/paging.ts';
 import { explainLeaf } from './env-explain.ts';
 import { groupsGroup } from './env-groups.ts';
 import { membersGroup } from './env-members.ts';

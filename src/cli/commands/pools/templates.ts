@@ -1,20 +1,20 @@
 import { type Command, Option } from 'commander';
 import { POOL_SIZINGS } from '../../../model/templates/template.ts';
-import type { ServiceAction } from '../../shared/action.ts';
-import { addConnectionOptions } from '../../shared/connection.ts';
+import type { ServiceAction } from '../../common/action.ts';
+import { addConnectionOptions } from '../../common/connection.ts';
 import {
   agreedName,
   type FileDocument,
   isObject,
   readDocument,
   readText,
-} from '../../shared/document.ts';
-import { type ClusterOption, OF_CLUSTER_OPTION } from '../../shared/cluster-option.ts';
-import { CliFailure } from '../../shared/failure.ts';
-import { omitUndefined } from '../../shared/omit-undefined.ts';
-import { group, leaf } from '../../shared/leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../../shared/output.ts';
-import { addPageOptions, type PageOptions, showPage } from '../../shared/paging.ts';
+} from '../../common/document.ts';
+import { type ClusterOption, OF_CLUSTER_OPTION } from '../../common/cluster-option.ts';
+import { CliFailure } from '../../common/failure.ts';
+import { omitUndefined } from '../../common/omit-undefined.ts';
+import { group, leaf } from '../../common/leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../../common/paging.ts';
 import { templateClusterTable } from '../../show/cluster-rows.ts';
 import { templateFields, templateTable } from '../../show/rows.ts';
 

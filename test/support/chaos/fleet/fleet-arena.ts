@@ -1,4 +1,4 @@
-import { commandDaemon } from '../../../../src/cli/shared/control.ts';
+import { commandDaemon } from '../../../../src/cli/common/control.ts';
 import { ControlPlane } from '../../../../local-cluster/control-plane.ts';
 import { startRedis } from '../../../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../../../local-cluster/replicas.ts';
