@@ -140,6 +140,21 @@ describe('files of a Pod', () => {
     expect(fake?.links).to.have.length(6);
   });
 
+  it('are asked for once of an agent that takes the request and says nothing more', async () => {
+    const clock = new TestClock();
+    const under = await files((link) => link.send(STDOUT, TAKEN), { clock });
+    let refusal: unknown;
+    void rejection(under.stat(place, never)).then((error) => (refusal = error));
+    await eventually(() => fake?.links[0]?.came(0).includes('/secret'), 'the request came');
+    await eventually(() => {
+      clock.advance(1_000);
+      return refusal !== undefined;
+    }, 'it is given up');
+
+    expect(refusal).to.be.instanceOf(OutcomeUnknown);
+    expect(fake?.links).to.have.length(1);
+  });
+
   const NEVER_BEGUN: readonly (readonly [string, (link: FakeLink) => void, object])[] = [
     [
       'that has no agent are refused, and say why',

@@ -27,9 +27,10 @@ const REPEATABLE: ReadonlySet<unknown> = new Set([
   'pack',
   'answer',
 ]);
-/** Tries of such a request whose way is lost, and the time between two. */
+/** Tries of such a request whose way is lost, and the time between two. No try begins later. */
 const MOST_TRIES = 6;
 const TRY_AGAIN_MS = 500;
+const TRYING_MS = 30_000;
 
 /** The files in the Pods of instances. */
 export class InstanceFiles extends AgentFiles {
@@ -49,6 +50,7 @@ export class InstanceFiles extends AgentFiles {
     tokens: readonly (string | Buffer)[],
     terms: CallTerms,
   ): Promise<AgentCall> {
+    const until = this.#deps.clock.now() + TRYING_MS;
     for (let tries = 1; ; tries += 1) {
       terms.signal.throwIfAborted();
       try {
@@ -57,7 +59,8 @@ export class InstanceFiles extends AgentFiles {
         const isLost =
           error instanceof OutcomeUnknown ||
           (tokens[0] === 'answer' && error instanceof NotJoinable);
-        if (!isLost || !REPEATABLE.has(tokens[0]) || tries === MOST_TRIES) throw error;
+        const mayAgain = tries < MOST_TRIES && this.#deps.clock.now() < until;
+        if (!isLost || !REPEATABLE.has(tokens[0]) || !mayAgain) throw error;
       }
       await this.#pause();
     }

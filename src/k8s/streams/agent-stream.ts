@@ -39,8 +39,7 @@ const CHUNK = 128 << 10;
 
 /**
  * One call of the agent in a container (native/README.md), with back-pressure both ways. Fails with
- * OutcomeUnknown where the way is lost. An agent whose stream was
- * destroyed ends by itself.
+ * OutcomeUnknown if the connection is lost. An agent ends by itself once its stream is destroyed.
  */
 export class AgentStream extends Duplex {
   readonly #links: PodLinks;
