@@ -16,7 +16,7 @@ import type { Assembly } from './assembly.ts';
 import { openWebhooks } from './webhooks.ts';
 
 export interface ApprovalsOfDaemon extends ApprovalParts {
-  /** Makes what the router holds requests by; undefined where there is no rule. */
+  /** Makes the gate that holds requests for people; undefined if there is no rule. */
   readonly gating: (operations: Operations) => CorridorDeps['gating'];
   /** They lead as the supervisor does, beside it. */
   readonly host: ApprovalHost;

@@ -1,4 +1,3 @@
-import { give } from '../../http/corridor/answer-writing.ts';
 import type { CorridorDeps, ManagerStages } from '../../http/corridor/corridor.ts';
 import { FREE, useAway, type WorkAway } from '../../http/corridor/pass.ts';
 import { carryOut } from '../../http/corridor/marked-answer.ts';
@@ -92,13 +91,12 @@ const useElsewhere = (deps: CorridorDeps, exchange: Exchange, work: WorkAway): P
     : useAway(pass, work);
 };
 
-/** Gives what another cluster answered. */
-const giveAway = ({ context, request }: Exchange, answer: Answer): void => {
+/** A body that is passed on as it comes is answered here; `reply` writes any other answer. */
+const giveAway = (exchange: Exchange, answer: Answer): void => {
   if (answer.body instanceof PassedBody)
-    return givePassed(context, { ...answer, body: answer.body });
-  context.state.answered = answer.body;
-  const { status, headers } = answer;
-  give(context, { status, headers, text: JSON.stringify(answer.body) }, request.room);
+    return givePassed(exchange.context, { ...answer, body: answer.body });
+  exchange.context.state.answered = answer.body;
+  exchange.answer = answer;
 };
 
 /** An answer of the manager's own cluster gets the names that the fleet knows it by. */

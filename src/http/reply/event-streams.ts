@@ -21,7 +21,7 @@ export class AsciiJson {
   }
 }
 
-/** The body of an answer that goes on: the router has EventStreams send it. */
+/** The body of an answer that goes on: EventStreams sends it. */
 export class EventStream {
   readonly events: (signal: AbortSignal) => AsyncIterable<ServerEvent>;
   /** Called once, however the stream ends. */

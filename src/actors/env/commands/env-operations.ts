@@ -17,7 +17,7 @@ import type { EnvView, MemberView, Page, PageRequest } from '../../views.ts';
 
 /** The use cases of envs, their members and groups. */
 export interface EnvOperations {
-  /** See operations/claims/claim-places.ts. */
+  /** See claim-places.ts. */
   readonly claimPlaces: (caller: Caller, name: string) => readonly ClaimPlace[];
   readonly createEnv: (caller: Caller, request: CreateEnvRequest) => Promise<EnvView>;
   /**

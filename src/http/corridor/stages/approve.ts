@@ -1,13 +1,10 @@
-import type { Clients } from '../../limits/clients.ts';
 import type { Context } from '../../reply/context.ts';
 import { mayBeHeld, passOf, type GatingDeps } from '../approval-gating.ts';
 import { readWhole } from '../request-body.ts';
 import type { RequestLimits } from '../request-limits.ts';
-import { claimKeyOf } from './claim-over-link.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
 interface ApproveDeps {
-  readonly clients: Pick<Clients, 'isLinked'>;
   /** Absent: no request waits for a person. */
   readonly gating?: GatingDeps;
   readonly limits: RequestLimits;
@@ -22,10 +19,9 @@ export const approve =
   (deps: ApproveDeps): Stage =>
   async (exchange, next) => {
     await rule(deps, exchange);
-    const { row, context, pass, overLink } = exchange;
+    const { context, pass, overLink } = exchange;
     const given = mayBeKeyed(exchange) ? keyIn(context) : undefined;
-    if (row.opensItself) exchange.overLink = { ...overLink, ...claimKeyOf(context, deps.clients) };
-    exchange.key = given ?? pass.key ?? exchange.overLink.key;
+    exchange.key = given ?? pass.key ?? overLink.key;
     await next();
   };
 

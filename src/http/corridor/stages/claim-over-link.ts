@@ -29,13 +29,15 @@ export interface ClaimOverLink extends ToldClaim {
   readonly byManager?: AskedByManager;
 }
 
-/** Reads what a manager says of a claim; nothing where it came over no link. */
+/** Reads what a manager says of a claim, and its key; nothing where it came over no link. */
 export const claimOverLink = (
   { req }: Context,
   { isLinked }: Pick<Clients, 'isLinked'>,
-): ToldClaim => {
-  const header = req.headers[CLAIM_TERMS_HEADER];
-  if (typeof header !== 'string' || !isLinked?.(req)) return {};
+): ClaimOverLink =>
+  isLinked?.(req) ? { ...toldIn(req.headers[CLAIM_TERMS_HEADER]), ...keyIn(req) } : {};
+
+const toldIn = (header: string | readonly string[] | undefined): ToldClaim => {
+  if (typeof header !== 'string') return {};
   try {
     return ToldClaim.safeParse(JSON.parse(header)).data ?? {};
   } catch {
@@ -43,13 +45,7 @@ export const claimOverLink = (
   }
 };
 
-/** Reads the key that a manager made for a claim; nothing where none came over a link. */
-export const claimKeyOf = (
-  { req }: Context,
-  { isLinked }: Pick<Clients, 'isLinked'>,
-): Pick<ClaimOverLink, 'key' | 'byManager'> => {
-  const header = req.headers[CLAIM_KEY_HEADER];
-  if (typeof header !== 'string' || !isLinked?.(req)) return {};
-  const [, use, key] = WRITTEN.exec(header) ?? [];
+const keyIn = ({ headers }: Context['req']): Pick<ClaimOverLink, 'key' | 'byManager'> => {
+  const [, use, key] = WRITTEN.exec(String(headers[CLAIM_KEY_HEADER])) ?? [];
   return key === undefined ? {} : { key, byManager: use === 'first' ? 'first' : 'again' };
 };

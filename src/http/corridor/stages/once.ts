@@ -1,3 +1,4 @@
+import type { Caller } from '../../../model/tenant.ts';
 import { thenLinger } from '../linger.ts';
 import { answerMarked, type CarryOutDeps } from '../marked-answer.ts';
 import type { Answer, AnyRequest } from '../route.ts';
@@ -11,7 +12,7 @@ export const once =
   (deps: CarryOutDeps): Stage =>
   async (exchange, next) => {
     const { row, context, pass, caller, key } = exchange;
-    if (typeof key === 'string' && caller) return await underKey(deps, exchange, next);
+    if (key !== undefined && caller) return await underKey(deps, { exchange, next, key, caller });
     const use = async (): Promise<Answer> =>
       await pass.use(async () => {
         await next();
@@ -20,14 +21,18 @@ export const once =
     await (row.bodyAs ? thenLinger(context, use) : use());
   };
 
+interface Keyed {
+  readonly exchange: Exchange;
+  readonly next: () => Promise<void>;
+  readonly key: string;
+  readonly caller: Caller;
+}
+
 const underKey = async (
   deps: CarryOutDeps,
-  exchange: Exchange,
-  next: () => Promise<void>,
+  { exchange, next, key, caller }: Keyed,
 ): Promise<void> => {
   const { row, context, bytes, pass, opened, overLink } = exchange;
-  const { caller, key = '' } = exchange;
-  if (!caller) return;
   const perform = async (request: AnyRequest): Promise<Answer> => {
     exchange.request = request;
     await next();
