@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Clock } from '../../src/contracts/clock.ts';
-import { isSameData } from '../../src/lib/is-same-data.ts';
+import { isSameData } from '../../src/lib/plain-data.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';

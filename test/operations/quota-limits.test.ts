@@ -41,7 +41,7 @@ describe('limits of users', () => {
     await limits.start();
     await limits.set(ALICE, { sandboxes: 3 });
     await limits.set(ALICE, { pools: 0 });
-    await limits.set(ALICE, {});
+    await limits.set(ALICE, { sandboxes: undefined });
 
     expect(limits.of(ALICE)).to.deep.equal({ ...DEFAULTS, sandboxes: 3, pools: 0 });
     expect(store.records.size).to.equal(1);

@@ -12,7 +12,7 @@ import { addConnectionOptions, connect, type ConnectionOptions } from '../common
 import { print } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
 import { group, leaf } from '../common/leaf.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { addPageOptions, type PageOptions } from '../common/paging.ts';
 import { approvalFields, approvalTable } from '../show/approval-rows.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';

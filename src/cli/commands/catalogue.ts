@@ -3,7 +3,7 @@ import type { ServiceAction } from '../common/action.ts';
 import { CLUSTER_OPTION, OF_CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
 import { addConnectionOptions } from '../common/connection.ts';
 import { leaf } from '../common/leaf.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../show/rows.ts';
 

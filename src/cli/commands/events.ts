@@ -8,7 +8,7 @@ import { addConnectionOptions, connect, type ConnectionOptions } from '../common
 import { type CliContext, print, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
 import { followed } from '../terminal/following.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { eventLine, eventTable } from '../show/rows.ts';

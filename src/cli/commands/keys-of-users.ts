@@ -6,7 +6,7 @@ import { isDnsLabel } from '../../model/identifiers.ts';
 import { type CliContext, print } from '../common/context.ts';
 import { readText } from '../common/document.ts';
 import { CliFailure } from '../common/failure.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 
 /** The options of `keys create --users`. `to` is a folder. */
 export interface UsersOptions {

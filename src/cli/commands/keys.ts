@@ -8,7 +8,7 @@ import type { Action, Actions, ServiceAction } from '../common/action.ts';
 import { addConnectionOptions } from '../common/connection.ts';
 import { print, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { group, leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../common/paging.ts';

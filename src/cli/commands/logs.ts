@@ -9,7 +9,7 @@ import { type CliContext, print, say } from '../common/context.ts';
 import { followed } from '../terminal/following.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import { CliFailure } from '../common/failure.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { leaf } from '../common/leaf.ts';
 import { printEvent } from './stream-process.ts';
 

@@ -7,7 +7,7 @@ import { CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts'
 import { addConnectionOptions } from '../common/connection.ts';
 import type { CliContext } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { group, leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { quotaTable } from '../show/rows.ts';

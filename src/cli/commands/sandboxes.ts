@@ -7,7 +7,7 @@ import { durationText, nameAndValue, waitOption } from '../common/arguments.ts';
 import { claimFiles, filePair } from '../common/claim-files.ts';
 import { CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
 import { addConnectionOptions, type ConnectionOptions } from '../common/connection.ts';
-import { omitUndefined } from '../common/omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { group, leaf } from '../common/leaf.ts';
 import type { ServiceAction } from '../common/action.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';

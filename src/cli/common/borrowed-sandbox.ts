@@ -3,7 +3,7 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Sandbox } from '../client/wire.ts';
 import { type CliContext, say } from './context.ts';
 import { explain } from './failure.ts';
-import { omitUndefined } from './omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { catchInterrupts, Interrupted } from './interrupts.ts';
 
 export interface Borrowing {

@@ -7,7 +7,7 @@ import { readPidFile } from '../../daemon/process/pid-file.ts';
 import type { CliContext } from './context.ts';
 import { printable } from './printable.ts';
 import { CliFailure, START_HINT } from './failure.ts';
-import { omitUndefined } from './omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 
 /** The options by which a command finds the daemon; their values as commander gives them. */
 export interface ConnectionOptions {

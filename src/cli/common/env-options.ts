@@ -3,7 +3,7 @@ import { nameAndValue } from './arguments.ts';
 import type { CliContext } from './context.ts';
 import { type FileDocument, isObject, readDocument, readText, within } from './document.ts';
 import { CliFailure } from './failure.ts';
-import { omitUndefined } from './omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { strategyOf, type Switch, switchOption } from './pool-options.ts';
 
 /** The options that say what an env should be, as commander gives them. */

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { nameAndValue, positiveNumber, replicaCount } from './arguments.ts';
 import type { CliContext } from './context.ts';
 import { type FileDocument, readDocument, within } from './document.ts';
-import { omitUndefined } from './omit-undefined.ts';
+import { omitUndefined } from '../../lib/plain-data.ts';
 
 /** The options that pools and members of envs have alike, as commander gives them. */
 export interface SizedOptions {

@@ -1,4 +1,4 @@
-import { isSameData } from '../../lib/is-same-data.ts';
+import { isSameData } from '../../lib/plain-data.ts';
 import type { Denial, Grant } from '../../contracts/grants.ts';
 import type { Log } from '../../contracts/log.ts';
 import { LeaseLost } from '../../contracts/sandbox-driver.ts';

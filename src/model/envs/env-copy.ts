@@ -1,4 +1,4 @@
-import { isSameData } from '../../lib/is-same-data.ts';
+import { isSameData } from '../../lib/plain-data.ts';
 import { accessField } from '../tenant.ts';
 import type { EnvMember, EnvOverrides, EnvRecord, MemberConfig, MemberState } from './env.ts';
 

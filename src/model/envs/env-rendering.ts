@@ -1,4 +1,4 @@
-import { isSameData } from '../../lib/is-same-data.ts';
+import { isSameData } from '../../lib/plain-data.ts';
 import type { EnvMember, EnvRecord, MemberConfig } from './env.ts';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../pools/pool.ts';
 import { accessField } from '../tenant.ts';

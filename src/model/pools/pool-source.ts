@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../lib/plain-data.ts';
 import { contentHash } from '../../lib/content-hash.ts';
 import type { TemplateSpec, VolumeMount } from '../templates/template.ts';
 
@@ -97,8 +98,12 @@ export const mergedSource = (before: PoolSource, change: PoolSource): PoolSource
     delete kept.templateName;
     delete kept.template;
   }
-  const overrides = { ...before.overrides, ...change.overrides };
-  return sourceOf({ ...kept, ...change, ...(isEmpty(overrides) ? {} : { overrides }) });
+  const overrides = { ...before.overrides, ...omitUndefined(change.overrides ?? {}) };
+  return sourceOf({
+    ...kept,
+    ...omitUndefined(change),
+    ...(isEmpty(overrides) ? {} : { overrides }),
+  });
 };
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isSameData } from '../../lib/is-same-data.ts';
+import { isSameData } from '../../lib/plain-data.ts';
 import type { InstanceDefinition } from '../templates/template.ts';
 
 /** A hash of the rendered definition: instances of one hash are interchangeable. */

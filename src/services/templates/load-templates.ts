@@ -1,4 +1,4 @@
-import { isSameData } from '../../lib/is-same-data.ts';
+import { isSameData } from '../../lib/plain-data.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Records } from '../../contracts/record-store.ts';

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import type { History } from '../../../contracts/history.ts';
 import type { AutoscalingGroup, GroupChange } from '../../../model/envs/autoscaling-group.ts';
 import { wordRevisionOf, type EnvRecord } from '../../../model/envs/env.ts';
@@ -88,9 +89,9 @@ const changed = (
 ): AutoscalingGroup => {
   const next = {
     ...group,
-    ...change,
-    scaleUpPolicy: { ...group.scaleUpPolicy, ...scaleUpPolicy },
-    scaleDownPolicy: { ...group.scaleDownPolicy, ...scaleDownPolicy },
+    ...omitUndefined(change),
+    scaleUpPolicy: { ...group.scaleUpPolicy, ...omitUndefined(scaleUpPolicy ?? {}) },
+    scaleDownPolicy: { ...group.scaleDownPolicy, ...omitUndefined(scaleDownPolicy ?? {}) },
   };
   if (next.minReplicas > next.maxReplicas)
     throw invalidArgument('minReplicas', `must be at most maxReplicas, ${next.maxReplicas}`);

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import { groupFor, type ScaleUpMode } from '../../../model/envs/autoscaling-group.ts';
 import {
@@ -200,7 +201,7 @@ export const updateMember =
     const standing = memberIn(before, name);
     requireMatch(ifMatch, wordRevisionOf(before));
     if (standing.deleting !== false) throw poolBeingDeleted();
-    const config = { ...standing.config, ...change };
+    const config = { ...standing.config, ...omitUndefined(change) };
     scaleOf({ ...config, replicas });
     requireGroup(before, change);
     if (standing.clusterId !== deps.clusterId) {
@@ -249,7 +250,7 @@ const changedMember = async (
     memberIn(current, name);
     return withMember(current, name, ({ asked, ...member }) => ({
       ...member,
-      config: { ...member.config, ...config },
+      config: { ...member.config, ...omitUndefined(config) },
       ...(replicas === undefined ? askedField(asked) : { replicas }),
     }));
   });

@@ -1,4 +1,4 @@
-import { isSameData } from '../../../lib/is-same-data.ts';
+import { isSameData } from '../../../lib/plain-data.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import type { Coordination } from '../../../contracts/coordination.ts';
 import { RecordExists, type Records } from '../../../contracts/record-store.ts';

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import { RecordExists, type Records } from '../../../contracts/record-store.ts';
 import { RecordConflict } from '../../../contracts/sandbox-driver.ts';
@@ -56,7 +57,8 @@ export class QuotaLimits {
 
   constructor({ quotas, clock, defaults }: QuotaLimitsDeps) {
     this.#store = quotas;
-    this.#defaults = { ...NO_SIZE_LIMITS, ...defaults };
+    const { cpu = NO_SIZE_LIMITS.cpu, memory = NO_SIZE_LIMITS.memory } = defaults;
+    this.#defaults = { ...defaults, cpu, memory };
     this.#own = new RecordMirror({
       records: quotas,
       clock,
@@ -94,7 +96,9 @@ export class QuotaLimits {
           `${MOST_USERS} users have limits of their own, which is the most`,
         );
       const limits: Partial<QuotaAmounts> = Object.fromEntries(
-        Object.entries({ ...before?.limits, ...change }).filter(([, limit]) => limit !== 'none'),
+        Object.entries({ ...before?.limits, ...omitUndefined(change) }).filter(
+          ([, limit]) => limit !== 'none',
+        ),
       );
       try {
         const record = before
@@ -110,6 +114,6 @@ export class QuotaLimits {
   }
 
   #with(own: UserQuota | undefined): QuotaAmounts {
-    return { ...this.#defaults, ...own?.limits };
+    return { ...this.#defaults, ...omitUndefined(own?.limits ?? {}) };
   }
 }

@@ -1,4 +1,4 @@
-import { isSameData } from '../../../lib/is-same-data.ts';
+import { isSameData } from '../../../lib/plain-data.ts';
 import type { EnvMirror } from '../../runtime/env-mirror.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import type { PullSecretOwner, PullSecrets } from '../../../contracts/pull-secrets.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isSameData } from '../../../lib/is-same-data.ts';
+import { isSameData } from '../../../lib/plain-data.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import {
   RESERVATION_MS,

@@ -8,7 +8,7 @@ import { withInterrupts } from '../../common/borrowed-sandbox.ts';
 import { CLUSTER_OPTION, type ClusterOption } from '../../common/cluster-option.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../../common/connection.ts';
 import { type CliContext, print, say } from '../../common/context.ts';
-import { omitUndefined } from '../../common/omit-undefined.ts';
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import { leaf } from '../../common/leaf.ts';
 import { lasting } from '../../common/retrying.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';

@@ -3,7 +3,7 @@ import type { LogLevel, LogLevelReport } from '../../client/wire.ts';
 import type { ServiceAction } from '../../common/action.ts';
 import { wholeSeconds } from '../../common/arguments.ts';
 import { addConnectionOptions } from '../../common/connection.ts';
-import { omitUndefined } from '../../common/omit-undefined.ts';
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import { leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { shortTime } from '../../show/rows.ts';

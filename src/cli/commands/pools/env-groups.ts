@@ -9,7 +9,7 @@ import type { CliContext } from '../../common/context.ts';
 import { agreedName, type FileDocument, readDocument, within } from '../../common/document.ts';
 import { nothingToDo } from '../../common/env-options.ts';
 import { decisionTable, groupFields, groupTable } from '../../show/env-rows.ts';
-import { omitUndefined } from '../../common/omit-undefined.ts';
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { type Switch, switchOption } from '../../common/pool-options.ts';

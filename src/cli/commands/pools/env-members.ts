@@ -12,7 +12,7 @@ import {
   within,
 } from '../../common/document.ts';
 import { nothingToDo } from '../../common/env-options.ts';
-import { omitUndefined } from '../../common/omit-undefined.ts';
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import {

@@ -20,7 +20,7 @@ import {
 } from '../../common/env-options.ts';
 import { envFields, envTable } from '../../show/env-rows.ts';
 import { CliFailure } from '../../common/failure.ts';
-import { omitUndefined } from '../../common/omit-undefined.ts';
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../../common/paging.ts';

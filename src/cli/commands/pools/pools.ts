@@ -4,7 +4,7 @@ import { addConnectionOptions, addNamespacedOptions } from '../../common/connect
 import { agreedName, type FileDocument, isObject } from '../../common/document.ts';
 import { CliFailure } from '../../common/failure.ts';
 import { CLUSTER_OPTION, type ClusterOption } from '../../common/cluster-option.ts';
-import { omitUndefined } from '../../common/omit-undefined.ts';
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import type { ServiceAction } from '../../common/action.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';

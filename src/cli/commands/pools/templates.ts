@@ -11,7 +11,7 @@ import {
 } from '../../common/document.ts';
 import { type ClusterOption, OF_CLUSTER_OPTION } from '../../common/cluster-option.ts';
 import { CliFailure } from '../../common/failure.ts';
-import { omitUndefined } from '../../common/omit-undefined.ts';
+import { omitUndefined } from '../../../lib/plain-data.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../../common/paging.ts';

@@ -1,4 +1,4 @@
-import { isSameData } from '../../../lib/is-same-data.ts';
+import { isSameData } from '../../../lib/plain-data.ts';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../../model/pools/pool.ts';
 import type { PoolOverrides } from '../../../model/pools/pool-source.ts';
 import { accessField } from '../../../model/tenant.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isSameData } from '../../src/lib/is-same-data.ts';
+import { isSameData, omitUndefined } from '../../src/lib/plain-data.ts';
 
 describe('isSameData', () => {
   const data = { pool: { name: 'a', counts: [1, 2], mark: null }, gated: true };
@@ -31,4 +31,13 @@ describe('isSameData', () => {
       expect(isSameData(data, other)).to.equal(false);
       expect(isSameData(other, data)).to.equal(false);
     });
+});
+
+describe('omitUndefined', () => {
+  it('leaves what an object is spread over as it was', () => {
+    expect({ cpu: 1, ...omitUndefined({ cpu: undefined, memory: 2 }) }).to.deep.equal({
+      cpu: 1,
+      memory: 2,
+    });
+  });
 });

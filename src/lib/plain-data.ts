@@ -14,5 +14,14 @@ export const isSameData = (one: unknown, other: unknown): boolean => {
   );
 };
 
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/**
+ * Returns the object without fields that are undefined, so that they don't overwrite what it is
+ * spread over.
+ */
+export const omitUndefined = <T extends object>(values: T): Given<T> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<T>;
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
