@@ -84,7 +84,7 @@ const KEEPS_RESOLVED: Rule = {
   rule: '!has(oldSelf.resolved) || has(self.resolved)',
   message: 'resolved is filled in by Sandpool and must stay; use apply or edit, not replace',
 };
-/** Whoever takes a seal off would make the object look as if an earlier version had written it. */
+/** An object without its seal would be no record any more. */
 const KEEPS_SEAL: Rule = {
   rule: '!has(oldSelf.resolved) || !has(oldSelf.resolved.seal) || (has(self.resolved) && has(self.resolved.seal))',
   message: 'resolved.seal is filled in by Sandpool and must stay',

@@ -7,11 +7,6 @@ import {
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 
-/** Its records need none. */
-const NO_SEALS: Parameters<typeof rewritten>[1]['seals'] = {
-  sealed: (_kind, _place, { content }) => content,
-};
-
 /**
  * A copy of our record's kind in a group of its own, which no replica watches: cluster.ts makes it.
  */
@@ -58,7 +53,7 @@ export class RawRecords {
       ours(
         rewritten(
           { ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) },
-          { uid: entry.uid, podUid: POD_UID, seals: NO_SEALS },
+          { uid: entry.uid, podUid: POD_UID },
         ),
       ),
     );

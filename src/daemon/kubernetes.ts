@@ -56,11 +56,7 @@ export const openKubernetes = async (
     throw error;
   }); // from here on it is known what time it is
   const outdated = new Outdated();
-  const seals = new Seals({
-    key: sealKeyOf(secrets),
-    since: sealedSince(config.kubernetes),
-    now: () => clock.now(),
-  });
+  const seals = new Seals({ key: sealKeyOf(secrets) });
   const ownersOf = teamsOf(config.namespacePattern);
   const streams = new PodStreams({ access, api: api.lane('claims'), log, version: version() });
   const volumes = new BoundVolumes({
@@ -245,10 +241,6 @@ class Outdated {
     if (this.why !== undefined) report(this.why);
   }
 }
-
-/** ms since the epoch; unset: there never were records without. */
-const sealedSince = ({ sealedSince: since }: Config['kubernetes']): number =>
-  since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
 
 const accessSource = ({ kubeconfig, context }: Config['kubernetes']): AccessSource => ({
   kubeconfig,

@@ -17,7 +17,7 @@ export interface ApiKeyRecord {
   readonly description: string;
   /** HMAC-SHA-256 of the secret, hex; of a promoted key's copy, of its verifier. */
   readonly hash: string;
-  /** A hash for other clusters, sealed; absent: an older version made the key. */
+  /** A hash for other clusters, sealed. */
   readonly verifier?: string;
   /** It counts on all worker clusters. */
   readonly global?: boolean;

@@ -233,24 +233,4 @@ describe('a sandbox that a rule has wait for a person, at the compatible API', (
       tokens,
     );
   });
-
-  it('takes of approvals of the version before those that can be of one route alone', async () => {
-    const { records, rest, compatible, approve, last } = await start(
-      'require operation=claimSandbox',
-    );
-    const unrouted = async (): Promise<void> => {
-      const { route: _, ...record } = last();
-      await records.update(record);
-    };
-    const [own, both] = [{ poolName: 'default' }, { poolName: 'default', templateID: 'base' }];
-    for (const body of [own, both]) {
-      await rest('POST', '/sandboxes', body);
-      await unrouted();
-      await approve();
-    }
-
-    expect((await rest('POST', '/sandboxes', own)).status).to.equal(201);
-    expect((await rest('POST', '/sandboxes', both)).status).to.equal(403);
-    expect((await compatible('POST', '/sandboxes', both)).status).to.equal(403);
-  });
 });

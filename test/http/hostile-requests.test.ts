@@ -99,6 +99,7 @@ describe('requests made from the document', function () {
       onceOnly: true,
       method: 'DELETE',
       path: '/sandboxpools/web',
+      route: 'REST DELETE /sandboxpools/{poolName}',
       namespace: 'team-blue',
       query: '',
       headers: {},

@@ -112,7 +112,6 @@ export const anInstance = async (
   });
   const uid = api.objects.get(recordAt)?.metadata.uid ?? '';
   const record2: InstanceRecord = claimed ? { ...born, state: 'claimed', claim: aClaim() } : born;
-  if (claimed)
-    api.put(recordAt, rewritten(record2, { uid, podUid: pod.metadata.uid, seals: testSeals }));
+  if (claimed) api.put(recordAt, rewritten(record2, { uid, podUid: pod.metadata.uid }));
   return { id: born.id, namespace, recordAt, podAt };
 };

@@ -332,22 +332,4 @@ describe('a pool that is made or resized with kubectl', () => {
       { numRuns: runs(12) },
     );
   });
-
-  it('of an earlier version counts with the size it has, from then on', async () => {
-    const { api, make, scale, aReplica, read, ready } = world({ replicas: 3 });
-    const { pools } = await aReplica();
-    make(2);
-    await eventually(() => pools.get('p')?.replicas === 2, 'it is used');
-    const { replicas: _granted, ...earlier } = read().resolved!;
-    const { metadata } = read();
-    api.put(`${POOLS}/p`, {
-      ...read(),
-      resolved: testSeals.sealed('SandboxPool', metadata, { uid: metadata.uid, content: earlier }),
-    });
-
-    await eventually(() => read().resolved?.replicas === 2, 'its size is written');
-    scale(9);
-    await eventually(() => ready() === 'False QuotaExceeded', 'and grows within the quota alone');
-    expect(pools.get('p')?.replicas).to.equal(2);
-  });
 });

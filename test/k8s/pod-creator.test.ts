@@ -10,12 +10,11 @@ import { rejection } from '../support/harness/rejection.ts';
 
 type Create = PodCreatorDeps['api']['create'];
 
-/** Makes Pods by what `create` answers; reads nothing, and seals nothing. */
+/** Makes Pods by what `create` answers; reads nothing. */
 const aCreator = (create: Create, part: Partial<PodCreatorDeps> = {}): PodCreator =>
   new PodCreator({
     api: { create, get: () => Promise.reject(new Error('nothing is read')) },
     untilIdleEnough: async () => undefined,
-    seals: { sealed: (_kind, _of, { content }) => content },
     mirror: new InstanceMirror({
       report: () => undefined,
       missesPod: () => undefined,

@@ -6,13 +6,6 @@ import { poolResource } from '../../src/k8s/records/pool-resource.ts';
 import { type ResolvedPool } from '../../src/k8s/records/resolved-pool.ts';
 import type { Reading, Resource, ResourceObject } from '../../src/k8s/api/resource.ts';
 import { laterSandboxOf } from '../../src/k8s/sandboxes/later-sandbox.ts';
-import {
-  newSandboxObject,
-  rewritten,
-  storedSandboxOf,
-  type SandboxSpec,
-} from '../../src/k8s/sandboxes/sandbox-resource.ts';
-import { Seals } from '../../src/k8s/api/seals.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';
 import { workerClusterResource } from '../../src/k8s/records/worker-cluster-resource.ts';
 import { userQuotaResource } from '../../src/k8s/records/user-quota-resource.ts';
@@ -21,7 +14,7 @@ import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
 import { grantsAll } from '../support/fakes/grants-all.ts';
 import { aPool } from '../support/builders/a-pool.ts';
-import { aClaim, aDefinition, anOrder } from '../support/builders/instance-orders.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
 import { othersSeals, testSeals } from '../support/builders/test-seals.ts';
 
 const BORN = Date.parse('2026-01-01T00:00:00Z');
@@ -111,13 +104,13 @@ const saidOf = (reading: Reading<unknown>): string =>
 describe('what a daemon wrote for itself', () => {
   it('is believed under its seal, before and after the object has a uid', () => {
     expect(saidOf(pools().read(poolObject()))).to.equal('record');
-    expect(pools().read(poolObject())).to.have.nested.property('unsealed.due', BORN);
+    expect(pools().read(poolObject())).to.have.property('unbound');
     expect(pools().read(boundPool()))
       .to.deep.include({ kind: 'record' })
-      .and.not.have.property('unsealed');
+      .and.not.have.property('unbound');
     expect(keys().read(boundKey()))
       .to.deep.include({ kind: 'record' })
-      .and.not.have.property('unsealed');
+      .and.not.have.property('unbound');
   });
 
   it('is not believed of a pool that says what its definition is, however it says so', () => {
@@ -170,7 +163,7 @@ describe('what a daemon wrote for itself', () => {
 
     expect(pools().read({ ...byHand, ...settled }))
       .to.deep.include({ kind: 'record' })
-      .and.not.have.property('unsealed');
+      .and.not.have.property('unbound');
   });
 
   it('is judged whatever stands in it, also what is no moment', () => {
@@ -261,88 +254,6 @@ describe('an object of a later format', () => {
     expect(saidOf(keys().read({ ...boundKey(), spec: key }))).to.equal('too-new');
   });
 
-  it('is what a pool becomes that says where its Pods run, or with which devices: a version that does not know these would start them anywhere', () => {
-    const definition = aDefinition({ image: 'busybox' });
-    const devices = {
-      containers: definition.containers.map((container) => ({
-        ...container,
-        extendedResources: { 'example.com/gpu': 1 },
-      })),
-    };
-    const formatOf = (more: object) =>
-      resolvedOf(
-        stored(
-          'SandboxPool',
-          pools().write({ ...POOL, definition: { ...definition, ...more } }),
-        ) as never,
-      );
-
-    expect(formatOf({})).to.include({ format: 1 });
-    expect(formatOf({ placement: { runtimeClassName: 'gvisor' } })).to.include({ format: 2 });
-    expect(formatOf(devices)).to.include({ format: 2 });
-  });
-
-  it('is what a sandbox becomes whose claim says more than that it is held: an earlier version would drop it', () => {
-    const record = { ...anOrder().record, revision: '1', state: 'claimed' as const };
-    const objectOf = (more: object) =>
-      stored(
-        'Sandbox',
-        rewritten(
-          { ...record, claim: { ...aClaim(), ...more } },
-          { uid: 'uid-1', podUid: undefined, seals: testSeals },
-        ),
-        { name: `sb-${record.id}`, namespace: record.poolOwner.namespace },
-      );
-    const specOf = (more: object) => (objectOf(more) as unknown as { spec: SandboxSpec }).spec;
-
-    expect(specOf({})).to.include({ format: 1 }).and.not.have.property('seal');
-    for (const more of [{ metadata: { job: '42' } }, { sealedEnv: 'x' }]) {
-      const object = objectOf(more);
-      expect(specOf(more)).to.include({ format: 2 });
-      expect(testSeals.judge(object, specOf(more))).to.equal('bound');
-      expect(laterSandboxOf(object, testSeals), 'this version reads it').to.equal(undefined);
-      expect(storedSandboxOf(object)?.record.claim).to.deep.include(more);
-    }
-  });
-
-  it('is what a sandbox is that waits for the one claim it was launched for: an earlier version would hand it out to somebody else', () => {
-    const order = { ...anOrder().record, claimBy: BORN + 60_000 };
-    const objectOf = (manifest: object) =>
-      stored('Sandbox', manifest, {
-        name: `sb-${order.id}`,
-        namespace: order.poolOwner.namespace,
-      });
-    const readAs = (object: ResourceObject) => {
-      const { spec } = object as unknown as { spec: SandboxSpec };
-      expect(laterSandboxOf(object, testSeals), 'this version reads it').to.equal(undefined);
-      return { format: spec.format, seal: testSeals.judge(object, spec) };
-    };
-    const waiting = objectOf(newSandboxObject(order, testSeals));
-    const { record } = storedSandboxOf(waiting) ?? {};
-    if (!record) throw new Error('it is no record');
-    const write = { uid: 'uid-1', podUid: undefined, seals: testSeals };
-    const claimed = objectOf(rewritten({ ...record, state: 'claimed', claim: aClaim() }, write));
-
-    expect(readAs(waiting)).to.deep.equal({ format: 3, seal: 'unbound' });
-    expect(readAs(objectOf(rewritten(record, write)))).to.deep.equal({ format: 3, seal: 'bound' });
-    expect(record.claimBy).to.equal(order.claimBy);
-    expect(readAs(claimed), 'a version that knows 2 keeps what counts of it').to.deep.equal({
-      format: 2,
-      seal: 'bound',
-    });
-    const before = testSeals.sealed(
-      'Sandbox',
-      { namespace: order.poolOwner.namespace, name: `sb-${order.id}` },
-      { content: { ...(waiting as unknown as { spec: SandboxSpec }).spec, format: 2 } },
-    );
-    const ofBefore = objectOf({ spec: before });
-    expect(readAs(ofBefore), 'as the builds before wrote it').to.deep.equal({
-      format: 2,
-      seal: 'unbound',
-    });
-    expect(storedSandboxOf(ofBefore)?.record.claimBy).to.equal(order.claimBy);
-  });
-
   it('stands nobody down where nobody seals: templates and quotas', () => {
     const template = stored('SandboxTemplate', { spec: {}, resolved: LATER });
     const quota = stored('UserQuota', { spec: { ...LATER, team: 'alpha', user: 'alice' } });
@@ -387,53 +298,6 @@ describe('an object of a later format', () => {
     });
     expect(laterSandboxOf(sandbox({ ...LATER, poolUid: 'u' }), testSeals)).to.equal(undefined);
     expect(laterSandboxOf(sandbox({ format: 1, poolUid: 'u' }), testSeals)).to.equal(undefined);
-  });
-});
-
-describe('records of an earlier version, which have no seals', () => {
-  const SINCE = BORN + 3_600_000;
-  const between = (now: number): Seals =>
-    new Seals({ key: Buffer.alloc(32, 7), since: SINCE, now: () => now });
-
-  it('are believed where they are older than seals are, and to be sealed from then on', () => {
-    const seals = between(BORN);
-    const object = poolObject({}, pools(seals));
-
-    expect(resolvedOf(object)).to.not.have.property('seal');
-    expect(pools(seals).read(object)).to.deep.include({
-      kind: 'record',
-      unsealed: { object, due: SINCE },
-    });
-    expect(keys(seals).read(boundKey({}, keys(seals))))
-      .to.deep.include({ kind: 'record' })
-      .and.have.property('unsealed');
-    const sealed = stored('SandboxPool', pools(between(SINCE)).write(POOL, object));
-    expect(pools(between(SINCE)).read(sealed))
-      .to.deep.include({ kind: 'record' })
-      .and.not.have.property('unsealed');
-  });
-
-  it('can not be made any more: who writes one later gets nothing by it', () => {
-    const seals = between(SINCE + 1);
-    const key = {
-      ...keyWith(boundKey(), { role: 'admin', seal: undefined }),
-      metadata: { ...boundKey().metadata, creationTimestamp: LONG_AFTER },
-    };
-
-    expect(saidOf(keys(seals).read(key))).to.equal('wrong NotSealed');
-    expect(
-      saidOf(
-        pools(seals).read({
-          ...withoutSeal(boundPool()),
-          metadata: { ...boundPool().metadata, creationTimestamp: LONG_AFTER },
-        }),
-      ),
-    ).to.equal('uninitialized');
-  });
-
-  it('are sealed a moment before they must be, for clocks that differ', () => {
-    expect(resolvedOf(poolObject({}, pools(between(SINCE - 30_000))))).to.have.property('seal');
-    expect(resolvedOf(poolObject({}, pools(between(SINCE - 90_000))))).to.not.have.property('seal');
   });
 });
 

@@ -77,7 +77,7 @@ describe('a driver whose watch is behind', () => {
       metadata: { uid },
     } = store.objects.get(recordPath) as { readonly metadata: { readonly uid: string } };
     const claimed: InstanceRecord = { ...launched, state: 'claimed', claim: aClaim() };
-    store.put(recordPath, rewritten(claimed, { uid, podUid: undefined, seals: testSeals }));
+    store.put(recordPath, rewritten(claimed, { uid, podUid: undefined }));
     store.objects.delete(podPath);
 
     const { vitals } = await driver.confirm(launched.id, launched.poolOwner.namespace);
@@ -133,10 +133,7 @@ describe('a driver whose watch is behind', () => {
       } = api.put(podAt, pod);
       api.put(
         recordAt,
-        rewritten(
-          { ...record, state: 'claimed', claim: aClaim() },
-          { uid, podUid, seals: testSeals },
-        ),
+        rewritten({ ...record, state: 'claimed', claim: aClaim() }, { uid, podUid }),
       );
       await eventually(() => last(id)?.record?.claim !== undefined, 'the claim is told');
       read.letGo();

@@ -393,46 +393,6 @@ describe('records as custom resources', function () {
       const storedKey = await object('sbk', 'k');
       expect(testSeals.judge(storedKey, storedKey.spec as SealedContent)).to.equal('bound');
       expect(key.revision).to.equal(storedKey.metadata.resourceVersion);
-    });
-
-    it('seals the records of an earlier version once it is time, and believes none that are made later', async () => {
-      const key = Buffer.alloc(32, 7);
-      const earlier = (
-        await aReplica({ seals: new Seals({ key, since: Number.POSITIVE_INFINITY, now: () => 0 }) })
-      ).store;
-      await earlier.pools.create(aPoolRecord());
-      await earlier.apiKeys.create(aKey());
-      expect((await object('sbp', 'p')).resolved).to.not.have.property('seal');
-
-      const { store, pools } = await aReplica({
-        seals: new Seals({ key, since: Date.now() + 1_000, now: () => Date.now() }),
-      });
-      const keys = new Set<string>();
-      await store.apiKeys.watch(({ kind, record }) => {
-        if (kind === 'put') keys.add(record.shortName);
-        else keys.delete(record.shortName);
-      });
-      expect([pools.get('p')?.uid, ...keys]).to.deep.equal([aPoolRecord().uid, 'k']);
-      await eventually(async () => {
-        const [pool, key] = [await object('sbp', 'p'), await object('sbk', 'k')];
-        const seals = [
-          testSeals.judge(pool, pool.resolved as SealedContent),
-          testSeals.judge(key, key.spec as SealedContent),
-        ];
-        return seals.every((seal) => seal === 'bound');
-      }, 'the pool and the key are sealed');
-
-      await earlier.apiKeys.create({
-        ...aKey(),
-        keyId: 'l'.repeat(16),
-        shortName: 'late',
-        role: 'admin',
-      });
-      await eventually(
-        async () => (await ready('sbk', 'late')).startsWith('False NotSealed'),
-        'it says that it is no key',
-      );
-      expect([...keys]).to.deep.equal(['k']);
       const bare = await cluster().kubectlAs('admin', [
         'patch',
         'sbp',

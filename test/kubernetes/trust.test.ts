@@ -314,11 +314,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     await untilAnswered(201, () =>
       tenant.post('/sandboxpools', { name: 'later-still', templateName: 'trusted', replicas: 0 }),
     );
-    const seals = new Seals({
-      key: sealKeyOf(replicas()),
-      since: Number.NEGATIVE_INFINITY,
-      now: () => 0,
-    });
+    const seals = new Seals({ key: sealKeyOf(replicas()) });
     const clients = replicas().list.map(({ port }) => new HttpClient(port, replicas().adminKey));
     const leading = async () =>
       (await Promise.all(clients.map((client) => client.get('/debug/shards')))).filter(({ text }) =>

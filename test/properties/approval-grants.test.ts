@@ -65,6 +65,7 @@ class World {
       onceOnly: false,
       method: 'POST',
       path: '/sandboxpools',
+      route: 'REST POST /sandboxpools',
       namespace: 'n',
       query: '',
       headers: {},

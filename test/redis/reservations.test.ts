@@ -98,27 +98,6 @@ describe('reservations in Redis', () => {
     expect(await used()).to.equal(0);
   });
 
-  it('of an earlier version count on, and are taken back by their replica alone', async () => {
-    const [key] = await redis().client.keys('*:usage:sandboxes');
-    await redis().client.hset(
-      key ?? '',
-      'settled',
-      '1|1|',
-      'reserved',
-      '1|2|replica-1,replica-2',
-      ':total',
-      '2',
-      ':version',
-      '2',
-    );
-    await one.withdraw(ALICE, 'sandboxes', 'settled');
-    await one.withdraw(ALICE, 'sandboxes', 'reserved');
-    expect(await used()).to.equal(2);
-
-    await other.withdraw(ALICE, 'sandboxes', 'reserved');
-    expect(await used()).to.equal(1);
-  });
-
   it('count what a later write says, whoever confirms first', async () => {
     const replicas = async (): Promise<number> => (await one.used(ALICE)).replicas;
     await one.reserve(ALICE, 'replicas', { name: 'p', amount: 10, limit: 10, attempt: 'up' });

@@ -100,6 +100,7 @@ export const anApproval = (
   onceOnly: false,
   method: 'DELETE',
   path: '/sandboxpools/web',
+  route: 'REST DELETE /sandboxpools/{poolName}',
   namespace: 'blue',
   query: 'force=true',
   headers: { 'idempotency-key': 'mine' },

@@ -84,12 +84,4 @@ export const kubernetesSettings = z.strictObject({
         'Secrets with the passwords by which agentImage is pulled. Each team’s namespace must ' +
         'have them.',
     }),
-  sealedSince: z.iso
-    .datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z')
-    .optional()
-    .meta({
-      description:
-        'Records made before this moment may be without a seal, as earlier versions ' +
-        'wrote them; they are sealed then. Unset: every record must have one.',
-    }),
 });

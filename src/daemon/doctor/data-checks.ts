@@ -107,6 +107,7 @@ const cureOf = (cause: DatabaseFault['cause'], file: string): string =>
     newer:
       'start the Sandpool that wrote it, or restore a backup of this version: ' +
       'sandpool restore FILE',
+    older: 'remove it, or name another data folder with --data-dir DIR',
     foreign: 'name another data folder with --data-dir DIR, or move the file away',
     damaged: 'restore a backup: sandpool restore FILE',
     locked: `end the program that holds it: fuser -v ${file}`,

@@ -8,9 +8,7 @@ import type {
 } from '../../contracts/sandbox-driver.ts';
 import type { Vitals } from '../../model/sandbox.ts';
 import {
-  FIRST_WITH_PART,
   PROTOCOL,
-  SPOKEN,
   type InstanceReport,
   type SocketOrder,
   type SpawnerConfig,
@@ -165,7 +163,7 @@ export class SpawnerClient {
         if (tries === MAX_TRIES || !(error instanceof SpawnerLost)) throw error;
       });
       if (!hello) continue;
-      if (SPOKEN.has(hello.protocol)) return this.#take(link, hello);
+      if (hello.protocol === PROTOCOL) return this.#take(link, hello);
       if (tries === MAX_TRIES)
         throw new SpawnerUnusable(
           `a spawner of another version (${hello.protocol}) does not leave`,
@@ -181,10 +179,7 @@ export class SpawnerClient {
   /** Rejects with SpawnerLost where it ended, also where it stood still and was ended for that. */
   async #greet(link: SpawnerLink): Promise<SpawnerHello> {
     try {
-      const hello = await link.greet(this.#options.config);
-      return hello.protocol !== PROTOCOL && SPOKEN.has(hello.protocol)
-        ? await link.greet(this.#options.config, hello.protocol)
-        : hello;
+      return await link.greet(this.#options.config);
     } catch (error) {
       const still =
         error instanceof SpawnerSilent && spawnerStandsStill(this.#options.process.dataDir);
@@ -281,7 +276,6 @@ export class SpawnerClient {
 
   /** As the daemon stops: resolves once the link is lost. One that was stopped is ended. */
   async #parted(link: SpawnerLink): Promise<void> {
-    if ((this.#hello?.protocol ?? PROTOCOL) < FIRST_WITH_PART) return link.close();
     link.leave('part');
     const { clock, process } = this.#options;
     const callOff = clock.at(clock.now() + STOP_PATIENCE_MS, () => {

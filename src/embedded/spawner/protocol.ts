@@ -14,13 +14,6 @@ import type { ProcessDaemonMessage, ProcessSpawnerMessage } from './processes/pr
  * terminals travel as frames of their own, on the channel that the daemon chose.
  */
 export const PROTOCOL = 13;
-/**
- * Versions of a spawner that a daemon of this build speaks with, so that an upgrade ends nothing
- * that runs. A daemon says `hello` again, in the spawner's version.
- */
-export const SPOKEN: ReadonlySet<number> = new Set([12, PROTOCOL]);
-/** Is the first version with `part`; to an older one, the daemon's connection just ends. */
-export const FIRST_WITH_PART = 13;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;

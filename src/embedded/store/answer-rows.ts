@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 export interface AnswerEntry {
   readonly seq: number;
   readonly key: string;
-  /** As tenantKey has it; of earlier versions the id of an API key. */
+  /** As tenantKey has it. */
   readonly tenant: string;
   /** Bytes of the answer, in UTF-8. */
   readonly bytes: number;

@@ -11,7 +11,7 @@ import {
 } from './database-library.ts';
 import type { Call, CheckpointOrder, EngineOptions, Results, Row } from './database-protocol.ts';
 import { STATEMENT_NAMES, STATEMENTS, UNSYNCED } from './database-statements.ts';
-import { DatabaseRefused, migrate, noteWriter } from './migrations.ts';
+import { DatabaseRefused, ensureSchema, noteWriter } from './schema.ts';
 
 /** Calls in one transaction. */
 export const MAX_BATCH = 256;
@@ -154,7 +154,7 @@ const open = ({ path, maxPages, version }: EngineOptions): Connection => {
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216',
     );
     if (maxPages > 0) connection.exec(`PRAGMA max_page_count = ${maxPages}`);
-    migrate(connection, path);
+    ensureSchema(connection, path);
     if (version !== undefined) noteWriter(connection, version);
     return connection;
   } catch (error) {

@@ -8,11 +8,11 @@ import {
   sqliteCode,
   type Connection,
 } from './database-library.ts';
-import { APPLICATION_ID, SCHEMA_VERSION, writerOf } from './migrations.ts';
+import { APPLICATION_ID, SCHEMA_VERSION, writerOf } from './schema.ts';
 
 /** Why no daemon could go on with a database: each cause has a cure of its own. */
 export interface DatabaseFault {
-  readonly cause: 'newer' | 'foreign' | 'damaged' | 'locked' | 'disk full' | 'unreadable';
+  readonly cause: 'newer' | 'older' | 'foreign' | 'damaged' | 'locked' | 'disk full' | 'unreadable';
   readonly message: string;
 }
 
@@ -48,6 +48,8 @@ export const faultOf = (connection: Connection, file: string): DatabaseFault | u
           `a newer version of Sandpool wrote it (schema ${version}, this one knows ` +
           `${SCHEMA_VERSION}; it names itself ${writerOf(connection) ?? 'nowhere'})`,
       };
+    if (version < SCHEMA_VERSION)
+      return { cause: 'older', message: `it has schema ${version}, from before the first release` };
     const found = first('quick_check(1)');
     if (found === 'ok') return undefined;
     return { cause: 'damaged', message: `it is damaged: ${String(found).split('\n')[0] ?? ''}` };

@@ -230,8 +230,6 @@ const heldRequest = (
     throw invalidArgument('X-Session-Id', 'must be 1 to 128 letters, digits, dots, - and _');
   const { method } = row;
   const route = `${api} ${method} ${row.path}`;
-  // Replicas of the version before know requests of such a row by the binding without its route.
-  const isOwn = api === 'REST' && !row.spells && operation === row.operationId;
   const ignored = ignoredIn(row, value, unknown);
   return {
     caller,
@@ -244,7 +242,6 @@ const heldRequest = (
     headers,
     route,
     ignored: ignored.length > 0 ? ignored : undefined,
-    mayBeUnrouted: isOwn && !hasField(value, COMPATIBLE_FIELD),
     body: bytes,
     onceOnly: onceOnly || row.onceOnly === true || caller.role === 'admin',
     summary: `${row.summary}: ${method} ${path}`.slice(0, 256),
@@ -262,18 +259,12 @@ const heldRequest = (
         // What an Idempotency-Key did is known by the path as it is spelled.
         headers['idempotency-key'] === undefined ? '' : withoutBase(context.path),
         hash('sha256', bytes, 'base64url'),
-        ...(isOwn ? [] : [route]),
+        route,
       ]),
       'base64url',
     ),
   };
 };
-
-/**
- * Every claim at the compatible API has it. The version before bound such a claim as one of the
- * REST API: an approval that says no route may be either, where the body has it.
- */
-const COMPATIBLE_FIELD = 'templateID';
 
 const MOST_IGNORED = 16;
 const LONGEST_FIELD = 128;

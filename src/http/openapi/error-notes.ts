@@ -90,8 +90,7 @@ const templateChoice = z.object({
   description: z.string(),
   syncSource: z.string().optional(),
 });
-/** Clusters of earlier versions name no pool. */
-const ofPool = { poolName: z.string().optional(), hint: z.string() };
+const ofPool = { poolName: z.string(), hint: z.string() };
 const exhaustedDetail = z.object({
   ...ofPool,
   idle: z.int(),

@@ -1,18 +1,24 @@
 import type { Grants } from '../../contracts/grants.ts';
 
+/**
+ * The format of all objects. A higher one is of a later version: a replica that meets it under a
+ * seal keeps its hands off.
+ */
+export const FORMAT = 1;
+
 /** Describes what one object of a kind says. */
 export type Reading<T> =
   /**
-   * `mended`: the object, where a condition on it still says that something is wrong. `unsealed`:
-   * the object, where it has no seal of its own yet. `asked`: the record as somebody asks for it by
-   * hand, where that was not granted yet.
+   * `mended`: the object, where a condition on it still says that something is wrong. `unbound`:
+   * the object, where its seal does not name its uid yet. `asked`: the record as somebody asks for
+   * it by hand, where that was not granted yet.
    */
   | {
       readonly kind: 'record';
       readonly record: T;
       readonly asked?: Asked<T>;
       readonly mended?: ResourceObject;
-      readonly unsealed?: Unsealed;
+      readonly unbound?: ResourceObject;
       /** Set for a kind whose status is published. */
       readonly standing?: StandingObject;
     }
@@ -35,13 +41,6 @@ export interface Asked<T> {
  */
 export interface Initialized<T> extends Written {
   readonly record?: Omit<T, 'revision'>;
-}
-
-/** An object that is to be written once more as it is, with a seal. */
-export interface Unsealed {
-  readonly object: ResourceObject;
-  /** ms since the epoch: not before. */
-  readonly due: number;
 }
 
 export const standingIn = (reading: Reading<unknown> | undefined): StandingObject | undefined =>

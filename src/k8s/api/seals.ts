@@ -12,25 +12,14 @@ export interface SealedContent {
  * - `bound`: a daemon wrote the content for this very object.
  * - `unbound`: a daemon wrote it for an object of this name that was still to be made, and had no
  *   uid.
- * - `unsealed`: there is no seal, and the object is older than seals are: it is believed, and
- *   sealed when that is due.
  * - `forged`: a daemon of this installation wrote no such content for this object.
  */
-export type SealVerdict = 'bound' | 'unbound' | 'unsealed' | 'forged';
+export type SealVerdict = 'bound' | 'unbound' | 'forged';
 
 export interface SealsDeps {
   /** Derived from the pepper, for seals alone. */
   readonly key: Buffer;
-  /**
-   * ms since the epoch: objects made before may be without a seal, and until about then none is
-   * written.
-   */
-  readonly since: number;
-  readonly now: () => number;
 }
-
-/** By so much clocks may differ: seals are written that much before objects must have one. */
-const SKEW_MS = 60_000;
 
 /**
  * Seals what daemons write on objects that others may write too, so that it is not believed because
@@ -48,13 +37,8 @@ export class Seals {
     this.#deps = deps;
   }
 
-  get since(): number {
-    return this.#deps.since;
-  }
-
   /**
-   * Returns the content with its seal; without one as long as seals are not due. `uid`: the
-   * object's, once it has one.
+   * Returns the content with its seal. `uid`: the object's, once it has one.
    */
   sealed<T extends SealedContent>(
     kind: string,
@@ -62,7 +46,6 @@ export class Seals {
     { uid = '', content }: { readonly uid?: string; readonly content: T },
   ): T {
     const { seal: _before, ...rest } = content;
-    if (this.#deps.now() + SKEW_MS < this.#deps.since) return rest as T;
     return {
       ...(rest as T),
       seal: this.#macOf([kind, namespace, name, uid], rest).toString('base64url'),
@@ -70,8 +53,7 @@ export class Seals {
   }
 
   judge({ kind, metadata }: ResourceObject, { seal, ...content }: SealedContent): SealVerdict {
-    if (seal === undefined)
-      return Date.parse(metadata.creationTimestamp) < this.#deps.since ? 'unsealed' : 'forged';
+    if (seal === undefined) return 'forged';
     const given = Buffer.from(seal, 'base64url');
     const fits = (uid: string): boolean => {
       const expected = this.#macOf([kind, metadata.namespace ?? '', metadata.name, uid], content);

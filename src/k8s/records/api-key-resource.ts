@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { CREATION_TOLERANCE_MS } from '../sandboxes/identity-annotations.ts';
-import { unsealedIn } from './owned-resource.ts';
 import { laterFormat, mendedOf, type Resource, type ResourceObject } from '../api/resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-format.ts';
+import { FORMAT } from '../api/resource.ts';
 import type { ResourceTerms } from './owned-resource.ts';
 
 export const KEY_LABEL = 'sandpool.dev/key-id';
@@ -119,7 +118,7 @@ export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<
       kind: 'record',
       record: recordOf(object),
       ...mendedOf(object),
-      ...unsealedIn(object, { verdict, seals }),
+      ...(verdict === 'unbound' ? { unbound: object } : {}),
     };
   },
 });

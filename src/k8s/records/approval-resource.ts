@@ -5,7 +5,7 @@ import {
   type ApprovalRecord,
 } from '../../model/approvals/approval.ts';
 import { laterFormat, type Resource, type ResourceObject } from '../api/resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-format.ts';
+import { FORMAT } from '../api/resource.ts';
 import type { ResourceTerms } from './owned-resource.ts';
 
 const text = (most: number) => z.string().max(most);
@@ -31,7 +31,7 @@ export const ApprovalSpecSchema = z.object({
   path: text(4_096),
   namespace: text(63),
   query: text(8_192),
-  route: text(512).optional(),
+  route: text(512),
   ignored: z.array(text(128)).max(16).optional(),
   headers: z.record(z.string(), text(1_024)),
   summary: text(512),
@@ -130,7 +130,6 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApprovalRecord => 
     scope,
     decidedBy,
     reason,
-    route,
     ignored,
     ...spec
   } = given as ApprovalSpec;
@@ -148,7 +147,6 @@ const recordOf = ({ metadata, spec: given }: ResourceObject): ApprovalRecord => 
     ...(scope === undefined ? {} : { scope }),
     ...(decidedBy === undefined ? {} : { decidedBy }),
     ...(reason === undefined ? {} : { reason }),
-    ...(route === undefined ? {} : { route }),
     ...(ignored ? { ignored } : {}),
   };
 };

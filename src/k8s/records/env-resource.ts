@@ -16,7 +16,7 @@ import { accessField, type Access } from '../../model/tenant.ts';
 import { ownerOf } from '../sandboxes/identity-annotations.ts';
 import { ownedResource, type ResourceTerms } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from '../api/resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-format.ts';
+import { FORMAT } from '../api/resource.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';
 

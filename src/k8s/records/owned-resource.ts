@@ -9,10 +9,9 @@ import {
   type Resource,
   type ResourceObject,
   type StandingObject,
-  type Unsealed,
   type Written,
 } from '../api/resource.ts';
-import type { SealedContent, Seals, SealVerdict } from '../api/seals.ts';
+import type { SealedContent, Seals } from '../api/seals.ts';
 
 /** Holds what the records of users are read and written by. */
 export interface ResourceTerms {
@@ -121,7 +120,7 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
         ...(asked ? { asked: { object, record: asked } } : {}),
         ...mendedOf(object),
         standing: standingOf(object),
-        ...unsealedIn(object, { verdict, seals: of.seals }),
+        ...(verdict === 'unbound' ? { unbound: object } : {}),
       };
     },
     initialize: (object) => {
@@ -156,17 +155,6 @@ const forged = (object: ResourceObject): Reading<never> => ({
     reason: 'NotSealed',
     message:
       'what it says under `resolved` is not what a daemon of this installation wrote for ' +
-      'it; make it anew without that, or see docs/kubernetes.md where it is older than ' +
-      'seals are',
+      'it; make it anew without that',
   },
 });
-
-/** Says what is still to be done so that the object is sealed for itself. */
-export const unsealedIn = (
-  object: ResourceObject,
-  { verdict, seals }: { readonly verdict: SealVerdict; readonly seals: Seals },
-): { readonly unsealed?: Unsealed } => {
-  if (verdict === 'unbound')
-    return { unsealed: { object, due: Date.parse(object.metadata.creationTimestamp) } };
-  return verdict === 'unsealed' ? { unsealed: { object, due: seals.since } } : {};
-};

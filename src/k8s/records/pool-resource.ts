@@ -20,10 +20,15 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { accessField, type Access } from '../../model/tenant.ts';
 import { ownerOf } from '../sandboxes/identity-annotations.ts';
 import { ownedResource, type ResourceTerms } from './owned-resource.ts';
-import type { Fault, Resource, ResourceObject, Written } from '../api/resource.ts';
-import { FORMAT as FIRST_FORMAT } from '../sandboxes/sandbox-format.ts';
+import {
+  FORMAT,
+  type Fault,
+  type Resource,
+  type ResourceObject,
+  type Written,
+} from '../api/resource.ts';
 import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
-import { PLACED_FORMAT, type ResolvedPool } from './resolved-pool.ts';
+import type { ResolvedPool } from './resolved-pool.ts';
 
 /**
  * Describes what the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`.
@@ -34,7 +39,6 @@ export interface PoolSpec extends PoolSource {
   readonly replicas: number;
   readonly minReplicas?: number;
   readonly maxReplicas?: number;
-  /** Absent on objects of earlier versions. */
   readonly updateStrategy?: UpdateStrategy;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -56,7 +60,7 @@ export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> =>
   ownedResource<PoolRecord, ResolvedPool>({
     kind: 'SandboxPool',
     plural: 'sandboxpools',
-    format: PLACED_FORMAT,
+    format: FORMAT,
     label: POOL_LABEL,
     ...deps,
     written,
@@ -110,7 +114,7 @@ const written = (
       ...accessField(access),
     } satisfies PoolSpec,
     resolved: {
-      format: formatOf(definition),
+      format: FORMAT,
       uid,
       bornAs: `${owner.namespace}/${name}`,
       bornAt,
@@ -135,20 +139,6 @@ const written = (
   };
 };
 
-/**
- * The earliest that says all: after a return to an earlier version, it goes on with every pool that
- * it can read.
- */
-const formatOf = ({ placement, containers }: InstanceDefinition): number => {
-  const isPlaced =
-    placement !== undefined ||
-    containers.some(
-      (container) =>
-        container.extendedResources !== undefined || container.ephemeralStorageBytes !== undefined,
-    );
-  return isPlaced ? PLACED_FORMAT : FIRST_FORMAT;
-};
-
 /** The record that the object says, whoever wrote it. */
 const poolRecordOf = (
   { metadata, spec: given }: ResourceObject,
@@ -157,7 +147,7 @@ const poolRecordOf = (
   const stated = statedIn(given as PoolSpec);
   const mark = resolved.mark === undefined ? undefined : parseFingerprint(resolved.mark);
   const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
-  const replicas = resolved.replicas ?? stated.replicas;
+  const replicas = resolved.replicas;
   return {
     uid: resolved.uid,
     revision: metadata.resourceVersion,
@@ -186,12 +176,10 @@ const poolRecordOf = (
 };
 
 /** The record with the size that its owner asks for by hand, where that was not granted yet. */
-const asked = (record: PoolRecord, granted: ResolvedPool): PoolRecord | undefined => {
-  const { requested, ...rest } = record;
-  if (record.deleting !== false || (requested === undefined && granted.replicas !== undefined))
-    return undefined;
-  return { ...rest, replicas: requested ?? record.replicas };
-};
+const asked = ({ requested, ...record }: PoolRecord): PoolRecord | undefined =>
+  record.deleting !== false || requested === undefined
+    ? undefined
+    : { ...record, replicas: requested };
 
 const decidedIn = ({ id, sparesMs }: NonNullable<ResolvedPool['decided']>): CarriedDecision => ({
   id,
@@ -208,14 +196,8 @@ const unresolvedIn = ({
   ...(templateVersion === undefined ? {} : { templateVersion }),
 });
 
-/**
- * An object of an earlier version names a template and nothing else, and that was not to be
- * changed.
- */
 const isRendered = (source: PoolSource, { renderedFrom }: ResolvedPool): boolean =>
-  renderedFrom === undefined
-    ? Object.keys(source).every((field) => field === 'templateName')
-    : renderedFrom === sourceHashOf(source);
+  renderedFrom === sourceHashOf(source);
 
 type Stated = Pick<
   PoolRecord,

@@ -1,12 +1,7 @@
 import { z } from 'zod';
+import { FORMAT } from '../api/resource.ts';
 import { POOL_CONDITIONS } from '../../model/pools/pool-condition.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
-
-/**
- * 2: its definition says on which nodes its Pods run, or with which devices. A version that reads 1
- * alone would start them anywhere.
- */
-export const PLACED_FORMAT = 2;
 
 /** As the schema of `spec` has it. */
 const MAX_REPLICAS = 10_000;
@@ -15,7 +10,7 @@ const MAX_REPLICAS = 10_000;
  * Lists what a daemon adds to a `SandboxPool`: what of it is durable and not the owner's to say.
  */
 export const ResolvedPoolSchema = z.object({
-  format: z.int().min(1).max(PLACED_FORMAT),
+  format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),
   /**
    * `namespace/name` and the moment under which `uid` was given: a copy of the object has another
@@ -27,13 +22,13 @@ export const ResolvedPoolSchema = z.object({
   team: z.string().max(63),
   user: z.string().max(63),
   mark: z.string().max(256).optional(),
-  /** As many as the owner's quota grants; absent on objects of earlier versions. */
-  replicas: z.int().min(0).max(MAX_REPLICAS).optional(),
+  /** As many as the owner's quota grants. */
+  replicas: z.int().min(0).max(MAX_REPLICAS),
   env: z.object({ uid: z.string().max(64), name: z.string().max(63) }).optional(),
   decided: z.object({ id: z.int().min(0), sparesMs: z.int().min(0).optional() }).optional(),
   templateVersion: z.string().max(64).optional(),
   /** Hash of the source that `definition` was rendered from. */
-  renderedFrom: z.string().max(64).optional(),
+  renderedFrom: z.string().max(64),
   definition: z.looseObject({}),
   updateRevision: z.string().max(64),
   unresolved: z

@@ -94,11 +94,9 @@ export class ResourceInitializer<T> {
 
   /** ms; some more for a seal, so that whoever made the object comes first. */
   #untilDue(reading: Reading<T>): number {
-    if (reading.kind !== 'record' || !reading.unsealed || reading.mended || reading.asked) return 0;
-    return Math.min(
-      LONGEST_WAIT_MS,
-      Math.max(0, reading.unsealed.due + SEAL_AFTER_MS - this.#deps.now()),
-    );
+    if (reading.kind !== 'record' || !reading.unbound || reading.mended || reading.asked) return 0;
+    const createdAt = Date.parse(reading.unbound.metadata.creationTimestamp);
+    return Math.min(LONGEST_WAIT_MS, Math.max(0, createdAt + SEAL_AFTER_MS - this.#deps.now()));
   }
 
   #arm(key: string, reading: Reading<T>, delayMs: number): void {
@@ -173,8 +171,8 @@ export class ResourceInitializer<T> {
     key: string,
     reading: Extract<Reading<T>, { readonly kind: 'record' }>,
   ): Promise<void> {
-    const { api, resource, now } = this.#deps;
-    const { record, mended, unsealed, asked } = reading;
+    const { api, resource } = this.#deps;
+    const { record, mended, unbound, asked } = reading;
     if (asked) {
       // sealed, too
       const written = resource.write(asked.record as Omit<T, 'revision'>, asked.object);
@@ -185,11 +183,10 @@ export class ResourceInitializer<T> {
       return;
     }
     const stored =
-      unsealed &&
-      unsealed.due <= now() &&
+      unbound &&
       ((await api.replace(
-        this.#pathOf(unsealed.object),
-        overwritten(unsealed.object, resource.write(record, unsealed.object)),
+        this.#pathOf(unbound),
+        overwritten(unbound, resource.write(record, unbound)),
       )) as ResourceObject);
     if (mended) await this.#tell(stored || mended, undefined);
   }
@@ -265,4 +262,4 @@ const objectOf = (reading: Reading<unknown>): ResourceObject | undefined => {
 const isDone = (reading: Reading<unknown>): boolean =>
   reading.kind === 'too-new' ||
   reading.kind === 'ignored' ||
-  (reading.kind === 'record' && !reading.asked && !reading.mended && !reading.unsealed);
+  (reading.kind === 'record' && !reading.asked && !reading.mended && !reading.unbound);

@@ -40,7 +40,6 @@ export interface ResourceRecordsDeps<T> {
 const PAGE = 250;
 const CATCH_UP_MS = 5_000;
 /** API servers tell whole seconds: of when it was made, and of what time it is. */
-const SECOND_MS = 1_000;
 /** Objects that bear the label of one record: its own, and those that somebody gave it too. */
 const MOST_LABELLED = 16;
 
@@ -63,11 +62,9 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #tooNew = new Set<string>();
   readonly #outdated: OutdatedReport;
   #isFollowed = false;
-  readonly #now: () => number;
 
   constructor({ api, resource, log, metrics, now, outdated }: ResourceRecordsDeps<T>) {
     this.#outdated = outdated;
-    this.#now = now;
     this.#resource = resource;
     this.#log = log;
     this.#api = api.lane('claims'); // requests wait for it
@@ -148,12 +145,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   async #sealed(object: unknown): Promise<T> {
     const created = this.#written(object);
     const reading = this.#resource.read(object as ResourceObject);
-    if (
-      reading.kind !== 'record' ||
-      !reading.unsealed ||
-      reading.unsealed.due > this.#now() + SECOND_MS
-    )
-      return created;
+    if (reading.kind !== 'record' || !reading.unbound) return created;
     const path = objectPath(this.#resource.plural, this.#resource.place(created));
     const sealed = overwritten(
       object as ResourceObject,

@@ -19,7 +19,7 @@ import {
   type Resource,
   type ResourceObject,
 } from '../api/resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-format.ts';
+import { FORMAT } from '../api/resource.ts';
 
 /**
  * Lists what a daemon adds to a `SandboxTemplate`: `specHash` tells an edit by hand, which makes a

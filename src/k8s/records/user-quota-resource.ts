@@ -7,7 +7,7 @@ import {
   type UserQuota,
 } from '../../model/pools/quota.ts';
 import { laterFormat, mendedOf, type Resource } from '../api/resource.ts';
-import { FORMAT } from '../sandboxes/sandbox-format.ts';
+import { FORMAT } from '../api/resource.ts';
 
 const limit = (most: number) => z.int().min(0).max(most).optional();
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ClusterRecord } from '../../model/fleet/cluster.ts';
-import { FORMAT } from '../sandboxes/sandbox-format.ts';
+import { FORMAT } from '../api/resource.ts';
 import { laterFormat, type Resource, type ResourceObject } from '../api/resource.ts';
 import type { Seals } from '../api/seals.ts';
 

@@ -11,7 +11,6 @@ import { isAbsent, isRefused, notFound } from '../api/api-errors.ts';
 import { InstanceMirror } from './instance-mirror.ts';
 import { PodRemoval } from './pods/pod-removal.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
-import type { Seals } from '../api/seals.ts';
 import {
   type Rewriting,
   rewritten,
@@ -28,7 +27,6 @@ export interface InstanceWriterDeps {
   readonly mirror: InstanceMirror;
   readonly removal: PodRemoval;
   readonly reads: Pick<InstanceReads, 'readIn'>;
-  readonly seals: Seals;
 }
 
 /** Writes of one change, each at the revision that was read last. */
@@ -41,15 +39,13 @@ export class InstanceWriter {
   readonly #mirror: InstanceMirror;
   readonly #removal: PodRemoval;
   readonly #reads: Pick<InstanceReads, 'readIn'>;
-  readonly #seals: Seals;
 
-  constructor({ soon, background, mirror, removal, reads, seals }: InstanceWriterDeps) {
+  constructor({ soon, background, mirror, removal, reads }: InstanceWriterDeps) {
     this.#soon = soon;
     this.#background = background;
     this.#mirror = mirror;
     this.#removal = removal;
     this.#reads = reads;
-    this.#seals = seals;
   }
 
   async claim(
@@ -147,14 +143,14 @@ export class InstanceWriter {
 
   async #rewrite(
     record: InstanceRecord,
-    of: Omit<Rewriting, 'seals'>,
+    of: Rewriting,
     permitted?: () => boolean,
   ): Promise<InstanceRecord> {
     try {
       const stored = storedFrom(
         await this.#soon.replace(
           sandboxPath(record.poolOwner.namespace, record.id),
-          rewritten(record, { ...of, seals: this.#seals }),
+          rewritten(record, of),
           { permitted },
         ),
       );
@@ -176,7 +172,6 @@ export class InstanceWriter {
         await this.#rewrite({ ...stored.record, end }, stored);
         return;
       } catch (error) {
-        if (isRefused(error, 422)) return; // by an older definition, which lacks the reason
         if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
         await this.#reads.readIn(stored.record.poolOwner.namespace, id);
       }

@@ -1,7 +1,6 @@
 import { idOfPodName, type InstanceId } from '../../model/identifiers.ts';
-import type { ResourceObject } from '../api/resource.ts';
+import { FORMAT, type ResourceObject } from '../api/resource.ts';
 import type { Seals } from '../api/seals.ts';
-import { LATEST_FORMAT } from './sandbox-format.ts';
 
 /** A `Sandbox` that a later version of this installation wrote: that one's alone to understand. */
 export interface LaterSandbox {
@@ -24,7 +23,7 @@ export const laterSandboxOf = (
   };
   if (
     typeof spec?.format !== 'number' ||
-    spec.format <= LATEST_FORMAT ||
+    spec.format <= FORMAT ||
     !['bound', 'unbound'].includes(seals.judge(object as ResourceObject, spec))
   )
     return undefined;

@@ -130,7 +130,6 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       untilIdleEnough: () => deps.api.calm('claims'),
       mirror: this.#mirror,
       pods: deps.pods,
-      seals: deps.seals,
     });
     this.#access = new InstanceAccess({
       ...deps,
@@ -167,7 +166,6 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       mirror: this.#mirror,
       removal: this.#removal,
       reads: this.#reads,
-      seals: deps.seals,
     });
     this.#idle = new IdleLook({
       api: this.#soon,

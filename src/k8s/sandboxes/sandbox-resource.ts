@@ -11,9 +11,8 @@ import {
 import { MOST_METADATA, MOST_METADATA_BYTES } from '../../model/claim-terms.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { formatFingerprint, isKeyed, parseFingerprint } from '../../model/request-fingerprint.ts';
-import type { Seals } from '../api/seals.ts';
 import { foreignMetadataOf, type ForeignMetadata } from '../api/foreign-metadata.ts';
-import { formatOf, isSealed, LATEST_FORMAT } from './sandbox-format.ts';
+import { FORMAT } from '../api/resource.ts';
 
 /** The collection of one namespace, or of all. */
 export const sandboxesPath = (namespace?: string): string =>
@@ -45,7 +44,7 @@ const names = { team: name, user: name };
  * milliseconds.
  */
 export const SandboxSpecSchema = z.object({
-  format: z.int().min(1).max(LATEST_FORMAT),
+  format: z.int().min(1).max(FORMAT),
   state: z.enum(['idle', 'claimed']),
   poolUid: word,
   poolName: name,
@@ -113,27 +112,21 @@ export const ownerLabel = (tenant: Tenant): string =>
   createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
 
 /** The object that an instance is born with. */
-export const newSandboxObject = (
-  launchOrder: LaunchOrder['record'],
-  seals?: Pick<Seals, 'sealed'>,
-): object =>
-  objectOf({ ...launchOrder, revision: '', state: 'idle' }, seals === undefined ? {} : { seals });
+export const newSandboxObject = (launchOrder: LaunchOrder['record']): object =>
+  objectOf({ ...launchOrder, revision: '', state: 'idle' }, {});
 
 export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid' | 'foreign'> {
   /** Though nothing is changed: a PUT of what is there already would leave its revision. */
   readonly bumped?: boolean;
-  /** Seals what an earlier version must keep its hands off. */
-  readonly seals: Pick<Seals, 'sealed'>;
 }
 
 /** The object of a PUT that is conditional on the revision and uid of what was seen. */
 export const rewritten = (
   record: InstanceRecord,
-  { uid, podUid, bumped, foreign, seals }: Rewriting,
+  { uid, podUid, bumped, foreign }: Rewriting,
 ): object =>
   objectOf(record, {
     uid,
-    seals,
     podUid,
     annotations: bumped ? { [BUMPED_ANNOTATION]: record.revision } : undefined,
     foreign,
@@ -146,9 +139,7 @@ const objectOf = (
     podUid,
     annotations,
     foreign,
-    seals,
   }: {
-    readonly seals?: Pick<Seals, 'sealed'>;
     readonly uid?: string;
     readonly podUid?: string;
     readonly annotations?: object;
@@ -177,27 +168,18 @@ const objectOf = (
         : {}),
     },
   },
-  spec: sealedIfLater(record, specOf(record, podUid), { uid, seals }),
+  spec: specOf(record, podUid),
 });
 
 /** Keeps what was launched for one claim from being found among those that are idle. */
 const stateLabelOf = ({ claim, claimBy }: InstanceRecord): string =>
   claim ? 'claimed' : claimBy === undefined ? 'idle' : 'reserved';
 
-const sealedIfLater = (
-  { id, poolOwner: { namespace } }: InstanceRecord,
-  content: SandboxSpec,
-  { uid, seals }: { readonly uid: string | undefined; readonly seals?: Pick<Seals, 'sealed'> },
-): SandboxSpec =>
-  isSealed(content.format) && seals
-    ? seals.sealed('Sandbox', { namespace, name: podNameOf(id) }, { uid, content })
-    : content;
-
 /** A mark's key is base64url, which may begin or end with what a label value may not. */
 export const requestLabel = (key: string): string => `m${key}m`;
 
 const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec => ({
-  format: formatOf(record),
+  format: FORMAT,
   state: record.claim ? 'claimed' : 'idle',
   poolUid: record.poolUid,
   poolName: record.poolName,
@@ -266,7 +248,7 @@ export const storedSandboxOf = (
   if (
     typeof spec !== 'object' ||
     spec === null ||
-    spec.format > LATEST_FORMAT ||
+    spec.format > FORMAT ||
     typeof spec.poolUid !== 'string' ||
     (spec.state === 'claimed') !== (spec.claim !== undefined)
   )

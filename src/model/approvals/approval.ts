@@ -28,10 +28,9 @@ export interface ApprovalRecord {
   readonly query: string;
   /**
    * API, method and path pattern that the request came to, such as `compatible POST
-   * /sandboxes/{sandboxId}/pause`: a grant is good for that alone. Undefined in records of versions
-   * before it.
+   * /sandboxes/{sandboxId}/pause`: a grant is good for that alone.
    */
-  readonly route?: string;
+  readonly route: string;
   /** Names of fields of the body that the route ignores; 16 at most. */
   readonly ignored?: readonly string[];
   /** The headers that the request is bound to, by their names in lower case. */

@@ -32,8 +32,6 @@ export interface HeldRequest extends Pick<
   | 'ignored'
 > {
   readonly route: string;
-  /** Whether an approval of an earlier version, which says no route, may be of this request. */
-  readonly mayBeUnrouted: boolean;
   readonly caller: Caller;
   readonly sessionId: string | undefined;
   readonly body: Buffer;
@@ -120,14 +118,10 @@ export class ApprovalGate {
   }
 
   #forSession(
-    { caller: { keyId }, operation, route, mayBeUnrouted }: HeldRequest,
+    { caller: { keyId }, operation, route }: HeldRequest,
     sessionId: string,
   ): ApprovalRecord | undefined {
-    const { mirror } = this.#deps;
-    const use = { keyId, sessionId, operation };
-    return (
-      mirror.forSession({ ...use, route }) ?? (mayBeUnrouted ? mirror.forSession(use) : undefined)
-    );
+    return this.#deps.mirror.forSession({ keyId, sessionId, operation, route });
   }
 
   async #pendingFor(request: HeldRequest): Promise<ApprovalRecord> {
@@ -162,7 +156,7 @@ export class ApprovalGate {
   }
 
   #draft(request: HeldRequest, now: number): Omit<ApprovalRecord, 'revision'> {
-    const { caller, body, sessionId, mayBeUnrouted: _, ...shown } = request;
+    const { caller, body, sessionId, ...shown } = request;
     const { namespace, team, user, keyId, role, makers = [] } = caller;
     const id = v7({ msecs: now });
     return {
@@ -207,5 +201,4 @@ export class ApprovalGate {
 
 /** Whether the approval is for this request, as it was asked. */
 const isOf = (request: HeldRequest, { binding, route }: ApprovalRecord): boolean =>
-  binding === request.binding &&
-  (route === undefined ? request.mayBeUnrouted : route === request.route);
+  binding === request.binding && route === request.route;

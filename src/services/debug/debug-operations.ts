@@ -155,8 +155,7 @@ export interface QueuesReport {
   readonly deadlines: { readonly count: number; readonly next?: number };
   readonly claimsWaiting: number;
   readonly actors: { readonly sandboxes: number; readonly pools: number; readonly rebuilt: number };
-  /** Absent: it is of an earlier version, and has none. */
-  readonly webhooks?: readonly WebhookReport[];
+  readonly webhooks: readonly WebhookReport[];
 }
 
 export interface DriverReport {

@@ -239,6 +239,7 @@ describe('what outlives whom', function () {
     await spawned.driver.stop();
     new Notes(spawned.dataDir).write({
       id,
+      tenant: 'alpha/alpha/alice',
       bootId: readBootId(),
       outer: launch.outer,
       uid: 2_000_000_001,
@@ -284,6 +285,7 @@ describe('what outlives whom', function () {
       const notes = new Notes(spawned.dataDir);
       notes.write({
         id,
+        tenant: 'alpha/alpha/alice',
         bootId: boot,
         outer: noted,
         uid: 2_000_000_001,

@@ -36,6 +36,7 @@ describe('host uids', () => {
 describe('notes', () => {
   const note: InstanceNote = {
     id: 'i',
+    tenant: 'alpha/alpha/alice',
     bootId: 'b',
     outer: { pid: 1, startTime: '2' },
     uid: 3,

@@ -4,26 +4,22 @@ import { cpSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RecordConflict, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import { CALL_DEADLINE_MS, openDatabase } from '../../../src/embedded/store/database.ts';
-import { DEFAULT_UPDATE_STRATEGY } from '../../../src/model/pools/pool.ts';
 import {
   DatabaseRefused,
-  migrate,
+  ensureSchema,
   SCHEMA_VERSION,
-} from '../../../src/embedded/store/migrations.ts';
-import { sqliteHistory } from '../../../src/embedded/store/history.ts';
+} from '../../../src/embedded/store/schema.ts';
 import { STATEMENTS } from '../../../src/embedded/store/database-statements.ts';
 import { sqliteInstanceRecords } from '../../../src/embedded/store/sqlite-instance-records.ts';
-import { sqliteRecordStore } from '../../../src/embedded/store/record-store.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
-import { aFinished, MANY_BYTES } from '../../contracts/history.ts';
-import { aClaim, aDefinition, anOrder } from '../../support/builders/instance-orders.ts';
+import { aDefinition, anOrder } from '../../support/builders/instance-orders.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { rejection } from '../../support/harness/rejection.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
 import { aDatabase, aFolder, type OpenFile } from './a-database.ts';
 import { aWriter, type Writer } from './a-writer.ts';
-import { directly, writeVersion1 } from './old-files.ts';
+import { directly } from './directly.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 /** No commit takes so long, whatever the disk has to do. */
@@ -392,25 +388,22 @@ describe('the database', () => {
     expect(await (await open()).records.all()).to.deep.equal([]);
   });
 
-  it('is of a version that no daemon opens which does not know of claims that launch for themselves', async () => {
-    const order = anOrder();
+  it('refuses a file from before the first release, says what to do, and leaves it alone', async () => {
+    await (await open()).database.close();
     directly(path, (connection) => {
-      migrate(connection, path, 19); // as the last of those left it
+      connection.exec('PRAGMA user_version = 20');
     });
-    const { records, database } = await open();
-    const waiting = await records.launchOrder(
-      { ...order.record, claimBy: order.record.createdAt + 60_000 },
-      order.definition,
-    );
-    await database.close();
 
+    const refused = await refusal();
+
+    expect(refused.why).to.equal('older');
+    expect(refused.message)
+      .to.include(path)
+      .and.include('schema version 20')
+      .and.include('choose another');
     directly(path, (connection) => {
-      const { user_version: version } = connection.prepare('PRAGMA user_version').get();
-      expect(version).to.be.greaterThan(19);
+      expect(connection.prepare('PRAGMA user_version').get()).to.deep.include({ user_version: 20 });
     });
-    const again = await open();
-    expect((await again.records.read(order.record.id))?.record).to.deep.equal(waiting);
-    expect(waiting.claimBy).to.equal(order.record.createdAt + 60_000);
   });
 
   it('refuses what is no database, and a database of something else', async () => {
@@ -439,65 +432,29 @@ describe('the database', () => {
     expect(refused.message).to.include(path);
   });
 
-  it('takes over a file of the first version, with all that is in it', async () => {
-    writeVersion1(path);
-
-    const { records, database, clock } = await open();
-
-    const [stored] = await records.all();
-    expect(stored?.record).to.deep.include({
-      id: '018bcfe5-6800-7000-8000-000000000001',
-      state: 'claimed',
-      revision: '2',
-      poolName: 'default',
-    });
-    expect(stored?.record.claim).to.deep.equal(aClaim());
-    const store = sqliteRecordStore(database, quietLog);
-    const [template] = await store.templates.list();
-    expect(template).to.deep.include({ name: 'small', revision: '7' });
-    expect(await store.pools.list()).to.deep.equal([
-      {
-        uid: 'u1',
-        revision: '8',
-        name: 'default',
-        replicas: 2,
-        source: { templateName: 'small' },
-        templateVersion: '1',
-        updateStrategy: DEFAULT_UPDATE_STRATEGY,
-      },
-    ]);
-    expect(
-      Number((template && (await store.templates.update(template)))?.revision),
-    ).to.be.greaterThan(8);
-    const history = sqliteHistory(database, {
-      metrics: silentMetrics,
-      clock,
-      log: quietLog,
-      retentionMs: 1_000,
-      bounds: MANY_BYTES,
-    });
-    await history.record(aFinished());
-    expect((await history.list({}, { offset: 0, limit: 1 })).total).to.equal(1);
-  });
-
-  it('stays at the version it had when a migration fails half-way', () => {
-    writeVersion1(path);
-
+  it('leaves a new file empty when its schema fails half-way', () => {
     directly(path, (connection) => {
-      connection.exec('CREATE TABLE history_counts (in_the_way)');
+      const failing = new Proxy(connection, {
+        get: (target, name) =>
+          name === 'exec'
+            ? (text: string) => {
+                target.exec(text.replace('CREATE TABLE history_counts', 'CREATE TABLE instances'));
+              }
+            : name === 'prepare'
+              ? target.prepare.bind(target)
+              : Reflect.get(target, name),
+      });
       expect(() => {
-        migrate(connection, path);
-      }).to.throw(/history_counts/);
-      expect(connection.prepare('PRAGMA user_version').get()).to.deep.include({ user_version: 1 });
-      expect(
-        connection.prepare("SELECT name FROM sqlite_schema WHERE name = 'history_groups'").all(),
-      ).to.deep.equal([]);
+        ensureSchema(failing, path);
+      }).to.throw(/instances/);
+      expect(connection.prepare('PRAGMA user_version').get()).to.deep.include({ user_version: 0 });
+      expect(connection.prepare('SELECT name FROM sqlite_schema').all()).to.deep.equal([]);
     });
   });
 
   it('never scans the instances or the history', () => {
     directly(path, (connection) => {
-      migrate(connection, path);
+      ensureSchema(connection, path);
       const scans = Object.entries(STATEMENTS).flatMap(([name, sql]) => {
         const parameters = Array.from(
           {

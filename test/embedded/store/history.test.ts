@@ -6,7 +6,7 @@ import type { Tenant } from '../../../src/model/tenant.ts';
 import { ALICE } from '../../support/builders/instance-orders.ts';
 import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { aDatabase, type OpenFile } from './a-database.ts';
-import { directly } from './old-files.ts';
+import { directly } from './directly.ts';
 import { silentMetrics } from '../../../src/contracts/metrics.ts';
 
 const RETENTION_MS = 3_600_000;

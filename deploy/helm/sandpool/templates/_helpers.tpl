@@ -74,20 +74,6 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.redis.existingSecret }}{{ .Values.redis.existingSecret }}{{ else if .Values.redis.bundled.enabled }}{{ include "sandpool.redisName" . }}{{ end }}
 {{- end }}
 
-{{- /*
-Records made before this moment may be without a seal. Empty: every one must have one, as where nothing older is there. An
-upgrade from a chart that did not say so lets both versions run side by side for a quarter of an hour; from then on it stays.
-*/}}
-{{- define "sandpool.sealedSince" -}}
-{{- $known := lookup "v1" "ConfigMap" .Release.Namespace (include "sandpool.name" .) }}
-{{- $given := dig "kubernetes" "sealedSince" "" .Values.config }}
-{{- if $given }}{{ $given }}
-{{- else if $known }}
-{{- $noted := get ($known.metadata.annotations | default dict) "sandpool.dev/sealed-since" }}
-{{- if not $noted }}{{ dateInZone "2006-01-02T15:04:05Z" (now | mustDateModify "15m") "UTC" }}{{ else if ne $noted "always" }}{{ $noted }}{{ end }}
-{{- end }}
-{{- end }}
-
 {{- /* What of the daemon's settings follows from the chart, over what `config` has. */}}
 {{- define "sandpool.config" -}}
 {{- if and (not .Values.redis.urls) (not .Values.redis.bundled.enabled) }}{{ fail "redis.urls must name a Redis where redis.bundled.enabled is false" }}{{ end }}
@@ -117,7 +103,6 @@ upgrade from a chart that did not say so lets both versions run side by side for
 {{- range .Values.imagePullSecrets }}{{ $names = append $names .name }}{{ end }}
 {{- $_ := set $kubernetes "agentPullSecrets" $names }}
 {{- end }}
-{{- with include "sandpool.sealedSince" . }}{{ $_ := set $kubernetes "sealedSince" . }}{{ end }}
 {{- if not .Values.protectSandboxes }}{{ $_ := set $kubernetes "protectSandboxes" "off" }}{{ end }}
 {{- with .Values.sandboxes.runtimeClassName }}{{ $_ := set $kubernetes "runtimeClassName" . }}{{ end }}
 {{- with .Values.sandboxes.registry }}{{ $_ := set $kubernetes "registry" . }}{{ end }}

@@ -272,12 +272,13 @@ export const tenantMark = (tenant: string): string =>
 
 const folderOf = (tenant: string): string => TENANT + tenantMark(tenant);
 
-/** Instances of older versions stand beside the tenants. */
 const foldersIn = (bases: readonly string[]): ReadonlyMap<string, readonly string[]> => {
   const found = new Map<string, string[]>();
-  for (const folder of bases.flatMap(subfoldersOf)) {
-    const instances = basename(folder).startsWith(TENANT) ? subfoldersOf(folder) : [folder];
-    for (const instance of instances)
+  const tenants = bases
+    .flatMap(subfoldersOf)
+    .filter((folder) => basename(folder).startsWith(TENANT));
+  for (const tenant of tenants) {
+    for (const instance of subfoldersOf(tenant))
       found.set(basename(instance), [...(found.get(basename(instance)) ?? []), instance]);
   }
   return found;

@@ -70,7 +70,7 @@ export class Instances {
       if (!note || note.id !== id) swept.push(deps.notes.remove(id));
       else if (running && note.bootId === deps.terms.bootId && isAlive(running.init)) {
         if (note.probes)
-          this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
+          this.#readiness.expect(id, { tenant: note.tenant, probes: note.probes, wasReady });
         this.#keep(Instance.adopt(note, running, this.#reporting()));
         if (isFrozen(note.cgroups)) this.#frozen.set(id, note.cgroups);
         const ended = programs.get(id);
@@ -90,6 +90,7 @@ export class Instances {
       await Instance.sweep(
         {
           id,
+          tenant: '',
           bootId: deps.terms.bootId,
           outer: NOBODY,
           uid: NOBODY.pid,

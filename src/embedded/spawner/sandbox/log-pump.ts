@@ -26,7 +26,7 @@ export interface LogPumpOptions {
 const KEY = 'logs';
 /** Ends the name of a link beside a fifo, see native/logs.h. */
 const OWNER = '.of';
-/** Matches one of a version before too, which may be elsewhere, or removed. */
+/** Matches one that was replaced on the disk too. */
 const LAUNCHER = /\/launcher(?: \(deleted\))?$/;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;

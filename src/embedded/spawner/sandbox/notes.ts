@@ -23,8 +23,7 @@ export interface InstanceNote {
   readonly home?: string;
   /** The image that the sandbox was made from, and whom it runs as; absent where it has none. */
   readonly image?: { readonly key: string; readonly user: InsideIds };
-  /** Absent in notes of earlier versions. */
-  readonly tenant?: string;
+  readonly tenant: string;
   /** The probes of the sandbox's template; absent where it has none. */
   readonly probes?: readonly NamedProbe[];
 }

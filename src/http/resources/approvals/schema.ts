@@ -39,10 +39,12 @@ const approvalFields = {
   path: z.string().describe('In its one normal form, without `/v1`.'),
   query: maybe(z.string()).describe('Sorted.'),
   namespace: z.string().describe('Of what the path names.'),
-  route: maybe(z.string()).describe(
-    'The API (`REST` or `compatible`), method and path pattern that the request came to; the ' +
-      'approval is for that alone. Absent of approvals that an earlier version made.',
-  ),
+  route: z
+    .string()
+    .describe(
+      'The API (`REST` or `compatible`), method and path pattern that the request came to; the ' +
+        'approval is for that alone.',
+    ),
   ignoredFields: maybe(z.array(z.string())).describe(
     'Fields of the body that the route ignores; 16 at most.',
   ),

@@ -107,7 +107,7 @@ const keyFields = {
   description: z.string(),
   createdBy: maybe(z.string()).describe(
     'The `keyId` of the key that made it, which may be gone by now. Left out: the daemon ' +
-      'made it, or a version before this field.',
+      'made it.',
   ),
   gated: maybe(z.literal(true)).describe('Rules of the policy may hold what it asks.'),
   issuedAt: timestamp,

@@ -5,7 +5,6 @@ import type { LaunchOrder, InstanceRecord } from '../../../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 import type { ApiClient } from '../../api/api-calls.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../../api/api-errors.ts';
-import type { Seals } from '../../api/seals.ts';
 import { cleaned } from '../cleaned-message.ts';
 import type { InstanceMirror } from '../instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
@@ -23,7 +22,6 @@ export interface PodCreatorDeps {
   readonly untilIdleEnough: () => Promise<void>;
   readonly mirror: InstanceMirror;
   readonly pods: PodSettings;
-  readonly seals: Pick<Seals, 'sealed'>;
 }
 
 /**
@@ -107,7 +105,7 @@ export class PodCreator {
   }
 
   async #record({ record }: LaunchOrder): Promise<StoredSandbox> {
-    const { api, mirror, seals } = this.#deps;
+    const { api, mirror } = this.#deps;
     const {
       id,
       poolUid,
@@ -116,7 +114,7 @@ export class PodCreator {
     const made = mirror.createsSandbox();
     let isMade = true;
     const answer = await api
-      .create(sandboxesPath(namespace), newSandboxObject(record, seals))
+      .create(sandboxesPath(namespace), newSandboxObject(record))
       .catch((error: unknown) => {
         if (!isRefused(error, 409)) throw error;
         isMade = false;

@@ -2,7 +2,7 @@
 -- `:version` (the last one given), `:run` (of the server that is known to have it whole) and
 -- `:since` (when that was known). Parts are separated by commas: `amount@revision` is what the
 -- record said, at which revision; `replica/attempt=amount` is a reservation. A name counts with the
--- largest of its parts. An entry without parts counts as settled.
+-- largest of its parts.
 local function entry_of(key, name)
   local text = redis.call('HGET', key, name)
   if not text then return nil end
@@ -10,16 +10,13 @@ local function entry_of(key, name)
   local entry = {
     amount = tonumber(amount), version = version, settled = 0, revision = '', open = {}
   }
-  if parts == '' then entry.settled = entry.amount end
   for part in string.gmatch(parts, '[^,]+') do
     local settled, revision = string.match(part, '^(%d+)@(%d*)$')
     if settled then
       entry.settled, entry.revision = tonumber(settled), revision
     else
       local holder, reserved = string.match(part, '^(.*)=(%d+)$')
-      entry.open[#entry.open + 1] = {
-        holder = holder or part, amount = tonumber(reserved or amount)
-      }
+      entry.open[#entry.open + 1] = { holder = holder, amount = tonumber(reserved) }
     end
   end
   return entry

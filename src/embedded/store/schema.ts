@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Connection } from './database-library.ts';
 
 /**
- * `locked`: another process holds it. `newer`: a later version wrote it. `foreign`: no database of
- * ours. `broken`: the rest.
+ * `locked`: another process holds it. `newer`: a later version wrote it. `older`: it is from before
+ * the first release. `foreign`: no database of ours. `broken`: the rest.
  */
-export type RefusalToOpen = 'locked' | 'newer' | 'foreign' | 'broken';
+export type RefusalToOpen = 'locked' | 'newer' | 'older' | 'foreign' | 'broken';
 
 /** The file can't be used by this daemon. The message says what to do. */
 export class DatabaseRefused extends Error {
@@ -19,53 +19,52 @@ export class DatabaseRefused extends Error {
 }
 
 /**
- * Brings the file to this daemon's schema version, one transaction per step. Throws DatabaseRefused
- * for a file of a later version, or one that isn't ours. `upTo` stops early, to build a file as an
- * older daemon left it.
+ * Writes the schema into a new file, in one transaction. Throws DatabaseRefused for a file with
+ * another schema, or one that isn't ours.
  */
-export const migrate = (connection: Connection, path: string, upTo = MIGRATIONS.length): void => {
+export const ensureSchema = (connection: Connection, path: string): void => {
   const version = versionOf(connection, path);
-  if (version > MIGRATIONS.length) {
+  if (version === SCHEMA_VERSION) return;
+  if (version > SCHEMA_VERSION) {
     throw new DatabaseRefused(
       'newer',
       `${path} has schema version ${version}, written by sandpool ` +
         `${writerOf(connection) ?? 'of a later version'}, and this sandpool knows up to ` +
-        `${MIGRATIONS.length}: ` +
+        `${SCHEMA_VERSION}: ` +
         'start the newer sandpool that wrote it, or choose another data folder',
     );
   }
-  for (let next = version; next < upTo; next += 1) {
-    connection.exec('BEGIN IMMEDIATE');
-    try {
-      connection.exec(MIGRATIONS[next] ?? '');
-      connection.exec(
-        `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${next + 1}`,
-      );
-      connection.exec('COMMIT');
-    } catch (error) {
-      if (connection.isTransaction) connection.exec('ROLLBACK');
-      throw error;
-    }
+  if (version > 0) {
+    throw new DatabaseRefused(
+      'older',
+      `${path} has schema version ${version}, from before the first release, which this sandpool ` +
+        `can't read: remove the data folder, or choose another one`,
+    );
+  }
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    connection.exec(SCHEMA);
+    connection.exec(
+      `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`,
+    );
+    connection.exec('COMMIT');
+  } catch (error) {
+    if (connection.isTransaction) connection.exec('ROLLBACK');
+    throw error;
   }
 };
 
 /**
- * Notes which version opened the file last, beside the schema: earlier daemons pass over the table,
- * and name the version when they refuse the file.
+ * Notes which version opened the file last. A daemon that refuses the file because of its schema
+ * names that version.
  */
 export const noteWriter = (connection: Connection, version: string): void => {
   if (writerOf(connection) === version) return;
-  connection.exec(
-    'CREATE TABLE IF NOT EXISTS writer ' +
-      '(id INTEGER PRIMARY KEY CHECK (id = 1), version TEXT NOT NULL) STRICT',
-  );
   connection.prepare('INSERT OR REPLACE INTO writer VALUES (1, ?)').run(version);
 };
 
 /** Undefined if no version noted itself. */
 export const writerOf = (connection: Connection): string | undefined => {
-  const table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'writer'";
-  if (connection.prepare(table).get() === undefined) return undefined;
   const row: unknown = connection.prepare('SELECT version FROM writer').get();
   return typeof row === 'object' && row !== null ? String(Reflect.get(row, 'version')) : undefined;
 };
@@ -91,13 +90,7 @@ const versionOf = (connection: Connection, path: string): number => {
 const pragma = (connection: Connection, name: string): number =>
   Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
 
-/**
- * The steps of the schema, by number. None is ever edited once released: a change of the schema is
- * a new step at the end.
- */
-const FOLDER = new URL('migrations/', import.meta.url);
-const MIGRATIONS: readonly string[] = readdirSync(FOLDER)
-  .sort()
-  .map((file) => readFileSync(new URL(file, FOLDER), 'utf8'));
+/** Above the numbers of the schemas from before the first release, 1 to 20. */
+export const SCHEMA_VERSION = 21;
 
-export const SCHEMA_VERSION = MIGRATIONS.length;
+const SCHEMA = readFileSync(new URL('schema.sql', import.meta.url), 'utf8');

@@ -1,2 +1,0 @@
--- What else a claim says, as JSON; see ClaimTerms.
-ALTER TABLE instances ADD COLUMN claim_terms TEXT;

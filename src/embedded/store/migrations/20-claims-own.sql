@@ -1,2 +1,0 @@
--- What was launched for one claim says so in the record that it was born with (`claimBy`). A daemon
--- that does not know that would hand it out to somebody else, so it must not open this file.
