@@ -103,78 +103,50 @@ export const eventTypeOf = (event: LifecycleEvent): EventType => {
 };
 
 /** For people. */
-export const eventMessageOf = (event: EventRecord): string => {
-  switch (event.reason) {
-    case 'Created':
-      return event.sandboxId === undefined
-        ? `pool ${event.poolName} was created`
-        : `created in pool ${event.poolName}`;
-    case 'Started':
-      return 'its main process runs';
-    case 'Ready':
-      return 'it can be used again';
-    case 'Unhealthy':
-      return `it can not be used: ${event.why}`;
-    case 'NodeLeaving':
-      return `it goes on, but ${event.why}: end it soon, and claim another`;
-    case 'ContainerEnded':
-      return wordsOfEnded({ [event.container]: event.how });
-    case 'ProgramsEnded':
-      return `the processes that ran in it have ended: ${event.why}`;
-    case 'Claimed':
-      return `claimed by ${event.owner.team}/${event.owner.user}`;
-    case 'Paused':
-      return 'it stands still, with what it has in memory';
-    case 'Resumed':
-      return 'it goes on';
-    case 'IdleTimeoutChanged':
-      return event.idleTimeoutMs === 0
-        ? 'its idle timeout was switched off'
-        : `its idle timeout is ${formatDuration(event.idleTimeoutMs)} now`;
-    case 'Killing':
-      return `it is ended: ${CAUSES[event.end.reason]}`;
-    case 'Failed':
-      return `it did not start: ${event.why}`;
-    case 'Completed':
-      return completionOf(event.end);
-    case 'BackOff':
-      return (
-        `pool ${event.poolName} starts nothing until ` +
-        `${new Date(event.until).toISOString()}: ${event.why}`
-      );
-    case 'Recovered':
-      return `pool ${event.poolName} starts instances again`;
-    case 'StartFailed':
-      return `an instance of pool ${event.poolName} did not start: ${event.why}`;
-    case 'Resized':
-      return `pool ${event.poolName} should have ${event.to} instances, no longer ${event.from}`;
-    case 'Filled':
-      return `pool ${event.poolName} has all its ${event.replicas} instances`;
-    case 'Emptied':
-      return `pool ${event.poolName} has no unclaimed instance any more`;
-    case 'Changed':
-      return (
-        `pool ${event.poolName} launches another definition now` +
-        (event.templateVersion === undefined
-          ? ''
-          : `, of version ${event.templateVersion} of its template`)
-      );
-    case 'RolledOut':
-      return `each unclaimed instance of pool ${event.poolName} is of its current definition`;
-    case 'Deleting':
-      return (
-        `pool ${event.poolName} is being deleted, ` +
-        `${event.force ? 'and its running sandboxes with it' : 'its running sandboxes stay'}`
-      );
-    case 'Deleted':
-      return `pool ${event.poolName} is gone`;
-    case 'approval.requested':
-      return `a request waits for a person: ${event.summary}`;
-    case 'approval.decided':
-      return `a request was ${event.decision} by ${event.by}`;
-    case 'approval.consumed':
-      return 'the request that was approved was carried out';
-  }
+export const eventMessageOf = (event: EventRecord): string =>
+  (MESSAGES[event.reason] as (event: EventRecord) => string)(event);
+
+const MESSAGES: {
+  readonly [R in EventRecord['reason']]: (event: EventRecord & { readonly reason: R }) => string;
+} = {
+  Created: ({ sandboxId, poolName }) =>
+    sandboxId === undefined ? `pool ${poolName} was created` : `created in pool ${poolName}`,
+  Started: () => 'its main process runs',
+  Ready: () => 'it can be used again',
+  Unhealthy: ({ why }) => `it can not be used: ${why}`,
+  NodeLeaving: ({ why }) => `it goes on, but ${why}: end it soon, and claim another`,
+  ContainerEnded: ({ container, how }) => wordsOfEnded({ [container]: how }),
+  ProgramsEnded: ({ why }) => `the processes that ran in it have ended: ${why}`,
+  Claimed: ({ owner }) => `claimed by ${owner.team}/${owner.user}`,
+  Paused: () => 'it stands still, with what it has in memory',
+  Resumed: () => 'it goes on',
+  IdleTimeoutChanged: ({ idleTimeoutMs }) =>
+    idleTimeoutMs === 0
+      ? 'its idle timeout was switched off'
+      : `its idle timeout is ${formatDuration(idleTimeoutMs)} now`,
+  Killing: ({ end }) => `it is ended: ${CAUSES[end.reason]}`,
+  Failed: ({ why }) => `it did not start: ${why}`,
+  Completed: ({ end }) => completionOf(end),
+  BackOff: ({ poolName, until, why }) =>
+    `pool ${poolName} starts nothing until ${new Date(until).toISOString()}: ${why}`,
+  Recovered: ({ poolName }) => `pool ${poolName} starts instances again`,
+  StartFailed: ({ poolName, why }) => `an instance of pool ${poolName} did not start: ${why}`,
+  Resized: ({ poolName, from, to }) =>
+    `pool ${poolName} should have ${to} instances, no longer ${from}`,
+  Filled: ({ poolName, replicas }) => `pool ${poolName} has all its ${replicas} instances`,
+  Emptied: ({ poolName }) => `pool ${poolName} has no unclaimed instance any more`,
+  Changed: ({ poolName, templateVersion }) =>
+    `pool ${poolName} launches another definition now` +
+    (templateVersion === undefined ? '' : `, of version ${templateVersion} of its template`),
+  RolledOut: ({ poolName }) =>
+    `each unclaimed instance of pool ${poolName} is of its current definition`,
+  Deleting: ({ poolName, force }) =>
+    `pool ${poolName} is being deleted, ` +
+    (force ? 'and its running sandboxes with it' : 'its running sandboxes stay'),
+  Deleted: ({ poolName }) => `pool ${poolName} is gone`,
+  'approval.requested': ({ summary }) => `a request waits for a person: ${summary}`,
+  'approval.decided': ({ decision, by }) => `a request was ${decision} by ${by}`,
+  'approval.consumed': () => 'the request that was approved was carried out',
 };
 
 const FAULTS: ReadonlySet<EndReason> = new Set([

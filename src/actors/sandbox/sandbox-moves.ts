@@ -129,36 +129,58 @@ const lifecycleEventsOf = (
   after: Moment,
   event: SandboxEvent,
 ): readonly LifecycleEvent[] => {
-  const [was, is] = [before.context, after.context];
-  if (
-    before.state === after.state &&
-    was.startedAt === is.startedAt &&
-    was.availableAt === is.availableAt &&
-    was.gone === is.gone &&
-    was.endedContainers === is.endedContainers &&
-    event.type !== 'AMENDED' &&
-    !(event.type === 'FACT' && event.fact.programsEnded !== undefined)
-  )
+  const programsEnded = event.type === 'FACT' ? event.fact.programsEnded : undefined;
+  if (event.type !== 'AMENDED' && programsEnded === undefined && isAlike(before, after))
     return NOTHING;
+  const [was, is] = [before.context, after.context];
   const found: LifecycleEvent[] = [];
-  if (event.type === 'FACT' && event.fact.programsEnded !== undefined)
-    found.push({ reason: 'ProgramsEnded', why: event.fact.programsEnded });
-  const { end } = is;
+  if (programsEnded !== undefined) found.push({ reason: 'ProgramsEnded', why: programsEnded });
   for (const [container, how] of Object.entries(is.endedContainers ?? {})) {
     if (was.endedContainers?.[container] === undefined)
       found.push({ reason: 'ContainerEnded', container, how });
   }
-  if (was.startedAt !== is.startedAt) found.push({ reason: 'Started' });
-  else if (was.availableAt !== is.availableAt && !is.gone && !end && !is.endedContainers)
-    found.push(
-      is.availableAt === undefined ? unhealthyOr(after.state, event) : { reason: 'Ready' },
-    );
+  found.push(...availabilityEvents(was, after, event));
   if (before.state !== 'running' && after.state === 'running') found.push({ reason: 'Claimed' });
   if (event.type === 'AMENDED' && is.record?.claim)
     found.push(...changesOf(was.record?.claim, is.record.claim));
+  found.push(...endEvents(before, after, event));
+  return found;
+};
+
+/** Whether nothing moved of which a lifecycle event could tell. */
+const isAlike = (before: Moment, after: Moment): boolean => {
+  const [was, is] = [before.context, after.context];
+  return (
+    before.state === after.state &&
+    was.startedAt === is.startedAt &&
+    was.availableAt === is.availableAt &&
+    was.gone === is.gone &&
+    was.endedContainers === is.endedContainers
+  );
+};
+
+const availabilityEvents = (
+  was: SandboxContext,
+  { state, context: is }: Moment,
+  event: SandboxEvent,
+): readonly LifecycleEvent[] => {
+  if (was.startedAt !== is.startedAt) return [{ reason: 'Started' }];
+  if (was.availableAt === is.availableAt || is.gone || is.end || is.endedContainers) return NOTHING;
+  return [is.availableAt === undefined ? unhealthyOr(state, event) : { reason: 'Ready' }];
+};
+
+/** A start that failed is told once, as that: it needs no `Killing` and no `Completed`. */
+const endEvents = (
+  before: Moment,
+  after: Moment,
+  event: SandboxEvent,
+): readonly LifecycleEvent[] => {
+  const [was, is] = [before.context, after.context];
+  const { end } = is;
+  const found: LifecycleEvent[] = [];
   if (before.state !== 'stopping' && after.state === 'stopping' && end) {
     if (before.state === 'starting' && end.reason !== 'retired' && !isOurDoing(end))
-      return [...found, { reason: 'Failed', end, why: failureOf(is, event) }];
+      return [{ reason: 'Failed', end, why: failureOf(is, event) }];
     if (!is.gone) found.push({ reason: 'Killing', end });
   }
   if (!was.gone && is.gone)

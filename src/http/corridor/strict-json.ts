@@ -36,6 +36,14 @@ interface Frame {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+/** `[` is less than `{` by a bit, as `]` is less than `}`. */
+const BRACE_BIT = 0x20;
+const OPENING = 0x7b;
+const CLOSING = 0x7d;
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 /**
  * Walks over the text once and refuses what JSON.parse would let pass. It is exact for valid JSON;
@@ -46,51 +54,33 @@ const checkStructure = (text: string): void => {
   const frames: Frame[] = [];
   let top: Frame | undefined;
   for (let at = 0; at < text.length; at += 1) {
-    switch (text.charCodeAt(at)) {
-      case QUOTE: {
-        const end = strings.endOf(at);
-        if (strings.hasEscape(at, end)) {
-          const value = unescapedAt(text, at, end, frames);
-          if (top?.expectsKey === true) noteKey(frames, top, value);
-        } else if (top?.expectsKey === true) noteKey(frames, top, text.slice(at + 1, end));
-        at = end;
-        break;
-      }
-      case 0x7b: // {
-      case 0x5b: // [
-        if (frames.length === MAX_DEPTH)
-          throw invalidArgument(fieldOf(frames), `nesting is deeper than ${MAX_DEPTH}`);
-        top = openFrame(text.charCodeAt(at) === 0x7b);
-        frames.push(top);
-        break;
-      case 0x7d: // }
-      case 0x5d: // ]
-        frames.pop();
-        top = frames.at(-1);
-        break;
-      case 0x2c: // ,
-        if (top?.keys) top.expectsKey = true;
-        else if (top) top.index += 1;
-        break;
-      case 0x2d: // -
-      case 0x30:
-      case 0x31:
-      case 0x32:
-      case 0x33:
-      case 0x34:
-      case 0x35:
-      case 0x36:
-      case 0x37:
-      case 0x38:
-      case 0x39: {
-        const end = endOfNumber(text, at);
-        checkNumber(text.slice(at, end), frames);
-        at = end - 1;
-        break;
-      }
-      default:
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = strings.endOf(at);
+      const value = strings.hasEscape(at, end) ? unescapedAt(text, { at, end }, frames) : undefined;
+      if (top?.expectsKey === true) noteKey(frames, top, value ?? text.slice(at + 1, end));
+      at = end;
+    } else if ((code | BRACE_BIT) === OPENING) {
+      if (frames.length === MAX_DEPTH)
+        throw invalidArgument(fieldOf(frames), `nesting is deeper than ${MAX_DEPTH}`);
+      top = openFrame(code === OPENING);
+      frames.push(top);
+    } else if ((code | BRACE_BIT) === CLOSING) {
+      frames.pop();
+      top = frames.at(-1);
+    } else if (code === COMMA) {
+      if (top) nextElement(top);
+    } else if (code === MINUS || isDigit(code)) {
+      const end = endOfNumber(text, at);
+      checkNumber(text.slice(at, end), frames);
+      at = end - 1;
     }
   }
+};
+
+const nextElement = (top: Frame): void => {
+  if (top.keys) top.expectsKey = true;
+  else top.index += 1;
 };
 
 const openFrame = (isObject: boolean): Frame =>
@@ -153,11 +143,10 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 const unescapedAt = (
   text: string,
-  start: number,
-  end: number,
+  { at, end }: { readonly at: number; readonly end: number },
   frames: readonly Frame[],
 ): string => {
-  const value = unescaped(text.slice(start, end + 1));
+  const value = unescaped(text.slice(at, end + 1));
   if (LONE_SURROGATE.test(value))
     throw invalidArgument(fieldOf(frames), 'holds half a surrogate pair');
   return value;
@@ -176,7 +165,7 @@ const endOfNumber = (text: string, start: number): number => {
   for (; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     const isPart =
-      (code >= 0x30 && code <= 0x39) ||
+      isDigit(code) ||
       code === 0x2e ||
       code === 0x2b ||
       code === 0x2d ||

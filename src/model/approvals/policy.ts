@@ -79,14 +79,39 @@ export const parseRule = (text: string): PolicyRule | string => {
   const [verdict = '', ...parts] = text.trim().split(/\s+/);
   if (text.length > LONGEST_RULE) return `a rule has at most ${LONGEST_RULE} characters`;
   if (!isOneOf(VERDICTS, verdict)) return `"${text}" must begin with one of ${VERDICTS.join(', ')}`;
+  const found = conditionsIn(text, parts);
+  if (typeof found === 'string') return found;
+  const { given, body, onceOnly } = found;
+  if (onceOnly && verdict !== 'require') return `"${text}": once is for require alone`;
+  const [key] = given.get('key') ?? [];
+  const rule: PolicyRule = {
+    text: [verdict, ...parts].join(' '),
+    verdict,
+    ...listed('operations', given.get('operation')),
+    ...listed('methods', given.get('method')),
+    ...listed('paths', given.get('path')?.map(normalPath)),
+    ...listed('roles', given.get('role') as readonly Role[] | undefined),
+    ...listed('teams', given.get('team')),
+    ...listed('namespaces', given.get('namespace')),
+    gated: key === undefined ? undefined : key === 'gated',
+    ...listed('body', body.length > 0 ? body : undefined),
+    onceOnly,
+  };
+  return faultAmong(rule) ?? rule;
+};
+
+interface Conditions {
+  readonly given: ReadonlyMap<string, readonly string[]>;
+  readonly body: readonly BodyCondition[];
+  readonly onceOnly: boolean;
+}
+
+/** Returns what the parts of a rule say, or what is wrong with one of them. */
+const conditionsIn = (text: string, parts: readonly string[]): Conditions | string => {
   const given = new Map<string, readonly string[]>();
   const body: BodyCondition[] = [];
-  let onceOnly = false;
   for (const part of parts) {
-    if (part === 'once') {
-      onceOnly = true;
-      continue;
-    }
+    if (part === 'once') continue;
     if (part.startsWith('body.')) {
       const condition = parseBodyCondition(part);
       if (typeof condition === 'string') return `"${part}" in "${text}" ${condition}`;
@@ -105,22 +130,7 @@ export const parseRule = (text: string): PolicyRule | string => {
     if (wrong !== undefined) return `${name} in "${text}" ${wrong}`;
     given.set(name, values);
   }
-  if (onceOnly && verdict !== 'require') return `"${text}": once is for require alone`;
-  const [key] = given.get('key') ?? [];
-  const rule: PolicyRule = {
-    text: [verdict, ...parts].join(' '),
-    verdict,
-    ...listed('operations', given.get('operation')),
-    ...listed('methods', given.get('method')),
-    ...listed('paths', given.get('path')?.map(normalPath)),
-    ...listed('roles', given.get('role') as readonly Role[] | undefined),
-    ...listed('teams', given.get('team')),
-    ...listed('namespaces', given.get('namespace')),
-    gated: key === undefined ? undefined : key === 'gated',
-    ...listed('body', body.length > 0 ? body : undefined),
-    onceOnly,
-  };
-  return faultAmong(rule) ?? rule;
+  return { given, body, onceOnly: parts.includes('once') };
 };
 
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);

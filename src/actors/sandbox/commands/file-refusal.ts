@@ -16,6 +16,7 @@ import {
   containerNotRunning,
   invalidArgument,
   sandboxNotFound,
+  type Refusal,
 } from '../../../model/refusals.ts';
 
 /** Returns what the client is told of a failure of the driver's files; any other error as it is. */
@@ -23,40 +24,27 @@ export const fileRefusalOf = (error: unknown, container: string | undefined): un
   if (error instanceof InstanceGone) return sandboxNotFound();
   if (error instanceof ContainerGone) return containerNotRunning(container);
   if (!(error instanceof FileRefused)) return error;
-  const { message } = error;
-  switch (error.problem) {
-    case 'not-found':
-      return fileNotFound();
-    case 'exists':
-      return fileExists();
-    case 'changed':
-      return fileChanged();
-    case 'is-a-folder':
-      return fileConflict(message, 'ask for it as application/x-tar, or list it');
-    case 'not-a-folder':
-    case 'not-a-file':
-    case 'cannot-move':
-    case 'busy':
-      return fileConflict(message);
-    case 'not-empty':
-      return fileConflict(message, 'recursive=true removes what is in it too');
-    case 'denied':
-      return fileDenied();
-    case 'no-space':
-      return noSpace();
-    case 'bad-path':
-      return invalidArgument('path', message);
-    case 'bad-cursor':
-      return invalidArgument('cursor', message);
-    case 'bad-archive':
-      return invalidArgument('body', message);
-    case 'bad-range':
-      return rangeNotSatisfiable(error.size ?? 0);
-    case 'no-metadata':
-      return metadataNotKept(message);
-    case 'too-many':
-      return unavailable(message);
-    case 'unsupported':
-      return noFilesHere(message);
-  }
+  return REFUSALS[error.problem](error);
+};
+
+const REFUSALS: Readonly<Record<FileRefused['problem'], (error: FileRefused) => Refusal>> = {
+  'not-found': () => fileNotFound(),
+  exists: () => fileExists(),
+  changed: () => fileChanged(),
+  'is-a-folder': ({ message }) =>
+    fileConflict(message, 'ask for it as application/x-tar, or list it'),
+  'not-a-folder': ({ message }) => fileConflict(message),
+  'not-a-file': ({ message }) => fileConflict(message),
+  'cannot-move': ({ message }) => fileConflict(message),
+  busy: ({ message }) => fileConflict(message),
+  'not-empty': ({ message }) => fileConflict(message, 'recursive=true removes what is in it too'),
+  denied: () => fileDenied(),
+  'no-space': () => noSpace(),
+  'bad-path': ({ message }) => invalidArgument('path', message),
+  'bad-cursor': ({ message }) => invalidArgument('cursor', message),
+  'bad-archive': ({ message }) => invalidArgument('body', message),
+  'bad-range': ({ size = 0 }) => rangeNotSatisfiable(size),
+  'no-metadata': ({ message }) => metadataNotKept(message),
+  'too-many': ({ message }) => unavailable(message),
+  unsupported: ({ message }) => noFilesHere(message),
 };

@@ -11,34 +11,59 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
   const record = context.record ?? context.launchOrder?.record;
   if (!record) throw sandboxNotFound();
   const claim = context.record?.claim;
-  const expiry =
-    claim && status === 'Running' && claim.idleTimeoutMs > 0
-      ? expiryOf({ ...withoutEnd(claim), maxLifetimeMs: 0 }, context.activeAt, 0)
-      : undefined;
   return {
     id: record.id,
     revision: context.record?.revision ?? '0',
     poolName: record.poolName,
     owner: claim?.owner ?? record.poolOwner,
     status,
-    claimedAt: claim?.claimedAt,
     startedAt: context.startedAt,
     terminatedAt: context.gone?.at,
     recycledAt: undefined,
-    durationSeconds: claim && wholeSeconds(claim.claimedAt, context.gone?.at ?? now),
     cpu: record.cpu,
     memory: record.memory,
     containerImages: record.containerImages,
     endReason: status === 'Stopping' || status === 'Failed' ? context.end?.reason : undefined,
-    idleTimeoutMs: claim?.idleTimeoutMs ?? 0,
-    idleExpiresAt: expiry?.at,
-    endsAt: claim && expiryOf({ ...claim, idleTimeoutMs: 0 }, 0, 0)?.at,
-    metadata: claim?.metadata,
-    autoPause: claim?.autoPause,
-    autoResume: claim?.autoResume,
-    ...(claim?.pausedAt !== undefined && status === 'Running' ? { paused: true as const } : {}),
+    ...(claim ? claimView(claim, { context, status, now }) : NO_CLAIM),
   };
 };
+
+const NO_CLAIM = {
+  claimedAt: undefined,
+  durationSeconds: undefined,
+  idleTimeoutMs: 0,
+  idleExpiresAt: undefined,
+  endsAt: undefined,
+} as const;
+
+const claimView = (
+  claim: Claim,
+  { context, status, now }: SandboxSnapshotAt,
+): Pick<
+  SandboxView,
+  keyof typeof NO_CLAIM | 'metadata' | 'autoPause' | 'autoResume' | 'paused'
+> => {
+  const { claimedAt, idleTimeoutMs, metadata, autoPause, autoResume } = claim;
+  const idleExpiry =
+    status === 'Running' && idleTimeoutMs > 0
+      ? expiryOf({ ...withoutEnd(claim), maxLifetimeMs: 0 }, context.activeAt, 0)
+      : undefined;
+  return {
+    claimedAt,
+    durationSeconds: wholeSeconds(claimedAt, context.gone?.at ?? now),
+    idleTimeoutMs,
+    idleExpiresAt: idleExpiry?.at,
+    endsAt: expiryOf({ ...claim, idleTimeoutMs: 0 }, 0, 0)?.at,
+    metadata,
+    autoPause,
+    autoResume,
+    ...(claim.pausedAt !== undefined && status === 'Running' ? { paused: true as const } : {}),
+  };
+};
+
+interface SandboxSnapshotAt extends Pick<SandboxSnapshot, 'context' | 'status'> {
+  readonly now: number;
+}
 
 export const viewOfFinished = (finished: FinishedSandbox): SandboxView => ({
   id: finished.id,

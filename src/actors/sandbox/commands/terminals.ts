@@ -77,45 +77,75 @@ export const createExecToken =
  * links alone: nobody else knows when such a key ends.
  */
 export const openTerminal = (deps: OpeningDeps): SandboxOperations['openTerminal'] => {
-  const limit = new KeyedSemaphore(MOST_TERMINALS);
-  const ofTenants = new KeyedSemaphore(deps.mostOfTenant);
+  const enter = terminalLimits(deps.mostOfTenant);
   return async ({ clusterId, sandboxId, token, cols, rows, overLink = false }) => {
     const { supervisor, driver, coordination, claimEnv } = deps;
-    const value = await coordination.peekToken(token);
-    const [, meant, keyId = '', carried] = VALUE.exec(value ?? '') ?? [];
-    if (meant !== sandboxId || clusterId !== deps.clusterId) {
-      await coordination.redeemToken(token); // brought where it does not belong, it is good nowhere
-      throw invalidToken();
-    }
-    if (carried !== undefined && !overLink) throw invalidToken();
-    if (carried !== undefined) deps.apiKeys.remember?.(JSON.parse(carried) as Caller);
-    const key = await deps.apiKeys.good(keyId, overLink);
-    if (!key) throw invalidToken();
+    const key = await keyOfToken(deps, { clusterId, sandboxId, token, overLink });
     const sandbox = await currentSandbox(supervisor, sandboxId, key.namespace);
     const status = sandbox?.status ?? 'Completed';
     if (status !== 'Running') throw sandboxNotRunning(status);
     if (sandbox) await supervisor.pauses.awake(sandbox);
     const env = claimEnv.over(sandbox?.context.record);
-    const tenant = tenantKey(key);
-    if (!ofTenants.acquire(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);
-    if (!limit.acquire(sandboxId)) {
-      ofTenants.release(tenant);
-      throw tooManyTerminals('the sandbox has', MOST_TERMINALS);
-    }
-    const leave = (): void => {
-      limit.release(sandboxId);
-      ofTenants.release(tenant);
-    };
+    const leave = enter(sandboxId, tenantKey(key));
     try {
       // Of several who bring it at once, one gets further.
       if ((await coordination.redeemToken(token)) === undefined) throw invalidToken();
       const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows, env });
-      return opened(deps, { sandboxId, keyId, overLink, terminal, leave });
+      return opened(deps, { sandboxId, keyId: key.keyId, overLink, terminal, leave });
     } catch (error) {
       leave();
       if (error instanceof InstanceGone) throw sandboxNotRunning('Stopping');
       throw error;
     }
+  };
+};
+
+/** The key that the token was issued to. The token stays good but where it does not belong. */
+const keyOfToken = async (
+  { coordination, apiKeys, clusterId: ownId }: OpeningDeps,
+  {
+    clusterId,
+    sandboxId,
+    token,
+    overLink,
+  }: {
+    readonly clusterId: string;
+    readonly sandboxId: string;
+    readonly token: string;
+    readonly overLink: boolean;
+  },
+): Promise<KeyOwner> => {
+  const value = await coordination.peekToken(token);
+  const [, meant, keyId = '', carried] = VALUE.exec(value ?? '') ?? [];
+  if (meant !== sandboxId || clusterId !== ownId) {
+    await coordination.redeemToken(token);
+    throw invalidToken();
+  }
+  if (carried !== undefined) {
+    if (!overLink) throw invalidToken();
+    apiKeys.remember?.(JSON.parse(carried) as Caller);
+  }
+  const key = await apiKeys.good(keyId, overLink);
+  if (!key) throw invalidToken();
+  return key;
+};
+
+/** Counts terminals, each until its `leave`. Refuses with TOO_MANY_TERMINALS. */
+const terminalLimits = (
+  mostOfTenant: number,
+): ((sandboxId: string, tenant: string) => () => void) => {
+  const ofSandboxes = new KeyedSemaphore(MOST_TERMINALS);
+  const ofTenants = new KeyedSemaphore(mostOfTenant);
+  return (sandboxId, tenant) => {
+    if (!ofTenants.acquire(tenant)) throw tooManyTerminals('you have', mostOfTenant);
+    if (!ofSandboxes.acquire(sandboxId)) {
+      ofTenants.release(tenant);
+      throw tooManyTerminals('the sandbox has', MOST_TERMINALS);
+    }
+    return () => {
+      ofSandboxes.release(sandboxId);
+      ofTenants.release(tenant);
+    };
   };
 };
 

@@ -82,20 +82,36 @@ export const admitted = async (
   const { sandbox: text, port } = addressOf(request);
   const sandbox = text === undefined ? undefined : namedHere(deps, text);
   const given = tokenOf(request, port);
-  const link = given === undefined && port === SERVICES_PORT ? signedLinkOf(request) : undefined;
-  if (link && text !== undefined && !sandbox) throw invalidToken();
-  if (link) return await bySignature(deps, request, { link, sandbox });
-  if (given === undefined && text === undefined)
-    throw invalidArgument('E2b-Sandbox-Id', 'is required');
-  if (deps.terms.openPorts && isOpen(port) && given === undefined && text !== undefined)
-    return asGuest(deps, request, { sandbox, port });
-  const bearer = given === undefined ? undefined : await operations.bearerOf(given.token);
-  if (!bearer || !given?.kinds.includes(bearer.goodFor)) throw invalidTokenAt(port);
+  if (given === undefined) return withoutToken(deps, request, { text, sandbox, port });
+  const bearer = await operations.bearerOf(given.token);
+  if (!bearer || !given.kinds.includes(bearer.goodFor)) throw invalidTokenAt(port);
   const { sandboxId, clusterId, caller } = bearer;
   if (text !== undefined && (sandbox?.id !== sandboxId || sandbox.clusterId !== clusterId))
     throw invalidTokenAt(port);
   keyRates.count(caller, request);
   return { sandboxId, clusterId, caller, port, by: 'token' };
+};
+
+interface Addressed {
+  /** The id as it was given. */
+  readonly text: string | undefined;
+  /** What that names; undefined where it is no id. */
+  readonly sandbox: NamedSandbox | undefined;
+  readonly port: number;
+}
+
+/** Admits by a signed link, or to a port that is open to everybody. */
+const withoutToken = async (
+  deps: AdmissionDeps,
+  request: IncomingMessage,
+  { text, sandbox, port }: Addressed,
+): Promise<Admitted> => {
+  const link = port === SERVICES_PORT ? signedLinkOf(request) : undefined;
+  if (link && text !== undefined && !sandbox) throw invalidToken();
+  if (link) return await bySignature(deps, request, { link, sandbox });
+  if (text === undefined) throw invalidArgument('E2b-Sandbox-Id', 'is required');
+  if (deps.terms.openPorts && isOpen(port)) return asGuest(deps, request, { sandbox, port });
+  throw invalidTokenAt(port);
 };
 
 /** Names what a port asks for; nobody but clients of SDKs knows it. */
