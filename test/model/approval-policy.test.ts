@@ -73,7 +73,7 @@ describe('the policy of approvals', () => {
 
   it('knows every operation that a key may ask', () => {
     const rows = routesOf(new FakeOperations()).filter(
-      ({ access, spells }) => access !== 'open' && !spells,
+      ({ access, rules }) => access !== 'open' && !rules?.as,
     );
     expect(HELD_OPERATIONS).to.deep.equal({
       // of the gateway, which has no row

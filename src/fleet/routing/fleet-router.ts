@@ -66,21 +66,25 @@ export const wayByPool = (
 export const shownOwn = (
   deps: FleetDeps | undefined,
   row: Pick<Route, 'path' | 'operationId'>,
-  request: Pick<AnyRequest, 'base' | 'query'>,
+  request: Pick<AnyRequest, 'incoming' | 'query'>,
   body: object,
 ): object =>
   deps &&
   !deps.surface &&
   !isMerged(row, request) &&
   Object.getPrototypeOf(body) === Object.prototype
-    ? shownInFleet(row, body, { clusterId: deps.fleet.clusterId, base: request.base, isOwn: true })
+    ? shownInFleet(row, body, {
+        clusterId: deps.fleet.clusterId,
+        base: request.incoming.base,
+        isOwn: true,
+      })
     : body;
 
 /** The text of such an answer. A kept one is kept without a cluster, as other replicas answer. */
 export const shownOwnText = (
   deps: FleetDeps | undefined,
   row: Pick<Route, 'path' | 'operationId'>,
-  request: Pick<AnyRequest, 'base' | 'query'>,
+  request: Pick<AnyRequest, 'incoming' | 'query'>,
   { status, text }: { readonly status: number; readonly text: string },
 ): string =>
   deps && !deps.surface && status < 400
@@ -90,7 +94,7 @@ export const shownOwnText = (
 export interface Away {
   readonly way: WayToCluster;
   readonly caller: Caller;
-  readonly row: Pick<Route, 'operationId' | 'body' | 'bodyAs' | 'path' | 'onlyAs' | 'alsoAs'>;
+  readonly row: Pick<Route, 'operationId' | 'body' | 'media' | 'path'>;
   readonly context: Context;
   readonly request: AnyRequest;
   /** The body, where it was read. */
@@ -205,7 +209,7 @@ const answerOver = async (
     limit,
     share,
     clusterId,
-    base: request.base(),
+    base: request.incoming.base(),
     row,
     context,
     room,
@@ -293,6 +297,6 @@ const bodyOf = ({
   request,
   bytes,
 }: Pick<Away, 'row' | 'context' | 'request' | 'bytes'>): { readonly body?: Readable | Buffer } => {
-  if (row.bodyAs) return hasBody(context.req) ? { body: request.content() } : {};
+  if (row.media?.takes) return hasBody(context.req) ? { body: request.incoming.content() } : {};
   return row.body ? { body: bytes } : {};
 };

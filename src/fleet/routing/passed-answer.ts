@@ -54,7 +54,7 @@ export interface AnsweredTerms {
   readonly clusterId: string;
   /** The URL of this API as the client knows it. */
   readonly base: string;
-  readonly row: Pick<Route, 'path' | 'onlyAs' | 'alsoAs'>;
+  readonly row: Pick<Route, 'path' | 'media'>;
   readonly context: Context;
   readonly room: AnyRequest['room'];
   readonly clock: Clock;
@@ -133,13 +133,10 @@ const OF_SANDBOX =
 const LOOK = 'look before you repeat what changes something';
 
 /** Whether it is passed on as it comes. Refusals never are. */
-const isContent = (
-  { path, onlyAs, alsoAs }: AnsweredTerms['row'],
-  answer: IncomingMessage,
-): boolean => {
+const isContent = ({ path, media }: AnsweredTerms['row'], answer: IncomingMessage): boolean => {
   const { statusCode = 0, headers } = answer;
   if (statusCode >= 400) return false;
-  if (onlyAs !== undefined || (alsoAs && !isJson(answer))) return true;
+  if (media?.only !== undefined || (media?.also && !isJson(answer))) return true;
   return (
     hasOwnContent(path) &&
     isJson(answer) &&

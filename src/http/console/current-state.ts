@@ -17,7 +17,7 @@ export const currentState =
   async (record: ApprovalRecord): Promise<Json | undefined> => {
     const found = pathsOf(record.path).flatMap((path) =>
       routes
-        .filter(({ method, bodyAs, onlyAs }) => method === 'GET' && !bodyAs && !onlyAs)
+        .filter(({ method, media }) => method === 'GET' && !media?.takes && !media?.only)
         .flatMap((row) => {
           const given = paramsOf(row.path, path);
           return given ? [{ row, given }] : [];
@@ -84,21 +84,21 @@ const askedBy = (
     query,
     session: undefined,
     body: undefined,
-    base: () => '',
     signal: () => new AbortController().signal,
     room: () => {
       throw new Error('what is read for a page is no answer to a client');
     },
     localPool: (name) => name,
-    ifMatch: undefined,
-    header: () => undefined,
-    accepts: (first) => first,
-    content: () => Readable.from([]),
+    incoming: {
+      base: () => '',
+      ifMatch: undefined,
+      header: () => undefined,
+      accepts: (first) => first,
+      content: () => Readable.from([]),
+    },
     step: undefined,
     waitMs: undefined,
-    mark: undefined,
-    opening: undefined,
-    seed: undefined,
+    keyed: undefined,
   };
   return request;
 };

@@ -71,12 +71,12 @@ const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Whether any rule may hold requests of the row. */
 export const mayBeHeld = ({ gate }: GatingDeps, row: Route): boolean =>
-  row.comesTo !== undefined ||
-  row.alsoComesTo !== undefined ||
-  gate.rulesFor((row.spells ?? row).operationId, methodOf(row)).length > 0;
+  row.rules?.becomes !== undefined ||
+  row.rules?.also !== undefined ||
+  gate.rulesFor((row.rules?.as ?? row).operationId, methodOf(row)).length > 0;
 
 /** The method that rules look at: of the row that it comes to. */
-const methodOf = ({ method, spells }: Route): Route['method'] => spells?.method ?? method;
+const methodOf = ({ method, rules }: Route): Route['method'] => rules?.as?.method ?? method;
 
 /**
  * Has the policy look at a request, before anything is done: it is free, has a grant, waits for
@@ -99,7 +99,7 @@ export const passOf = async (
   context.state.isHeld = true;
   if (rule.verdict === 'deny') throw approvalDenied(undefined);
   const waitMs = waitOf(context.querystring);
-  const bytes = row.bodyAs ? await arrived.readStream() : arrived.bytes;
+  const bytes = row.media?.takes ? await arrived.readStream() : arrived.bytes;
   if (bytes.length > MOST_HELD_BYTES) throw tooLargeToApprove(MOST_HELD_BYTES);
   const { requireThere } = arrived;
   const subject = async (): Promise<string | undefined> => {
@@ -111,8 +111,8 @@ export const passOf = async (
   // A session is approved for one operation.
   const onceOnly = rule.onceOnly || subjects.length > 1;
   const held = heldRequest(arrived, { onceOnly, name, uid, bytes });
-  const request: AnyRequest = row.bodyAs
-    ? { ...arrived.request, content: () => Readable.from(bytes.length > 0 ? [bytes] : []) }
+  const request: AnyRequest = row.media?.takes
+    ? withContent(arrived.request, bytes)
     : arrived.request;
   const grant = gate.find(held);
   const isMarked = row.method === 'POST' && held.headers['idempotency-key'] !== undefined;
@@ -125,12 +125,20 @@ export const passOf = async (
     context.state.approvalId = id;
   };
   // What an Idempotency-Key did already is told once more, and needs no approval.
-  const isToldAgain = !grant && isMarked && row.idempotencyKey !== 'ignored';
+  const isToldAgain = !grant && isMarked && row.effect?.kind !== 'unkeyed';
   const pass = isToldAgain
     ? askingPass(row, ask, note)
     : grantedPass(row, grant ?? (await noted(context, ask)), note);
   return { pass, request, bytes };
 };
+
+const withContent = (request: AnyRequest, bytes: Buffer): AnyRequest => ({
+  ...request,
+  incoming: {
+    ...request.incoming,
+    content: () => Readable.from(bytes.length > 0 ? [bytes] : []),
+  },
+});
 
 /**
  * Has the operation refuse what another tenant has: nobody is asked about it, or learns
@@ -180,7 +188,7 @@ const askingPass = (row: Route, ask: () => Promise<Grant>, note: (id: string) =>
 
 /** A repetition under the same mark, or of the same thing, is the same effect. */
 export const isRepeatable = (row: Route): boolean =>
-  row.earlier !== undefined || row.opensItself === true || row.repeatable === true;
+  row.effect !== undefined && row.effect.kind !== 'unkeyed';
 
 const wasRefused = (error: unknown): boolean => {
   if (error instanceof RefusedAway) return true;
@@ -194,11 +202,11 @@ const subjectsOf = (
   { operation, path, namespace }: ResolvedName,
 ): readonly PolicySubject[] => {
   const there: Caller = { ...caller, namespace };
-  const body = { value: row.ruledBody?.(request) ?? value };
+  const body = { value: row.rules?.body?.(request) ?? value };
   const given = (request.params ?? {}) as Readonly<Record<string, string>>;
   return [
     { ...subjectOf(operation, {}, there), method: methodOf(row), path, body },
-    ...(row.alsoComesTo?.(request) ?? []).map((also) => ({
+    ...(row.rules?.also?.(request) ?? []).map((also) => ({
       ...subjectOf(also, given, there),
       body,
     })),
@@ -243,7 +251,7 @@ const heldRequest = (
     route,
     ignored: ignored.length > 0 ? ignored : undefined,
     body: bytes,
-    onceOnly: onceOnly || row.onceOnly === true || caller.role === 'admin',
+    onceOnly: onceOnly || row.rules?.onceOnly === true || caller.role === 'admin',
     summary: `${row.summary}: ${method} ${path}`.slice(0, 256),
     binding: hash(
       'sha256',
@@ -270,7 +278,7 @@ const MOST_IGNORED = 16;
 const LONGEST_FIELD = 128;
 
 const ignoredIn = (
-  { ignores = [] }: Route,
+  { rules: { ignores = [] } = {} }: Route,
   value: unknown,
   unknown: readonly string[],
 ): readonly string[] =>

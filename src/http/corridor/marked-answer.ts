@@ -51,29 +51,31 @@ export const answerMarked = async (
     body: bytes,
   });
   const mark = byManager ? managersFingerprint(known.key) : known;
-  const { earlier } = row;
+  const { effect } = row;
+  const opensItself = effect?.kind === 'opened';
   const credential = String(context.req.headers['service-api-key']);
   return await answerOnce(deps, {
     mark,
     byManager,
     caller,
     credential,
-    opensItself: row.opensItself === true,
+    opensItself,
     earlier:
-      earlier &&
-      (async (instance) => {
-        const found = await earlier(request, mark, instance);
-        return found && written(found);
-      }),
-    pendingOutcome: () => row.pendingOutcome?.(mark),
+      effect?.kind === 'recorded'
+        ? async (instance) => {
+            const found = await effect.find(request, mark, instance);
+            return found && written(found);
+          }
+        : undefined,
+    pendingOutcome: () => (opensItself ? effect.pending(mark) : undefined),
     carryOut: async (opening) => {
       // One that only asks must find what an earlier request did first.
-      if ((pass.asks || opened) && row.opensItself === true) await opening.open();
+      if ((pass.asks || opened) && opensItself) await opening.open();
       await opened?.();
       const work = (mayBeDone: boolean): Promise<Answer> | Answer => {
         opening.mayBeDone = mayBeDone;
         const seed = (): Buffer => seedOf(mark, credential);
-        return perform({ ...request, mark, opening, seed });
+        return perform({ ...request, keyed: { mark, opening, seed } });
       };
       try {
         return written(await pass.use(({ mayBeDone }) => work(mayBeDone || isSaid)));

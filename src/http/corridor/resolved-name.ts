@@ -20,7 +20,7 @@ export interface ResolvedName {
  * segment or two, and `?namespace=` come to the same as the short name there.
  */
 export const resolvedName = (row: Route, request: AnyRequest, caller: Caller): ResolvedName => {
-  const to = row.comesTo?.(request.body) ?? row.spells ?? row;
+  const to = row.rules?.becomes?.(request.body) ?? row.rules?.as ?? row;
   const given = (request.params ?? {}) as Readonly<Record<string, string>>;
   const { namespace: asked } = (request.query ?? {}) as { readonly namespace?: string };
   const [name, named] = (given['shortName'] ?? given['name'])?.split('/').toReversed() ?? [];

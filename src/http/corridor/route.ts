@@ -81,8 +81,6 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly body: B;
   readonly query: Q;
   readonly params: P;
-  /** The URL of this API as the client knows it, without a slash at its end. */
-  readonly base: () => string;
   /**
    * Aborts when the client goes away before it is answered, or its key is revoked or expires: that
    * is its reason then, a Refusal.
@@ -95,14 +93,7 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly room: () => AnswerRoom;
   /** The local part of a pool's name that may carry a cluster's; refuses another cluster's. */
   readonly localPool: (poolName: string) => string;
-  /** The If-Match of a PUT or PATCH that has one. */
-  readonly ifMatch: IfMatch | undefined;
-  /** Text of a header that may be given once; undefined where it is not given. */
-  readonly header: (name: string) => string | undefined;
-  /** The one of these types that the client likes best; the first where it likes none. */
-  readonly accepts: (first: string, ...others: readonly string[]) => string;
-  /** The body of a row that has `bodyAs`, as it comes; read by one. */
-  readonly content: () => Readable;
+  readonly incoming: Incoming;
   /**
    * How long a manager has the claim wait, in ms, in place of what its body or this cluster says;
    * undefined: none says so.
@@ -110,14 +101,96 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly waitMs: number | undefined;
   /** Tells what a part of it took; where it is recorded. */
   readonly step: OnStep | undefined;
-  /** Fingerprint of a POST with an Idempotency-Key, for the record that it writes. */
-  readonly mark: RequestFingerprint | undefined;
-  /** The POST with an Idempotency-Key, for an operation that opens it. */
-  readonly opening: IdempotentRequest | undefined;
+  /** Set for a POST under an Idempotency-Key. */
+  readonly keyed: Keyed | undefined;
+}
+
+/** Holds the parts of a request that no schema of its row takes. */
+export interface Incoming {
+  /** The URL of this API as the client knows it, without a slash at its end. */
+  readonly base: () => string;
+  /** The If-Match of a PUT or PATCH that has one. */
+  readonly ifMatch: IfMatch | undefined;
+  /** Text of a header that may be given once; undefined where it is not given. */
+  readonly header: (name: string) => string | undefined;
+  /** The one of these types that the client likes best; the first where it likes none. */
+  readonly accepts: (first: string, ...others: readonly string[]) => string;
+  /** The body of a row that takes other types than JSON, as it comes; read by one. */
+  readonly content: () => Readable;
+}
+
+/** Ties the repetitions of a POST under an Idempotency-Key to the first one. */
+export interface Keyed {
+  /** For the record that it writes. */
+  readonly mark: RequestFingerprint;
+  /** For an operation that opens the request by itself. */
+  readonly opening: IdempotentRequest;
+  /** Secret that its repetitions share and no other request has. */
+  readonly seed: () => Buffer;
+}
+
+/** Says how a request has its effect once, where it is repeated. */
+export type Effect<R> =
+  /** A POST ignores an Idempotency-Key. */
+  | { readonly kind: 'unkeyed' }
+  /** A repetition has the same effect: it names what it changes, or derives it from the mark. */
+  | { readonly kind: 'repeatable' }
   /**
-   * Secret of a POST with an Idempotency-Key, which its repetitions share and no other request has.
+   * A record holds the mark, written in one step with the effect. `find` returns what an earlier
+   * request of the mark did, after a crash too; undefined where there was none. `instance`: see
+   * Requests.
    */
-  readonly seed: (() => Buffer) | undefined;
+  | {
+      readonly kind: 'recorded';
+      readonly find: (
+        request: R,
+        mark: RequestFingerprint,
+        instance?: InstanceId,
+      ) => Promise<Answer | undefined>;
+    }
+  /**
+   * The operation opens the request in one step with its effect, and finds what an earlier one did.
+   * `pending` resolves once it is known what a request did that was refused before that; undefined
+   * where it is known.
+   */
+  | {
+      readonly kind: 'opened';
+      readonly pending: (mark: RequestFingerprint) => Promise<void> | undefined;
+    };
+
+/** Says as what the rules of approval see a row's requests. Absent: as they come. */
+export interface RuledAs<B, Q> {
+  /** The row is this one with its name spelled in another way. */
+  readonly as?: SpelledRow;
+  /** Returns the row that such a body comes to, where that is not this one. */
+  readonly becomes?: (body: B) => RowName | undefined;
+  /** Returns further operations that such a request comes to: the strictest verdict counts. */
+  readonly also?: (asked: { readonly body: B; readonly query: Q }) => readonly string[];
+  /** Returns the body with the fields of the operation's own row, in one spelling. */
+  readonly body?: (asked: { readonly body: B }) => object;
+  /** Fields of its body that its schema knows and that have no effect. */
+  readonly ignores?: readonly string[];
+  /** It is never approved for a whole session. */
+  readonly onceOnly?: true;
+}
+
+/** Names the types other than JSON that a row takes and gives. */
+export interface Media {
+  /**
+   * The body is a stream of any length, of one of these types; the first is also what an untyped
+   * one is. `incoming.content` reads it.
+   */
+  readonly takes?: readonly ContentType[];
+  /** Its 200 is always this; `answers` says what one event's data is. */
+  readonly only?: 'text/event-stream' | ContentType;
+  /** Its 200 may be one of these instead of JSON. */
+  readonly also?: readonly (
+    | 'text/plain'
+    | 'text/event-stream'
+    | 'text/vnd.mermaid'
+    | 'image/svg+xml'
+    | ContentType
+  )[];
 }
 
 /**
@@ -138,82 +211,24 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly sessions?: SessionAccess;
   readonly summary: string;
   readonly body?: z.ZodType<B>;
-  /**
-   * Its body is no JSON but a stream of any length, of one of these types; the first is also what
-   * an untyped one is. `content` reads it.
-   */
-  readonly bodyAs?: readonly ContentType[];
   readonly query?: z.ZodType<Q>;
   readonly params?: PathParams<P>;
+  /** Its 503 here is an answer like its 200, and says nothing of when to come again. */
   readonly answers: Readonly<Record<number, z.ZodType>>;
-  /** Its 200 is no JSON but this; `answers` says what one event's data is. */
-  readonly onlyAs?: 'text/event-stream' | ContentType;
-  /** Returns what its 200 may be instead of JSON. */
-  readonly alsoAs?: readonly (
-    | 'text/plain'
-    | 'text/event-stream'
-    | 'text/vnd.mermaid'
-    | 'image/svg+xml'
-    | ContentType
-  )[];
+  /** Absent: JSON alone. */
+  readonly media?: Media;
   /** The refusals of its own; those of keys and of malformed requests go without saying. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;
-  /** Its 503 is an answer like its 200, and says nothing of when to come again. */
-  readonly withoutRetryAfter?: true;
   /** Its answer is `versioned`: a GET heeds If-None-Match, a PUT or PATCH If-Match. */
   readonly versioned?: true;
   /**
    * It mostly waits, such a request at least, and bounds by itself how many of it are under way.
    */
   readonly waits?: true | ((request: RouteRequest<A, B, Q, P>) => boolean);
-  /** A POST heeds an Idempotency-Key unless it says so here. */
-  readonly idempotencyKey?: 'ignored';
-  /**
-   * Returns what an earlier request of the same mark did, as its effect shows it after a crash;
-   * undefined where there was none. A row that has it writes `mark` with its effect, in one step.
-   * `instance`: see Requests.
-   */
-  readonly earlier?: (
-    request: RouteRequest<A, B, Q, P>,
-    mark: RequestFingerprint,
-    instance?: InstanceId,
-  ) => Promise<Answer | undefined>;
-  /**
-   * Its operation does that by itself, and opens the request in one step with its effect:
-   * `opening`.
-   */
-  readonly opensItself?: true;
-  /**
-   * A repetition of the same mark has the same effect, though no record tells: what it makes is
-   * derived from the mark.
-   */
-  readonly repeatable?: true;
-  /** Fields of its body that its schema knows and that have no effect. */
-  readonly ignores?: readonly string[];
-  /** It is never approved for a whole session. */
-  readonly onceOnly?: true;
-  /** It is this row with its name spelled in another way: rules look at that one. */
-  readonly spells?: SpelledRow;
-  /** Returns the row that such a body comes to, where that is not this one: rules look at that. */
-  readonly comesTo?: (body: B) => RowName | undefined;
-  /**
-   * Returns the body as rules read it: with the fields of the operation's own row, in one spelling.
-   * Absent: as it came.
-   */
-  readonly ruledBody?: (asked: Pick<RouteRequest<A, B, Q, P>, 'body'>) => object;
-  /**
-   * Returns further operations that such a request comes to: rules look at each, and the strictest
-   * verdict counts.
-   */
-  readonly alsoComesTo?: (
-    asked: Pick<RouteRequest<A, B, Q, P>, 'body' | 'query'>,
-  ) => readonly string[];
-  /**
-   * Resolves once it is known what a request of the mark did that was refused before that;
-   * undefined where it is known.
-   */
-  readonly pendingOutcome?: (mark: RequestFingerprint) => Promise<void> | undefined;
+  /** Absent: under an Idempotency-Key its answer is kept, and nothing else tells of it. */
+  readonly effect?: Effect<RouteRequest<A, B, Q, P>>;
+  readonly rules?: RuledAs<B, Q>;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
 }
 
@@ -223,19 +238,11 @@ export type AnyRequest = RouteRequest<Access, unknown, unknown, unknown>;
 /** A row of the table, its types checked and then forgotten. */
 export interface Route extends Omit<
   RouteSpec<Access, unknown, unknown, unknown>,
-  'handle' | 'earlier' | 'comesTo' | 'alsoComesTo' | 'ruledBody'
+  'handle' | 'effect' | 'rules'
 > {
-  readonly comesTo?: (body: unknown) => RowName | undefined;
-  readonly ruledBody?: (asked: Pick<AnyRequest, 'body'>) => object;
-  readonly alsoComesTo?: (asked: Pick<AnyRequest, 'body' | 'query'>) => readonly string[];
-  readonly earlier?: (
-    request: RouteRequest<Access, unknown, unknown, unknown>,
-    mark: RequestFingerprint,
-    instance?: InstanceId,
-  ) => Promise<Answer | undefined>;
-  readonly handle: (
-    request: RouteRequest<Access, unknown, unknown, unknown>,
-  ) => Answer | Promise<Answer>;
+  readonly effect?: Effect<AnyRequest>;
+  readonly rules?: RuledAs<unknown, unknown>;
+  readonly handle: (request: AnyRequest) => Answer | Promise<Answer>;
 }
 
 /** The router hands `handle` only what this row's own schemas and access let through. */

@@ -11,15 +11,7 @@ import { ERROR_NOTES } from './error-notes.ts';
 export const errorCodesOf = (
   row: Pick<
     Route,
-    | 'method'
-    | 'access'
-    | 'sessions'
-    | 'body'
-    | 'bodyAs'
-    | 'query'
-    | 'refusals'
-    | 'idempotencyKey'
-    | 'params'
+    'method' | 'access' | 'sessions' | 'body' | 'media' | 'query' | 'refusals' | 'effect' | 'params'
   >,
 ): readonly ErrorCode[] => {
   const codes = new Set<ErrorCode>(row.refusals);
@@ -32,7 +24,7 @@ export const errorCodesOf = (
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
   if (row.body || row.method === 'POST')
     codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
-  if (row.bodyAs) codes.add('PAYLOAD_TOO_LARGE');
+  if (row.media?.takes) codes.add('PAYLOAD_TOO_LARGE');
   if (takesIdempotencyKey(row)) codes.add('IDEMPOTENCY_IN_FLIGHT').add('IDEMPOTENCY_KEY_REUSED');
   return byStatus([...codes]);
 };
@@ -42,9 +34,8 @@ const asksForCluster = ({ query }: Pick<Route, 'query'>): boolean =>
 
 export const takesIdempotencyKey = ({
   method,
-  idempotencyKey,
-}: Pick<Route, 'method' | 'idempotencyKey'>): boolean =>
-  method === 'POST' && idempotencyKey !== 'ignored';
+  effect,
+}: Pick<Route, 'method' | 'effect'>): boolean => method === 'POST' && effect?.kind !== 'unkeyed';
 
 /** Those of a request that a rule of the policy may hold. */
 const OF_HELD: readonly ErrorCode[] = [

@@ -67,19 +67,19 @@ const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchem
       : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
   const example = loadExamples()[row.operationId];
   const content = { schema, ...(example?.status === status ? { example: example.answer } : {}) };
-  const others = status === 200 || status === 201 ? (row.alsoAs ?? []) : [];
+  const others = status === 200 || status === 201 ? (row.media?.also ?? []) : [];
   return {
     description: DESCRIPTION[status] ?? 'Not now.',
     headers: headerRefs(headersOf(row, status)),
     content: {
-      [status < 300 ? (row.onlyAs ?? 'application/json') : 'application/json']: content,
+      [status < 300 ? (row.media?.only ?? 'application/json') : 'application/json']: content,
       ...Object.fromEntries(others.map((type) => [type, { schema: { type: 'string' } }])),
     },
   };
 };
 
 /** It answers bytes, with an entity tag of their own. */
-const isContent = ({ onlyAs }: Route): boolean => onlyAs === 'application/octet-stream';
+const isContent = ({ media }: Route): boolean => media?.only === 'application/octet-stream';
 
 const DESCRIPTION: Readonly<Record<number, string>> = {
   200: 'Done.',
@@ -92,7 +92,7 @@ const ROUTE_HEADERS = ['Sandpool-Cluster', 'Sandpool-Link'];
 
 const headersOf = (row: Route, status: number): readonly string[] => [
   'X-Request-Id',
-  ...(status === 503 && !row.withoutRetryAfter ? ['Retry-After'] : []),
+  ...(status === 503 && !row.answers[503] ? ['Retry-After'] : []),
   ...(takesIdempotencyKey(row) ? ['Idempotency-Replayed'] : []),
   ...(row.body || row.access !== 'open' ? ['Warning'] : []),
   ...(row.versioned ? ['ETag'] : []),

@@ -18,7 +18,7 @@ export const operationOf = (row: Route, components: Components): Json => {
     ...(row.deprecated ? { deprecated: true } : {}),
     security: securityOf(row),
     parameters: parametersOf(row, components),
-    ...(row.bodyAs ? { requestBody: streamedBody(row.bodyAs) } : {}),
+    ...(row.media?.takes ? { requestBody: streamedBody(row.media.takes) } : {}),
     ...(row.body
       ? {
           requestBody: {
@@ -137,8 +137,8 @@ const parametersOf = (row: Route, components: Components): readonly Json[] => {
   ];
 };
 
-const streams = ({ onlyAs, alsoAs = [] }: Route): boolean =>
-  onlyAs === 'text/event-stream' || alsoAs.includes('text/event-stream');
+const streams = ({ media: { only, also = [] } = {} }: Route): boolean =>
+  only === 'text/event-stream' || also.includes('text/event-stream');
 
 const parameterOf = (where: Json, { description, ...schema }: JsonSchema): Json => ({
   ...where,

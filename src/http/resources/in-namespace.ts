@@ -27,7 +27,7 @@ type Request = RouteRequest<
  */
 export const inNamespace = (row: Route): Route => {
   if (row.access !== 'tenant' || !/\{(?:name|keyId)\}/.test(row.path)) return row;
-  const { earlier, handle } = row;
+  const { effect, handle } = row;
   return {
     ...row,
     query: queryWith(row),
@@ -36,10 +36,13 @@ export const inNamespace = (row: Route): Route => {
       ? row.refusals
       : [...row.refusals, 'ADMIN_REQUIRED'],
     handle: (request) => handle(moved(row, request as Request)),
-    ...(earlier
+    ...(effect?.kind === 'recorded'
       ? {
-          earlier: (request, mark, instance) =>
-            earlier(moved(row, request as Request), mark, instance),
+          effect: {
+            ...effect,
+            find: (request, mark, instance) =>
+              effect.find(moved(row, request as Request), mark, instance),
+          },
         }
       : {}),
   };

@@ -36,12 +36,15 @@ export const mergedEvents = async (deps: FleetDeps, terms: MergedTerms): Promise
   const { fleet, passing } = deps;
   const named = namedByQuery(request.query);
   if (named !== undefined && named !== fleet.clusterId) passing.wayTo(fleet, named); // or refuse
-  const after = request.header(LAST_EVENT_ID);
+  const after = request.incoming.header(LAST_EVENT_ID);
   const positions = after === undefined ? undefined : positionsIn(after);
   const ownPosition = positions?.get(fleet.clusterId);
   const own = await terms.own({
     query: { ...(request.query as object), begin: true },
-    header: (name) => (name === LAST_EVENT_ID ? ownPosition : request.header(name)),
+    incoming: {
+      ...request.incoming,
+      header: (name) => (name === LAST_EVENT_ID ? ownPosition : request.incoming.header(name)),
+    },
   });
   if (!(own.body instanceof EventStream)) throw new Error('events are no stream');
   const { events, closed } = own.body;

@@ -27,7 +27,7 @@ export const approve =
 
 /** A POST, unless its row ignores an Idempotency-Key. */
 export const mayBeKeyed = ({ row }: Pick<Exchange, 'row'>): boolean =>
-  row.method === 'POST' && row.idempotencyKey !== 'ignored';
+  row.method === 'POST' && row.effect?.kind !== 'unkeyed';
 
 const rule = async ({ gating, limits, terms }: ApproveDeps, exchange: Exchange): Promise<void> => {
   const { row, context, caller, bytes, value, unknown, requireThere } = exchange;

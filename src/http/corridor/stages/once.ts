@@ -18,7 +18,7 @@ export const once =
         await next();
         return answerOf(exchange);
       });
-    await (row.bodyAs ? thenLinger(context, use) : use());
+    await (row.media?.takes ? thenLinger(context, use) : use());
   };
 
 interface Keyed {

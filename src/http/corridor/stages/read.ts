@@ -10,7 +10,7 @@ import { revisionsOf } from '../entity-tag.ts';
 import { localName } from '../local-names.ts';
 import { ClientGone, readJsonBody, type JsonBody } from '../request-body.ts';
 import type { RequestLimits } from '../request-limits.ts';
-import type { AnyRequest } from '../route.ts';
+import type { AnyRequest, Incoming, Route } from '../route.ts';
 import { streamedBody } from '../streamed-body.ts';
 import { refuseIfStrict, unknownFieldWarning } from '../unknown-fields.ts';
 import { check } from '../validation.ts';
@@ -49,7 +49,7 @@ export const read =
     }
     warnOfUnknown(exchange);
     context.state.asked = body;
-    if (row.opensItself) exchange.overLink = claimOverLink(context, deps.clients);
+    if (row.effect?.kind === 'opened') exchange.overLink = claimOverLink(context, deps.clients);
     exchange.request = requestOf(deps, exchange, body);
     await next();
   };
@@ -83,24 +83,22 @@ const requestOf = (
   params,
   query,
   body,
-  mark: undefined,
-  opening: undefined,
-  seed: undefined,
+  keyed: undefined,
   step: context.state.step,
   waitMs: overLink.waitMs,
   signal: () => abortOf(context, caller && ((ended) => clients.followKey(caller, ended))),
-  base: () => clients.base(context.req) + askedBase(context.path),
-  content: () => streamedBody(context.req, context.res),
   room: roomOf(context, limits.answers, caller),
   localPool: (poolName) => localName('pool', poolName, { clusterId, field: 'poolName' }),
+  incoming: incomingOf(row, context, clients),
+});
+
+const incomingOf = (row: Route, context: Context, clients: Clients): Incoming => ({
+  base: () => clients.base(context.req) + askedBase(context.path),
+  content: () => streamedBody(context.req, context.res),
   ifMatch:
     (row.method === 'PUT' || row.method === 'PATCH') && row.versioned
       ? revisionsOf(context.req.headers['if-match'])
       : undefined,
-  ...negotiation(context),
-});
-
-const negotiation = (context: Context): Pick<AnyRequest, 'header' | 'accepts'> => ({
   header: (name) => {
     const value = context.req.headers[name];
     return typeof value === 'string' ? value : undefined;

@@ -66,19 +66,21 @@ export const controlRoutes = (deps: ControlDeps): readonly Route[] => [
 const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Route =>
   route({
     operationId: 'claimSandbox',
-    spells: { operationId: 'claimSandbox', path: '/sandboxes' },
+    rules: {
+      as: { operationId: 'claimSandbox', path: '/sandboxes' },
+      ignores: ['secure', 'allow_internet_access'],
+      body: ({ body: { templateID, envVars, timeout = lifetimeSeconds, ...body } }) => ({
+        ...body,
+        ...ruledEnd(timeout),
+        poolName: namedPool(templateID, deps.terms),
+        env: envVars,
+      }),
+    },
     method: 'POST',
     path,
     access: 'tenant',
     summary: 'Claim an idle instance of a pool',
     body: NewSandbox,
-    ignores: ['secure', 'allow_internet_access'],
-    ruledBody: ({ body: { templateID, envVars, timeout = lifetimeSeconds, ...body } }) => ({
-      ...body,
-      ...ruledEnd(timeout),
-      poolName: namedPool(templateID, deps.terms),
-      env: envVars,
-    }),
     answers: { 201: ShownSandbox },
     refusals: [
       'POOL_NOT_FOUND',
@@ -87,25 +89,24 @@ const creation = (deps: ControlDeps, path: string, lifetimeSeconds: number): Rou
       'TOO_MANY_WAITING',
       'UNAVAILABLE',
     ],
-    opensItself: true,
-    pendingOutcome: (mark) => deps.operations.pendingClaim(mark),
+    effect: { kind: 'opened', pending: (mark) => deps.operations.pendingClaim(mark) },
     waits: ({ body, waitMs }) => (waitMs ?? deps.terms.waitMs) > 0 || namesImage(body.templateID),
-    handle: async ({ caller, body, opening, step, waitMs, signal, base }) => {
+    handle: async ({ caller, body, keyed, step, waitMs, signal, incoming }) => {
       const sandbox = await createSandbox(deps, caller, {
         body,
         lifetimeSeconds,
         waitMs,
-        more: { opening, step },
+        more: { opening: keyed?.opening, step },
         signal: signal(),
       });
-      return secret(created(presentSandbox(sandbox, showTerms(deps, caller, base()))));
+      return secret(created(presentSandbox(sandbox, showTerms(deps, caller, incoming.base()))));
     },
   });
 
 const list = ({ operations, terms }: ControlDeps): Route =>
   route({
     operationId: 'listSandboxes',
-    spells: { operationId: 'listSandboxes', path: '/sandboxes' },
+    rules: { as: { operationId: 'listSandboxes', path: '/sandboxes' } },
     method: 'GET',
     path: '/v2/sandboxes',
     access: 'tenant',
@@ -132,14 +133,14 @@ const looks = (deps: ControlDeps): readonly Route[] => [
     params: SandboxPath,
     answers: { 200: SandboxDetail },
     refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params, base }) => {
+    handle: async ({ caller, params, incoming }) => {
       const view = await requireLive(deps.operations, caller, params.sandboxId);
-      return secret(ok(presentDetail(view, showTerms(deps, caller, base()))));
+      return secret(ok(presentDetail(view, showTerms(deps, caller, incoming.base()))));
     },
   }),
   route({
     operationId: 'getSandbox',
-    spells: { operationId: 'getSandbox', path: '/sandboxes/{sandboxId}' },
+    rules: { as: { operationId: 'getSandbox', path: '/sandboxes/{sandboxId}' } },
     method: 'GET',
     path: '/sandboxes/{sandboxId}/metrics',
     access: 'tenant',
@@ -157,7 +158,7 @@ const looks = (deps: ControlDeps): readonly Route[] => [
 const template = ({ operations, terms }: ControlDeps): Route =>
   route({
     operationId: 'getPool',
-    spells: { operationId: 'getPool', path: '/sandboxpools/{name}' },
+    rules: { as: { operationId: 'getPool', path: '/sandboxpools/{name}' } },
     method: 'GET',
     path: '/templates/aliases/{name}',
     access: 'tenant',
@@ -188,7 +189,7 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     params: SandboxPath,
     answers: { 204: z.object({}) },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
+    effect: { kind: 'repeatable' },
     handle: async ({ caller, params }) => {
       await requireLive(operations, caller, params.sandboxId);
       await operations.deleteSandbox(caller, params.sandboxId);
@@ -197,10 +198,13 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
   }),
   route({
     operationId: 'setIdleTimeout',
-    spells: {
-      operationId: 'setIdleTimeout',
-      method: 'PUT',
-      path: '/sandboxes/{sandboxId}/idle-timeout',
+    rules: {
+      as: {
+        operationId: 'setIdleTimeout',
+        method: 'PUT',
+        path: '/sandboxes/{sandboxId}/idle-timeout',
+      },
+      body: ({ body: { timeout } }) => ruledEnd(timeout),
     },
     method: 'POST',
     path: '/sandboxes/{sandboxId}/timeout',
@@ -208,10 +212,9 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     summary: 'Set when a sandbox ends',
     params: SandboxPath,
     body: NewTimeout,
-    ruledBody: ({ body: { timeout } }) => ruledEnd(timeout),
     answers: { 204: z.object({}) },
     refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
-    repeatable: true,
+    effect: { kind: 'repeatable' },
     handle: async ({ caller, params, body }) => {
       await operations.setSandboxEnd(caller, params.sandboxId, {
         lifetimeMs: body.timeout * 1_000,
@@ -222,17 +225,16 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
   }),
   route({
     operationId: 'setSandboxState',
-    spells: STATE,
+    rules: { as: STATE, body: () => ({ state: 'paused' }) },
     method: 'POST',
     path: '/sandboxes/{sandboxId}/pause',
     access: 'tenant',
     summary: 'Pause a sandbox',
     params: SandboxPath,
     body: Pause,
-    ruledBody: () => ({ state: 'paused' }),
     answers: { 204: z.object({}), 409: z.object({ code: z.int(), message: z.string() }) },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
-    repeatable: true,
+    effect: { kind: 'repeatable' },
     handle: async ({ caller, params, body }) => {
       refuseWithoutMemory(body);
       const { paused } = await requireLive(operations, caller, params.sandboxId);
@@ -258,22 +260,24 @@ const STATE = {
 const connection = (deps: ControlDeps, path: string): Route =>
   route({
     operationId: 'setSandboxState',
-    spells: STATE,
+    rules: {
+      as: STATE,
+      body: ({ body: { timeout = CONNECTED_SECONDS } }) => ({
+        ...ruledEnd(timeout),
+        state: 'running',
+      }),
+      also: () => ['setIdleTimeout'],
+    },
     method: 'POST',
     path,
     access: 'tenant',
     summary: 'Have a sandbox go on, and not end too soon',
     params: SandboxPath,
     body: Connection,
-    ruledBody: ({ body: { timeout = CONNECTED_SECONDS } }) => ({
-      ...ruledEnd(timeout),
-      state: 'running',
-    }),
-    alsoComesTo: () => ['setIdleTimeout'],
     answers: { 200: ShownSandbox, 201: ShownSandbox },
     refusals: ['SANDBOX_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
-    repeatable: true,
-    handle: async ({ caller, params: { sandboxId }, body, base }) => {
+    effect: { kind: 'repeatable' },
+    handle: async ({ caller, params: { sandboxId }, body, incoming }) => {
       const { operations } = deps;
       refuseWithoutMemory(body);
       const { paused, autoPause } = await requireLive(operations, caller, sandboxId);
@@ -282,7 +286,7 @@ const connection = (deps: ControlDeps, path: string): Route =>
         lifetimeMs: (body.timeout ?? CONNECTED_SECONDS) * 1_000,
         extend: !(paused && autoPause),
       });
-      const shown = presentSandbox(view, showTerms(deps, caller, base()));
+      const shown = presentSandbox(view, showTerms(deps, caller, incoming.base()));
       return secret(paused ? created(shown) : ok(shown));
     },
   });

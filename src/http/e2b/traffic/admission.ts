@@ -95,7 +95,7 @@ export const admitted = async (
 interface Addressed {
   /** The id as it was given. */
   readonly text: string | undefined;
-  /** What that names; undefined where it is no id. */
+  /** Undefined where the text is no id. */
   readonly sandbox: NamedSandbox | undefined;
   readonly port: number;
 }

@@ -58,7 +58,7 @@ export const approvalRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Approve or deny a request, in a console session',
     params: ApprovalPath,
     body: DecideApprovalBody,
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     answers: { 200: Approval },
     refusals: [
       'CONSOLE_SESSION_REQUIRED',

@@ -65,7 +65,7 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Follow the transitions of one actor',
     params: ActorPath,
     answers: { 200: ActorTransition },
-    onlyAs: 'text/event-stream',
+    media: { only: 'text/event-stream' },
     refusals: ['NOT_FOUND', 'TOO_MANY_STREAMS'],
     handle: async ({ caller, params: { kind, key } }) => {
       const { news, close } = await operations.followActor(caller, { kind, text: key });
@@ -78,7 +78,7 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     path: '/debug/actors/{kind}/{key}/rebuild',
     access: 'admin',
     summary: 'Make one actor anew from its facts',
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     params: ActorPath,
     query: ActorQuery,
     answers: { 200: ActorReport },
@@ -95,11 +95,11 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     params: MachinePath,
     query: MachineQuery,
     answers: { 200: MachineReport },
-    alsoAs: [MERMAID, SVG],
+    media: { also: [MERMAID, SVG] },
     refusals: ['NOT_FOUND'],
-    handle: ({ params: { kind }, query, accepts }) => {
+    handle: ({ params: { kind }, query, incoming }) => {
       const machine = operations.getMachine(kind);
-      const format = query.format ?? FORMATS[accepts('application/json', MERMAID, SVG)];
+      const format = query.format ?? FORMATS[incoming.accepts('application/json', MERMAID, SVG)];
       if (format === 'mermaid') return ok(new PlainText(Buffer.from(machine.mermaid()), MERMAID));
       return ok(
         format === 'svg' ? new PlainText(Buffer.from(machine.svg()), SVG) : presentMachine(machine),

@@ -50,11 +50,14 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       'FEATURE_DISABLED',
       'UNAVAILABLE',
     ],
-    earlier: async ({ caller, params }, mark) => {
-      const found = await operations.findMemberByKey(caller, params.name, mark);
-      return found && created(presentMemberEnvelope(found));
+    effect: {
+      kind: 'recorded',
+      find: async ({ caller, params }, mark) => {
+        const found = await operations.findMemberByKey(caller, params.name, mark);
+        return found && created(presentMemberEnvelope(found));
+      },
     },
-    handle: async ({ caller, params, body: { name, clusterID, replicas, ...config }, mark }) =>
+    handle: async ({ caller, params, body: { name, clusterID, replicas, ...config }, keyed }) =>
       created(
         presentMemberEnvelope(
           await operations.addMember(caller, params.name, {
@@ -62,7 +65,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
             clusterId: clusterID,
             replicas,
             config,
-            mark,
+            mark: keyed?.mark,
           }),
         ),
       ),
@@ -106,11 +109,11 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       'FEATURE_DISABLED',
       'UNAVAILABLE',
     ],
-    handle: async ({ caller, params, body: { replicas, ...config }, ifMatch }) => {
+    handle: async ({ caller, params, body: { replicas, ...config }, incoming }) => {
       const view = await operations.updateMember(caller, params.name, params.pool, {
         replicas,
         config,
-        ifMatch,
+        ifMatch: incoming.ifMatch,
       });
       return versioned(ok(presentMemberEnvelope(view)), wordRevisionOf(view.env));
     },
@@ -123,7 +126,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Delete a member, its pool first',
     params: MemberPath,
     query: DeleteEnvQuery,
-    alsoComesTo: ({ query }) => (query.force ? ['deleteSandbox'] : []),
+    rules: { also: ({ query }) => (query.force ? ['deleteSandbox'] : []) },
     answers: { 200: EnvDeletion },
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) =>
@@ -195,10 +198,10 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       'PRECONDITION_FAILED',
       'UNAVAILABLE',
     ],
-    handle: async ({ caller, params, body, ifMatch }) => {
+    handle: async ({ caller, params, body, incoming }) => {
       const { env, group } = await operations.updateGroup(caller, params.name, params.groupName, {
         ...body,
-        ifMatch,
+        ifMatch: incoming.ifMatch,
       });
       return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
     },

@@ -35,13 +35,22 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
       'FEATURE_DISABLED',
       'UNAVAILABLE',
     ],
-    earlier: async ({ caller, body }, mark) => {
-      const found = await operations.findEnvByKey(caller, body.name, mark);
-      return found && created(envelope(found));
+    effect: {
+      kind: 'recorded',
+      find: async ({ caller, body }, mark) => {
+        const found = await operations.findEnvByKey(caller, body.name, mark);
+        return found && created(envelope(found));
+      },
     },
-    handle: async ({ caller, body: { clusterID: _here, ...body }, mark }) =>
+    handle: async ({ caller, body: { clusterID: _here, ...body }, keyed }) =>
       created(
-        envelope(await operations.createEnv(caller, { ...body, ...split(body.overrides), mark })),
+        envelope(
+          await operations.createEnv(caller, {
+            ...body,
+            ...split(body.overrides),
+            mark: keyed?.mark,
+          }),
+        ),
       ),
   }),
   route({
@@ -86,12 +95,12 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     answers: { 200: EnvEnvelope },
     versioned: true,
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', ...CHANGES],
-    handle: async ({ caller, params, body, ifMatch }) =>
+    handle: async ({ caller, params, body, incoming }) =>
       shown(
         await operations.replaceEnv(caller, params.name, {
           ...body,
           ...split(body.overrides),
-          ifMatch,
+          ifMatch: incoming.ifMatch,
         }),
       ),
   }),
@@ -106,7 +115,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     answers: { 200: EnvEnvelope },
     versioned: true,
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', ...CHANGES],
-    handle: async ({ caller, params, body: { overrides, ...rest }, ifMatch }) => {
+    handle: async ({ caller, params, body: { overrides, ...rest }, incoming }) => {
       const { imagePullSecret, ...patch } = overrides ?? {};
       const registries =
         imagePullSecret === undefined && overrides !== null
@@ -115,7 +124,11 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
       const asked =
         overrides === undefined ? rest : { ...rest, overrides: overrides === null ? null : patch };
       return shown(
-        await operations.patchEnv(caller, params.name, { patch: asked, ifMatch, registries }),
+        await operations.patchEnv(caller, params.name, {
+          patch: asked,
+          ifMatch: incoming.ifMatch,
+          registries,
+        }),
       );
     },
   }),
@@ -127,10 +140,10 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Delete an env with its members',
     params: EnvPath,
     query: DeleteEnvQuery,
-    alsoComesTo: ({ query }) => (query.force ? ['deleteSandbox'] : []),
+    rules: { also: ({ query }) => (query.force ? ['deleteSandbox'] : []) },
     answers: { 200: EnvDeletion },
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_HAS_RUNNING_SANDBOXES', 'UNAVAILABLE'],
-    repeatable: true,
+    effect: { kind: 'repeatable' },
     handle: async ({ caller, params, query }) => {
       const { record } = await operations.deleteEnv(caller, params.name, { force: query.force });
       return ok({ name: record.name, namespace: record.owner.namespace, status: 'Deleting' });

@@ -44,11 +44,11 @@ export const eventRoutes = (operations: Operations): readonly Route[] => [
     summary: "Follow what happens to one's sandboxes and pools",
     query: EventsQuery,
     answers: { 200: Event },
-    onlyAs: 'text/event-stream',
+    media: { only: 'text/event-stream' },
     refusals: ['ADMIN_REQUIRED', 'TOO_MANY_STREAMS'],
-    handle: ({ caller, query, header }) => {
+    handle: ({ caller, query, incoming }) => {
       refuseAdminFields(caller, query, ['all']);
-      const after = header('last-event-id');
+      const after = incoming.header('last-event-id');
       const { batches, close } = operations.followEvents(caller, {
         all: query.all ?? false,
         after,

@@ -49,11 +49,10 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     query: ReadFileQuery,
     answers: { 200: FileContent, 206: FileContent },
-    onlyAs: BYTES,
-    alsoAs: [TAR],
+    media: { only: BYTES, also: [TAR] },
     refusals: [...COMMON, 'PRECONDITION_FAILED', 'RANGE_NOT_SATISFIABLE'],
     waits: true,
-    handle: async ({ caller, params, query, header, signal }) => {
+    handle: async ({ caller, params, query, incoming: { header }, signal }) => {
       const target = targetOf(params.sandboxId, query);
       const as = wantedOf(header('accept'));
       const aborted = signal();
@@ -76,7 +75,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Write a file, or unpack an archive into a folder',
     params: SandboxPath,
     query: WriteFileQuery,
-    bodyAs: [BYTES, TAR],
+    media: { takes: [BYTES, TAR] },
     answers: { 200: WrittenEnvelope, 201: WrittenEnvelope },
     refusals: [
       ...COMMON,
@@ -86,7 +85,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       'NO_SPACE',
     ],
     waits: true,
-    handle: async ({ caller, params, query, header, content, signal }) => {
+    handle: async ({ caller, params, query, incoming: { header, content }, signal }) => {
       const target = targetOf(params.sandboxId, query);
       const conditions = writeConditions(header, query.overwrite ?? true);
       if (/^application\/x-tar\b/i.test(header('content-type') ?? '')) {
@@ -152,7 +151,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     body: MoveFileBody,
     answers: { 200: FileEnvelope },
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     refusals: [...COMMON, 'ALREADY_EXISTS'],
     handle: async ({ caller, params, body, signal }) => {
       const form = body.base64 === true ? 'base64' : 'text';
@@ -177,7 +176,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     body: MakeFolderBody,
     answers: { 200: FileEnvelope, 201: FileEnvelope },
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     refusals: [...COMMON, 'ALREADY_EXISTS', 'NO_SPACE'],
     handle: async ({ caller, params, body, signal }) => {
       const target = targetOf(params.sandboxId, body);
@@ -196,7 +195,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     query: WatchFilesQuery,
     answers: { 200: FileEventInfo },
-    onlyAs: 'text/event-stream',
+    media: { only: 'text/event-stream' },
     refusals: COMMON,
     handle: async ({ caller, params, query }) => {
       const target = targetOf(params.sandboxId, query);

@@ -38,14 +38,13 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     body: CreateApiKeyBody,
     answers: { 201: IssuedApiKey },
     refusals: ['ADMIN_REQUIRED', 'ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
-    onceOnly: true,
-    comesTo: (body) => (isForOther(body) ? FOR_TENANT : undefined),
-    handle: async ({ caller, body, seed }) => {
+    effect: { kind: 'repeatable' },
+    rules: { onceOnly: true, becomes: (body) => (isForOther(body) ? FOR_TENANT : undefined) },
+    handle: async ({ caller, body, keyed }) => {
       refuseAdminFields(caller, body, ['team', 'user', 'role']);
       const create = isForOther(body) ? operations.createApiKeyForTenant : operations.createApiKey;
       return secret(
-        created(presentIssuedApiKey(await create(caller, { ...body, seed: seed?.() }))),
+        created(presentIssuedApiKey(await create(caller, { ...body, seed: keyed?.seed() }))),
       );
     },
   }),
@@ -71,8 +70,8 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
     refusals: ['ADMIN_REQUIRED', 'API_KEY_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
-    onceOnly: true,
+    effect: { kind: 'repeatable' },
+    rules: { onceOnly: true },
     handle: async ({ caller, params: { keyId }, query: { cascade } }) => {
       const revoked = await operations.deleteApiKey(caller, keyId, cascade);
       return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
@@ -87,12 +86,12 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     body: AdminCreateApiKeyBody,
     answers: { 201: IssuedApiKey },
     refusals: ['ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
-    handle: async ({ caller, body, seed }) =>
+    effect: { kind: 'repeatable' },
+    handle: async ({ caller, body, keyed }) =>
       secret(
         created(
           presentIssuedApiKey(
-            await operations.createApiKeyForTenant(caller, { ...body, seed: seed?.() }),
+            await operations.createApiKeyForTenant(caller, { ...body, seed: keyed?.seed() }),
           ),
         ),
       ),
@@ -119,7 +118,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
     refusals: ['API_KEY_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
+    effect: { kind: 'repeatable' },
     handle: async ({ caller, params: { name }, query: { cascade } }) =>
       await deletedByName(operations, caller, { name: nameOf(name, caller), cascade }),
   }),
@@ -133,8 +132,8 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
     refusals: ['API_KEY_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
-    spells: { operationId: 'deleteApiKeyByName', path: '/admin/api-keys/{name}' },
+    effect: { kind: 'repeatable' },
+    rules: { as: { operationId: 'deleteApiKeyByName', path: '/admin/api-keys/{name}' } },
     handle: async ({ caller, params, query: { cascade } }) =>
       await deletedByName(operations, caller, { name: params, cascade }),
   }),
@@ -189,7 +188,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
       'CLUSTER_UNAVAILABLE',
       'UNAVAILABLE',
     ],
-    spells: { operationId: 'promoteApiKey', path: '/admin/api-keys/{name}/promote' },
+    rules: { as: { operationId: 'promoteApiKey', path: '/admin/api-keys/{name}/promote' } },
     handle: async ({ caller, params }) =>
       ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, params))),
   }),

@@ -45,13 +45,23 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'FEATURE_DISABLED',
       'UNAVAILABLE',
     ],
-    earlier: async ({ caller, body }, mark) => {
-      const found = await operations.findPoolByKey(caller, body.name, mark);
-      return found && created({ template: presentPool(found) });
+    effect: {
+      kind: 'recorded',
+      find: async ({ caller, body }, mark) => {
+        const found = await operations.findPoolByKey(caller, body.name, mark);
+        return found && created({ template: presentPool(found) });
+      },
     },
-    handle: async ({ caller, body, mark }) => {
+    handle: async ({ caller, body, keyed }) => {
       const { name, labels, annotations, clusterID: _here, ...rest } = body;
-      const request = { source: {}, ...poolSpecOf(rest), name, labels, annotations, mark };
+      const request = {
+        source: {},
+        ...poolSpecOf(rest),
+        name,
+        labels,
+        annotations,
+        mark: keyed?.mark,
+      };
       return created({ template: presentPool(await operations.createPool(caller, request)) });
     },
   }),
@@ -110,7 +120,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'FEATURE_DISABLED',
       'UNAVAILABLE',
     ],
-    handle: async ({ caller, params, body, ifMatch }) =>
+    handle: async ({ caller, params, body, incoming: { ifMatch } }) =>
       shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolChangeOf(body) })),
   }),
   route({
@@ -121,10 +131,10 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     summary: 'Delete a pool; running sandboxes stay unless forced',
     params: PoolPath,
     query: DeletePoolQuery,
-    alsoComesTo: ({ query }) => (query.force ? ['deleteSandbox'] : []),
+    rules: { also: ({ query }) => (query.force ? ['deleteSandbox'] : []) },
     answers: { 200: PoolDeletion },
     refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
+    effect: { kind: 'repeatable' },
     handle: async ({ caller, params, query }) =>
       ok(
         presentPoolDeletion(
@@ -160,7 +170,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     summary: 'Show what sync-template would apply',
     params: PoolPath,
     answers: { 200: PoolSyncPreview },
-    idempotencyKey: 'ignored', // it writes nothing: to repeat it costs less than to keep it
+    effect: { kind: 'unkeyed' }, // it writes nothing: to repeat it costs less than to keep it
     refusals: [
       'FORBIDDEN',
       'POOL_NOT_FOUND',

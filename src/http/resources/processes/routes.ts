@@ -40,11 +40,17 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     body: ProcessBody,
     query: OutputQuery.pick({ pace: true, encoding: true }),
     answers: { 201: ProcessEnvelope },
-    alsoAs: ['text/event-stream'],
-    idempotencyKey: 'ignored',
+    media: { also: ['text/event-stream'] },
+    effect: { kind: 'unkeyed' },
     waits: true,
     refusals: [...OF_SANDBOX, 'TOO_MANY_PROCESSES', 'TOO_MANY_COMMANDS'],
-    handle: async ({ caller, params: { sandboxId }, body, query, header, accepts }) => {
+    handle: async ({
+      caller,
+      params: { sandboxId },
+      body,
+      query,
+      incoming: { header, accepts },
+    }) => {
       const request = startRequest(body, header('idempotency-key'));
       if (accepts('application/json', 'text/event-stream') === 'application/json')
         return created({
@@ -93,10 +99,10 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     params: ProcessPath,
     query: OutputQuery,
     answers: { 200: ProcessEvent },
-    onlyAs: 'text/event-stream',
+    media: { only: 'text/event-stream' },
     waits: true,
     refusals: [...OF_PROCESS, 'TOO_MANY_STREAMS'],
-    handle: async ({ caller, params: { sandboxId, processId }, query, header }) =>
+    handle: async ({ caller, params: { sandboxId, processId }, query, incoming: { header } }) =>
       ok(
         presentOutput(
           await operations.followProcess(caller, sandboxId, {
@@ -117,7 +123,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     params: ProcessPath,
     body: StdinBody,
     answers: { 200: ProcessEnvelope },
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     waits: true,
     refusals: [...OF_PROCESS, 'INPUT_CLOSED', 'CONFLICT', 'TOO_MANY_COMMANDS'],
     handle: async ({ caller, params: { sandboxId, processId }, body }) => {
@@ -139,7 +145,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     params: ProcessPath,
     body: SignalBody,
     answers: { 200: ProcessEnvelope },
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     refusals: [...OF_PROCESS, 'PROCESS_ENDED'],
     handle: async ({ caller, params: { sandboxId, processId }, body }) => {
       const request = { processId, name: body.signal };
@@ -157,7 +163,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     params: ProcessPath,
     body: SizeBody,
     answers: { 200: ProcessEnvelope },
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     refusals: [...OF_PROCESS, 'PROCESS_ENDED'],
     handle: async ({ caller, params: { sandboxId, processId }, body: { cols, rows } }) => {
       const request = { processId, cols, rows };

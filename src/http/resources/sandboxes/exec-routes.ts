@@ -39,7 +39,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     body: ExecBody,
     answers: { 200: ExecResult },
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     waits: true,
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
     deprecated: {
@@ -73,7 +73,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Make a single-use token for the terminal',
     params: SandboxPath,
     answers: { 200: ExecToken },
-    idempotencyKey: 'ignored',
+    effect: { kind: 'unkeyed' },
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
     handle: async ({ caller, params }) =>
       secret(ok({ token: await operations.createExecToken(caller, params.sandboxId) })),
@@ -101,9 +101,11 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Set how long the sandbox may sit idle',
     params: SandboxPath,
     body: IdleTimeoutBody,
-    ruledBody: ({ body: { idleTimeout, idleTimeoutSeconds = idleTimeout } }) => ({
-      idleTimeout: (idleTimeoutSeconds ?? 0) / 1_000,
-    }),
+    rules: {
+      body: ({ body: { idleTimeout, idleTimeoutSeconds = idleTimeout } }) => ({
+        idleTimeout: (idleTimeoutSeconds ?? 0) / 1_000,
+      }),
+    },
     answers: { 200: IdleTimeoutEnvelope },
     versioned: true,
     refusals: [
@@ -113,7 +115,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
       'PRECONDITION_FAILED',
       'UNAVAILABLE',
     ],
-    handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds }, ifMatch }) => {
+    handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds }, incoming }) => {
       if (idleTimeout === undefined && idleTimeoutSeconds === undefined)
         throw invalidArgument('idleTimeout', 'is required');
       if (idleTimeout !== undefined && idleTimeoutSeconds !== undefined) {
@@ -121,7 +123,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
       }
       const view = await operations.setIdleTimeout(caller, params.sandboxId, {
         idleTimeoutMs: idleTimeout ?? idleTimeoutSeconds ?? 0,
-        ifMatch,
+        ifMatch: incoming.ifMatch,
       });
       return versioned(ok({ sandbox: presentIdleTimeout(view) }), view.revision);
     },

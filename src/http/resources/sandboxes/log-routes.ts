@@ -21,9 +21,15 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     query: LogsQuery,
     answers: { 200: SandboxLogs },
-    alsoAs: ['text/plain', 'text/event-stream'],
+    media: { also: ['text/plain', 'text/event-stream'] },
     refusals: ['SANDBOX_NOT_FOUND', 'LOGS_GONE', 'TOO_MANY_STREAMS'],
-    handle: async ({ caller, params: { sandboxId }, query, header, accepts, room }) => {
+    handle: async ({
+      caller,
+      params: { sandboxId },
+      query,
+      incoming: { header, accepts },
+      room,
+    }) => {
       const { container, tailLines, sinceSeconds, timestamps = false, follow = false } = query;
       const request: LogsRequest = {
         tailLines,

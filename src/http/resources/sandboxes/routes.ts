@@ -37,7 +37,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant',
     summary: 'Claim an idle instance of a pool',
     body: ClaimBody,
-    alsoComesTo: ({ body: { files = [] } }) => (files.length > 0 ? ['writeFile'] : []),
+    rules: { also: ({ body: { files = [] } }) => (files.length > 0 ? ['writeFile'] : []) },
     answers: { 201: SandboxEnvelope },
     refusals: [
       'POOL_NOT_FOUND',
@@ -56,11 +56,10 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       'FEATURE_DISABLED',
       'SANDBOX_NOT_RUNNING',
     ],
-    opensItself: true,
-    pendingOutcome: (mark) => operations.pendingClaim(mark),
+    effect: { kind: 'opened', pending: (mark) => operations.pendingClaim(mark) },
     waits: (request) => claimWaitMs(request) > 0,
     handle: async (asked) => {
-      const { caller, body, opening, step, localPool, signal } = asked;
+      const { caller, body, keyed, step, localPool, signal } = asked;
       const { poolName, idleTimeout, env, metadata, files = [], autoResume = false } = body;
       if (!poolName) throw poolNameRequired();
       const waitMs = claimWaitMs(asked);
@@ -72,7 +71,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
         env: env && Object.keys(env).length > 0 ? env : undefined,
         metadata: metadata && Object.keys(metadata).length > 0 ? metadata : undefined,
         files: files.length > 0 ? claimFilesOf(files) : undefined,
-        opening,
+        opening: keyed?.opening,
         step,
       };
       return created({
@@ -116,7 +115,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     answers: { 200: SandboxDetailEnvelope },
     versioned: true,
     refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params, base }) => {
+    handle: async ({ caller, params, incoming: { base } }) => {
       const view = await operations.getSandbox(caller, params.sandboxId);
       return versioned(ok({ sandbox: presentSandboxDetail(view, base()) }), view.revision);
     },
@@ -129,7 +128,6 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     summary: 'Run the readiness probes of a sandbox',
     params: SandboxPath,
     answers: { 200: SandboxReadinessReport, 503: SandboxReadinessReport },
-    withoutRetryAfter: true,
     refusals: ['SANDBOX_NOT_FOUND'],
     deprecated: { since: DEPRECATED_SINCE, method: 'GET', successor: '/sandboxes/{sandboxId}' },
     handle: async ({ caller, params }) => {
@@ -146,7 +144,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath,
     answers: { 200: SandboxDeletion },
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    repeatable: true,
+    effect: { kind: 'repeatable' },
     handle: async ({ caller, params }) =>
       ok(presentSandboxDeletion(await operations.deleteSandbox(caller, params.sandboxId))),
   }),

@@ -81,7 +81,7 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     handle: async ({
       params,
       body: { crdJson, description, docs, poolSizing, syncSource },
-      ifMatch,
+      incoming: { ifMatch },
     }) =>
       shown(
         await operations.updateTemplate(params.name, {
