@@ -266,7 +266,7 @@ export class Replicas {
     this.#tenants.add(tenantKey(tenant));
     const client = this.replica(0).client(this.adminKey);
     try {
-      return (await client.createApiKeyForTenant({ team, user })).apiKey;
+      return (await client.call('createApiKeyForTenant', { body: { team, user } })).apiKey;
     } finally {
       client.close();
     }

@@ -112,7 +112,7 @@ const firstPool = async (replicas: Replicas, folder: string): Promise<string> =>
     // Refused for a moment: the template is not known yet, usage is counted.
     await eventually(
       () =>
-        client.createPool(FIRST_POOL).then(
+        client.call('createPool', { body: FIRST_POOL }).then(
           () => true,
           (error: unknown) => {
             if (error instanceof ApiError) return false;

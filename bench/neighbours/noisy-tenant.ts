@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { openTerminal } from '../../src/cli/client/open-terminal.ts';
-import type { TerminalConnection } from '../../src/cli/client/terminal-connection.ts';
+import { openTerminal, type TerminalConnection } from '../../src/cli/client/terminal-connection.ts';
 import { pause } from '../process-facts.ts';
 
 export interface NoisyTerms {
@@ -159,7 +158,6 @@ export class NoisyTenant {
     try {
       const opened = await openTerminal({
         server,
-        clusterId: 'local',
         sandboxId,
         token,
         cols: 80,

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Body } from '../../src/cli/client/operation-request.ts';
 import { SandpoolClient } from '../../src/cli/client/sandpool-client.ts';
 import { FakeProcesses } from '../support/fakes/fake-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -33,6 +34,10 @@ describe('processes on the command line', function () {
       server: daemon.url,
       apiKey: readFileSync(join(daemon.dataDir, 'keys/tenant.key'), 'utf8').trim(),
     });
+  const startedProcess = async (body: Body<'startProcess'>): Promise<string> => {
+    const input = { params: { sandboxId: sandbox }, body };
+    return (await daemonApi().call('startProcess', input)).process.processId;
+  };
 
   it('exec prints both streams, hands input on, and ends with the exit code', async () => {
     const echoed = await cli(['exec', sandbox, '--', 'echo', 'hi'], env);
@@ -120,25 +125,19 @@ describe('processes on the command line', function () {
   });
 
   it('who stops reading the output of a process ends nothing', async () => {
-    const { processId: id } = await daemonApi().processes.start(sandbox, {
-      command: ['cat'],
-      stdin: true,
-    });
+    const id = await startedProcess({ command: ['cat'], stdin: true });
     const following = startCli(['logs', '-f', sandbox, '--process', id], env);
-    const write = (text: string): Promise<void> =>
-      daemonApi().processes.write(sandbox, id, { bytes: Buffer.from(text), last: false });
-    await write('first\n');
+    const params = { sandboxId: sandbox, processId: id };
+    await daemonApi().call('writeToProcess', { params, body: { data: 'first\n' } });
     await eventually(() => following.text.stdout === 'first\n', 'the output is shown');
     following.child.kill('SIGINT');
 
     expect((await following.ended).code).to.equal(130);
-    expect((await daemonApi().processes.get(sandbox, id)).status).to.equal('Running');
+    expect((await daemonApi().call('getProcess', { params })).process.status).to.equal('Running');
   });
 
   it('commands that print as it comes end when their reader leaves, also while nothing comes', async () => {
-    const { processId: id } = await daemonApi().processes.start(sandbox, {
-      command: ['sleep', '65'],
-    });
+    const id = await startedProcess({ command: ['sleep', '65'] });
     const commands = [
       ['exec', sandbox, '--', 'sleep', '66'],
       ['run', '--', 'sleep', '67'],

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import type { SandboxProcess } from '../../src/cli/client/process-calls.ts';
+import type { Input } from '../../src/cli/client/operation-request.ts';
+import type { ProcessEnvelope } from '../../src/cli/client/wire.ts';
 import { streamProcess, type Streaming } from '../../src/cli/commands/stream-process.ts';
 import { CliFailure } from '../../src/cli/common/failure.ts';
 import { catchInterrupts, Interrupted } from '../../src/cli/common/interrupts.ts';
@@ -15,14 +16,12 @@ describe('a process that the command line follows', () => {
     const told = new Promise<void>((resolve) => {
       tell = resolve;
     });
-    const process = { processId: 'p', exitCode: 130 } as SandboxProcess;
+    const process = { processId: 'p', exitCode: 130 } as ProcessEnvelope['process'];
     const streaming = {
       api: {
-        processes: {
-          signal: async (_sandbox: string, processId: string, name: string) => {
-            signals.push(`${processId} ${name}`);
-            tell();
-          },
+        call: async (id: string, { params, body }: Input<'signalProcess'>) => {
+          signals.push(`${id} ${params.processId} ${body.signal}`);
+          tell();
         },
       },
       context: {},
@@ -32,24 +31,24 @@ describe('a process that the command line follows', () => {
       events: async function* events(leaving: AbortSignal) {
         interrupts.abort(new Interrupted('SIGINT'));
         leaving.throwIfAborted();
-        yield { type: 'start', process } as const;
+        yield { type: 'start', data: { process } } as const;
         await told;
-        yield { type: 'end', process } as const;
+        yield { type: 'end', data: { process } } as const;
       },
     };
 
     expect(await streamProcess(streaming as unknown as Streaming)).to.equal(130);
-    expect(signals).to.deep.equal(['p INT']);
+    expect(signals).to.deep.equal(['signalProcess p INT']);
   });
 
   it('goes on, if it ran before, when the reader of its output has left', async () => {
     const stdout = new PassThrough();
     const signals: string[] = [];
-    const process = { processId: 'p' } as SandboxProcess;
+    const process = { processId: 'p' } as ProcessEnvelope['process'];
     const { signal: interrupts, dispose } = catchInterrupts(() => undefined, stdout);
     const streaming = {
       api: {
-        processes: { signal: async (...of: readonly string[]) => void signals.push(of.join(' ')) },
+        call: async (id: string) => void signals.push(id),
       },
       context: { stdout },
       sandboxId: 's',
@@ -57,7 +56,7 @@ describe('a process that the command line follows', () => {
       input: false,
       interrupts,
       events: async function* events(leaving: AbortSignal) {
-        yield { type: 'start', process } as const;
+        yield { type: 'start', data: { process } } as const;
         stdout.destroy(new Error('EPIPE'));
         await once(leaving, 'abort');
         leaving.throwIfAborted();
@@ -71,14 +70,14 @@ describe('a process that the command line follows', () => {
   });
 
   it('is named, with what shows the rest, if its output stops before its end', async () => {
-    const process = { processId: 'p' } as SandboxProcess;
+    const process = { processId: 'p' } as ProcessEnvelope['process'];
     const streaming = {
       context: {},
       sandboxId: 's',
       input: false,
       interrupts: new AbortController().signal,
       events: async function* events() {
-        yield { type: 'start', process } as const;
+        yield { type: 'start', data: { process } } as const;
       },
     };
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { ApiError, ConnectionFailed } from '../../src/cli/client/api-error.ts';
+import { readContent, unpackArchive, writeFile } from '../../src/cli/client/files.ts';
 import { HttpExchanges } from '../../src/cli/client/http-exchange.ts';
 import { SandpoolClient } from '../../src/cli/client/sandpool-client.ts';
 import { aServer, type TestServer } from '../http/a-server.ts';
@@ -24,8 +25,11 @@ describe('files by the client', () => {
       server: `http://127.0.0.1:${server.port}`,
       apiKey: await operations.key('blue', 'ada'),
     });
-    await client.createPool({ name: 'shells', templateName: 'default', replicas: 2 });
-    id = (await client.claimSandbox({ poolName: 'shells' })).sandboxId;
+    await client.call('createPool', {
+      body: { name: 'shells', templateName: 'default', replicas: 2 },
+    });
+    const { sandbox } = await client.call('claimSandbox', { body: { poolName: 'shells' } });
+    id = sandbox.sandboxId;
   });
   afterEach(async () => {
     client.close();
@@ -33,30 +37,35 @@ describe('files by the client', () => {
   });
 
   const contentOf = async (path: string | Buffer): Promise<string> =>
-    (await buffer((await client.files.read(id, path, { as: ['file'] })).bytes)).toString();
+    (await buffer((await readContent(client, { sandboxId: id, path })).bytes)).toString();
   const write = (path: string | Buffer, text: string, options = {}) =>
-    client.files.write(id, { path, content: pieces(text) }, options);
+    writeFile(client, { sandboxId: id, path }, { content: pieces(text), ...options });
 
   it('writes, reads, lists, moves and removes', async () => {
     const written = await write(`${HOME}/a/note`, 'hello', { mode: 0o750, parents: true });
-    const { kind, size, mode, close } = await client.files.read(id, `${HOME}/a/note`, {
-      as: ['file', 'folder'],
-    });
+    const place = { sandboxId: id, path: `${HOME}/a/note` };
+    const { kind, size, mode, close } = await readContent(client, place);
     close();
 
     expect(written).to.include({ path: `${HOME}/a/note`, size: 5, mode: '0750' });
     expect({ kind, size, mode }).to.deep.equal({ kind: 'file', size: 5, mode: 0o750 });
     expect(await contentOf(`${HOME}/a/note`)).to.equal('hello');
-    await client.files.mkdir(id, `${HOME}/b`);
-    await client.files.move(id, { from: `${HOME}/a/note`, to: `${HOME}/b/note` });
-    const first = await client.files.list(id, HOME, { depth: 2, limit: 2 });
-    const rest = await client.files.list(id, HOME, { depth: 2, cursor: first.nextCursor });
+    const params = { sandboxId: id };
+    await client.call('makeFolder', { params, body: { path: `${HOME}/b` } });
+    const renaming = { from: `${HOME}/a/note`, to: `${HOME}/b/note` };
+    await client.call('moveFile', { params, body: renaming });
+    const listing = { path: HOME, depth: 2 };
+    const first = await client.call('listFiles', { params, query: { ...listing, limit: 2 } });
+    const rest = await client.call('listFiles', {
+      params,
+      query: { ...listing, cursor: first.nextCursor },
+    });
     expect([...first.items, ...rest.items].map(({ path }) => path)).to.deep.equal([
       `${HOME}/a`,
       `${HOME}/b`,
       `${HOME}/b/note`,
     ]);
-    await client.files.remove(id, `${HOME}/b`, { recursive: true });
+    await client.call('removeFile', { params, query: { path: `${HOME}/b`, recursive: true } });
     const gone = await rejection(contentOf(`${HOME}/b/note`));
     expect(gone).to.be.instanceOf(ApiError).and.have.property('errorCode', 'FILE_NOT_FOUND');
   });
@@ -69,11 +78,9 @@ describe('files by the client', () => {
 
   it('unpacks an archive into a folder, and reads one', async () => {
     const archive = await tarOf([{ name: 'note', content: 'hello' }]);
-    const unpacked = await client.files.unpack(id, {
-      folder: `${HOME}/tree`,
-      archive: pieces(archive),
-    });
-    const read = await client.files.read(id, `${HOME}/tree`, { as: ['file', 'folder'] });
+    const tree = { sandboxId: id, path: `${HOME}/tree` };
+    const unpacked = await unpackArchive(client, tree, pieces(archive));
+    const read = await readContent(client, tree);
 
     expect(unpacked).to.deep.equal({ entries: 1, bytes: 5 });
     expect([read.kind, read.size, read.mode]).to.deep.equal(['folder', undefined, undefined]);
@@ -85,7 +92,11 @@ describe('files by the client', () => {
   it('stops sending where the service says no first', async () => {
     const sent = new Endless();
     const refused = await rejection(
-      client.files.write(id, { path: `${HOME}/no/such/folder`, content: sent.pieces() }),
+      writeFile(
+        client,
+        { sandboxId: id, path: `${HOME}/no/such/folder` },
+        { content: sent.pieces() },
+      ),
     );
 
     expect(refused).to.be.instanceOf(ApiError).and.have.property('errorCode', 'FILE_NOT_FOUND');
@@ -99,7 +110,7 @@ describe('files by the client', () => {
     };
     await write(`${HOME}/note`, 'old');
     const failed = await rejection(
-      client.files.write(id, { path: `${HOME}/note`, content: failing() }),
+      writeFile(client, { sandboxId: id, path: `${HOME}/note` }, { content: failing() }),
     );
 
     expect(failed).to.have.property('message', 'the disk is broken');
@@ -109,8 +120,8 @@ describe('files by the client', () => {
   it('ends by a signal, with its reason', async () => {
     const abort = new AbortController();
     const sent = new Endless(() => abort.abort(new Error('enough')));
-    const writing = { path: `${HOME}/note`, content: sent.pieces() };
-    const ended = await rejection(client.files.write(id, writing, { signal: abort.signal }));
+    const place = { sandboxId: id, path: `${HOME}/note`, signal: abort.signal };
+    const ended = await rejection(writeFile(client, place, { content: sent.pieces() }));
 
     expect(ended).to.have.property('message', 'enough');
     await sent.ended;

@@ -4,9 +4,9 @@ import { SandpoolClient } from '../../src/cli/client/sandpool-client.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aStubServer, type StubServer } from './client-support.ts';
 
-const collected = async <T>(source: AsyncIterable<T>): Promise<readonly T[]> => {
+const collected = async <T>(source: Promise<AsyncIterable<T>>): Promise<readonly T[]> => {
   const all: T[] = [];
-  for await (const one of source) all.push(one);
+  for await (const one of await source) all.push(one);
   return all;
 };
 
@@ -30,12 +30,18 @@ describe('streams of the client', () => {
       'retry: 1000\n\n:\n\nevent: reset\ndata: {"sandboxId":"s"}\n\nid: 7\ndata: {"line":"a\\r","timestamp":"T"}\n\nid: 9\ndata: {"line":"b","partial":true}\n\nevent: end\ndata: {"sandboxId":"s"}\n\n',
     );
     expect(
-      await collected(client.followLogs('s', { tailLines: 5 }, { lastEventId: '4' })),
+      await collected(
+        client.stream('getSandboxLogs', {
+          params: { sandboxId: 's' },
+          query: { tailLines: 5, follow: true },
+          lastEventId: '4',
+        }),
+      ),
     ).to.deep.equal([
-      { type: 'reset' },
-      { type: 'line', id: '7', line: 'a\r', timestamp: 'T' },
-      { type: 'line', id: '9', line: 'b', partial: true },
-      { type: 'end' },
+      { type: 'reset', id: '', data: { sandboxId: 's' } },
+      { type: 'message', id: '7', data: { line: 'a\r', timestamp: 'T' } },
+      { type: 'message', id: '9', data: { line: 'b', partial: true } },
+      { type: 'end', id: '', data: { sandboxId: 's' } },
     ]);
     expect(server.seen[0]).to.deep.include({
       method: 'GET',
@@ -56,12 +62,13 @@ describe('streams of the client', () => {
         'event: cluster\ndata: {"clusterID":"west","incomplete":true}\n\n',
       ].join(''),
     );
-    expect(await collected(client.followEvents({ all: true }))).to.deep.equal([
-      { type: 'open' },
-      { type: 'begin', id: '2' },
-      { type: 'event', id: '3', event: { reason: 'Claimed' } },
-      { type: 'reset' },
-      { type: 'cluster', clusterID: 'west', incomplete: true },
+    const query = { all: true, begin: true };
+    expect(await collected(client.stream('followEvents', { query }))).to.deep.equal([
+      { type: 'begin', id: '2', data: {} },
+      { type: 'message', id: '3', data: { reason: 'Claimed' } },
+      { type: 'reset', id: '', data: {} },
+      { type: 'of-a-later-version', id: '', data: {} },
+      { type: 'cluster', id: '', data: { clusterID: 'west', incomplete: true } },
     ]);
     expect(server.seen[0]?.url).to.equal('/events?all=true&begin=true');
   });
@@ -72,12 +79,12 @@ describe('streams of the client', () => {
       headers: { 'retry-after': '5' },
       body: { error: 'many', errorCode: 'TOO_MANY_STREAMS' },
     });
-    expect(await rejection(collected(client.followEvents())))
+    expect(await rejection(client.stream('followEvents')))
       .to.be.instanceOf(ApiError)
       .and.include({ status: 429, errorCode: 'TOO_MANY_STREAMS', retryAfter: 5 });
     server.answer = () => undefined;
     const hasty = new SandpoolClient({ server: server.url, apiKey: 'k', deadlineMs: 50 });
-    const silent = await rejection(collected(hasty.followEvents()));
+    const silent = await rejection(hasty.stream('followEvents'));
     hasty.close();
     expect(silent).to.be.instanceOf(ConnectionFailed).and.include({ code: 'DEADLINE' });
   });
@@ -85,7 +92,7 @@ describe('streams of the client', () => {
   it('ends at an abort, with its reason', async () => {
     server.answer = () => undefined;
     const controller = new AbortController();
-    const following = rejection(collected(client.followEvents({}, { signal: controller.signal })));
+    const following = rejection(client.stream('followEvents', { signal: controller.signal }));
     controller.abort(new Error('enough'));
     expect(await following)
       .to.be.instanceOf(Error)
@@ -93,8 +100,8 @@ describe('streams of the client', () => {
   });
 
   it('asks for logs and events', async () => {
-    await client.logs('s', { sinceSeconds: 5 });
-    await client.events('s');
+    await client.call('getSandboxLogs', { params: { sandboxId: 's' }, query: { sinceSeconds: 5 } });
+    await client.call('listSandboxEvents', { params: { sandboxId: 's' } });
     expect(server.seen.map(({ url }) => url)).to.deep.equal([
       '/sandboxes/s/logs?sinceSeconds=5',
       '/sandboxes/s/events',

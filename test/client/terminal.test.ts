@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { ApiError, ConnectionFailed } from '../../src/cli/client/api-error.ts';
-import { openTerminal } from '../../src/cli/client/open-terminal.ts';
+import { openTerminal } from '../../src/cli/client/terminal-connection.ts';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import {
@@ -23,7 +23,6 @@ describe('the client’s terminal', () => {
   const open = () =>
     openTerminal({
       server: new URL(`http://127.0.0.1:${daemon.port}`),
-      clusterId: 'local',
       sandboxId: SANDBOX,
       token: 's3cret',
       cols: 100,
@@ -115,7 +114,6 @@ describe('the client’s terminal', () => {
     const error = (await rejection(
       openTerminal({
         server: new URL('http://127.0.0.1:1'),
-        clusterId: 'local',
         sandboxId: SANDBOX,
         token: 't',
         cols: 80,
@@ -131,7 +129,6 @@ describe('the client’s terminal', () => {
     const error = (await rejection(
       openTerminal({
         server: new URL(`http://127.0.0.1:${daemon.port}`),
-        clusterId: 'local',
         sandboxId: SANDBOX,
         token: 't',
         cols: 80,

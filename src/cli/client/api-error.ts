@@ -5,22 +5,30 @@ export class ApiError extends Error {
   readonly errorCode: string | undefined;
   readonly detail: Readonly<Record<string, unknown>> | undefined;
   readonly requestId: string | undefined;
-  /** Whole seconds, where the service named a delay. */
+  /** Whole seconds, if the service named a delay. */
   readonly retryAfter: number | undefined;
 
-  constructor(message: string, answer: ErrorAnswer) {
-    super(message);
-    this.status = answer.status;
-    this.errorCode = answer.errorCode;
-    this.detail = answer.detail;
-    this.requestId = answer.requestId;
-    this.retryAfter = answer.retryAfter;
+  /** Reads the answer's body; an answer that isn't Sandpool's is named by its status. */
+  constructor(
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+    body: string,
+  ) {
+    const { error, errorCode, detail } = fieldsOf(body);
+    super(typeof error === 'string' ? error : `the server answered ${status}`);
+    const requestId = headers['x-request-id'];
+    const retryAfter = Number(headers['retry-after']);
+    this.status = status;
+    this.errorCode = typeof errorCode === 'string' ? errorCode : undefined;
+    this.detail = isObject(detail) ? detail : undefined;
+    this.requestId = typeof requestId === 'string' ? requestId : undefined;
+    this.retryAfter = Number.isInteger(retryAfter) ? retryAfter : undefined;
   }
 }
 
 /**
- * There was no answer: nobody listens, the connection broke, or the deadline passed. What was asked
- * may have happened.
+ * There was no answer: no server listens, the connection broke, or the deadline passed. The
+ * service may have done what was asked.
  */
 export class ConnectionFailed extends Error {
   override readonly name = 'ConnectionFailed';
@@ -33,38 +41,13 @@ export class ConnectionFailed extends Error {
   }
 }
 
-export interface ErrorAnswer {
-  readonly status: number;
-  readonly errorCode: string | undefined;
-  readonly detail: Readonly<Record<string, unknown>> | undefined;
-  readonly requestId: string | undefined;
-  readonly retryAfter: number | undefined;
-}
-
-/** The error that an answer's body tells of; an answer that isn't ours is told by its status. */
-export const apiErrorFrom = (
-  status: number,
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  body: string,
-): ApiError => {
-  const { error, errorCode, detail } = fieldsOf(body);
-  const requestId = headers['x-request-id'];
-  const retryAfter = Number(headers['retry-after']);
-  return new ApiError(typeof error === 'string' ? error : `the server answered ${status}`, {
-    status,
-    errorCode: typeof errorCode === 'string' ? errorCode : undefined,
-    detail: isObject(detail) ? detail : undefined,
-    requestId: typeof requestId === 'string' ? requestId : undefined,
-    retryAfter: Number.isInteger(retryAfter) ? retryAfter : undefined,
-  });
-};
-
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const fieldsOf = (body: string): Readonly<Record<string, unknown>> => {
+/** The fields of a JSON object; none if the text is anything else. */
+export const fieldsOf = (text: string): Readonly<Record<string, unknown>> => {
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
     return {};

@@ -7,28 +7,16 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
-import { sentAgain, type AwaitedApproval, untilApproved } from './until-approved.ts';
-import { apiErrorFrom, ConnectionFailed } from './api-error.ts';
+import { ApiError, ConnectionFailed } from './api-error.ts';
+import type { OperationRequest } from './operation-request.ts';
 
-export interface Exchange {
-  readonly method: string;
-  /** From the server's address on, with its query. */
-  readonly path: string;
-  readonly body?: unknown;
+export interface Exchange extends OperationRequest {
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
-  /** `application/json` unless told. */
+  /** `application/json` unless given. */
   readonly accept?: string;
   /** The id of the last event that was seen, after which an event stream goes on. */
   readonly lastEventId?: string;
-}
-
-/** Told of what answers say besides. */
-export interface ExchangeReports {
-  /** Told of each `Warning` of an answer. */
-  readonly warn?: (text: string) => void;
-  /** Told of a request that waits for a person, once; it is repeated then until it is decided. */
-  readonly onApproval?: (approval: AwaitedApproval) => void;
 }
 
 /** A body that is sent as it comes, of any length. */
@@ -37,11 +25,11 @@ export interface Upload {
   readonly contentType: string;
 }
 
-/** An answer of any length. Whoever has it reads `bytes` or calls `close`. */
+/** An answer of any length. Its owner reads `bytes` or calls `close`. */
 export interface Download {
   readonly headers: IncomingHttpHeaders;
   /**
-   * Read no faster than they are taken. Throws ConnectionFailed where the answer is cut off, or
+   * Read no faster than they are taken. Throws ConnectionFailed if the answer is cut off, or
    * stands still for longer than the deadline.
    */
   readonly bytes: AsyncIterable<Buffer>;
@@ -54,81 +42,38 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /**
  * JSON over HTTP, one answer a call, and files of any length. Node's own client and not fetch,
  * which gives up on answers that take 300 s, as a command may. Follows no redirect, so the key goes
- * nowhere else.
+ * nowhere else. Every call rejects with ApiError, with ConnectionFailed, or with its signal's
+ * reason.
  */
 export class HttpExchanges {
   readonly #server: URL;
   readonly #apiKey: string;
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #warn: (text: string) => void;
-  readonly #onApproval: ((approval: AwaitedApproval) => void) | undefined;
 
-  constructor(
-    server: URL,
-    apiKey: string,
-    { warn = () => undefined, onApproval }: ExchangeReports = {},
-  ) {
+  /** `warn` receives each `Warning` of an answer. */
+  constructor(server: URL, apiKey: string, warn: (text: string) => void = () => undefined) {
     this.#server = server;
     this.#apiKey = apiKey;
     this.#warn = warn;
-    this.#onApproval = onApproval;
-    this.#agent =
-      server.protocol === 'https:'
-        ? new HttpsAgent({ keepAlive: true })
-        : new HttpAgent({ keepAlive: true });
+    const Agent = server.protocol === 'https:' ? HttpsAgent : HttpAgent;
+    this.#agent = new Agent({ keepAlive: true });
   }
 
-  /**
-   * The parsed body of a success. Rejects with ApiError, with ConnectionFailed, or with the
-   * signal's reason.
-   */
+  /** The parsed body of a success. */
   async call(exchange: Exchange): Promise<unknown> {
-    const told = this.#onApproval;
-    return told
-      ? await untilApproved(exchange, (each) => this.#call(each), told)
-      : await this.#call(exchange);
+    return await this.#within(exchange, (response) => this.#parsed(response));
   }
 
-  async #call(exchange: Exchange): Promise<unknown> {
-    exchange.signal?.throwIfAborted();
-    const deadline = AbortSignal.timeout(exchange.deadlineMs);
-    const signal = exchange.signal ? AbortSignal.any([exchange.signal, deadline]) : deadline;
-    try {
-      return await this.#parsed(await responseTo(this.#request(exchange, signal)));
-    } catch (error) {
-      throw this.#failure(error, exchange, deadline);
-    }
-  }
-
-  /** An answer that goes on: the deadline is for its beginning alone. Rejects as `call` does. */
+  /** An answer that goes on: the deadline is for its beginning only. */
   async open(exchange: Exchange): Promise<IncomingMessage> {
-    const told = this.#onApproval;
-    return told
-      ? await untilApproved(exchange, (each) => this.#open(each), told)
-      : await this.#open(exchange);
-  }
-
-  async #open(exchange: Exchange): Promise<IncomingMessage> {
-    exchange.signal?.throwIfAborted();
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), exchange.deadlineMs);
-    const signal = exchange.signal
-      ? AbortSignal.any([exchange.signal, deadline.signal])
-      : deadline.signal;
-    try {
-      const response = await responseTo(this.#request(exchange, signal));
-      const status = response.statusCode ?? 0;
-      if (status < 200 || status > 299)
-        throw apiErrorFrom(status, response.headers, await readAll(response));
+    return await this.#within(exchange, async (response) => {
+      if (!isSuccess(response)) throw await errorOf(response);
       return response;
-    } catch (error) {
-      throw this.#failure(error, exchange, deadline.signal);
-    } finally {
-      clearTimeout(timer);
-    }
+    });
   }
 
-  /** Opens an answer of any length. The deadline is for its silences. Rejects as `call` does. */
+  /** Opens an answer of any length. The deadline is for its silences. */
   async download(exchange: Exchange): Promise<Download> {
     const response = await this.open(exchange);
     return {
@@ -139,28 +84,13 @@ export class HttpExchanges {
   }
 
   /**
-   * Sends a body of any length no faster than it is taken, and stops where the answer comes first.
-   * The deadline is for silences of the service alone. Rejects as `call` does, and with what
-   * reading the content throws.
+   * Sends a body of any length no faster than it is taken, and stops if the answer comes first.
+   * The deadline is for silences of the service only. Also rejects with what the content throws.
    */
-  async upload(given: Exchange & Upload): Promise<unknown> {
-    const told = this.#onApproval;
-    if (!told) return await this.#upload(given);
-    const content = sentAgain(given.content);
-    return await untilApproved(
-      given,
-      (each) => this.#upload({ ...each, content: content() }),
-      told,
-    );
-  }
-
-  async #upload({ content, contentType, ...exchange }: Exchange & Upload): Promise<unknown> {
+  async upload({ content, contentType, ...exchange }: Exchange & Upload): Promise<unknown> {
     exchange.signal?.throwIfAborted();
     const stalled = new AbortController();
-    const signal = exchange.signal
-      ? AbortSignal.any([exchange.signal, stalled.signal])
-      : stalled.signal;
-    const request = this.#request(exchange, signal, contentType);
+    const request = this.#request(exchange, stalled.signal, contentType);
     const answer = responseTo(request);
     const watch = watchSilence(request, exchange.deadlineMs, () => stalled.abort());
     const source = Readable.from(content, { objectMode: false });
@@ -186,16 +116,30 @@ export class HttpExchanges {
     this.#agent.destroy();
   }
 
-  #request(
-    { method, path, body, accept = 'application/json', lastEventId }: Exchange,
-    signal: AbortSignal,
-    streamedType?: string,
-  ): ClientRequest {
+  async #within<T>(
+    exchange: Exchange,
+    take: (response: IncomingMessage) => Promise<T>,
+  ): Promise<T> {
+    exchange.signal?.throwIfAborted();
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), exchange.deadlineMs);
+    try {
+      return await take(await responseTo(this.#request(exchange, deadline.signal)));
+    } catch (error) {
+      throw this.#failure(error, exchange, deadline.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Sends the exchange's body, unless a body of this type is streamed. */
+  #request(exchange: Exchange, deadline: AbortSignal, streamedType?: string): ClientRequest {
+    const { method, path, body, accept = 'application/json', lastEventId, signal } = exchange;
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const send = this.#server.protocol === 'https:' ? httpsRequest : httpRequest;
     const request = send(new URL(`${this.#server.href.replace(/\/+$/, '')}${path}`), {
       method,
-      signal,
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
       agent: this.#agent,
       headers: {
         accept,
@@ -210,11 +154,16 @@ export class HttpExchanges {
   }
 
   async #parsed(response: IncomingMessage): Promise<unknown> {
-    const text = await readAll(response);
     for (const warning of warningsIn(response.headers.warning)) this.#warn(warning);
-    const status = response.statusCode ?? 0;
-    if (status < 200 || status > 299) throw apiErrorFrom(status, response.headers, text);
-    return parsed(text, this.#server);
+    if (!isSuccess(response)) throw await errorOf(response);
+    const text = await readAll(response);
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new Error(`${this.#server.origin} did not answer JSON; is it a Sandpool daemon?`, {
+        cause: error,
+      });
+    }
   }
 
   async *#bytesOf(
@@ -244,13 +193,11 @@ export class HttpExchanges {
     }
   }
 
-  #failure(error: unknown, exchange: Exchange, deadline: AbortSignal): Error {
-    exchange.signal?.throwIfAborted();
-    if (!deadline.aborted) return asConnectionFailure(error, this.#server);
-    return new ConnectionFailed(
-      `no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`,
-      'DEADLINE',
-    );
+  #failure(error: unknown, { signal, deadlineMs }: Exchange, deadline: AbortSignal): Error {
+    signal?.throwIfAborted();
+    return deadline.aborted
+      ? noAnswerFrom(this.#server, deadlineMs)
+      : asConnectionFailure(error, this.#server);
   }
 }
 
@@ -258,6 +205,13 @@ const responseTo = (request: ClientRequest): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     request.once('response', resolve).on('error', reject);
   });
+
+const isSuccess = ({ statusCode = 0 }: IncomingMessage): boolean =>
+  statusCode >= 200 && statusCode <= 299;
+
+/** Reads an answer that is not a success. */
+export const errorOf = async (response: IncomingMessage): Promise<ApiError> =>
+  new ApiError(response.statusCode ?? 0, response.headers, await readAll(response));
 
 /**
  * Calls `stall` once the service has neither taken nor answered anything for so long, though
@@ -280,6 +234,13 @@ const watchSilence = (
   };
   return setInterval(look, Math.max(10, Math.min(1_000, deadlineMs / 4)));
 };
+
+export const noAnswerFrom = (server: URL, deadlineMs: number, options?: ErrorOptions): Error =>
+  new ConnectionFailed(
+    `no answer from ${server.origin} within ${deadlineMs / 1_000} s`,
+    'DEADLINE',
+    options,
+  );
 
 /** A network error as ConnectionFailed; anything else as it is. */
 export const asConnectionFailure = (error: unknown, server: URL): Error => {
@@ -308,14 +269,4 @@ const readAll = async (response: IncomingMessage): Promise<string> => {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-};
-
-const parsed = (text: string, server: URL): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${server.origin} did not answer JSON; is it a Sandpool daemon?`, {
-      cause: error,
-    });
-  }
 };

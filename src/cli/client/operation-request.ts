@@ -2,44 +2,45 @@ import { OPERATIONS, type Operations } from './generated/api.ts';
 
 export type OperationId = keyof Operations;
 
-/** A value to send, which may be read-only: nothing of it is changed. */
-export type Sent<T> = T extends readonly (infer E)[]
+/** A value to send, which may be read-only: the client doesn't change it. */
+type Sent<T> = T extends readonly (infer E)[]
   ? readonly Sent<E>[]
   : T extends object
     ? { readonly [K in keyof T]: Sent<T[K]> }
     : T;
 
-/** The parts that a call takes: those of its path, its query, its body. */
-interface CallParts {
+/** The parts that a call of this operation takes: those of its path, its query, its body. */
+export type Input<K extends OperationId> = {
+  readonly [P in keyof Operations[K] as Exclude<P, 'answer'>]: Sent<Operations[K][P]>;
+};
+export type Query<K extends OperationId> = NonNullable<Part<Input<K>, 'query'>>;
+export type Body<K extends OperationId> = NonNullable<Part<Input<K>, 'body'>>;
+export type Answer<K extends OperationId> = Operations[K]['answer'];
+type Part<T, Name extends string> = T extends { readonly [N in Name]?: infer P } ? P : never;
+
+interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: object;
   readonly body?: unknown;
 }
 
-/** The parts that a call of this operation takes. */
-export type OperationInput<K extends OperationId> = CallParts & Sent<Omit<Operations[K], 'answer'>>;
-export type OperationAnswer<K extends OperationId> = Operations[K]['answer'];
-
-export interface CallOptions {
-  /** Gives the call up; what was asked may still happen. */
-  readonly signal?: AbortSignal;
-}
-
 export interface OperationRequest {
   readonly method: string;
+  /** From the server's address on, with its query. */
   readonly path: string;
-  readonly body: unknown;
+  readonly body?: unknown;
 }
 
 const NAMES_POOL_OR_ENV = /^\/(?:sandboxpools|envs)\/\{name\}/;
 
 /** The request that calls the operation. `namespace`: of the pool or env that it names. */
-export const operationRequest = (
-  id: OperationId,
-  { params = {}, query = {}, body }: CallParts,
+export const operationRequest = <K extends OperationId>(
+  id: K,
+  input: Input<K> | undefined,
   namespace?: string,
 ): OperationRequest => {
   const { method, path } = OPERATIONS[id];
+  const { params = {}, query = {}, body } = (input ?? {}) as AnyInput;
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? ''),
   );
@@ -62,10 +63,3 @@ const queryText = (query: object): string => {
     .flatMap(([name, value]) => parametersOf(name, value));
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 };
-
-/** Carries out one operation; what groups of calls by noun are made with. */
-export type Call = <K extends OperationId>(
-  id: K,
-  input: OperationInput<K>,
-  options?: CallOptions,
-) => Promise<OperationAnswer<K>>;

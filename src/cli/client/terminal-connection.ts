@@ -1,5 +1,22 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
+import { fieldsOf } from './api-error.ts';
+import { asConnectionFailure, errorOf, noAnswerFrom } from './http-exchange.ts';
+
+export interface TerminalSize {
+  readonly cols: number;
+  readonly rows: number;
+}
+
+interface TerminalAddress extends TerminalSize {
+  readonly server: URL;
+  readonly sandboxId: string;
+  /** Single-use; it travels in a header, not in the URL. */
+  readonly token: string;
+  readonly deadlineMs: number;
+}
 
 /** The end of a terminal. */
 export interface TerminalEnd {
@@ -20,7 +37,51 @@ const SILENCE_MS = 45_000;
 /** The server takes messages of 64 KiB. */
 const MESSAGE_BYTES = 32 * 1024;
 /** The longest message that is taken from the server. */
-export const MAX_OUTPUT_BYTES = 1024 * 1024;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+/** Milliseconds in which the server has to answer a close. */
+const CLOSE_WITHIN_MS = 3_000;
+
+/**
+ * Opens a shell in a sandbox. Rejects with ApiError if the upgrade is refused, with
+ * ConnectionFailed if there was no answer.
+ */
+export const openTerminal = async (address: TerminalAddress): Promise<TerminalConnection> => {
+  const { server, sandboxId, token, cols, rows, deadlineMs } = address;
+  const base = server.href.replace(/^http/, 'ws').replace(/\/+$/, '');
+  // the id names the cluster, unless the sandbox is of the daemon that answers
+  const [cluster] = sandboxId.includes('.', 1) ? sandboxId.split('.') : ['local'];
+  const [of, id] = [cluster ?? '', sandboxId].map(encodeURIComponent);
+  const options = {
+    perMessageDeflate: false,
+    maxPayload: MAX_OUTPUT_BYTES,
+    handshakeTimeout: deadlineMs,
+    followRedirects: false,
+    closeTimeout: CLOSE_WITHIN_MS,
+  };
+  const ws = new WebSocket(
+    `${base}/ws/clusters/${of}/sandboxes/${id}/terminal?cols=${cols}&rows=${rows}`,
+    ['sandpool.terminal.v1', `sandpool.token.${token}`],
+    options,
+  );
+  // listens from the start, so that no frame is missed
+  const connection = new TerminalConnection(ws);
+  const refusal = new Promise<never>((_resolve, reject) => {
+    ws.once('unexpected-response', (_request, response: IncomingMessage) => {
+      errorOf(response)
+        .then(reject, reject)
+        .finally(() => ws.terminate());
+    });
+  });
+  ws.on('error', () => {}); // an attempt that is given up reports once more
+  try {
+    await Promise.race([once(ws, 'open'), refusal]);
+  } catch (error) {
+    if (error instanceof Error && error.message === 'Opening handshake has timed out')
+      throw noAnswerFrom(server, deadlineMs, { cause: error });
+    throw asConnectionFailure(error, server);
+  }
+  return connection;
+};
 
 /**
  * A terminal in a sandbox, in the framing `sandpool.terminal.v1`. Its stream carries bytes and
@@ -90,7 +151,7 @@ export class TerminalConnection {
       if (!this.stream.destroyed && !this.stream.push(data)) this.#ws.pause();
       return;
     }
-    const { type, exitCode, oomKilled, error } = frameOf(data.toString('utf8'));
+    const { type, exitCode, oomKilled, error } = fieldsOf(data.toString('utf8'));
     if (type === 'exit' && typeof exitCode === 'number') this.#exitCode = exitCode;
     if (type === 'exit') this.#oomKilled = oomKilled === true;
     if (type === 'error' && typeof error === 'string') this.#complaint = error;
@@ -119,12 +180,3 @@ export class TerminalConnection {
     });
   }
 }
-
-const frameOf = (text: string): Readonly<Record<string, unknown>> => {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-};

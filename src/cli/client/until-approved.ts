@@ -1,32 +1,28 @@
 import { Readable } from 'node:stream';
 import { ApiError } from './api-error.ts';
+import type { Exchange } from './http-exchange.ts';
 
-interface Sent {
-  readonly path: string;
-  readonly deadlineMs: number;
-}
-
-/** A request that waits for a person, as the service told. */
+/** A request that waits for a person. */
 export interface AwaitedApproval {
   readonly approvalId: string;
   readonly summary: string;
   readonly expiresAt: string;
-  /** The cluster of a fleet that decides, at its own address; absent: the service itself does. */
+  /** The cluster of a fleet that decides, at its own address; absent: the service itself. */
   readonly clusterID?: string;
 }
 
-/** Is less than the 300 that a daemon allows: what lies between may give up before. */
+/** Less than the 300 that a daemon allows: a proxy may give up before. */
 const HELD_SECONDS = 60;
 
 /**
- * Sends a request and, where a person must approve it first, the identical one again, which holds
- * the line until it is decided; until the approval has expired or was denied. `told` hears of it
- * once.
+ * Sends a request. If a person must approve it first, calls `onApproval` once, and repeats the
+ * identical request, which the service holds until it is decided; until the approval has expired or
+ * was denied.
  */
-export const untilApproved = async <E extends Sent, T>(
-  exchange: E,
-  send: (exchange: E) => Promise<T>,
-  told: (approval: AwaitedApproval) => void,
+export const untilApproved = async <T>(
+  exchange: Exchange,
+  send: (exchange: Exchange) => Promise<T>,
+  onApproval: (approval: AwaitedApproval) => void,
 ): Promise<T> => {
   let awaited: AwaitedApproval | undefined;
   for (;;) {
@@ -35,37 +31,32 @@ export const untilApproved = async <E extends Sent, T>(
     } catch (error) {
       const approval = approvalOf(error);
       if (!approval || (awaited && awaited.approvalId !== approval.approvalId)) throw error;
-      if (!awaited) told(approval);
+      if (!awaited) onApproval(approval);
       awaited = approval;
     }
   }
 };
 
-const holding = <E extends Sent>(exchange: E): E => ({
+const holding = ({ path, deadlineMs, ...exchange }: Exchange): Exchange => ({
   ...exchange,
-  path:
-    `${exchange.path}${exchange.path.includes('?') ? '&' : '?'}` +
-    `waitApprovalSeconds=${HELD_SECONDS}`,
-  deadlineMs: exchange.deadlineMs + HELD_SECONDS * 1_000,
+  path: `${path}${path.includes('?') ? '&' : '?'}waitApprovalSeconds=${HELD_SECONDS}`,
+  deadlineMs: deadlineMs + HELD_SECONDS * 1_000,
 });
 
 const approvalOf = (error: unknown): AwaitedApproval | undefined => {
   if (!(error instanceof ApiError) || error.errorCode !== 'APPROVAL_REQUIRED') return undefined;
   const { approvalId, summary, expiresAt, clusterID } = error.detail ?? {};
-  return typeof approvalId === 'string'
-    ? {
-        ...{ approvalId, summary: String(summary), expiresAt: String(expiresAt) },
-        ...(typeof clusterID === 'string' ? { clusterID } : {}),
-      }
-    : undefined;
+  if (typeof approvalId !== 'string') return undefined;
+  const known = { approvalId, summary: String(summary), expiresAt: String(expiresAt) };
+  return typeof clusterID === 'string' ? { ...known, clusterID } : known;
 };
 
-/** No longer body waits for a person. */
+/** A longer body can't wait for a person. */
 const MOST_KEPT_BYTES = 262_144;
 
 /**
- * Returns the content each time that it is called: first as it comes, then what was kept of it.
- * What is too long to wait for a person is refused the first time, and not kept.
+ * Returns the content each time that it is called: first as it comes, then the copy that it kept.
+ * The service refuses content that is too long to wait for a person, so no copy is kept of that.
  */
 export const sentAgain = (content: AsyncIterable<Buffer>): (() => AsyncIterable<Buffer>) => {
   let kept: Buffer[] | undefined;

@@ -12,7 +12,6 @@ import { addConnectionOptions, connect, type ConnectionOptions } from '../common
 import { print } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
 import { group, leaf } from '../common/leaf.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 import { addPageOptions, type PageOptions } from '../common/paging.ts';
 import { approvalFields, approvalTable } from '../show/approval-rows.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
@@ -49,7 +48,9 @@ const listLeaf = (action: Actions['serviceAction']): Command =>
   ).action(
     action(async (api, context, _operands, options: ListOptions) => {
       const { status, limit, offset } = options;
-      const page = await api.listApprovals(omitUndefined({ status, limit, offset }));
+      const page = await api.call('listApprovals', {
+        query: { status, limit, offset },
+      });
       await show(context, options, {
         value: page,
         text: (wide) => approvalTable(page.items, wide),
@@ -68,7 +69,7 @@ const getLeaf = (action: Actions['serviceAction']): Command =>
     ),
   ).action(
     action(async (api, context, [id], options: OutputOptions) => {
-      const approval = await api.getApproval(String(id));
+      const approval = await api.call('getApproval', { params: { approvalId: String(id) } });
       await show(context, options, { value: approval, text: () => approvalFields(approval) });
     }),
   );
@@ -195,7 +196,9 @@ const findKey = async (
 ): Promise<ApiKey | undefined> => {
   for (let offset = 0; ; offset += PAGE) {
     const asked = { limit: PAGE, offset };
-    const page = all ? await api.listAllApiKeys(asked) : await api.listApiKeys(asked);
+    const page = all
+      ? await api.call('listAllApiKeys', { query: asked })
+      : await api.call('listApiKeys', { query: asked });
     const found = page.items.find((key) => key.keyId === keyId);
     if (found || page.items.length < PAGE) return found;
   }

@@ -3,7 +3,6 @@ import type { ServiceAction } from '../common/action.ts';
 import { CLUSTER_OPTION, OF_CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
 import { addConnectionOptions } from '../common/connection.ts';
 import { leaf } from '../common/leaf.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../show/rows.ts';
 
@@ -21,7 +20,9 @@ export const instanceTypesLeaf = (action: ServiceAction): Command =>
     .option(...OF_CLUSTER_OPTION)
     .action(
       action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
-        const list = await api.listInstanceTypes(omitUndefined({ clusterID: options.cluster }));
+        const list = await api.call('listInstanceTypes', {
+          query: { clusterID: options.cluster },
+        });
         await show(context, options, {
           value: list,
           text: (wide) => instanceTypeTable(list.items, wide),
@@ -38,7 +39,9 @@ export const volumesLeaf = (action: ServiceAction): Command =>
     .option(...OF_CLUSTER_OPTION)
     .action(
       action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
-        const list = await api.listVolumes(omitUndefined({ clusterID: options.cluster }));
+        const list = await api.call('listVolumes', {
+          query: { clusterID: options.cluster },
+        });
         await show(context, options, {
           value: list,
           text: (wide) => volumeTable(list.items, wide),
@@ -53,7 +56,7 @@ export const featuresLeaf = (action: ServiceAction): Command =>
     examples: ['sandpool features', 'sandpool features -o json'],
   }).action(
     action(async (api, context, _operands, options: OutputOptions) => {
-      const gates = await api.getFeatureGates();
+      const gates = await api.call('getFeatureGates');
       await show(context, options, { value: gates, text: () => featureTable(gates) });
     }),
   );
@@ -71,12 +74,12 @@ export const statsLeaf = (action: ServiceAction): Command =>
     .option(...CLUSTER_OPTION)
     .action(
       action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
-        const statistics = await api.getSandboxStatistics(
-          omitUndefined({ clusterID: options.cluster }),
-        );
+        const { statistics, ...rest } = await api.call('getSandboxStatistics', {
+          query: { clusterID: options.cluster },
+        });
         await show(context, options, {
-          value: statistics,
-          text: () => statisticsTable(statistics),
+          value: { ...statistics, ...rest },
+          text: () => statisticsTable({ ...statistics, ...rest }),
         });
       }),
     );

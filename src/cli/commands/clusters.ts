@@ -29,7 +29,7 @@ const listLeaf = (action: Actions['serviceAction']): Command =>
     ),
   ).action(
     action(async (api, context, _operands, options: OutputOptions) => {
-      const list = await api.listClusters();
+      const list = await api.call('listClusters');
       await show(context, options, { value: list, text: (wide) => clusterTable(list.items, wide) });
     }),
   );
@@ -45,7 +45,7 @@ const getLeaf = (action: Actions['serviceAction']): Command =>
     ),
   ).action(
     action(async (api, context, [clusterID], options: OutputOptions) => {
-      const { items } = await api.listClusters();
+      const { items } = await api.call('listClusters');
       const cluster = items.find((each) => each.clusterID === clusterID);
       if (!cluster)
         throw new CliFailure(`there is no cluster ${String(clusterID)}`, [

@@ -7,8 +7,8 @@ import { CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts'
 import { addConnectionOptions, connect, type ConnectionOptions } from '../common/connection.ts';
 import { type CliContext, print, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
-import { followed } from '../terminal/following.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
+import { followed, openedFirst } from '../terminal/following.ts';
+
 import { leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { eventLine, eventTable } from '../show/rows.ts';
@@ -102,7 +102,9 @@ const subjectOf = (first: unknown, second: unknown): Subject | undefined => {
 };
 
 const listOf = async (api: SandpoolClient, subject: Subject): Promise<EventList> =>
-  subject.kind === 'pool' ? await api.poolEvents(subject.name) : await api.events(subject.id);
+  subject.kind === 'pool'
+    ? await api.call('listPoolEvents', { params: { name: subject.name } })
+    : await api.call('listSandboxEvents', { params: { sandboxId: subject.id } });
 
 /** The name that an event has of the subject, which a manager shows with its cluster. */
 const nameIn = ({ sandboxId, poolName }: Event, { kind }: Subject): string | undefined =>
@@ -151,23 +153,21 @@ const follow = async (
     }
     return of.kind === 'sandbox' && items.some(isLast);
   };
+  const query = { all: options.all, clusterID: options.cluster, begin: true };
   const open = (lastEventId: string | undefined) =>
-    api.followEvents(omitUndefined({ all: options.all, clusterID: options.cluster }), {
-      signal,
-      ...omitUndefined({ lastEventId }),
-    });
+    openedFirst(api.stream('followEvents', { query, signal, lastEventId }));
   for await (const item of followed({ open, signal })) {
     if (item.type === 'reset')
-      await say(context, `older events ${ofCluster(item)}are no longer known`);
-    else if (item.type === 'cluster') await say(context, heardText(item));
+      await say(context, `older events ${ofCluster(item.data)}are no longer known`);
+    else if (item.type === 'cluster') await say(context, heardText(item.data));
     else if (item.type === 'open') {
       if (subject && (await showListed(subject))) return;
-    } else if (item.type === 'begin') continue;
-    else if (!subject) await showOnce(item.event);
-    else if (names.has(nameIn(item.event, subject) ?? '')) {
-      const last = isLast(item.event);
+    } else if (item.type !== 'message') continue;
+    else if (!subject) await showOnce(item.data);
+    else if (names.has(nameIn(item.data, subject) ?? '')) {
+      const last = isLast(item.data);
       if (last && (await showListed(subject))) return;
-      await showOnce(item.event);
+      await showOnce(item.data);
       if (last) return;
     }
   }

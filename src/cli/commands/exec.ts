@@ -60,8 +60,11 @@ const startAndLeave = async (run: Omit<CommandRun, 'signal'>): Promise<number> =
     throw new CliFailure('what is detached has no terminal and no input', [
       'leave out -t and -i, and look at it with sandpool attach',
     ]);
-  const { processId } = await run.api.processes.start(run.sandboxId, processRequest(run));
-  await print(run.context.stdout, `${processId}\n`);
+  const { process } = await run.api.call('startProcess', {
+    params: { sandboxId: run.sandboxId },
+    body: processRequest(run),
+  });
+  await print(run.context.stdout, `${process.processId}\n`);
   return 0;
 };
 

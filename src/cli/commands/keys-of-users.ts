@@ -6,7 +6,6 @@ import { isDnsLabel } from '../../model/identifiers.ts';
 import { type CliContext, print } from '../common/context.ts';
 import { readText } from '../common/document.ts';
 import { CliFailure } from '../common/failure.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 
 /** The options of `keys create --users`. `to` is a folder. */
 export interface UsersOptions {
@@ -43,10 +42,13 @@ export const issueForUsers = async (
       await print(context.stdout, `${user}.key is there already\n`);
       continue;
     }
-    const issued = await api.createApiKeyForTenant({
-      team,
-      user,
-      ...omitUndefined({ description, expiresAt }),
+    const issued = await api.call('createApiKeyForTenant', {
+      body: {
+        team,
+        user,
+        description,
+        expiresAt,
+      },
     });
     await write(file, issued);
     await print(context.stdout, `${user}.key\n`);

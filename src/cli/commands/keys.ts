@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import type { Query } from '../client/operation-request.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
-import type { Cascade, IssuedApiKey } from '../client/wire.ts';
+import type { IssuedApiKey } from '../client/wire.ts';
 import { formatApiKey, newApiKeyText, toCompatibleForm } from '../../model/api-key-text.ts';
 import type { Action, Actions, ServiceAction } from '../common/action.ts';
 import { addConnectionOptions } from '../common/connection.ts';
 import { print, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 import { group, leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../common/paging.ts';
@@ -45,10 +45,10 @@ const listLeaf = (action: ServiceAction): Command =>
     .option('--all', 'of all tenants, for an admin')
     .action(
       action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
-        const request = omitUndefined({ limit: options.limit, offset: options.offset });
+        const request = { limit: options.limit, offset: options.offset };
         const page = options.all
-          ? await api.listAllApiKeys(request)
-          : await api.listApiKeys(request);
+          ? await api.call('listAllApiKeys', { query: request })
+          : await api.call('listApiKeys', { query: request });
         await showPage(context, options, {
           page,
           table: (items, wide) => keyTable(items, wide || options.all === true),
@@ -148,12 +148,14 @@ const issue = async (
 ): Promise<IssuedApiKey> => {
   const { team, user, role, description, expiresAt } = options;
   const gated = options.gated ? (true as const) : undefined;
-  const own = omitUndefined({ name, description, expiresAt, gated });
+  const own = { name, description, expiresAt, gated };
   if (team === undefined && user === undefined && role === undefined)
-    return await api.createApiKey(own);
+    return await api.call('createApiKey', { body: own });
   if (team === undefined || user === undefined)
     throw new CliFailure('a key for others needs both --team and --user');
-  return await api.createApiKeyForTenant({ ...own, team, user, ...omitUndefined({ role }) });
+  return await api.call('createApiKeyForTenant', {
+    body: { ...own, team, user, role },
+  });
 };
 
 /** A key that could not be written down would be lost: it is revoked by whoever reads this. */
@@ -187,8 +189,11 @@ const deleteLeaf = (action: ServiceAction): Command =>
       action(async (api, context, [keys], options: CascadeOptions) => {
         for (const key of keys as readonly string[]) {
           const deleted = key.includes('/')
-            ? await api.deleteApiKeyByName(key, cascadeOf(options))
-            : await api.deleteApiKey(key, cascadeOf(options));
+            ? await api.call('deleteApiKeyByName', {
+                params: { name: key },
+                query: cascadeOf(options),
+              })
+            : await api.call('deleteApiKey', { params: { keyId: key }, query: cascadeOf(options) });
           await show(context, options, {
             value: deleted,
             text: () =>
@@ -215,10 +220,12 @@ const deleteAllLeaf = (action: ServiceAction): Command =>
     .option('--cascade', 'also what these keys made, and what that made, whosever it is')
     .action(
       action(async (api, context, [team, user], options: CascadeOptions) => {
-        const deleted = await api.deleteApiKeysOf({
-          team: team as string,
-          user: user as string,
-          ...cascadeOf(options),
+        const deleted = await api.call('deleteApiKeysOf', {
+          query: {
+            team: team as string,
+            user: user as string,
+            ...cascadeOf(options),
+          },
         });
         await show(context, options, {
           value: deleted,
@@ -231,7 +238,7 @@ interface CascadeOptions extends OutputOptions {
   readonly cascade?: boolean;
 }
 
-const cascadeOf = ({ cascade = false }: CascadeOptions): Cascade =>
+const cascadeOf = ({ cascade = false }: CascadeOptions): Query<'deleteApiKey'> =>
   cascade ? { cascade: true } : {};
 
 const promoteLeaf = (action: ServiceAction): Command =>
@@ -247,7 +254,7 @@ const promoteLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [name], options: OutputOptions) => {
-      const promoted = await api.promoteApiKey(name as string);
+      const promoted = await api.call('promoteApiKey', { params: { name: name as string } });
       await show(context, options, {
         value: promoted,
         text: () => `${promoted.keyId} ${promoted.status}\n`,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { parseDuration } from '../../model/durations.ts';
-import type { LogsQuery } from '../client/wire.ts';
+import type { Query } from '../client/operation-request.ts';
+import type { StreamEvent } from '../client/event-stream.ts';
 import type { Action } from '../common/action.ts';
 import { durationText, wholeNumber } from '../common/arguments.ts';
 import { withInterrupts } from '../common/borrowed-sandbox.ts';
@@ -9,7 +10,6 @@ import { type CliContext, print, say } from '../common/context.ts';
 import { followed } from '../terminal/following.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import { CliFailure } from '../common/failure.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 import { leaf } from '../common/leaf.ts';
 import { printEvent } from './stream-process.ts';
 
@@ -51,7 +51,7 @@ export const logsLeaf = (action: Action): Command =>
       action(1, async (context, [sandbox], options: LogsOptions) => {
         checkProcess(options);
         const api = await connect(options, context);
-        const query: LogsQuery = omitUndefined({
+        const query: Query<'getSandboxLogs'> = {
           tailLines: options.tail,
           timestamps: options.timestamps,
           container: options.container,
@@ -59,7 +59,7 @@ export const logsLeaf = (action: Action): Command =>
             options.since === undefined
               ? undefined
               : Math.max(1, Math.ceil((parseDuration(options.since) ?? 0) / 1_000)),
-        });
+        };
         try {
           return await withInterrupts(async (signal) => {
             if (options.process !== undefined)
@@ -70,14 +70,19 @@ export const logsLeaf = (action: Action): Command =>
               );
             else if (options.follow) {
               await sayWhose(context, String(sandbox));
+              const params = { sandboxId: String(sandbox) };
               const open = (lastEventId: string | undefined) =>
-                api.followLogs(String(sandbox), query, {
-                  signal,
-                  ...omitUndefined({ lastEventId }),
+                api.stream('getSandboxLogs', {
+                  ...{ params, query: { ...query, follow: true } },
+                  ...{ signal, lastEventId },
                 });
               await printLines(context, followed({ open, signal }));
             } else {
-              const { logs, truncated } = await api.logs(String(sandbox), query, { signal });
+              const { logs, truncated } = await api.call('getSandboxLogs', {
+                params: { sandboxId: String(sandbox) },
+                query,
+                signal,
+              });
               await print(context.stdout, logs === '' || logs.endsWith('\n') ? logs : `${logs}\n`);
               await sayWhose(context, String(sandbox));
               if (truncated)
@@ -124,35 +129,30 @@ const printProcess = async (
   sandboxId: string,
   processId: string,
 ): Promise<void> => {
-  const { status } = await api.processes.get(sandboxId, processId, { signal });
-  if (status === 'Running' && !follow)
+  const params = { sandboxId, processId };
+  const { process } = await api.call('getProcess', { params, signal });
+  if (process.status === 'Running' && !follow)
     throw new CliFailure('the process still runs: its output needs -f', [
       `print it and what comes: sandpool logs -f ${sandboxId} --process ${processId}`,
     ]);
   const open = (from: string | undefined) =>
-    api.processes.follow(sandboxId, processId, {
-      signal,
-      loose: true,
-      ...omitUndefined({ from }),
-    });
+    api.stream('followProcess', { params, query: { encoding: 'base64', from }, signal });
   for await (const event of followed({ open, signal })) {
     if (event.type === 'end') return;
     await printEvent(event, context);
   }
 };
 
-type Item =
-  ReturnType<Awaited<ReturnType<typeof connect>>['followLogs']> extends AsyncGenerator<infer T>
-    ? T
-    : never;
-
-const printLines = async (context: CliContext, items: AsyncIterable<Item>): Promise<void> => {
-  for await (const item of items) {
-    if (item.type === 'end') return;
-    if (item.type === 'reset') await say(context, 'older lines are no longer kept');
-    else {
-      const time = item.timestamp === undefined ? '' : `${item.timestamp} `;
-      await print(context.stdout, `${time}${item.line}${item.partial ? '' : '\n'}`);
+const printLines = async (
+  context: CliContext,
+  events: AsyncIterable<StreamEvent<'getSandboxLogs'>>,
+): Promise<void> => {
+  for await (const { type, data } of events) {
+    if (type === 'end') return;
+    if (type === 'reset') await say(context, 'older lines are no longer kept');
+    else if (type === 'message') {
+      const time = data.timestamp === undefined ? '' : `${data.timestamp} `;
+      await print(context.stdout, `${time}${data.line}${data.partial ? '' : '\n'}`);
     }
   }
 };

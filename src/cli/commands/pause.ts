@@ -31,7 +31,10 @@ const stateLeaf = (
   addOutputOption(addConnectionOptions(leaf({ usage, summary, examples: [example] }))).action(
     action(async (api, context, [ids], options: OutputOptions) => {
       for (const sandboxId of ids as readonly string[]) {
-        const sandbox = await api.states.set(sandboxId, state);
+        const { sandbox } = await api.call('setSandboxState', {
+          params: { sandboxId },
+          body: { state },
+        });
         await show(context, options, {
           value: sandbox,
           text: () => `${sandbox.sandboxId} ${state}\n`,

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { SandboxProcess } from '../client/process-calls.ts';
+import type { ProcessEnvelope } from '../client/wire.ts';
 import { PROCESS_SIGNALS, type ProcessSignal } from '../../model/process.ts';
 import type { Action, ServiceAction } from '../common/action.ts';
 import { withInterrupts } from '../common/borrowed-sandbox.ts';
@@ -27,7 +27,9 @@ export const psLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [sandboxId], options: OutputOptions) => {
-      const items = await api.processes.list(String(sandboxId));
+      const { items } = await api.call('listProcesses', {
+        params: { sandboxId: String(sandboxId) },
+      });
       await show(context, options, { value: { items }, text: () => processTable(items) });
     }),
   );
@@ -65,7 +67,12 @@ export const attachLeaf = (action: Action): Command =>
                   processId,
                   input: options.interactive ?? false,
                   interrupts,
-                  events: (signal) => api.processes.follow(sandboxId, processId, { signal }),
+                  events: (signal) =>
+                    api.stream('followProcess', {
+                      params: { sandboxId, processId },
+                      query: { encoding: 'base64', pace: true },
+                      signal,
+                    }),
                 }),
               context.stdout,
             );
@@ -93,12 +100,15 @@ export const killLeaf = (action: ServiceAction): Command =>
     )
     .action(
       action(async (api, context, [sandboxId, processId], options: KillOptions) => {
-        await api.processes.signal(String(sandboxId), String(processId), options.signal);
+        await api.call('signalProcess', {
+          params: { sandboxId: String(sandboxId), processId: String(processId) },
+          body: { signal: options.signal },
+        });
         await print(context.stdout, `${String(processId)} signalled\n`);
       }),
     );
 
-const processTable = (processes: readonly SandboxProcess[]): string =>
+const processTable = (processes: readonly ProcessEnvelope['process'][]): string =>
   table(
     ['PROCESS', 'PID', 'STATUS', 'STARTED', 'TAG', 'COMMAND'],
     processes.map(({ processId, pid, status, exitCode, oomKilled, startedAt, tag, command }) => [

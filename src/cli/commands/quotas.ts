@@ -33,9 +33,9 @@ const getLeaf = (action: ServiceAction): Command =>
     .option(...CLUSTER_OPTION)
     .action(
       action(async (api, context, [team, user], options: OutputOptions & ClusterOption) => {
-        const query = omitUndefined({ clusterID: options.cluster });
+        const query = { clusterID: options.cluster };
         if (team === undefined)
-          return await showQuotas(context, options, await api.getQuotas(query));
+          return await showQuotas(context, options, await api.call('getQuotas', { query }));
         if (user === undefined)
           throw new CliFailure('a user needs a name beside the team’s', [
             'name both, as in: sandpool quotas get TEAM USER --admin',
@@ -43,7 +43,10 @@ const getLeaf = (action: ServiceAction): Command =>
         await showQuotas(
           context,
           options,
-          await api.getQuotasOf(team as string, user as string, query),
+          await api.call('getQuotasOf', {
+            params: { team: team as string, user: user as string },
+            query,
+          }),
         );
       }),
     );
@@ -93,9 +96,10 @@ const setLeaf = (action: ServiceAction): Command =>
         await showQuotas(
           context,
           options,
-          await api.setQuotasOf(team as string, user as string, {
-            ...change,
-            ...omitUndefined({ clusterID: options.cluster }),
+          await api.call('setQuotasOf', {
+            params: { team: team as string, user: user as string },
+            query: { clusterID: options.cluster },
+            body: change,
           }),
         );
       }),

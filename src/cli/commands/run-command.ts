@@ -1,5 +1,5 @@
+import type { Body } from '../client/operation-request.ts';
 import { ApiError } from '../client/api-error.ts';
-import type { ProcessRequest } from '../client/process-calls.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { ExecResult } from '../client/wire.ts';
 import { type CliContext, print, say } from '../common/context.ts';
@@ -43,7 +43,10 @@ export const runCommand = async (run: CommandRun): Promise<number> => {
   }
 };
 
-export const processRequest = ({ argv, options }: Omit<CommandRun, 'signal'>): ProcessRequest => ({
+export const processRequest = ({
+  argv,
+  options,
+}: Omit<CommandRun, 'signal'>): Body<'startProcess'> => ({
   command: argv,
   timeoutSeconds: options.timeout,
 });
@@ -71,14 +74,20 @@ const runInTerminal = async ({
 const runAsProcess = async (run: CommandRun): Promise<number> => {
   const { api, context, sandboxId, options, signal } = run;
   const input = options.interactive ?? false;
-  const request = { ...processRequest(run), stdin: input };
+  const body = { ...processRequest(run), stdin: input };
   const exitCode = await streamProcess({
     api,
     context,
     sandboxId,
     input,
     interrupts: signal,
-    events: (leaving) => api.processes.run(sandboxId, request, { signal: leaving }),
+    events: (leaving) =>
+      api.stream('startProcess', {
+        params: { sandboxId },
+        query: { encoding: 'base64', pace: true },
+        body,
+        signal: leaving,
+      }),
   });
   if (options.timeout !== undefined && exitCode === TIMED_OUT)
     await say(context, `the command was ended after ${options.timeout} s`);
@@ -95,7 +104,11 @@ const runAndPrint = async ({
 }: CommandRun): Promise<number> => {
   const timeoutSeconds = options.timeout ?? MAX_TIMEOUT_SECONDS;
   const stdin = options.interactive ? await readInput(context, signal) : undefined;
-  const result = await api.exec(sandboxId, { command: argv, timeoutSeconds, stdin }, { signal });
+  const result = await api.call('execInSandbox', {
+    params: { sandboxId },
+    body: { command: argv, timeoutSeconds, stdin },
+    signal,
+  });
   await print(context.stdout, result.stdout);
   await print(context.stderr, result.stderr);
   await remark(result, timeoutSeconds, context);

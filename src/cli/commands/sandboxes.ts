@@ -7,7 +7,6 @@ import { durationText, nameAndValue, waitOption } from '../common/arguments.ts';
 import { claimFiles, filePair } from '../common/claim-files.ts';
 import { CLUSTER_OPTION, type ClusterOption } from '../common/cluster-option.ts';
 import { addConnectionOptions, type ConnectionOptions } from '../common/connection.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 import { group, leaf } from '../common/leaf.ts';
 import type { ServiceAction } from '../common/action.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
@@ -61,9 +60,9 @@ const listLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, _operands, options: ListOptions) => {
         const { pool: poolName, cluster: clusterID, phase, limit, offset, all, metadata } = options;
-        const page = await api.listSandboxes(
-          omitUndefined({ poolName, clusterID, phase, limit, offset, all, metadata }),
-        );
+        const page = await api.call('listSandboxes', {
+          query: { poolName, clusterID, phase, limit, offset, all, metadata },
+        });
         await showPage(context, options, { page, table: sandboxTable });
       }),
     );
@@ -80,10 +79,11 @@ const getLeaf = (action: ServiceAction): Command =>
   ).action(
     action(async (api, context, [operand], options: OutputOptions & ConnectionOptions) => {
       const sandboxId = String(operand);
-      const sandbox = await api.getSandbox(sandboxId).catch(async (error: unknown) => {
+      const lookup = api.call('getSandbox', { params: { sandboxId } });
+      const { sandbox } = await lookup.catch(async (error: unknown) => {
         const isGone = error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND';
         const finished = isGone && (await findFinished(api, sandboxId, options));
-        if (finished) return finished;
+        if (finished) return { sandbox: finished };
         throw error;
       });
       await show(context, options, { value: sandbox, text: () => sandboxFields(sandbox) });
@@ -100,9 +100,9 @@ const findFinished = async (
   { admin: all }: ConnectionOptions,
 ): Promise<Sandbox | undefined> => {
   const clusterID = /^(.+)\.[^.]+$/.exec(sandboxId)?.[1];
-  const filter = omitUndefined({ all, clusterID, phase: 'Completed' as const, limit: PAGE });
+  const filter = { all, clusterID, phase: 'Completed' as const, limit: PAGE };
   for (let offset = 0; offset < MOST_SEARCHED; offset += PAGE) {
-    const { items, total } = await api.listSandboxes({ ...filter, offset });
+    const { items, total } = await api.call('listSandboxes', { query: { ...filter, offset } });
     const found = items.find(
       ({ sandboxId: id }) => id === sandboxId || sandboxId.endsWith(`.${id}`),
     );
@@ -164,16 +164,16 @@ const createLeaf = (action: ServiceAction): Command =>
               readonly file?: ReturnType<typeof filePair>;
             },
         ) => {
-          const sandbox = await api.claimSandbox({
-            poolName: options.pool,
-            ...omitUndefined({
+          const { sandbox } = await api.call('claimSandbox', {
+            body: {
+              poolName: options.pool,
               idleTimeout: options.idleTimeout,
               waitTimeoutSeconds: options.wait,
               env: await variablesOf(context, options),
               metadata: options.metadata,
               files: await claimFiles(context, options.file),
               autoResume: options.autoResume,
-            }),
+            },
           });
           await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });
         },
@@ -192,7 +192,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
   ).action(
     action(async (api, context, [ids], options: OutputOptions) => {
       for (const sandboxId of ids as readonly string[]) {
-        const deleted = await api.deleteSandbox(sandboxId);
+        const deleted = await api.call('deleteSandbox', { params: { sandboxId } });
         await show(context, options, {
           value: deleted,
           text: () => `${deleted.sandboxId} ${deleted.status}\n`,

@@ -1,7 +1,8 @@
 import type { Writable } from 'node:stream';
-import type { ProcessEvent, ProcessSignal } from '../client/process-calls.ts';
+import type { StreamEvent } from '../client/event-stream.ts';
+import type { Body } from '../client/operation-request.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
-import { PROCESS_SIGNALS } from '../../model/process.ts';
+import { PROCESS_SIGNALS, type ProcessSignal } from '../../model/process.ts';
 import { type CliContext, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
 import { OUT_OF_MEMORY } from '../terminal/interactive.ts';
@@ -17,7 +18,7 @@ export interface Streaming {
   readonly context: CliContext;
   readonly sandboxId: string;
   /** Reads the process; aborts with the signal given to it. */
-  readonly events: (signal: AbortSignal) => AsyncIterable<ProcessEvent>;
+  readonly events: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent<'followProcess'>>>;
   /** Known before its first event if this command did not start it. */
   readonly processId?: string;
   /** Hands the standard input on. */
@@ -40,9 +41,9 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
   if (interrupts.aborted) pass.interrupted();
   else interrupts.addEventListener('abort', pass.interrupted, { once: true });
   try {
-    for await (const event of streaming.events(leaving.signal)) {
+    for await (const event of await streaming.events(leaving.signal)) {
       if (event.type === 'start') {
-        life.processId = event.process.processId;
+        life.processId = event.data.process.processId;
         if (interrupts.aborted) pass.interrupted();
       }
       if (life.processId !== undefined && life.input) {
@@ -50,8 +51,8 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
         void handOn(streaming, life.processId, leaving.signal);
       }
       if (event.type === 'end') {
-        if (event.process.oomKilled) await say(context, OUT_OF_MEMORY);
-        return readerLeft(interrupts)?.exitCode ?? event.process.exitCode ?? 0;
+        if (event.data.process.oomKilled) await say(context, OUT_OF_MEMORY);
+        return readerLeft(interrupts)?.exitCode ?? event.data.process.exitCode ?? 0;
       }
       await printEvent(event, context);
     }
@@ -73,12 +74,15 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
 };
 
 /** Prints what a process printed, each stream to its own, and says what is missing. */
-export const printEvent = async (event: ProcessEvent, context: CliContext): Promise<void> => {
-  if (event.type === 'stdout') await put(context.stdout, event.bytes);
-  else if (event.type === 'stderr') await put(context.stderr, event.bytes);
-  else if (event.type === 'dropped')
-    await say(context, `${event.bytes ?? 'some'} bytes of its output are no longer kept`);
-  else if (event.type === 'error') throw new CliFailure(event.error, []);
+export const printEvent = async (
+  { type, data }: StreamEvent<'followProcess'>,
+  context: CliContext,
+): Promise<void> => {
+  if (type === 'stdout' || type === 'stderr')
+    await put(context[type], Buffer.from(data.data, data.encoding ?? 'utf8'));
+  else if (type === 'dropped')
+    await say(context, `${data.bytes ?? 'some'} bytes of its output are no longer kept`);
+  else if (type === 'error') throw new CliFailure(data.error, []);
 };
 
 const readerLeft = ({ reason }: AbortSignal): Interrupted | undefined =>
@@ -97,18 +101,20 @@ const passingOn = (
   leaving: AbortController,
 ) => {
   const { api, sandboxId, interrupts } = streaming;
+  const signal = async (processId: string, name: ProcessSignal): Promise<void> =>
+    void (await api.call('signalProcess', {
+      params: { sandboxId, processId },
+      body: { signal: name },
+    }));
   let timer: NodeJS.Timeout | undefined;
   const interrupted = (): void => {
     if (isLeftAlone(streaming)) return leaving.abort(interrupts.reason);
     timer ??= setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
     if (life.processId === undefined) return; // it may run already: it is told once it is known
-    api.processes
-      .signal(sandboxId, life.processId, signalFor(interrupts))
-      .catch(() => leaving.abort(interrupts.reason));
+    signal(life.processId, signalFor(interrupts)).catch(() => leaving.abort(interrupts.reason));
   };
   const kill = async (): Promise<void> => {
-    if (life.processId !== undefined)
-      await api.processes.signal(sandboxId, life.processId, 'KILL').catch(() => undefined);
+    if (life.processId !== undefined) await signal(life.processId, 'KILL').catch(() => undefined);
   };
   return { interrupted, kill, dispose: () => clearTimeout(timer) };
 };
@@ -122,15 +128,17 @@ const handOn = async (
   const stop = (): void => {
     stdin.destroy();
   };
+  const write = (body: Body<'writeToProcess'>) =>
+    api.call('writeToProcess', { params: { sandboxId, processId }, body });
   signal.addEventListener('abort', stop, { once: true });
   try {
     for await (const chunk of stdin as AsyncIterable<Buffer>)
       for (let at = 0; at < chunk.length; at += INPUT_BYTES)
-        await api.processes.write(sandboxId, processId, {
-          bytes: chunk.subarray(at, at + INPUT_BYTES),
-          last: false,
+        await write({
+          data: chunk.subarray(at, at + INPUT_BYTES).toString('base64'),
+          encoding: 'base64',
         });
-    await api.processes.write(sandboxId, processId, { bytes: Buffer.alloc(0), last: true });
+    await write({ data: '', close: true });
   } catch {
     stdin.destroy();
   } finally {

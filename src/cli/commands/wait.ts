@@ -95,9 +95,8 @@ const lookFor = (api: SandpoolClient, what: string, wanted: Wanted): (() => Prom
 };
 
 const poolLook = (api: SandpoolClient, name: string) => async (): Promise<Standing> => {
-  const {
-    status: { phase },
-  } = await api.getPool(name);
+  const { template } = await api.call('getPool', { params: { name } });
+  const { phase } = template.status;
   if (phase === 'Deleting') throw new CliFailure(`pool ${name} is being deleted`);
   return { done: phase === 'Ready', now: phase };
 };
@@ -111,7 +110,7 @@ const sandboxLook = (
   let seen = false;
   return async () => {
     try {
-      const sandbox = await api.getSandbox(id);
+      const { sandbox } = await api.call('getSandbox', { params: { sandboxId: id } });
       const { status } = sandbox;
       seen = true;
       if (wanted === 'running' && (status === 'Stopping' || status === 'Failed'))
@@ -120,7 +119,8 @@ const sandboxLook = (
     } catch (error) {
       if (!(error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND')) throw error;
       if (wanted === 'running') throw error;
-      if (!seen) await api.events(id); // refused in the same words where nobody knows it
+      // refused in the same words if the service doesn't know the sandbox
+      if (!seen) await api.call('listSandboxEvents', { params: { sandboxId: id } });
       return { done: true, now: 'ended' };
     }
   };

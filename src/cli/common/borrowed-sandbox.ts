@@ -3,7 +3,6 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Sandbox } from '../client/wire.ts';
 import { type CliContext, say } from './context.ts';
 import { explain } from './failure.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 import { catchInterrupts, Interrupted } from './interrupts.ts';
 
 export interface Borrowing {
@@ -35,13 +34,13 @@ export const withBorrowedSandbox = async (
   }, context.stdout);
   try {
     // Never called off: a claim that lands unseen would leave a sandbox behind.
-    sandbox = await api.claimSandbox({
-      poolName: borrowing.poolName,
-      ...omitUndefined({
+    ({ sandbox } = await api.call('claimSandbox', {
+      body: {
+        poolName: borrowing.poolName,
         idleTimeout: borrowing.idleTimeout,
         waitTimeoutSeconds: borrowing.waitTimeoutSeconds,
-      }),
-    });
+      },
+    }));
     interrupts.signal.throwIfAborted();
     return await use(sandbox, interrupts.signal);
   } catch (error) {
@@ -79,7 +78,7 @@ const giveBack = async (
 ): Promise<void> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await api.deleteSandbox(sandbox.sandboxId);
+      await api.call('deleteSandbox', { params: { sandboxId: sandbox.sandboxId } });
       return;
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return; // it ended by itself

@@ -1,10 +1,10 @@
-import type { ClaimRequest } from '../client/wire.ts';
+import type { Body } from '../client/operation-request.ts';
 import { MOST_FILE_BYTES, MOST_FILES } from '../../model/claim-terms.ts';
 import type { CliContext } from './context.ts';
 import { fileSource, isFolderHere, streamSource } from './local-files.ts';
 import { CliFailure } from './failure.ts';
 
-type ClaimFiles = NonNullable<ClaimRequest['files']>;
+type ClaimFiles = NonNullable<Body<'claimSandbox'>['files']>;
 
 /** `LOCAL:REMOTE`; a `-` is standard input. */
 interface FilePair {

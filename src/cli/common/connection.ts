@@ -7,7 +7,6 @@ import { readPidFile } from '../../daemon/process/pid-file.ts';
 import type { CliContext } from './context.ts';
 import { printable } from './printable.ts';
 import { CliFailure, START_HINT } from './failure.ts';
-import { omitUndefined } from '../../lib/plain-data.ts';
 
 /** The options by which a command finds the daemon; their values as commander gives them. */
 export interface ConnectionOptions {
@@ -54,7 +53,7 @@ export const connect = async (
   const server = named === undefined ? await localServer(options, env) : parseServer(named);
   return new SandpoolClient({
     server,
-    ...omitUndefined({ namespace: options.namespace }),
+    namespace: options.namespace,
     apiKey: await findKey(options, env, server),
     onApproval: options.waitApproval
       ? ({ approvalId, summary, expiresAt, clusterID }) =>

@@ -54,50 +54,58 @@ const ASK: Readonly<
   >
 > = {
   sandbox: async (api, signal) =>
-    (await api.listSandboxes({ phase: 'Running', limit: MOST }, { signal })).items.map(
-      ({ sandboxId, poolName, claimedAt, paused }) => ({
-        word: sandboxId,
-        about: `of ${poolName}, claimed ${claimedAt ?? ''}${paused ? ', paused' : ''}`,
+    (
+      await api.call('listSandboxes', { query: { phase: 'Running', limit: MOST }, signal })
+    ).items.map(({ sandboxId, poolName, claimedAt, paused }) => ({
+      word: sandboxId,
+      about: `of ${poolName}, claimed ${claimedAt ?? ''}${paused ? ', paused' : ''}`,
+    })),
+  pool: async (api, signal) =>
+    (await api.call('listPools', { query: { limit: MOST }, signal })).items.map(
+      ({ name, status }) => ({
+        word: name,
+        about: `${status.phase}, ${status.idleReplicas} idle`,
       }),
     ),
-  pool: async (api, signal) =>
-    (await api.listPools({ limit: MOST }, { signal })).items.map(({ name, status }) => ({
-      word: name,
-      about: `${status.phase}, ${status.idleReplicas} idle`,
-    })),
   env: async (api, signal) =>
-    (await api.envs.list({ limit: MOST }, { signal })).items.map(({ name, status }) => ({
-      word: name,
-      about: `${status.memberCount} members, ${status.idleReplicas} idle`,
-    })),
+    (await api.call('listEnvs', { query: { limit: MOST }, signal })).items.map(
+      ({ name, status }) => ({
+        word: name,
+        about: `${status.memberCount} members, ${status.idleReplicas} idle`,
+      }),
+    ),
   member: async (api, signal, of) =>
-    (await api.envs.members(of, { signal })).items.map(({ name, status }) => ({
-      word: name,
-      about: `${status.phase}, ${status.idleReplicas} idle`,
-    })),
+    (await api.call('listMembers', { params: { name: of }, signal })).items.map(
+      ({ name, status }) => ({
+        word: name,
+        about: `${status.phase}, ${status.idleReplicas} idle`,
+      }),
+    ),
   group: async (api, signal, of) =>
-    (await api.envs.groups(of, { signal })).items.map(
+    (await api.call('listGroups', { params: { name: of }, signal })).items.map(
       ({ name, minReplicas, maxReplicas, scaleUpPolicy: { mode } }) => ({
         word: name,
         about: `${mode}, ${minReplicas} to ${maxReplicas}`,
       }),
     ),
   key: async (api, signal) =>
-    (await api.listApiKeys({ limit: MOST }, { signal })).items.map(({ keyId, name, role }) => ({
-      word: keyId,
-      about: `${name}, ${role}`,
-    })),
+    (await api.call('listApiKeys', { query: { limit: MOST }, signal })).items.map(
+      ({ keyId, name, role }) => ({
+        word: keyId,
+        about: `${name}, ${role}`,
+      }),
+    ),
   template: async (api, signal) =>
-    (await api.listTemplates({ limit: MOST }, { signal })).items.map(
+    (await api.call('listTemplates', { query: { limit: MOST }, signal })).items.map(
       ({ name, description = '' }) => ({ word: name, about: description }),
     ),
   'instance-type': async (api, signal) =>
-    (await api.listInstanceTypes({}, { signal })).items.map(({ name, showName }) => ({
+    (await api.call('listInstanceTypes', { signal })).items.map(({ name, showName }) => ({
       word: name,
       about: showName,
     })),
   process: async (api, signal, of) =>
-    (await api.processes.list(of, { signal }))
+    (await api.call('listProcesses', { params: { sandboxId: of }, signal })).items
       .slice(0, MOST)
       .map(({ processId, status, command }) => ({
         word: processId,

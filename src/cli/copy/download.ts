@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import type { ReadContent } from '../client/file-calls.ts';
+import { type ReadContent, readContent } from '../client/files.ts';
 import { say } from '../common/context.ts';
 import { CliFailure, explain } from '../common/failure.ts';
 import { unpackHere } from './archives.ts';
@@ -44,7 +44,7 @@ interface Opened {
 const openThere = async (from: SandboxPlace): Promise<ReadContent> => {
   const { api, sandboxId, path, signal } = from;
   try {
-    return await api.files.read(sandboxId, path, { as: ['file', 'folder'], signal });
+    return await readContent(api, { sandboxId, path, signal });
   } catch (error) {
     if (saysNo(error, 'FILE_NOT_FOUND'))
       throw new CliFailure(`there is no ${path} in the sandbox`, [], { cause: error });

@@ -23,8 +23,8 @@ export const noteMissing = async (
     const at = waiting.shift() ?? root;
     let cursor: string | undefined;
     do {
-      const options = { depth: DEPTH, limit: PAGE, cursor };
-      const page = await api.files.list(sandboxId, at, { ...options, signal });
+      const query = { path: at, depth: DEPTH, limit: PAGE, cursor };
+      const page = await api.call('listFiles', { params: { sandboxId }, query, signal });
       for (const { path, kind, base64 } of page.items) {
         if (base64) continue; // a name that a path here may not have
         const below = posix.relative(root, path);

@@ -35,7 +35,7 @@ export const isFolderThere = async ({
   signal,
 }: SandboxPlace): Promise<boolean | undefined> => {
   try {
-    await api.files.list(sandboxId, path, { limit: 1, signal });
+    await api.call('listFiles', { params: { sandboxId }, query: { path, limit: 1 }, signal });
     return true;
   } catch (error) {
     if (saysNo(error, 'FILE_NOT_FOUND')) return undefined;
@@ -55,7 +55,11 @@ const homeOf = async (
   signal: AbortSignal,
 ): Promise<string> => {
   const request = { command: ['/bin/sh', '-c', 'pwd'], timeoutSeconds: HOME_SECONDS };
-  const { exitCode, stdout } = await api.exec(sandboxId, request, { signal });
+  const { exitCode, stdout } = await api.call('execInSandbox', {
+    params: { sandboxId },
+    body: request,
+    signal,
+  });
   const home = stdout.replace(/\n$/, '');
   if (exitCode !== 0 || !posix.isAbsolute(home))
     throw new CliFailure('no shell in the sandbox says where a path without / begins', [

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { unpackArchive, writeFile } from '../client/files.ts';
 import { CliFailure } from '../common/failure.ts';
 import { folderSource } from './archives.ts';
 import { fileSource, isFolderHere, type Source, streamSource } from '../common/local-files.ts';
@@ -31,10 +32,9 @@ const uploadFile = async (copy: Copy, source: Source, to: SandboxPlace): Promise
   });
   const content = transfer.through(source.bytes);
   const { mode } = source;
+  const { api, sandboxId, signal } = to;
   try {
-    await transfer.run(() =>
-      to.api.files.write(to.sandboxId, { path, content }, { mode, signal: to.signal }),
-    );
+    await transfer.run(() => writeFile(api, { sandboxId, path, signal }, { content, mode }));
   } catch (error) {
     throw withoutFolder(error, path);
   }
@@ -60,11 +60,11 @@ const uploadFolder = async (copy: Copy, source: Source, to: SandboxPlace): Promi
   const { api, sandboxId, signal } = to;
   const folder = { ...to, path };
   if ((await isFolderThere(folder)) === undefined)
-    await api.files.mkdir(sandboxId, path, { parents: true, signal });
+    await api.call('makeFolder', { params: { sandboxId }, body: { path, parents: true }, signal });
   const after = (): string => `what arrived of it stays in ${path} in the sandbox`;
   const transfer = new Transfer({ ...copy, name, size, after });
   await transfer.run(() =>
-    api.files.unpack(sandboxId, { folder: path, archive: transfer.through(bytes) }, { signal }),
+    unpackArchive(api, { sandboxId, path, signal }, transfer.through(bytes)),
   );
 };
 

@@ -12,7 +12,7 @@ export interface EnvStory {
 }
 
 /** As many of a group's decisions are told. */
-export const DECISIONS_TOLD = 3;
+const DECISIONS_TOLD = 3;
 
 /** Why an env is the size it is, a sentence a line. */
 export const explainEnv = ({ env, decisions }: EnvStory): string => {

@@ -3,7 +3,7 @@ import { mayPass, MOST_TRIES, pauseBefore } from '../common/retrying.ts';
 
 export interface Following<T> {
   /** Opens the stream after the event of that id, or from its beginning. */
-  readonly open: (lastEventId: string | undefined) => AsyncIterable<T>;
+  readonly open: (lastEventId: string | undefined) => AsyncIterable<T> | Promise<AsyncIterable<T>>;
   readonly signal: AbortSignal;
 }
 
@@ -18,7 +18,7 @@ export async function* followed<T extends object>({
   let lastEventId: string | undefined;
   for (let tries = 0; ; tries += 1) {
     try {
-      for await (const item of open(lastEventId)) {
+      for await (const item of await open(lastEventId)) {
         tries = 0;
         if ('id' in item && typeof item.id === 'string' && item.id !== '') lastEventId = item.id;
         yield item;
@@ -29,4 +29,13 @@ export async function* followed<T extends object>({
     }
     await pause(pauseBefore(tries), undefined, { signal }).catch(() => signal.throwIfAborted());
   }
+}
+
+/** Yields `open` once the stream is open, and then its events. */
+export async function* openedFirst<T>(
+  stream: Promise<AsyncIterable<T>>,
+): AsyncGenerator<T | { readonly type: 'open' }, void, undefined> {
+  const events = await stream;
+  yield { type: 'open' };
+  yield* events;
 }

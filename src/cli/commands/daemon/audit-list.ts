@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Query } from '../../client/operation-request.ts';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { AuditQuery, AuditRecord } from '../../client/wire.ts';
+import type { AuditRecord } from '../../client/wire.ts';
 import type { Action } from '../../common/action.ts';
 import { wholeNumber } from '../../common/arguments.ts';
 import { withInterrupts } from '../../common/borrowed-sandbox.ts';
 import { CLUSTER_OPTION, type ClusterOption } from '../../common/cluster-option.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../../common/connection.ts';
 import { type CliContext, print, say } from '../../common/context.ts';
-import { omitUndefined } from '../../../lib/plain-data.ts';
 import { leaf } from '../../common/leaf.ts';
 import { lasting } from '../../common/retrying.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
@@ -57,13 +57,19 @@ export const listLeaf = (action: Action): Command =>
       action(1, async (context, _operands, options: ListOptions) => {
         const api = await connect(options, context);
         const { limit, team, user, operation, outcome, cluster: clusterID } = options;
-        const query: AuditQuery = omitUndefined({ clusterID, team, user, operation, outcome });
+        const query: Query<'listAudit'> = {
+          clusterID,
+          team,
+          user,
+          operation,
+          outcome,
+        };
         try {
           return await withInterrupts(async (signal) => {
             if (options.follow) await follow(api, context, { query, options, signal });
             else
               await showLast(api, context, {
-                query: { ...query, ...omitUndefined({ limit }) },
+                query: { ...query, limit },
                 options,
               });
             return 0;
@@ -77,9 +83,9 @@ export const listLeaf = (action: Action): Command =>
 const showLast = async (
   api: SandpoolClient,
   context: CliContext,
-  { query, options }: { readonly query: AuditQuery; readonly options: ListOptions },
+  { query, options }: { readonly query: Query<'listAudit'>; readonly options: ListOptions },
 ): Promise<void> => {
-  const page = await api.listAudit(query);
+  const page = await api.call('listAudit', { query });
   await show(context, options, {
     value: page,
     text: (wide) => auditTable(page.items.toReversed(), wide),
@@ -97,11 +103,17 @@ const follow = async (
     query,
     options,
     signal,
-  }: { readonly query: AuditQuery; readonly options: ListOptions; readonly signal: AbortSignal },
+  }: {
+    readonly query: Query<'listAudit'>;
+    readonly options: ListOptions;
+    readonly signal: AbortSignal;
+  },
 ): Promise<void> => {
   let seen: ReadonlySet<string> | undefined;
   let limit = options.limit ?? 20;
-  const look = lasting(context, () => api.listAudit({ ...query, limit }, { signal }));
+  const look = lasting(context, () =>
+    api.call('listAudit', { query: { ...query, limit }, signal }),
+  );
   for (; ; limit = FOLLOWED_AT_ONCE) {
     const { items } = await look();
     const before = seen;

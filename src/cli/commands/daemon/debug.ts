@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { ActorKind, ActorNews } from '../../client/wire.ts';
+import type { ActorReport } from '../../client/wire.ts';
 import type { Action } from '../../common/action.ts';
 import { actorText, seenByText, transitionLine } from '../../show/explain-actor.ts';
 import { withInterrupts } from '../../common/borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../../common/connection.ts';
 import { type CliContext, print, say } from '../../common/context.ts';
-import { followed } from '../../terminal/following.ts';
+import { followed, openedFirst } from '../../terminal/following.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 
@@ -16,7 +16,7 @@ interface DebugOptions extends ConnectionOptions, OutputOptions {
 
 /** An actor that is asked for. */
 interface Asked {
-  readonly kind: ActorKind;
+  readonly kind: ActorReport['kind'];
   readonly key: string;
   readonly options: DebugOptions;
 }
@@ -64,7 +64,7 @@ const actorLeaf = (
     of,
     example,
   }: {
-    readonly kind: ActorKind;
+    readonly kind: ActorReport['kind'];
     readonly operands: string;
     readonly of: string;
     readonly example: string;
@@ -110,7 +110,10 @@ const look = async (
   context: CliContext,
   { kind, key, options }: Asked,
 ): Promise<void> => {
-  const [actor, machine] = await Promise.all([api.debug.actor(kind, key), api.debug.machine(kind)]);
+  const [actor, machine] = await Promise.all([
+    api.call('getActor', { params: { kind, key } }),
+    api.call('getMachine', { params: { kind } }),
+  ]);
   await show(context, options, { value: actor, text: () => actorText(actor, machine) });
 };
 
@@ -123,20 +126,18 @@ const follow = async (
   const { kind, key, options, signal } = asked;
   const asJson = options.output === 'json' || options.output === 'yaml';
   let opened = 0;
-  for await (const news of followed<ActorNews>({
-    open: () => api.debug.follow(kind, key, { signal }),
-    signal,
-  })) {
-    if (news.type === 'transition')
+  const open = () => openedFirst(api.stream('followActor', { params: { kind, key }, signal }));
+  for await (const news of followed({ open, signal })) {
+    if (news.type === 'message')
       await print(
         context.stdout,
-        asJson ? `${JSON.stringify(news.transition)}\n` : transitionLine(news.transition),
+        asJson ? `${JSON.stringify(news.data)}\n` : transitionLine(news.data),
       );
-    else if (news.type === 'seen-by') await say(context, seenByText(news));
+    else if (news.type === 'seen-by') await say(context, seenByText(news.data));
     else if (news.type === 'end') return await say(context, 'it is no more');
-    else if (news.type === 'reset' || opened > 0)
+    else if (news.type === 'reset' || (news.type === 'open' && opened > 0))
       await say(context, 'some moves may be missing here');
-    else if (!asJson) await look(api, context, asked);
+    else if (news.type === 'open' && !asJson) await look(api, context, asked);
     if (news.type === 'open') opened += 1;
   }
 };

@@ -1,9 +1,8 @@
 import { Argument, type Command } from 'commander';
-import type { LogLevel, LogLevelReport } from '../../client/wire.ts';
+import type { LogLevelReport } from '../../client/wire.ts';
 import type { ServiceAction } from '../../common/action.ts';
 import { wholeSeconds } from '../../common/arguments.ts';
 import { addConnectionOptions } from '../../common/connection.ts';
-import { omitUndefined } from '../../../lib/plain-data.ts';
 import { leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { shortTime } from '../../show/rows.ts';
@@ -45,10 +44,12 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
       action(async (api, context, [level], options: LogLevelOptions) => {
         const report =
           level === undefined
-            ? await api.getLogLevel()
-            : await api.setLogLevel({
-                level: level as LogLevel,
-                ...omitUndefined({ forSeconds: options.for }),
+            ? await api.call('getLogLevel')
+            : await api.call('setLogLevel', {
+                body: {
+                  level: level as LogLevelReport['level'],
+                  forSeconds: options.for,
+                },
               });
         await show(context, options, { value: report, text: () => textOf(report) });
       }),

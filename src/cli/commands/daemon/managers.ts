@@ -36,7 +36,7 @@ const getLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, _operands, options: OutputOptions) => {
-      const managers = await api.getManagers();
+      const managers = await api.call('getManagers');
       await show(context, options, { value: managers, text: () => managersFields(managers) });
     }),
   );
@@ -54,7 +54,7 @@ const changeLeaf = (action: ServiceAction, { usage, summary, cutOff }: Change): 
     ),
   ).action(
     action(async (api, context, _operands, options: OutputOptions) => {
-      const managers = await api.setManagers({ cutOff });
+      const managers = await api.call('setManagers', { body: { cutOff } });
       await show(context, options, { value: managers, text: () => managersFields(managers) });
     }),
   );

@@ -37,11 +37,11 @@ export const replicasLeaf = (action: ServiceAction): Command =>
   );
 
 export const replicasOf = async (api: SandpoolClient): Promise<readonly Replica[]> => {
-  const { replicas } = await api.debug.shards();
+  const { replicas } = await api.call('getShards');
   return await Promise.all(
     replicas.map(async (name) => {
       try {
-        return { name, queues: await api.debug.queues(name) };
+        return { name, queues: await api.call('getQueues', { query: { replica: name } }) };
       } catch (error) {
         if (error instanceof ApiError && (error.status === 503 || error.status === 400))
           return { name }; // it says nothing, or is gone meanwhile

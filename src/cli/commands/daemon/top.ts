@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import type { Query } from '../../client/operation-request.ts';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { Pool, PoolFilter } from '../../client/wire.ts';
+import type { Pool } from '../../client/wire.ts';
 import type { ServiceAction } from '../../common/action.ts';
 import { wholeNumber } from '../../common/arguments.ts';
 import { addConnectionOptions } from '../../common/connection.ts';
@@ -74,12 +75,14 @@ const pageOf = async (
   api: SandpoolClient,
   { limit, broken = false }: TopOptions,
 ): Promise<Page> => {
-  const filters: readonly PoolFilter[] = broken
+  const filters: readonly Query<'listPools'>[] = broken
     ? [{ phase: 'Failed' }, { phase: 'Degraded' }]
     : [{}];
   const [replicas, ...lists] = await Promise.all([
     replicasOf(api),
-    ...filters.map((filter) => api.listPools({ ...filter, all: true, limit: MOST_POOLS })),
+    ...filters.map((filter) =>
+      api.call('listPools', { query: { ...filter, all: true, limit: MOST_POOLS } }),
+    ),
   ]);
   return {
     pools: lists

@@ -19,12 +19,17 @@ export const explainLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [name], options: OutputOptions) => {
-      const { env } = await api.envs.get(name as string);
+      const { env } = await api.call('getEnv', { params: { name: name as string } });
       const groups = env.spec.autoscaling.groups.map(({ name: group }) => group);
       const decisions = new Map(
         await Promise.all(
           groups.map(
-            async (group) => [group, (await api.envs.decisions(env.name, group)).items] as const,
+            async (group) =>
+              [
+                group,
+                (await api.call('listDecisions', { params: { name: env.name, groupName: group } }))
+                  .items,
+              ] as const,
           ),
         ),
       );

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { AutoscalingGroupChange } from '../../client/wire.ts';
+import type { Body } from '../../client/operation-request.ts';
 import { SCALE_UP_MODES } from '../../../model/envs/autoscaling-group.ts';
 import { parseDuration } from '../../../model/durations.ts';
 import type { ServiceAction } from '../../common/action.ts';
@@ -53,7 +53,7 @@ const listLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [env], options: OutputOptions) => {
-      const list = await api.envs.groups(env as string);
+      const list = await api.call('listGroups', { params: { name: env as string } });
       await show(context, options, { value: list, text: (wide) => groupTable(list.items, wide) });
     }),
   );
@@ -69,7 +69,9 @@ const getLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [env, name], options: OutputOptions) => {
-      const { group: shown } = await api.envs.group(env as string, name as string);
+      const { group: shown } = await api.call('getGroup', {
+        params: { name: env as string, groupName: name as string },
+      });
       await show(context, options, { value: shown, text: () => groupFields(shown) });
     }),
   );
@@ -132,11 +134,10 @@ const setLeaf = (action: ServiceAction): Command =>
         const { name: inFile, ...change } = await groupFieldsOf(context, options);
         const name = agreedName(operand, inFile, 'name');
         if (Object.keys(change).length === 0) throw nothingToDo('set', '--max 128');
-        const { group: shown } = await api.envs.setGroup(
-          env as string,
-          name,
-          change as AutoscalingGroupChange,
-        );
+        const { group: shown } = await api.call('updateGroup', {
+          params: { name: env as string, groupName: name },
+          body: change as Body<'updateGroup'>,
+        });
         await show(context, options, { value: shown, text: () => groupFields(shown) });
       }),
     );
@@ -152,7 +153,9 @@ const deleteLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [env, name], options: OutputOptions) => {
-      const deleted = await api.envs.deleteGroup(env as string, name as string);
+      const deleted = await api.call('deleteGroup', {
+        params: { name: env as string, groupName: name as string },
+      });
       await show(context, options, {
         value: deleted,
         text: () => `${deleted.name} ${deleted.status}\n`,
@@ -176,7 +179,9 @@ const decisionsLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [env, name], options: OutputOptions) => {
-      const list = await api.envs.decisions(env as string, name as string);
+      const list = await api.call('listDecisions', {
+        params: { name: env as string, groupName: name as string },
+      });
       await show(context, options, {
         value: list,
         text: (wide) => decisionTable(list.items, wide),

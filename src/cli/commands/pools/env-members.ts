@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AddMemberRequest, MemberChange } from '../../client/wire.ts';
+import type { Body } from '../../client/operation-request.ts';
 import type { ServiceAction } from '../../common/action.ts';
 import { replicaCount, wholeNumber } from '../../common/arguments.ts';
 import { addNamespacedOptions } from '../../common/connection.ts';
@@ -55,7 +55,7 @@ const listLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [env], options: OutputOptions) => {
-      const list = await api.envs.members(env as string);
+      const list = await api.call('listMembers', { params: { name: env as string } });
       await show(context, options, { value: list, text: (wide) => poolTable(list.items, wide) });
     }),
   );
@@ -92,7 +92,10 @@ const addLeaf = (action: ServiceAction): Command =>
             replicas: options.replicas,
           }),
         };
-        const { template } = await api.envs.addMember(env as string, spec as AddMemberRequest);
+        const { template } = await api.call('addMember', {
+          params: { name: env as string },
+          body: spec as Body<'addMember'>,
+        });
         await show(context, options, { value: template, text: () => poolFields(template) });
       }),
     );
@@ -122,11 +125,10 @@ const updateLeaf = (action: ServiceAction): Command =>
         const member = agreedName(operand, inFile, 'name');
         const change = { ...fields, ...omitUndefined({ replicas: options.replicas }) };
         if (Object.keys(change).length === 0) throw nothingToDo('change', '--max-replicas 128');
-        const { template } = await api.envs.updateMember(
-          env as string,
-          member,
-          change as MemberChange,
-        );
+        const { template } = await api.call('updateMember', {
+          params: { name: env as string, pool: member },
+          body: change as Body<'updateMember'>,
+        });
         await show(context, options, { value: template, text: () => poolFields(template) });
       }),
     );
@@ -155,8 +157,9 @@ const removeLeaf = (action: ServiceAction): Command =>
           [env, member],
           options: OutputOptions & { readonly force?: boolean },
         ) => {
-          const removed = await api.envs.removeMember(env as string, member as string, {
-            force: options.force ?? false,
+          const removed = await api.call('deleteMember', {
+            params: { name: env as string, pool: member as string },
+            query: { force: options.force },
           });
           await show(context, options, {
             value: removed,

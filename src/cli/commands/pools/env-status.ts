@@ -41,7 +41,7 @@ export const statusLeaf = (action: ServiceAction): Command =>
         if (options.watch) {
           return await watch(context, options, {
             look: async () => {
-              const { env } = await api.envs.get(String(name));
+              const { env } = await api.call('getEnv', { params: { name: String(name) } });
               return { value: env, text: linesOf(env), standing: standingOf(env) };
             },
             late: () =>
@@ -54,7 +54,7 @@ export const statusLeaf = (action: ServiceAction): Command =>
               ),
           });
         }
-        const { env } = await api.envs.get(name as string);
+        const { env } = await api.call('getEnv', { params: { name: name as string } });
         await show(context, options, { value: env, text: (wide) => statusText(env, wide) });
         failWhereStopped(standingOf(env));
       }),

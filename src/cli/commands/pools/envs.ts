@@ -1,12 +1,7 @@
 import type { Command } from 'commander';
+import type { Body } from '../../client/operation-request.ts';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type {
-  CreateEnvRequest,
-  EnvChange,
-  EnvEnvelope,
-  EnvReplacement,
-  NarrowEnv,
-} from '../../client/wire.ts';
+import type { EnvEnvelope, NarrowEnv } from '../../client/wire.ts';
 import type { ServiceAction } from '../../common/action.ts';
 import { addConnectionOptions, addNamespacedOptions } from '../../common/connection.ts';
 import { pluralize } from '../../show/pluralize.ts';
@@ -63,9 +58,9 @@ const listLeaf = (action: ServiceAction): Command =>
     .option('--all', 'of all tenants, for an admin')
     .action(
       action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
-        const page = await api.envs.list(
-          omitUndefined({ limit: options.limit, offset: options.offset, all: options.all }),
-        );
+        const page = await api.call('listEnvs', {
+          query: { limit: options.limit, offset: options.offset, all: options.all },
+        });
         await showPage(context, options, { page, table: envTable });
       }),
     );
@@ -87,7 +82,7 @@ const getLeaf = (action: ServiceAction): Command =>
     .action(
       action(
         async (api, context, [name], options: OutputOptions & { readonly editable?: boolean }) => {
-          const envelope = await api.envs.get(name as string);
+          const envelope = await api.call('getEnv', { params: { name: name as string } });
           if (options.editable)
             return await show(context, options.output === 'json' ? options : { output: 'yaml' }, {
               value: envelope.editable,
@@ -126,12 +121,14 @@ const createLeaf = (action: ServiceAction): Command =>
       await showEnv(
         context,
         options,
-        await api.envs.create({
-          mode: 'WarmPool',
-          ...spec,
-          name,
-          templateRef: withoutNull(templateRef),
-        } as CreateEnvRequest),
+        await api.call('createEnv', {
+          body: {
+            mode: 'WarmPool',
+            ...spec,
+            name,
+            templateRef: withoutNull(templateRef),
+          } as Body<'createEnv'>,
+        }),
       );
     }),
   );
@@ -170,7 +167,7 @@ const updateLeaf = (action: ServiceAction): Command =>
         const changed =
           moved && Object.keys(change).length === 0
             ? moved
-            : await api.envs.patch(name, change as EnvChange);
+            : await api.call('patchEnv', { params: { name }, body: change as Body<'patchEnv'> });
         await showEnv(context, options, changed);
       }),
     );
@@ -184,13 +181,13 @@ const changeTemplate = async (
   name: string,
   change: FileDocument & { readonly templateRef: FileDocument },
 ): Promise<EnvEnvelope> => {
-  const { editable } = await api.envs.get(name);
+  const { editable } = await api.call('getEnv', { params: { name } });
   const shell: FileDocument = {
     ...editable,
     ...change,
     templateRef: withoutNull({ ...editable.templateRef, ...change.templateRef }),
   };
-  return await api.envs.replace(name, shell as EnvReplacement);
+  return await api.call('replaceEnv', { params: { name }, body: shell as Body<'replaceEnv'> });
 };
 
 const withoutNull = (fields: FileDocument): FileDocument =>
@@ -218,7 +215,10 @@ const deleteLeaf = (action: ServiceAction): Command =>
     .action(
       action(
         async (api, context, [name], options: OutputOptions & { readonly force?: boolean }) => {
-          const deleted = await api.envs.delete(name as string, { force: options.force ?? false });
+          const deleted = await api.call('deleteEnv', {
+            params: { name: name as string },
+            query: { force: options.force },
+          });
           await show(context, options, {
             value: deleted,
             text: () => `${deleted.name} ${deleted.status}\n`,
@@ -240,7 +240,7 @@ const syncLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [name], options: OutputOptions) => {
-      const env = await api.envs.sync(name as string);
+      const { env } = await api.call('syncEnv', { params: { name: name as string } });
       await show(context, options, { value: env, text: () => syncedText(env) });
     }),
   );

@@ -73,7 +73,7 @@ interface LookedAt {
  * it shows.
  */
 const look = async (api: SandpoolClient, name: string): Promise<LookedAt> => {
-  const pool = await api.getPool(name);
+  const { template: pool } = await api.call('getPool', { params: { name } });
   const standing = standingOf(pool);
   return {
     pool,
@@ -96,7 +96,10 @@ const isBehind = async (api: SandpoolClient, pool: Pool): Promise<boolean> => {
   )
     return false;
   try {
-    return Number((await api.getTemplate(templateName)).version) > Number(observedTemplateVersion);
+    return (
+      Number((await api.call('getTemplate', { params: { name: templateName } })).template.version) >
+      Number(observedTemplateVersion)
+    );
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return false; // there is nothing to take
     throw error;

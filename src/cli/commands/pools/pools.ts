@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { CreatePoolRequest, PoolChange } from '../../client/wire.ts';
+import type { Body } from '../../client/operation-request.ts';
 import { addConnectionOptions, addNamespacedOptions } from '../../common/connection.ts';
 import { agreedName, type FileDocument, isObject } from '../../common/document.ts';
 import { CliFailure } from '../../common/failure.ts';
@@ -52,7 +52,9 @@ const listLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, _operands, options: ListOptions) => {
         const { limit, offset, all, phase, cluster: clusterID } = options;
-        const page = await api.listPools(omitUndefined({ clusterID, limit, offset, all, phase }));
+        const page = await api.call('listPools', {
+          query: { clusterID, limit, offset, all, phase },
+        });
         await showPage(context, options, { page, table: poolTable });
       }),
     );
@@ -68,7 +70,7 @@ const getLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [name], options: OutputOptions) => {
-      const pool = await api.getPool(name as string);
+      const { template: pool } = await api.call('getPool', { params: { name: name as string } });
       await show(context, options, { value: pool, text: () => poolFields(pool) });
     }),
   );
@@ -110,7 +112,9 @@ const createLeaf = (action: ServiceAction): Command =>
               'or say it in a file: -f FILE',
             ]);
           }
-          const pool = await api.createPool({ ...spec, name } as CreatePoolRequest);
+          const { template: pool } = await api.call('createPool', {
+            body: { ...spec, name } as Body<'createPool'>,
+          });
           await show(context, options, { value: pool, text: () => poolFields(pool) });
         },
       ),
@@ -144,7 +148,10 @@ const updateLeaf = (action: ServiceAction): Command =>
         throw new CliFailure('there is nothing to change', [
           'name what, such as --replicas 8, or a file: -f FILE',
         ]);
-      const pool = await api.updatePool(name, change as PoolChange);
+      const { template: pool } = await api.call('updatePool', {
+        params: { name },
+        body: change as Body<'updatePool'>,
+      });
       await show(context, options, { value: pool, text: () => poolFields(pool) });
     }),
   );
@@ -169,10 +176,12 @@ const syncTemplateLeaf = (action: ServiceAction): Command =>
       action(
         async (api, context, [name], options: OutputOptions & { readonly preview?: boolean }) => {
           if (options.preview) {
-            const preview = await api.previewPoolSync(name as string);
+            const preview = await api.call('previewPoolSync', { params: { name: name as string } });
             return await show(context, options, { value: preview, text: () => preview.specYaml });
           }
-          const pool = await api.syncPool(name as string);
+          const { template: pool } = await api.call('syncPool', {
+            params: { name: name as string },
+          });
           await show(context, options, { value: pool, text: () => poolFields(pool) });
         },
       ),
@@ -193,7 +202,10 @@ const deleteLeaf = (action: ServiceAction): Command =>
     .action(
       action(
         async (api, context, [name], options: OutputOptions & { readonly force?: boolean }) => {
-          const deleted = await api.deletePool(name as string, { force: options.force ?? false });
+          const deleted = await api.call('deletePool', {
+            params: { name: name as string },
+            query: { force: options.force },
+          });
           await show(context, options, {
             value: deleted,
             text: () => `${deleted.name} ${deleted.status}\n`,

@@ -48,7 +48,9 @@ const listLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, _operands, options: PageOptions & ClusterOption) => {
         const { limit, offset, cluster: clusterID } = options;
-        const page = await api.listTemplates(omitUndefined({ clusterID, limit, offset }));
+        const page = await api.call('listTemplates', {
+          query: { clusterID, limit, offset },
+        });
         await showPage(context, options, { page, table: templateTable });
       }),
     );
@@ -80,9 +82,12 @@ const getLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, [name], options: GetOptions) => {
         const { cluster: clusterID } = options;
-        const template = await api.getTemplate(name as string, omitUndefined({ clusterID }));
+        const { template } = await api.call('getTemplate', {
+          params: { name: name as string },
+          query: { clusterID },
+        });
         const clusters = options.clusters
-          ? (await api.listTemplateClusters(template.name)).items
+          ? (await api.call('listTemplateClusters', { params: { name: template.name } })).items
           : undefined;
         await show(context, options, {
           value: { ...template, ...omitUndefined({ clusters }) },
@@ -117,9 +122,11 @@ const createLeaf = (action: ServiceAction): Command =>
     .option('--global', "at a fleet's manager: make it on all its clusters")
     .action(
       action(async (api, context, _operands, options: CreateOptions) => {
-        const template = await api.createTemplate({
-          crdJson: JSON.stringify(await readDocument(context, options.file)),
-          syncSource: options.global ? 'global' : undefined,
+        const { template } = await api.call('createTemplate', {
+          body: {
+            crdJson: JSON.stringify(await readDocument(context, options.file)),
+            syncSource: options.global ? 'global' : undefined,
+          },
         });
         await show(context, options, { value: template, text: () => templateFields(template) });
       }),
@@ -177,10 +184,10 @@ const updateLeaf = (action: ServiceAction): Command =>
           throw new CliFailure('there is nothing to change', [
             'name a file with -f, or one of --description, --docs, --pool-sizing or --global',
           ]);
-        const template = await api.updateTemplate(
-          agreedName(operand, document && nameIn(document), 'metadata.name'),
-          change,
-        );
+        const { template } = await api.call('updateTemplate', {
+          params: { name: agreedName(operand, document && nameIn(document), 'metadata.name') },
+          body: change,
+        });
         await show(context, options, { value: template, text: () => templateFields(template) });
       }),
     );
@@ -202,7 +209,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
   ).action(
     action(async (api, context, [names], options: OutputOptions) => {
       for (const name of names as readonly string[]) {
-        const deleted = await api.deleteTemplate(name);
+        const deleted = await api.call('deleteTemplate', { params: { name } });
         await show(context, options, {
           value: deleted,
           text: () => `${deleted.name} ${deleted.status}\n`,

@@ -1,0 +1,74 @@
+import type { Answer, Query } from './operation-request.ts';
+import type { CallOptions, SandpoolClient } from './sandpool-client.ts';
+import type { Download } from './http-exchange.ts';
+
+const BYTES = 'application/octet-stream';
+const TAR = 'application/x-tar';
+
+/** An absolute path in a sandbox, without a part `..`; bytes for a name that is not UTF-8. */
+type FilePath = string | Buffer;
+
+/** Where a file is, in a Running sandbox. */
+export interface FilePlace extends CallOptions {
+  readonly sandboxId: string;
+  readonly path: FilePath;
+}
+
+/** A file, or a folder as a tar archive. Its owner reads `bytes` or calls `close`. */
+export interface ReadContent extends Pick<Download, 'bytes' | 'close'> {
+  readonly kind: 'file' | 'folder';
+  /** Bytes, known of a file only. */
+  readonly size: number | undefined;
+  /** Permission bits, known of a file only. */
+  readonly mode: number | undefined;
+}
+
+/** Opens a file, or a folder as an archive, whichever is there. */
+export const readContent = async (
+  api: SandpoolClient,
+  { sandboxId, path, ...options }: FilePlace,
+): Promise<ReadContent> => {
+  const input = { params: { sandboxId }, query: pathQuery(path), ...options };
+  const { headers, bytes, close } = await api.download('readFile', `${BYTES}, ${TAR}`, input);
+  const mode = headers['x-file-mode'];
+  const size = headers['content-length'];
+  return {
+    kind: headers['content-type'] === TAR ? 'folder' : 'file',
+    size: size === undefined ? undefined : Number(size),
+    mode: typeof mode === 'string' ? Number.parseInt(mode, 8) : undefined,
+    bytes,
+    close,
+  };
+};
+
+/** Replaces the file at once when all of the content has arrived; else nothing is changed. */
+export const writeFile = async (
+  api: SandpoolClient,
+  { sandboxId, path, ...options }: FilePlace,
+  {
+    content,
+    mode,
+    ...more
+  }: {
+    readonly content: AsyncIterable<Buffer>;
+    /** Permission bits. Absent: those of the file that is replaced, else 0o644. */
+    readonly mode?: number;
+  } & Pick<Query<'writeFile'>, 'overwrite' | 'parents'>,
+): Promise<Answer<'writeFile'>['file']> => {
+  const query = { ...pathQuery(path), ...more, mode: mode?.toString(8).padStart(3, '0') };
+  const input = { params: { sandboxId }, query, ...options };
+  return (await api.upload('writeFile', input, { content, contentType: BYTES })).file;
+};
+
+/** Unpacks a tar archive into a folder. If the archive is cut off, what came before stays. */
+export const unpackArchive = async (
+  api: SandpoolClient,
+  { sandboxId, path, ...options }: FilePlace,
+  content: AsyncIterable<Buffer>,
+): Promise<Answer<'writeFile'>['archive']> => {
+  const input = { params: { sandboxId }, query: pathQuery(path), ...options };
+  return (await api.upload('writeFile', input, { content, contentType: TAR })).archive;
+};
+
+const pathQuery = (path: FilePath): Pick<Query<'readFile'>, 'path' | 'base64'> =>
+  typeof path === 'string' ? { path } : { path: path.toString('base64'), base64: true };
