@@ -20,7 +20,7 @@ export interface HistoryRoomDeps {
  * The part of Redis' `maxmemory` beyond which history is forgotten early, well before claims would
  * be refused for want of memory.
  */
-export const ROOM_SHARE = 0.65;
+const ROOM_SHARE = 0.65;
 /** The part of `maxmemory` beyond which others must be using it, while no history is left. */
 const FULL_SHARE = 0.7;
 const LOOK_MS = 5_000;

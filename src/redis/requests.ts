@@ -14,12 +14,12 @@ import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';
 
 /** A request of a replica that says nothing for so long is nobody's. */
-export const REQUEST_LEASE_MS = 6_000;
+const REQUEST_LEASE_MS = 6_000;
 const HOLD_MS = 2_000;
 /** Steps in a row, each of which forgets some of the loudest tenant's answers. */
 const MOST_TRIMS = 20;
 /** Requests of a tenant that are kept at one time; past it the oldest go early. */
-export const MAX_REQUESTS_OF_TENANT = 10_000;
+const MAX_REQUESTS_OF_TENANT = 10_000;
 
 export interface RedisRequestsDeps extends RedisPlace {
   readonly log: Log;

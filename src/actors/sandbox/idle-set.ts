@@ -5,7 +5,7 @@ import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
  * Idle instances fall into so many buckets by id, which the live replicas share out: so they seldom
  * reach for the same one.
  */
-export const BUCKETS = 64;
+const BUCKETS = 64;
 
 export const bucketOf = (id: string): number => {
   let hash = 0;

@@ -50,7 +50,7 @@ export interface RecordedAmount {
 export const UNCONFIRMED_MS = 30_000;
 export const RECONCILE_EVERY_MS = 10_000;
 /** A tenant's usage is compared with the records so often. */
-export const COMPARE_EVERY_MS = 60_000;
+const COMPARE_EVERY_MS = 60_000;
 const MOST_NOTED = 1_000;
 /** As many as `unsettled` names at once. */
 const BATCH = 100;

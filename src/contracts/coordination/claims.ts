@@ -6,9 +6,6 @@ import type { RequestOwner, OpenedRequest } from './requests.ts';
 /** Claims that wait for one pool at one time, on all replicas. */
 export const MAX_WAITING_OF_POOL = 256;
 
-/** A replica that says nothing for so long is dead, and so are the claims that wait there. */
-export const WAITING_DEAD_MS = 3_000;
-
 /** A pool, and whose it is. */
 export interface WaitedPool {
   readonly uid: string;
@@ -75,7 +72,7 @@ export type Admission =
  * Claims, first come first served over all replicas. The one of rank r tries for the r-th idle
  * instance, so nobody waits for whoever is before; one that doesn't wait counts as last. Skipped is
  * who waits on a replica that is dead, or that lets what others see idle lie, each for
- * WAITING_DEAD_MS; it keeps its place for when it comes back.
+ * 3 s; it keeps its place for when it comes back.
  */
 export interface Claims {
   /**
@@ -83,7 +80,7 @@ export interface Claims {
    * MAX_WAITING_OF_POOL.
    */
   joinWaiting(pool: WaitedPool): Promise<WaitingPlace>;
-  /** May be repeated. What it could not tell is known to all after WAITING_DEAD_MS. */
+  /** May be repeated. What it could not tell is known to all after 3 s. */
   leaveWaiting(place: WaitingPlace): Promise<void>;
   /** Counts how many wait for the pool, on all replicas. */
   waiting(pool: WaitedPool): Promise<number>;

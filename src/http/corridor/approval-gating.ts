@@ -48,8 +48,8 @@ export interface Arrived {
 }
 
 /** A body that a person can look at, and a record can hold. */
-export const MOST_HELD_BYTES = 262_144;
-export const MOST_WAIT_SECONDS = 300;
+const MOST_HELD_BYTES = 262_144;
+const MOST_WAIT_SECONDS = 300;
 const MOST_QUERY = 4_096;
 const MOST_PATH = 2_048;
 const MOST_HEADER = 512;

@@ -8,7 +8,7 @@ import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 const overloaded = (): Refusal => unavailable('too many requests are under way; try again shortly');
 
 /** Requests of one connection that may wait for their answers at once. */
-export const MOST_PIPELINED = 32;
+const MOST_PIPELINED = 32;
 
 /** A connection is held for so long for each request turned away. */
 const HOLD_MS = 100;

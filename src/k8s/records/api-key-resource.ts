@@ -5,7 +5,7 @@ import { laterFormat, mendedOf, type Resource, type ResourceObject } from '../ap
 import { FORMAT } from '../api/resource.ts';
 import type { ResourceTerms } from './owned-resource.ts';
 
-export const KEY_LABEL = 'sandpool.dev/key-id';
+const KEY_LABEL = 'sandpool.dev/key-id';
 
 /**
  * The spec of an `ApiKey`, named like the key: never its secret, only the HMAC of it under the

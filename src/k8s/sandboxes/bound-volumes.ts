@@ -14,7 +14,7 @@ export interface BoundVolumesDeps {
 const PAGE = 250;
 const MOST_VOLUMES = 1_000;
 /** The annotation that people are to read in place of a claim's name. */
-export const DISPLAY_NAME_ANNOTATION = 'sandpool.dev/display-name';
+const DISPLAY_NAME_ANNOTATION = 'sandpool.dev/display-name';
 
 /**
  * The Bound persistent volume claims of a namespace, read from the API server when they are asked

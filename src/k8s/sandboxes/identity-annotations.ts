@@ -2,8 +2,8 @@ import { DNS_LABEL_FORM, isDnsLabel } from '../../model/identifiers.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Fault, ResourceObject } from '../api/resource.ts';
 
-export const TEAM_ANNOTATION = 'sandpool.dev/team';
-export const USER_ANNOTATION = 'sandpool.dev/user';
+const TEAM_ANNOTATION = 'sandpool.dev/team';
+const USER_ANNOTATION = 'sandpool.dev/user';
 
 /** The user of an object in a team's namespace that names none. */
 const DEFAULT_USER = 'default';

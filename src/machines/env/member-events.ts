@@ -53,12 +53,7 @@ export type MemberEvent =
     }
   | { readonly type: 'DEADLINE'; readonly now: number };
 
-export const MEMBER_TROUBLES = [
-  'QuotaExceeded',
-  'NameTaken',
-  'NotRendered',
-  'Unavailable',
-] as const;
+const MEMBER_TROUBLES = ['QuotaExceeded', 'NameTaken', 'NotRendered', 'Unavailable'] as const;
 export type MemberTrouble = (typeof MEMBER_TROUBLES)[number];
 
 /** One at a time; the next comes once the last was answered. */

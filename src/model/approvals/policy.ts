@@ -7,11 +7,11 @@ import {
 } from './body-condition.ts';
 import { HELD_OPERATIONS } from './held-operations.ts';
 
-export const VERDICTS = ['allow', 'require', 'deny'] as const;
+const VERDICTS = ['allow', 'require', 'deny'] as const;
 /** Says what becomes of a request: it passes, waits for a person, or is refused. */
 export type Verdict = (typeof VERDICTS)[number];
 
-export const RULE_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const RULE_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /** One rule of the policy. A condition that is left out holds for every request. */
 export interface PolicyRule {

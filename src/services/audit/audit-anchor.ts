@@ -21,7 +21,7 @@ export interface AuditAnchorOptions {
 }
 
 /** From one line to the next, where the chain went on; also until it is tried again. */
-export const ANCHOR_MS = 60_000;
+const ANCHOR_MS = 60_000;
 const TELL_MS = 10_000;
 const STOP_MS = 2_000;
 const MOST_STDERR = 500;

@@ -34,7 +34,7 @@ export interface AuditTrailOptions {
  */
 export const WRITE_DELAY_MS = 50;
 /** Milliseconds after which lines are on the disk. */
-export const SYNC_MS = 1_000;
+const SYNC_MS = 1_000;
 const AGAIN_MS = 1_000;
 const MOST_UNWRITTEN = 10_000;
 const WRITTEN_AT_ONCE = 500;

@@ -32,7 +32,7 @@ export interface AuditReport {
   readonly findings: readonly AuditFinding[];
 }
 
-export const MOST_FINDINGS = 1_000;
+const MOST_FINDINGS = 1_000;
 
 /**
  * Reads the files of one chain in the order given. `known` is where the chain is known to have

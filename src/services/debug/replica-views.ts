@@ -4,7 +4,7 @@ import { invalidArgument, Refusal, type RefusalCode } from '../../model/refusals
 import type { TransitionQuestion } from './transition-subscriptions.ts';
 
 /** How long a replica is waited for. */
-export const ASKED_MS = 1_000;
+const ASKED_MS = 1_000;
 
 /** Describes what one replica may ask another. */
 export type ReplicaQuestion =

@@ -3,7 +3,7 @@ import type { ImageUser } from './orders.ts';
 
 /** The user of an image that names none or asks for root: nobody is root in a sandbox. */
 export const SANDBOX_USER: ImageUser = { uid: 1_000, gid: 1_000, name: 'sandbox' };
-export const SANDBOX_HOME = '/home/sandbox';
+const SANDBOX_HOME = '/home/sandbox';
 
 const MAX_ID = 2 ** 31 - 1;
 

@@ -16,7 +16,7 @@ const START_DEADLINE_MS = 20_000;
 /** From the request to end a process to the harder one, to its launcher. */
 const STUBBORN_MS = 2_000;
 /** A process whose pacing reader is so far behind waits for it. */
-export const PACE_BYTES = 256 << 10;
+const PACE_BYTES = 256 << 10;
 /** Writes of input that wait until the process reads. */
 const MOST_WRITES = 64;
 /** Counts for a write that is shorter: so that there are as many at most before the process. */
