@@ -10,7 +10,6 @@ import { interpreterFiles } from './code-interpreter.ts';
 import { configPage } from './config-docs.ts';
 import { crdFiles } from './crds.ts';
 import { dashboard } from './dashboard.ts';
-import { drawings } from './drawings.ts';
 import { protocolFiles, staleProtocolFiles } from './e2b-protocol.ts';
 import { type GeneratedFiles, staleFiles, writeFiles } from './generated-files.ts';
 import { metricsPage } from './metrics-docs.ts';
@@ -40,7 +39,6 @@ export const GENERATORS: readonly Generator[] = [
   { name: 'config-docs', files: () => oneFile('docs/configuration.md', configPage()) },
   { name: 'crds', files: crdFiles },
   { name: 'dashboard', files: () => oneFile('deploy/grafana/sandpool.json', dashboard()) },
-  { name: 'drawings', files: drawings, apart: 'is part of each build' },
   { name: 'e2b-protocol', files: protocolFiles, stale: staleProtocolFiles },
   { name: 'metrics-docs', files: () => oneFile('docs/metrics.md', metricsPage()) },
   { name: 'autoscaling-plots', files: autoscalingPlots, apart: 'takes half a minute' },

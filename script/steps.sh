@@ -47,19 +47,18 @@ note_build() {
   fi
   if [ -z "$commit" ]; then
     [ ! -e "$1/build.json" ] || return 0
-    commit=sources-$(cd "$root" && find src -type f ! -path '*/generated/*' ! -path '*/drawings/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
+    commit=sources-$(cd "$root" && find src -type f ! -path '*/generated/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
   fi
   [[ $commit =~ ^[0-9A-Za-z-]+$ ]] || fail "SANDPOOL_COMMIT may have letters, digits and hyphens only: $commit"
   printf '{ "commit": "%s", "date": "%s" }\n' "$commit" "${date:-$(date -u +%F)}" >"$1/build.json"
 }
 
-# compile_to FOLDER: src/ as JavaScript, with its other files, the client's types and the state charts, drawn. Types are not checked, which takes six times as long: npm run check does. Into a folder beside it first: a failed build leaves the old one as it was. `step` runs this without errexit.
+# compile_to FOLDER: src/ as JavaScript, with its other files and the client's types. Types are not checked, which takes six times as long: npm run check does. Into a folder beside it first: a failed build leaves the old one as it was. `step` runs this without errexit.
 compile_to() {
   local next
   next=$(dirname "$1")/.next-$(basename "$1")
   cd "$root" &&
     rm -rf "$next" &&
-    node --import tsx script/drawings.ts &&
     node --import tsx script/client-types.ts &&
     node node_modules/typescript/bin/tsc -p tsconfig.build.json --noCheck --outDir "$next" &&
     (cd src && find . -type f ! -name '*.ts' -exec cp --parents -t "$next" {} +) &&

@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { marked } from './lua-mutants.ts';
 
 /** What git does not keep, and tests need. */
-const MADE = ['src/cli/client/generated', 'src/actors/inspection/drawings', 'native/build-output'];
+const MADE = ['src/cli/client/generated', 'native/build-output'];
 const RUNNER = 'script/mutation/tests-in-tree.ts';
 const CONFIG = 'tsconfig.mutants.json';
 const COMPILED = ['src', 'test', 'local-cluster', 'script', 'bench', 'simulation'];

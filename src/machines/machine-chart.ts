@@ -6,7 +6,7 @@ export type ChartNode = Pick<
 >;
 
 /** One transition as it is drawn: from the event, or without one where it is taken at once. */
-export interface Way {
+interface Way {
   readonly from: readonly string[];
   readonly to: readonly string[] | undefined;
   readonly event: string;

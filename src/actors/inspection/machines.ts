@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { AnyStateMachine } from 'xstate';
 import { approvalMachine } from '../../machines/approval/machine.ts';
 import { autoscalingGroupMachine } from '../../machines/autoscaling/group-machine.ts';
@@ -65,19 +64,6 @@ export const machineMermaid = (kind: ActorKind, counts: ReadonlyMap<string, numb
   chartOf(MACHINES[kind], (path) =>
     countWithin(counts, path) > 0 ? ` (${countWithin(counts, path)})` : '',
   );
-
-/**
- * Returns the same as SVG. The build has drawn it (script/drawings.ts): what is left is to write
- * the numbers in.
- */
-export const machineSvg = (kind: ActorKind, counts: ReadonlyMap<string, number>): string => {
-  const nodes = everyNode(MACHINES[kind].root);
-  const drawing = readFileSync(new URL(`drawings/${kind}.svg`, import.meta.url), 'utf8');
-  return drawing.replaceAll(/@(\d+)@/g, (_, place: string) => {
-    const count = countWithin(counts, nodes[Number(place)]?.path.join('.') ?? '');
-    return count > 0 ? String(count) : '';
-  });
-};
 
 /** Counts those that stand in the state, or inside it. */
 export const countWithin = (counts: ReadonlyMap<string, number>, path: string): number => {

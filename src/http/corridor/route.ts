@@ -188,7 +188,6 @@ export interface Media {
     | 'text/plain'
     | 'text/event-stream'
     | 'text/vnd.mermaid'
-    | 'image/svg+xml'
     | ContentType
   )[];
 }

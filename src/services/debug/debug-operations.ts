@@ -144,7 +144,6 @@ export interface MachineView {
   readonly actors: number;
   readonly states: readonly (MachineState & { readonly count: number })[];
   readonly mermaid: () => string;
-  readonly svg: () => string;
 }
 
 export interface QueuesReport {

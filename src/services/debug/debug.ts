@@ -1,10 +1,5 @@
 import { actorNotFound } from '../../model/inspection.ts';
-import {
-  countWithin,
-  machineMermaid,
-  machineStates,
-  machineSvg,
-} from '../../actors/inspection/machines.ts';
+import { countWithin, machineMermaid, machineStates } from '../../actors/inspection/machines.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
 import { Refusal } from '../../model/refusals.ts';
 import { shardOf } from '../../model/shards.ts';
@@ -81,7 +76,6 @@ export const debug = (deps: DebugDeps): DebugOperations => {
           count: state.path === '' ? transitions.size : countWithin(counts, state.path),
         })),
         mermaid: () => machineMermaid(kind, counts),
-        svg: () => machineSvg(kind, counts),
       };
     },
     getQueues: report('queues', () => queuesReport(deps)),

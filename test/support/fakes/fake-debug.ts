@@ -147,6 +147,5 @@ export class FakeDebug implements DebugOperations {
     actors: 1,
     states: machineStates(kind).map((state) => ({ ...state, count: 1 })),
     mermaid: () => 'stateDiagram-v2',
-    svg: () => '<svg/>',
   });
 }

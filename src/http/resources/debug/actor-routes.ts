@@ -23,7 +23,6 @@ import {
 } from './actor-schema.ts';
 
 const MERMAID = 'text/vnd.mermaid';
-const SVG = 'image/svg+xml';
 
 export const debugActorRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -95,17 +94,16 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     params: MachinePath,
     query: MachineQuery,
     answers: { 200: MachineReport },
-    media: { also: [MERMAID, SVG] },
+    media: { also: [MERMAID] },
     refusals: ['NOT_FOUND'],
     handle: ({ params: { kind }, query, incoming }) => {
       const machine = operations.getMachine(kind);
-      const format = query.format ?? FORMATS[incoming.accepts('application/json', MERMAID, SVG)];
-      if (format === 'mermaid') return ok(new PlainText(Buffer.from(machine.mermaid()), MERMAID));
+      const format = query.format ?? incoming.accepts('application/json', MERMAID);
       return ok(
-        format === 'svg' ? new PlainText(Buffer.from(machine.svg()), SVG) : presentMachine(machine),
+        format === 'mermaid' || format === MERMAID
+          ? new PlainText(Buffer.from(machine.mermaid()), MERMAID)
+          : presentMachine(machine),
       );
     },
   }),
 ];
-
-const FORMATS: Readonly<Record<string, string>> = { [MERMAID]: 'mermaid', [SVG]: 'svg' };

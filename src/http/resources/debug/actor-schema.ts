@@ -72,7 +72,7 @@ export const MachinePath: PathParams<{ kind: ActorKind }> = {
 
 export const MachineQuery = z.object({
   clusterID: ofCluster,
-  format: maybe(z.enum(['json', 'mermaid', 'svg'])).describe(
+  format: maybe(z.enum(['json', 'mermaid'])).describe(
     'Left out: what `Accept` asks for, else JSON.',
   ),
 });
