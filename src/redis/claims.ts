@@ -12,7 +12,7 @@ import { tooManyWaiting } from '../model/limit-refusals.ts';
 import { unavailable } from '../model/refusals.ts';
 import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
 import type { RedisPlace } from './redis-link.ts';
-import type { RedisRequests } from './requests.ts';
+import type { Begun, RedisRequests } from './requests.ts';
 
 /** Three are missed before its waiters are skipped. */
 const BEAT_MS = 900;
@@ -42,6 +42,15 @@ interface OwnWaiters {
    * tells.
    */
   isTold: boolean;
+}
+
+/** What Redis knows a claim by: its request and its place in the order. */
+interface ClaimInRedis {
+  /** Set if the same step opens the request. */
+  readonly begun: Begun | undefined;
+  /** The holder of the open request. */
+  readonly holder: string | undefined;
+  readonly waiter: Pick<Waiter, 'member' | 'at'> | undefined;
 }
 
 /**
@@ -135,61 +144,74 @@ export class RedisClaims implements Claims {
     return Number(count);
   }
 
-  async admitClaim({
-    pool,
-    owner: tenant = pool.owner,
-    instance,
-    limit,
-    idle,
-    place,
-    attempt,
-    from,
-    request,
-    open,
-    looked = false,
-  }: ClaimEntry): Promise<Admission> {
-    const { link, keys, replica, requests, quotas } = this.#deps;
+  async admitClaim(entry: ClaimEntry): Promise<Admission> {
+    const { requests } = this.#deps;
+    const { request, open } = entry;
     const begun = request && open && requests.begin(request, open);
     if (begun && 'kind' in begun) return { opened: begun };
-    const owner = request && requests.ownerOf(request);
-    if (request && owner === undefined) throw takenOver();
-    const waiter = place && this.#pools.get(pool.uid)?.waiters.get(place.id);
-    const run = link.run(
+    const holder = request && requests.ownerOf(request);
+    if (request && holder === undefined) throw takenOver();
+    const waiter = this.#waiterOf(entry);
+    const run = this.#admit(entry, { begun, holder, waiter });
+    const [answer, ...more] = await (waiter ? triedWith(waiter, run) : run);
+    if (answer === 'opened' && request) return { opened: requests.opened(request, more) };
+    if (answer === 'ok' && waiter) waiter.state = 'admitted';
+    return this.#admissionOf(answer, entry);
+  }
+
+  #admit(
+    entry: ClaimEntry,
+    { begun, holder = '', waiter = NO_WAITER }: ClaimInRedis,
+  ): Promise<readonly unknown[]> {
+    const { link, keys, replica } = this.#deps;
+    const { pool, owner = pool.owner, request, from = '', looked = false } = entry;
+    const { keys: requestKeys, args: requestArgs } = begun ?? {
+      keys: request ? [keys.request(owner, request.key)] : [],
+      args: [],
+    };
+    return link.run(
       'admit_claim',
       [
-        keys.usage(tenant, 'sandboxes'),
-        keys.pendingReservations(tenant, 'sandboxes'),
+        keys.usage(owner, 'sandboxes'),
+        keys.pendingReservations(owner, 'sandboxes'),
         ...this.#keys(pool),
-        ...(begun?.keys ?? (request ? [keys.request(tenant, request.key)] : [])),
+        ...requestKeys,
       ],
       [
-        holderOf(replica, attempt),
-        instance,
-        Math.min(limit, NO_LIMIT),
-        from ?? '',
-        owner ?? '',
-        idle,
-        waiter?.member ?? '',
-        waiter?.at ?? '',
+        holderOf(replica, entry.attempt),
+        entry.instance,
+        Math.min(entry.limit, NO_LIMIT),
+        from,
+        holder,
+        entry.idle,
+        waiter.member,
+        waiter.at,
         looked ? 'looked' : '',
-        ...(begun?.args ?? []),
+        ...requestArgs,
       ],
     );
-    if (waiter) waiter.state = 'tries';
-    const [answer, ...more] = await run
-      .catch((error: unknown) => {
-        if (waiter) waiter.isUnsure = true;
-        throw error;
-      })
-      .finally(() => {
-        if (waiter) waiter.state = 'waits';
-      });
-    if (answer === 'opened' && request) return { opened: requests.opened(request, more) };
-    if (answer === 'taken') throw takenOver();
-    if (answer === 'look') return 'look-first';
-    if (answer === 'unknown') throw quotas.unknown(tenant);
-    if (waiter && answer === 'ok') waiter.state = 'admitted';
-    return answer === 'ok' ? 'admitted' : answer === 'full' ? 'full' : 'not-its-turn';
+  }
+
+  /** Reads what the script answered of a request that is open. */
+  #admissionOf(answer: unknown, entry: ClaimEntry): Admission {
+    switch (answer) {
+      case 'ok':
+        return 'admitted';
+      case 'full':
+        return 'full';
+      case 'look':
+        return 'look-first';
+      case 'taken':
+        throw takenOver();
+      case 'unknown':
+        throw this.#deps.quotas.unknown(entry.owner ?? entry.pool.owner);
+      default:
+        return 'not-its-turn';
+    }
+  }
+
+  #waiterOf({ pool, place }: ClaimEntry): Waiter | undefined {
+    return place && this.#pools.get(pool.uid)?.waiters.get(place.id);
   }
 
   /**
@@ -237,5 +259,21 @@ export class RedisClaims implements Claims {
     return waiter;
   }
 }
+
+/** What the script reads of a claim that does not wait. */
+const NO_WAITER = { member: '', at: '' } as const;
+
+/** Keeps the waiter out of heartbeats while its admission runs, and marks it as unsure if the answer never comes. */
+const triedWith = async <T>(waiter: Waiter, admission: Promise<T>): Promise<T> => {
+  waiter.state = 'tries';
+  try {
+    return await admission;
+  } catch (error) {
+    waiter.isUnsure = true;
+    throw error;
+  } finally {
+    waiter.state = 'waits';
+  }
+};
 
 const takenOver = () => unavailable('the request was taken over by another replica; repeat it');

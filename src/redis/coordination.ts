@@ -1,7 +1,15 @@
 import type { RecentAudit } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
+import type { Activity } from '../contracts/coordination/activity.ts';
+import type { Claims } from '../contracts/coordination/claims.ts';
 import type { DeadLetters } from '../contracts/coordination/dead-letters.ts';
+import type { EventLog } from '../contracts/coordination/event-log.ts';
+import type { Inquiries } from '../contracts/coordination/inquiries.ts';
+import type { Leases } from '../contracts/coordination/leases.ts';
+import type { Quotas } from '../contracts/coordination/quotas.ts';
+import type { Requests } from '../contracts/coordination/requests.ts';
+import type { DemandSignals, Revocations } from '../contracts/coordination/signals.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
@@ -58,108 +66,27 @@ export interface RedisCoordination {
   readonly stop: () => Promise<void>;
 }
 
-export const redisCoordination = ({
-  settings,
-  replica,
-  usage,
-  keptAnswers,
-  clock,
-  log,
-  metrics,
-  ...options
-}: RedisCoordinationOptions): RedisCoordination => {
-  const keys = keysOf(settings.prefix);
-  const link = new RedisLink({
-    settings,
-    log,
-    metrics,
-    name: 'requests',
-  });
-  const leaseLink = new RedisLink({
-    settings,
-    log,
-    metrics,
-    name: 'leases',
-  });
-  const leases = new RedisLeases({
-    store: new RedisLeaseStore({ link: leaseLink, keys, log, replica }),
-    log,
-    replica,
-  });
-  const requests = new RedisRequests({ link, keys, log, bounds: keptAnswers });
-  const quotas = new RedisQuotas({
-    link,
-    keys,
-    log,
-    clock,
-    replica,
-    usage,
-    replicas: () => leases.replicas(),
-    ...options,
-  });
-  const claims = new RedisClaims({ link, keys, log, replica, requests, quotas });
-  const activity = new RedisActivity({ link, keys, replica });
-  const events = new RedisEventLog({ link, keys, log });
-  const channels = new RedisChannels({ link, settings, keys, log, others: [keys.asked(replica)] });
-  const inquiries = new RedisInquiries({ channels, keys, clock, replica });
-  const health = new RedisHealth([link, leaseLink], { channels, log });
-  const coordination: Coordination = {
-    reserve: (...call) => quotas.reserve(...call),
-    withdraw: (...call) => quotas.withdraw(...call),
-    confirm: (...call) => quotas.confirm(...call),
-    stillReserved: (...call) => quotas.stillReserved(...call),
-    release: (...call) => quotas.release(...call),
-    used: (...call) => quotas.used(...call),
-    whenKnown: (tenant) => quotas.whenKnown(tenant),
-    expectUse: (tenant) => {
-      quotas.expectUse(tenant);
-    },
-    restore: () => quotas.restore(),
-    unreconciled: (...call) => quotas.unreconciled(...call),
-    parts: (...call) => quotas.parts(...call),
-    reconcile: (...call) => quotas.reconcile(...call),
-    joinWaiting: (...call) => claims.joinWaiting(...call),
-    leaveWaiting: (...call) => claims.leaveWaiting(...call),
-    waiting: (...call) => claims.waiting(...call),
-    admitClaim: (...call) => claims.admitClaim(...call),
-    lease: (...call) => leases.lease(...call),
-    follow: (...call) => leases.follow(...call),
-    giveUp: (...call) => leases.giveUp(...call),
-    leave: (...call) => leases.leave(...call),
-    join: (...call) => leases.join(...call),
-    replicas: (...call) => leases.replicas(...call),
-    holders: () => leases.holders(),
-    openRequest: (...call) => requests.openRequest(...call),
-    peekRequest: (...call) => requests.peekRequest(...call),
-    confirmRequest: (...call) => requests.confirmRequest(...call),
-    keepAnswer: (...call) => requests.keepAnswer(...call),
-    giveUpRequest: (...call) => requests.giveUpRequest(...call),
-    touch: (...call) => activity.touch(...call),
-    work: (...call) => activity.work(...call),
-    expire: (...call) => activity.expire(...call),
-    markEnded: (...call) => activity.markEnded(...call),
-    ended: (...call) => activity.ended(...call),
-    publishEvent: (...call) => events.publishEvent(...call),
-    followEvents: (...call) => events.followEvents(...call),
-    publishRevocation: (keyId) => {
-      channels.publishRevocation(keyId);
-    },
-    subscribeRevocations: (...call) => channels.subscribeRevocations(...call),
-    publishDemand: (word) => {
-      channels.publishDemand(word);
-    },
-    subscribeDemand: (report) => channels.subscribeDemand(report),
-    askReplica: (...call) => inquiries.askReplica(...call),
-    answerReplicas: (answer) => inquiries.answerReplicas(answer),
-    ...redisTokens({ link, keys }),
-    ...redisRateLimits({ link, keys }),
-    ...redisConsoleSessions({ link, keys }),
-    ...redisClusterStarts({ link, keys }, replica),
-    describe: () => health.describe(),
-  };
+export const redisCoordination = (options: RedisCoordinationOptions): RedisCoordination => {
+  const parts = partsOf(options);
+  const { keys, link, leaseLink, channels, health } = parts;
+  const { quotas, claims, leases, requests, activity, events } = parts;
   return {
-    coordination,
-    recentAudit: new RedisRecentAudit({ link, keys, log }),
+    coordination: {
+      ...quotasOf(quotas),
+      ...claimsOf(claims),
+      ...leasesOf(leases),
+      ...requestsOf(requests),
+      ...activityOf(activity),
+      ...eventsOf(events),
+      ...signalsOf(channels),
+      ...inquiriesOf(parts.inquiries),
+      ...redisTokens({ link, keys }),
+      ...redisRateLimits({ link, keys }),
+      ...redisConsoleSessions({ link, keys }),
+      ...redisClusterStarts({ link, keys }, options.replica),
+      describe: () => health.describe(),
+    },
+    recentAudit: new RedisRecentAudit({ link, keys, log: options.log }),
     deadLetters: redisDeadLetters({ link, keys }),
     time: () => link.time.now(),
     start: async () => {
@@ -181,3 +108,118 @@ export const redisCoordination = ({
     },
   };
 };
+
+/** Makes what connects and what is kept in Redis, none of it started. */
+const partsOf = ({
+  settings,
+  replica,
+  usage,
+  keptAnswers,
+  clock,
+  log,
+  metrics,
+  ...options
+}: RedisCoordinationOptions) => {
+  const keys = keysOf(settings.prefix);
+  const link = new RedisLink({ settings, log, metrics, name: 'requests' });
+  const leaseLink = new RedisLink({ settings, log, metrics, name: 'leases' });
+  const store = new RedisLeaseStore({ link: leaseLink, keys, log, replica });
+  const leases = new RedisLeases({ store, log, replica });
+  const requests = new RedisRequests({ link, keys, log, bounds: keptAnswers });
+  const quotas = new RedisQuotas({
+    link,
+    keys,
+    log,
+    clock,
+    replica,
+    usage,
+    replicas: () => leases.replicas(),
+    ...options,
+  });
+  const channels = new RedisChannels({ link, settings, keys, log, others: [keys.asked(replica)] });
+  return {
+    keys,
+    link,
+    leaseLink,
+    leases,
+    requests,
+    quotas,
+    channels,
+    claims: new RedisClaims({ link, keys, log, replica, requests, quotas }),
+    activity: new RedisActivity({ link, keys, replica }),
+    events: new RedisEventLog({ link, keys, log }),
+    inquiries: new RedisInquiries({ channels, keys, clock, replica }),
+    health: new RedisHealth([link, leaseLink], { channels, log }),
+  };
+};
+
+const quotasOf = (quotas: RedisQuotas): Quotas => ({
+  reserve: (...call) => quotas.reserve(...call),
+  withdraw: (...call) => quotas.withdraw(...call),
+  confirm: (...call) => quotas.confirm(...call),
+  stillReserved: (...call) => quotas.stillReserved(...call),
+  release: (...call) => quotas.release(...call),
+  used: (...call) => quotas.used(...call),
+  whenKnown: (tenant) => quotas.whenKnown(tenant),
+  expectUse: (tenant) => {
+    quotas.expectUse(tenant);
+  },
+  restore: () => quotas.restore(),
+  unreconciled: (...call) => quotas.unreconciled(...call),
+  parts: (...call) => quotas.parts(...call),
+  reconcile: (...call) => quotas.reconcile(...call),
+});
+
+const claimsOf = (claims: RedisClaims): Claims => ({
+  joinWaiting: (...call) => claims.joinWaiting(...call),
+  leaveWaiting: (...call) => claims.leaveWaiting(...call),
+  waiting: (...call) => claims.waiting(...call),
+  admitClaim: (...call) => claims.admitClaim(...call),
+});
+
+const leasesOf = (leases: RedisLeases): Leases => ({
+  lease: (...call) => leases.lease(...call),
+  follow: (...call) => leases.follow(...call),
+  giveUp: (...call) => leases.giveUp(...call),
+  leave: (...call) => leases.leave(...call),
+  join: (...call) => leases.join(...call),
+  replicas: (...call) => leases.replicas(...call),
+  holders: () => leases.holders(),
+});
+
+const requestsOf = (requests: RedisRequests): Requests => ({
+  openRequest: (...call) => requests.openRequest(...call),
+  peekRequest: (...call) => requests.peekRequest(...call),
+  confirmRequest: (...call) => requests.confirmRequest(...call),
+  keepAnswer: (...call) => requests.keepAnswer(...call),
+  giveUpRequest: (...call) => requests.giveUpRequest(...call),
+});
+
+const activityOf = (activity: RedisActivity): Activity => ({
+  touch: (...call) => activity.touch(...call),
+  work: (...call) => activity.work(...call),
+  expire: (...call) => activity.expire(...call),
+  markEnded: (...call) => activity.markEnded(...call),
+  ended: (...call) => activity.ended(...call),
+});
+
+const eventsOf = (events: RedisEventLog): EventLog => ({
+  publishEvent: (...call) => events.publishEvent(...call),
+  followEvents: (...call) => events.followEvents(...call),
+});
+
+const signalsOf = (channels: RedisChannels): Revocations & DemandSignals => ({
+  publishRevocation: (keyId) => {
+    channels.publishRevocation(keyId);
+  },
+  subscribeRevocations: (...call) => channels.subscribeRevocations(...call),
+  publishDemand: (word) => {
+    channels.publishDemand(word);
+  },
+  subscribeDemand: (report) => channels.subscribeDemand(report),
+});
+
+const inquiriesOf = (inquiries: RedisInquiries): Inquiries => ({
+  askReplica: (...call) => inquiries.askReplica(...call),
+  answerReplicas: (answer) => inquiries.answerReplicas(answer),
+});

@@ -6,6 +6,7 @@ import {
   type QuotaEntry,
   type Quotas,
   type Reservation,
+  type ReservedName,
   type ReconciledReservation,
   type UsagePart,
 } from '../contracts/coordination/quotas.ts';
@@ -73,8 +74,7 @@ export class RedisQuotas implements Quotas {
   async withdraw(
     tenant: Tenant,
     resource: QuotaResource,
-    name: string,
-    attempt?: string,
+    { name, attempt }: ReservedName,
   ): Promise<void> {
     await this.#deps.link.run('withdraw', this.#keys(tenant, resource), [
       holderOf(this.#deps.replica, attempt),
@@ -98,8 +98,7 @@ export class RedisQuotas implements Quotas {
   async stillReserved(
     tenant: Tenant,
     resource: QuotaResource,
-    name: string,
-    attempt?: string,
+    { name, attempt }: ReservedName,
   ): Promise<boolean> {
     const [answer] = await this.#deps.link.run(
       'still_reserved',

@@ -27,12 +27,12 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
         await admit({ limit: 2 }),
         await admit({ limit: 2 }),
       ]).to.deep.equal(['admitted', 'admitted', 'full']);
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(
-        true,
-      );
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born}`)).to.equal(
-        false,
-      );
+      expect(
+        await under().coordination.stillReserved(ALICE, 'sandboxes', { name: `i${born - 1}` }),
+      ).to.equal(true);
+      expect(
+        await under().coordination.stillReserved(ALICE, 'sandboxes', { name: `i${born}` }),
+      ).to.equal(false);
     });
 
     it("reserve a seat of who claims, where the pool is another user's", async () => {
@@ -43,12 +43,12 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
         await admit({ limit: 1, owner: bob }),
         await admit({ limit: 1, owner: bob }),
       ]).to.deep.equal(['admitted', 'full']);
-      expect(await under().coordination.stillReserved(bob, 'sandboxes', `i${born - 1}`)).to.equal(
-        true,
-      );
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(
-        false,
-      );
+      expect(
+        await under().coordination.stillReserved(bob, 'sandboxes', { name: `i${born - 1}` }),
+      ).to.equal(true);
+      expect(
+        await under().coordination.stillReserved(ALICE, 'sandboxes', { name: `i${born - 1}` }),
+      ).to.equal(false);
       expect(await admit({ limit: 1 })).to.equal('admitted');
     });
 
@@ -78,7 +78,9 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       const place = await join();
 
       expect(await admit({ instance: 'early' })).to.equal('not-its-turn');
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'early')).to.equal(false);
+      expect(
+        await under().coordination.stillReserved(ALICE, 'sandboxes', { name: 'early' }),
+      ).to.equal(false);
       expect(await admit({ place, limit: 1 })).to.equal('admitted');
     });
 
@@ -87,7 +89,9 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await admit({ place: second, instance: 'lost', idle: 2 })).to.equal('admitted');
 
       expect(await admit({ place: second, from: 'lost' })).to.equal('not-its-turn');
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'lost')).to.equal(false);
+      expect(
+        await under().coordination.stillReserved(ALICE, 'sandboxes', { name: 'lost' }),
+      ).to.equal(false);
       expect(await admit({ place: first })).to.equal('admitted');
       expect(await admit({ place: third })).to.equal('not-its-turn');
       expect(await admit({ place: second })).to.equal('admitted');
@@ -98,10 +102,14 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       await admit({ instance: 'b' });
 
       expect(await admit({ from: 'a', limit: 1 })).to.equal('full');
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', { name: 'a' })).to.equal(
+        false,
+      );
       await join();
       expect(await admit({ from: 'b' })).to.equal('not-its-turn');
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'b')).to.equal(false);
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', { name: 'b' })).to.equal(
+        false,
+      );
     });
 
     it('keep their place while the quota is used up, until they leave', async () => {
@@ -168,7 +176,9 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
           { opened: { kind: 'reused' } },
           { opened: { kind: 'answered', answer: 'the answer' } },
         ]);
-        expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'x')).to.equal(false);
+        expect(
+          await under().coordination.stillReserved(ALICE, 'sandboxes', { name: 'x' }),
+        ).to.equal(false);
       });
 
       it('are new to one of many at once', async () => {

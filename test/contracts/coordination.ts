@@ -117,9 +117,9 @@ export const coordinationSuite = (
       it('gives back what is withdrawn, once', async () => {
         await reserve('a', 3);
 
-        await coordination.withdraw(ALICE, 'sandboxes', 'a');
-        await coordination.withdraw(ALICE, 'sandboxes', 'a');
-        await coordination.withdraw(ALICE, 'sandboxes', 'never');
+        await coordination.withdraw(ALICE, 'sandboxes', { name: 'a' });
+        await coordination.withdraw(ALICE, 'sandboxes', { name: 'a' });
+        await coordination.withdraw(ALICE, 'sandboxes', { name: 'never' });
 
         expect([await reserve('b', 3), await reserve('c')]).to.deep.equal([true, false]);
       });
@@ -156,11 +156,13 @@ export const coordinationSuite = (
 
       it('says what still counts', async () => {
         await reserve('a');
-        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(true);
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', { name: 'a' })).to.equal(true);
         await coordination.release(ALICE, 'sandboxes', 'a');
 
-        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
-        expect(await coordination.stillReserved(BOB, 'sandboxes', 'never')).to.equal(false);
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', { name: 'a' })).to.equal(false);
+        expect(await coordination.stillReserved(BOB, 'sandboxes', { name: 'never' })).to.equal(
+          false,
+        );
       });
     });
 

@@ -127,7 +127,7 @@ describe('envs', () => {
         annotations: {},
         registries,
       });
-    const noted = (uid: string) => world.coordination.stillReserved(alice, 'pools', uid);
+    const noted = (uid: string) => world.coordination.stillReserved(alice, 'pools', { name: uid });
     const { create } = world.envs;
     const during: boolean[] = [];
     const creating = (end: () => Promise<EnvRecord>) => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Coordination } from '../../src/contracts/coordination.ts';
-import type { QuotaEntry } from '../../src/contracts/coordination/quotas.ts';
+import type { QuotaEntry, ReservedName } from '../../src/contracts/coordination/quotas.ts';
 import type { PullSecrets } from '../../src/contracts/pull-secrets.ts';
 import type { RegistryCredentials } from '../../src/model/pools/pool-source.ts';
 import type { QuotaResource } from '../../src/model/pools/quota.ts';
@@ -38,7 +38,7 @@ describe('a reservation', () => {
     const asked: string[] = [];
     let counts = true;
     const coordination = {
-      stillReserved: async (_tenant: Tenant, resource: QuotaResource, name: string) => {
+      stillReserved: async (_tenant: Tenant, resource: QuotaResource, { name }: ReservedName) => {
         asked.push(`${resource} ${name}`);
         return counts;
       },
@@ -97,9 +97,9 @@ describe('a reservation', () => {
           released.push(resource);
           await world.coordination.release(tenant, resource, name);
         },
-        withdraw: async (tenant, resource, name, attempt) => {
+        withdraw: async (tenant, resource, reserved) => {
           released.push(resource);
-          await world.coordination.withdraw(tenant, resource, name, attempt);
+          await world.coordination.withdraw(tenant, resource, reserved);
         },
         confirm: async (tenant, resource, confirmation) => {
           confirmed.push(`${resource} ${confirmation.amount}`);

@@ -47,12 +47,12 @@ describe('a Redis that fails', function () {
 
   const calls = (): readonly Promise<unknown>[] => [
     reserve('a'),
-    coordination.withdraw(ALICE, 'sandboxes', 'a'),
+    coordination.withdraw(ALICE, 'sandboxes', { name: 'a' }),
     coordination.release(ALICE, 'sandboxes', 'a'),
     coordination.joinWaiting(POOL),
     coordination.waiting(POOL),
     coordination.admitClaim({ pool: POOL, instance: 'b', limit: 3, idle: 1 }),
-    coordination.stillReserved(ALICE, 'sandboxes', 'a'),
+    coordination.stillReserved(ALICE, 'sandboxes', { name: 'a' }),
     coordination.unreconciled(ALICE, 'sandboxes', 0),
     coordination.reconcile(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
     coordination.openRequest(MARK, OWNER),
@@ -93,7 +93,7 @@ describe('a Redis that fails', function () {
     );
 
     for (const error of errors) expect(error).to.be.instanceOf(Refusal);
-    expect(await coordination.stillReserved(ALICE, 'sandboxes', 'late')).to.equal(false);
+    expect(await coordination.stillReserved(ALICE, 'sandboxes', { name: 'late' })).to.equal(false);
     expect(await coordination.openRequest(MARK, OWNER)).to.include({ kind: 'new' });
     expect(await reserve('x', 2)).to.equal(true);
   });

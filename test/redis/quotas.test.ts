@@ -129,7 +129,7 @@ describe('usage in Redis', () => {
 
     await redis().client.flushall();
 
-    expect(await one.stillReserved(ALICE, 'sandboxes', 'claimed')).to.equal(false);
+    expect(await one.stillReserved(ALICE, 'sandboxes', { name: 'claimed' })).to.equal(false);
     expect(await rejected(reserve(one, 'x', 2))).to.equal('UNAVAILABLE');
     await isKnown();
     expect([await reserve(one, 'x', 2), await reserve(one, 'y', 2)]).to.deep.equal([true, false]);
@@ -217,13 +217,13 @@ describe('usage in Redis', () => {
     await isKnown();
     expect([await reserve(one, 'a', 1), await reserve(other, 'a', 1)]).to.deep.equal([true, true]);
 
-    await other.withdraw(ALICE, 'sandboxes', 'a');
-    await other.withdraw(ALICE, 'sandboxes', 'a');
+    await other.withdraw(ALICE, 'sandboxes', { name: 'a' });
+    await other.withdraw(ALICE, 'sandboxes', { name: 'a' });
 
-    expect(await other.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
-    expect(await one.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(true);
+    expect(await other.stillReserved(ALICE, 'sandboxes', { name: 'a' })).to.equal(false);
+    expect(await one.stillReserved(ALICE, 'sandboxes', { name: 'a' })).to.equal(true);
     expect(await reserve(other, 'b', 1)).to.equal(false);
-    await one.withdraw(ALICE, 'sandboxes', 'a');
+    await one.withdraw(ALICE, 'sandboxes', { name: 'a' });
     expect(await reserve(other, 'b', 1)).to.equal(true);
   });
 
@@ -243,7 +243,7 @@ describe('usage in Redis', () => {
     );
 
     expect(await other.unreconciled(ALICE, 'sandboxes', 0)).to.deep.equal([]);
-    await one.withdraw(ALICE, 'sandboxes', 'claimed'); // settled: nobody's any more
+    await one.withdraw(ALICE, 'sandboxes', { name: 'claimed' }); // settled: nobody's any more
     expect([await reserve(one, 'b', 2), await reserve(one, 'c', 2)]).to.deep.equal([true, false]);
   });
 
@@ -346,8 +346,8 @@ describe('usage in Redis', () => {
         // A claim: reserved, checked again, written.
         const claim = async (at: Coordination, name: string): Promise<void> => {
           if (!(await reserve(at, name, limit).catch(() => false))) return;
-          if (!(await at.stillReserved(ALICE, 'sandboxes', name))) return;
-          if (records.has(name)) return await at.withdraw(ALICE, 'sandboxes', name);
+          if (!(await at.stillReserved(ALICE, 'sandboxes', { name }))) return;
+          if (records.has(name)) return await at.withdraw(ALICE, 'sandboxes', { name });
           records.set(name, 1);
           if (records.size > most) throw new Error(`${records.size} records`);
         };

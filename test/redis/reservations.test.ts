@@ -68,7 +68,7 @@ describe('reservations in Redis', () => {
     await settle(1);
 
     expect(await admit(other, 'x')).to.equal('admitted');
-    await other.withdraw(ALICE, 'sandboxes', 'x');
+    await other.withdraw(ALICE, 'sandboxes', { name: 'x' });
 
     expect(await used()).to.equal(1);
     expect(await admit(one, 'y')).to.equal('full');
@@ -89,12 +89,14 @@ describe('reservations in Redis', () => {
     await admit(one, 'x', { attempt: 'first' });
     await admit(one, 'x', { attempt: 'second' });
 
-    await one.withdraw(ALICE, 'sandboxes', 'x', 'first');
-    expect(await one.stillReserved(ALICE, 'sandboxes', 'x', 'first')).to.equal(false);
-    expect(await one.stillReserved(ALICE, 'sandboxes', 'x')).to.equal(true);
+    await one.withdraw(ALICE, 'sandboxes', { name: 'x', attempt: 'first' });
+    expect(await one.stillReserved(ALICE, 'sandboxes', { name: 'x', attempt: 'first' })).to.equal(
+      false,
+    );
+    expect(await one.stillReserved(ALICE, 'sandboxes', { name: 'x' })).to.equal(true);
     expect(await used()).to.equal(1);
 
-    await one.withdraw(ALICE, 'sandboxes', 'x', 'second');
+    await one.withdraw(ALICE, 'sandboxes', { name: 'x', attempt: 'second' });
     expect(await used()).to.equal(0);
   });
 

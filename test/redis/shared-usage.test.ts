@@ -94,7 +94,7 @@ describe('usage and requests of two replicas', function () {
     );
 
     expect(await isFree(1)).to.equal(false);
-    await other.withdraw(ALICE, 'sandboxes', id);
+    await other.withdraw(ALICE, 'sandboxes', { name: id });
     expect(await isFree(1)).to.equal(false);
   });
 

@@ -100,7 +100,7 @@ export class ClaimAttempts implements AsyncDisposable {
     if (admission !== 'admitted') return 'refused';
     if (!signal?.aborted) return 'admitted';
     await coordination
-      .withdraw(owner, 'sandboxes', instance.id, this.#attempt)
+      .withdraw(owner, 'sandboxes', { name: instance.id, attempt: this.#attempt })
       .catch(() => undefined); // then it is reconciled
     throw signal.reason;
   }
@@ -159,7 +159,7 @@ export class ClaimAttempts implements AsyncDisposable {
     if (!this.#isServed) await closed;
     if (left === undefined) return;
     await this.#deps.coordination
-      .withdraw(this.#of.owner, 'sandboxes', left, this.#attempt)
+      .withdraw(this.#of.owner, 'sandboxes', { name: left, attempt: this.#attempt })
       .catch(() => undefined);
   }
 

@@ -128,5 +128,5 @@ const reconcileReservation = async (
 ): Promise<void> => {
   const end = await supervisor.until(id, decidedOf(supervisor, id), clock.now() + RECONCILE_MS);
   if (!sameClaim(end?.context.record?.claim, claim))
-    await coordination.withdraw(claim.owner, 'sandboxes', id, attempt);
+    await coordination.withdraw(claim.owner, 'sandboxes', { name: id, attempt });
 };

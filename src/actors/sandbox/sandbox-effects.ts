@@ -80,7 +80,7 @@ const claim = async (
 ): Promise<SandboxEvent> => {
   const now = clock.now();
   const late = now - claim.claimedAt > RESERVATION_MS;
-  if (late && !(await coordination.stillReserved(claim.owner, 'sandboxes', id)))
+  if (late && !(await coordination.stillReserved(claim.owner, 'sandboxes', { name: id })))
     return { type: 'CLAIM_OUTCOME_UNKNOWN', now: clock.now() };
   const until = (late ? now : claim.claimedAt) + RESERVATION_MS;
   return {

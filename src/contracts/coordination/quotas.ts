@@ -22,6 +22,12 @@ export interface Confirmation {
   readonly attempt?: string;
 }
 
+/** The reservations of a name, or the reservation of one attempt. */
+export interface ReservedName {
+  readonly name: string;
+  readonly attempt?: string | undefined;
+}
+
 /**
  * Milliseconds after it was made in which a reservation may be written under without
  * `stillReserved`.
@@ -72,7 +78,7 @@ export interface Quotas {
    * Takes back what the attempt reserved under the name, and nothing else: what others reserved
    * stays, and what a record says. May be repeated.
    */
-  withdraw(tenant: Tenant, resource: QuotaResource, name: string, attempt?: string): Promise<void>;
+  withdraw(tenant: Tenant, resource: QuotaResource, reserved: ReservedName): Promise<void>;
   /**
    * A write has landed: what it says counts in the place of the attempt's reservation, unless a
    * later revision was confirmed. Of a name that does not count it does nothing. May be repeated,
@@ -83,12 +89,7 @@ export interface Quotas {
    * Whether the attempt's reservation counts at this moment; without an attempt any of this
    * replica's. Asked before a write that comes more than a second after it.
    */
-  stillReserved(
-    tenant: Tenant,
-    resource: QuotaResource,
-    name: string,
-    attempt?: string,
-  ): Promise<boolean>;
+  stillReserved(tenant: Tenant, resource: QuotaResource, reserved: ReservedName): Promise<boolean>;
   /**
    * Removes the name's part, whoever reserved it: its record is gone, or about to be. May be
    * repeated.

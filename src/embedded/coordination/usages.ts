@@ -1,4 +1,9 @@
-import type { Confirmation, QuotaEntry, Quotas } from '../../contracts/coordination/quotas.ts';
+import type {
+  Confirmation,
+  QuotaEntry,
+  Quotas,
+  ReservedName,
+} from '../../contracts/coordination/quotas.ts';
 import type { Revision } from '../../model/identifiers.ts';
 import { eachResource, type QuotaResource } from '../../model/pools/quota.ts';
 import { isNewer } from '../../model/mirror/revision-order.ts';
@@ -38,12 +43,8 @@ export class Usages {
     return true;
   }
 
-  withdraw(
-    tenant: Tenant,
-    resource: QuotaResource,
-    { name, attempt = '' }: Pick<QuotaEntry, 'name' | 'attempt'>,
-  ): void {
-    this.#change(tenant, resource, name, ({ open, ...part }) => ({
+  withdraw(tenant: Tenant, resource: QuotaResource, { name, attempt = '' }: ReservedName): void {
+    this.#change(usageKey(tenant, resource), name, ({ open, ...part }) => ({
       ...part,
       open: without(open, attempt),
     }));
@@ -54,7 +55,7 @@ export class Usages {
     resource: QuotaResource,
     { name, amount, revision, attempt = '' }: Confirmation,
   ): void {
-    this.#change(tenant, resource, name, (part) => ({
+    this.#change(usageKey(tenant, resource), name, (part) => ({
       ...part,
       open: without(part.open, attempt),
       ...(isNewer(revision, part.revision) ? { settled: amount, revision } : {}),
@@ -74,18 +75,18 @@ export class Usages {
   }
 
   remove(tenant: Tenant, resource: QuotaResource, name: string): void {
-    this.#change(tenant, resource, name, () => ({ settled: 0, revision: '', open: new Map() }));
+    this.#change(usageKey(tenant, resource), name, () => ({
+      settled: 0,
+      revision: '',
+      open: new Map(),
+    }));
   }
 
   total(tenant: Tenant, resource: QuotaResource): number {
     return this.#usages.get(usageKey(tenant, resource))?.total ?? 0;
   }
 
-  isReserved(
-    tenant: Tenant,
-    resource: QuotaResource,
-    { name, attempt }: Pick<QuotaEntry, 'name' | 'attempt'>,
-  ): boolean {
+  isReserved(tenant: Tenant, resource: QuotaResource, { name, attempt }: ReservedName): boolean {
     const open = this.#usages.get(usageKey(tenant, resource))?.parts.get(name)?.open;
     return open !== undefined && (attempt === undefined ? open.size > 0 : open.has(attempt));
   }
@@ -97,17 +98,13 @@ export class Usages {
     return usage;
   }
 
-  #change(
-    tenant: Tenant,
-    resource: QuotaResource,
-    name: string,
-    change: (part: Part) => Part,
-  ): void {
-    const usage = this.#usages.get(usageKey(tenant, resource));
+  /** Changes a name's part of the usage that has this key, if both are there. */
+  #change(key: string, name: string, change: (part: Part) => Part): void {
+    const usage = this.#usages.get(key);
     const part = usage?.parts.get(name);
     if (!usage || !part) return;
     this.#put(usage, name, change(part));
-    if (usage.parts.size === 0) this.#usages.delete(usageKey(tenant, resource));
+    if (usage.parts.size === 0) this.#usages.delete(key);
   }
 
   #put(usage: Usage, name: string, part: Part): void {
@@ -124,11 +121,10 @@ export class Usages {
  */
 export const inProcessQuotas = (usages: Usages): Quotas => ({
   reserve: async (tenant, resource, entry) => usages.reserve(tenant, resource, entry),
-  withdraw: async (tenant, resource, name, attempt) =>
-    usages.withdraw(tenant, resource, of(name, attempt)),
+  withdraw: async (tenant, resource, reserved) => usages.withdraw(tenant, resource, reserved),
   confirm: async (tenant, resource, confirmation) => usages.confirm(tenant, resource, confirmation),
-  stillReserved: async (tenant, resource, name, attempt) =>
-    usages.isReserved(tenant, resource, of(name, attempt)),
+  stillReserved: async (tenant, resource, reserved) =>
+    usages.isReserved(tenant, resource, reserved),
   release: async (tenant, resource, name) => usages.remove(tenant, resource, name),
   used: async (tenant) => eachResource((resource) => usages.total(tenant, resource)),
   whenKnown: async () => undefined,
@@ -138,9 +134,6 @@ export const inProcessQuotas = (usages: Usages): Quotas => ({
   parts: async () => [],
   reconcile: async () => undefined,
 });
-
-const of = (name: string, attempt: string | undefined): Pick<QuotaEntry, 'name' | 'attempt'> =>
-  attempt === undefined ? { name } : { name, attempt };
 
 const amountOf = (part: Part | undefined): number =>
   part ? Math.max(part.settled, ...part.open.values()) : 0;

@@ -126,7 +126,7 @@ class PoolGrant implements Grant<PoolRecord> {
     const { owner, uid } = this.#pool;
     await Promise.allSettled(
       this.#parts.map(({ resource }) =>
-        this.#deps.coordination.withdraw(owner, resource, uid, this.#attempt),
+        this.#deps.coordination.withdraw(owner, resource, { name: uid, attempt: this.#attempt }),
       ),
     );
   }

@@ -44,14 +44,7 @@ export const requireReserved = async (
   const now = clock.now();
   if (now - reserved.since <= RESERVATION_MS) return reserved.since;
   for (const resource of reserved.resources) {
-    if (
-      !(await coordination.stillReserved(
-        reserved.tenant,
-        resource,
-        reserved.name,
-        reserved.attempt,
-      ))
-    )
+    if (!(await coordination.stillReserved(reserved.tenant, resource, reserved)))
       throw unavailable('what you use was counted anew meanwhile; try again');
   }
   return now;
@@ -154,7 +147,7 @@ export class Resizing {
     const { uid, owner } = this.#pool;
     await Promise.allSettled(
       [...this.#reserved].map((resource) =>
-        this.#deps.coordination.withdraw(owner, resource, uid, this.#attempt),
+        this.#deps.coordination.withdraw(owner, resource, { name: uid, attempt: this.#attempt }),
       ),
     );
   }
