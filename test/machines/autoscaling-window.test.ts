@@ -12,10 +12,10 @@ const LEAST = { extreme: 'least', spanMs: 600_000 } as const;
 
 const over = (
   values: readonly number[],
-  rule: Parameters<typeof sampled>[3] = LEAST,
+  rule: Parameters<typeof sampled>[2] = LEAST,
 ): SlidingWindow =>
   values.reduce<SlidingWindow>(
-    (window, value, index) => sampled(window, value, index * 5_000, rule),
+    (window, value, index) => sampled(window, { value, at: index * 5_000 }, rule),
     [],
   );
 
@@ -30,11 +30,15 @@ describe('a sliding window', () => {
   it('stays the same object while the number stays the same', () => {
     const window = over([3]);
 
-    expect(sampled(window, 3, 400_000, LEAST)).to.equal(window);
+    expect(sampled(window, { value: 3, at: 400_000 }, LEAST)).to.equal(window);
   });
 
   it('forgets what is older than its span', () => {
-    const window = sampled(sampled([[0, 1]], 7, 100_000, LEAST), 7, 700_001, LEAST);
+    const window = sampled(
+      sampled([[0, 1]], { value: 7, at: 100_000 }, LEAST),
+      { value: 7, at: 700_001 },
+      LEAST,
+    );
 
     expect(extremeOf(window, 700_001, LEAST.spanMs)).to.equal(7);
   });

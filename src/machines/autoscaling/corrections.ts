@@ -1,6 +1,7 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import { getOwn } from '../../lib/get-own.ts';
 import { saturating, saturationUntil, type GroupMemory } from './memory.ts';
+import type { Moment } from './modes.ts';
 import { boundsOf, changesOf, cut, raised, sumOf, unservedOf, type Slot } from './slots.ts';
 
 /** Slots that were corrected, and what to say of it; no words where nothing was. */
@@ -15,9 +16,7 @@ export interface Correction {
  */
 export const troublesSettled = (
   slots: readonly Slot[],
-  memory: GroupMemory,
-  group: AutoscalingGroup,
-  now: number,
+  { group, memory, now }: Moment,
 ): Correction & { readonly memory: GroupMemory } => {
   const words: string[] = [];
   let remembered = memory;

@@ -70,10 +70,36 @@ export interface Evaluation {
  * reason to add. A limit that keeps it from growing is a decision once.
  */
 export const evaluateGroup = (input: GroupInput): Evaluation => {
-  const { group, now } = input;
-  const looked = looking(input.memory, input.members, group, now);
-  const found = slotsOf(input.rules, input.members, looked);
-  const settled = troublesSettled(found, looked, group, now);
+  const plan = planOf(input);
+  const outlook = outlookOf(plan);
+  return { decision: decisionOf(plan, outlook), memory: plan.moment.memory, outlook };
+};
+
+/** What the group should come to, and what led there. */
+interface Plan {
+  readonly moment: Moment;
+  readonly seen: GroupCounts;
+  readonly growth: Growth;
+  /** With what demand asks for. */
+  readonly grown: readonly Slot[];
+  /** Nothing changes and nothing lacks, so that what is not needed may go. */
+  readonly calm: boolean;
+  /** As each member should be. */
+  readonly slots: readonly Slot[];
+  readonly limitedBy: readonly string[];
+  readonly buffer: number;
+  /** What each correction says of itself. */
+  readonly words: Readonly<Record<'troubles' | 'bounds' | 'room', readonly string[]>>;
+  /** A limit of the growth was not known before. */
+  readonly isNewlyLimited: boolean;
+  /** The least id of a decision that follows all others. */
+  readonly nextId: number;
+}
+
+const planOf = ({ group, rules, members, memory, now }: GroupInput): Plan => {
+  const looked = looking(memory, members, { group, now });
+  const found = slotsOf(rules, members, looked);
+  const settled = troublesSettled(found, { group, memory: looked, now });
   const bounded = boundsKept(settled.slots, group);
   const roomy = roomMade(bounded.slots, group);
   const seen = countsOf(roomy.slots);
@@ -84,62 +110,73 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
     sumOf(grown, ({ to }) => to),
     { group, memory: settled.memory, now },
   );
-  const memory = recommending(
-    { ...limitsHeld(settled.memory, growth.limits, now), lowSince: growth.lowSince },
-    recommendation,
-    group,
-    now,
-  );
-  const moment = { group, memory, now };
+  const limited = { ...limitsHeld(settled.memory, growth.limits, now), lowSince: growth.lowSince };
+  const moment = { group, memory: recommending(limited, recommendation, { group, now }), now };
   // At the group's most demand on one member adds nothing, until what others do not need has gone.
   const isFull = seen.desired >= boundsOf(grown, group).most;
   const calm = (growth.missing <= 0 || isFull) && changesOf(grown).length === 0;
   const end = calm ? shrunk(grown, seen, moment) : { slots: grown, limitedBy: [] };
-  const buffer = neededIdle(seen, moment);
-  const limitedBy = [...growth.limitedBy, ...end.limitedBy];
-  const wanted = seen.running + seen.pending + buffer;
-  const outlook = {
-    at: now,
+  return {
+    moment,
     seen,
-    wanted,
-    limitedBy,
-    limits: growth.limits,
-    countsDown: countsDown(grown, seen, moment),
-    retryAt: growth.retryAt,
-    atRest: (growth.missing <= 0 || isQuiet(seen, moment)) && isAtRest(end.slots, seen, moment),
-    headroom: headroomOf(end.slots, group),
+    growth,
+    grown,
+    calm,
+    slots: end.slots,
+    limitedBy: [...growth.limitedBy, ...end.limitedBy],
+    buffer: neededIdle(seen, moment),
+    words: { troubles: settled.words, bounds: bounded.words, room: roomy.words },
+    isNewlyLimited: newLimits(settled.memory, growth.limits).length > 0,
+    nextId: Math.max(
+      now,
+      moment.memory.last + 1,
+      ...found.map(({ seen: { decided } }) => decided + 1),
+    ),
   };
-  const changes = changesOf(end.slots);
-  if (changes.length === 0 && newLimits(settled.memory, growth.limits).length === 0)
-    return { decision: undefined, memory, outlook };
-  const words = [...settled.words, ...bounded.words, ...roomy.words];
-  const decision: ScalingDecision = {
-    id: Math.max(now, memory.last + 1, ...found.map(({ seen: { decided } }) => decided + 1)),
-    at: now,
-    cause:
-      settled.words.length > 0
-        ? 'failure'
-        : growth.add > 0 || changes.length === 0
-          ? 'demand'
-          : bounded.words.length > 0
-            ? 'limits'
-            : roomy.words.length > 0
-              ? 'demand'
-              : 'surplus',
+};
+
+const outlookOf = ({ moment, seen, growth, grown, slots, limitedBy, buffer }: Plan): Outlook => ({
+  at: moment.now,
+  seen,
+  wanted: seen.running + seen.pending + buffer,
+  limitedBy,
+  limits: growth.limits,
+  countsDown: countsDown(grown, seen, moment),
+  retryAt: growth.retryAt,
+  atRest: (growth.missing <= 0 || isQuiet(seen, moment)) && isAtRest(slots, seen, moment),
+  headroom: headroomOf(slots, moment.group),
+});
+
+/** The decision of a plan that changes something, or that meets a limit for the first time. */
+const decisionOf = (plan: Plan, { at, seen, wanted }: Outlook): ScalingDecision | undefined => {
+  const changes = changesOf(plan.slots);
+  if (changes.length === 0 && !plan.isNewlyLimited) return undefined;
+  const isDemand = plan.growth.add > 0 || changes.length === 0;
+  return {
+    id: plan.nextId,
+    at,
+    cause: causeOf(plan.words, isDemand),
     changes,
     seen,
     wanted,
-    ...limitsOf(growth, limitedBy),
-    reason: [
-      ...words,
-      ...(growth.add > 0 || changes.length === 0
-        ? [demandWords(seen, group, buffer)]
-        : calm
-          ? [surplusWords(group)]
-          : []),
-    ].join('; '),
+    ...limitsOf(plan.growth, plan.limitedBy),
+    reason: reasonOf(plan, isDemand),
   };
-  return { decision, memory, outlook };
+};
+
+/** Names the first in the order of the evaluation that led to the decision. */
+const causeOf = (words: Plan['words'], isDemand: boolean): ScalingDecision['cause'] => {
+  if (words.troubles.length > 0) return 'failure';
+  if (isDemand) return 'demand';
+  if (words.bounds.length > 0) return 'limits';
+  return words.room.length > 0 ? 'demand' : 'surplus';
+};
+
+const reasonOf = ({ words, seen, moment, buffer, calm }: Plan, isDemand: boolean): string => {
+  const said = [...words.troubles, ...words.bounds, ...words.room];
+  if (isDemand) said.push(demandWords(seen, moment.group, buffer));
+  else if (calm) said.push(surplusWords(moment.group));
+  return said.join('; ');
 };
 
 /**

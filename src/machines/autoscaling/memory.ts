@@ -79,8 +79,7 @@ const LEAST_SATURATION_MS = 5_000;
 export const looking = (
   memory: GroupMemory,
   members: readonly MemberObservation[],
-  group: AutoscalingGroup,
-  now: number,
+  { group, now }: { readonly group: AutoscalingGroup; readonly now: number },
 ): GroupMemory => {
   const known = now - memory.seenAt > BLIND_MS ? unseen(memory) : memory;
   const isThere = (name: string): boolean => members.some((member) => member.name === name);
@@ -90,10 +89,11 @@ export const looking = (
     seenAt: now,
     firstAt: memory.firstAt || now,
     claimedAt: Math.max(memory.claimedAt, ...members.map((member) => member.claimedAt)),
-    idle: sampled(known.idle, idle, now, {
-      extreme: 'least',
-      spanMs: group.scaleDownPolicy.idleTimeoutSeconds * 1_000,
-    }),
+    idle: sampled(
+      known.idle,
+      { value: idle, at: now },
+      { extreme: 'least', spanMs: group.scaleDownPolicy.idleTimeoutSeconds * 1_000 },
+    ),
     saturated: only(memory.saturated, (name, { until }) => until > now && isThere(name)),
     grown: only(memory.grown, isThere),
   };
@@ -118,14 +118,14 @@ const unseen = (memory: GroupMemory): GroupMemory => ({ ...memory, idle: [], rec
 export const recommending = (
   memory: GroupMemory,
   recommendation: number,
-  group: AutoscalingGroup,
-  now: number,
+  { group, now }: { readonly group: AutoscalingGroup; readonly now: number },
 ): GroupMemory => ({
   ...memory,
-  recommended: sampled(memory.recommended, recommendation, now, {
-    extreme: 'most',
-    spanMs: group.scaleDownPolicy.stabilizationSeconds * 1_000,
-  }),
+  recommended: sampled(
+    memory.recommended,
+    { value: recommendation, at: now },
+    { extreme: 'most', spanMs: group.scaleDownPolicy.stabilizationSeconds * 1_000 },
+  ),
 });
 
 /** A member's scale-up failed: it is left alone for a while, and who else can is asked at once. */

@@ -118,8 +118,8 @@ export const raised = (slots: readonly Slot[], amount: number): readonly Slot[] 
     (a, b) =>
       b.rules.scaleUpPriority - a.rules.scaleUpPriority || roomOf(b) - roomOf(a) || byName(a, b),
   );
-  const answered = shared(order, amount, unansweredOf, 1);
-  return inOrderOf(slots, shared(answered.slots, answered.left, roomOf, 1).slots);
+  const answered = shared(order, amount, { most: unansweredOf, sign: 1 });
+  return inOrderOf(slots, shared(answered.slots, answered.left, { most: roomOf, sign: 1 }).slots);
 };
 
 /** Takes `amount` away, by priority, idle count and name; from each at most what `give` says. */
@@ -134,7 +134,7 @@ export const cut = (
       b.seen.idle - a.seen.idle ||
       byName(a, b),
   );
-  return inOrderOf(slots, shared(order, amount, give, -1).slots);
+  return inOrderOf(slots, shared(order, amount, { most: give, sign: -1 }).slots);
 };
 
 export const changesOf = (slots: readonly Slot[]): readonly ScalingChange[] =>
@@ -148,8 +148,7 @@ export const sumOf = (slots: readonly Slot[], of: (slot: Slot) => number): numbe
 const shared = (
   slots: readonly Slot[],
   amount: number,
-  most: (slot: Slot) => number,
-  sign: 1 | -1,
+  { most, sign }: { readonly most: (slot: Slot) => number; readonly sign: 1 | -1 },
 ): { readonly slots: readonly Slot[]; readonly left: number } => {
   let left = amount;
   const given = slots.map((slot) => {

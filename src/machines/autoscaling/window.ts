@@ -17,11 +17,10 @@ const MOST_STEPS = 20;
 /** The window with one more sample; the same object where that says nothing new. */
 export const sampled = (
   window: SlidingWindow,
-  value: number,
-  now: number,
+  { value, at }: { readonly value: number; readonly at: number },
   rule: WindowRule,
 ): SlidingWindow => {
-  const kept = withoutExpired(window, now - rule.spanMs);
+  const kept = withoutExpired(window, at - rule.spanMs);
   const first = kept.findIndex(([, earlier]) =>
     rule.extreme === 'least' ? earlier >= value : earlier <= value,
   );
@@ -31,7 +30,7 @@ export const sampled = (
       ? kept
       : [...kept.slice(0, first), [overruled[0], value]];
   const last = kept.at(-1);
-  return last && now - last[0] < rule.spanMs / MOST_STEPS ? kept : [...kept, [now, value]];
+  return last && at - last[0] < rule.spanMs / MOST_STEPS ? kept : [...kept, [at, value]];
 };
 
 /** The extreme of the last `spanMs`; undefined where less than that was seen. */

@@ -39,7 +39,7 @@ export const memberStateOf = (context: MemberContext): MemberState => {
   if (isLeaving(fact)) return 'Draining';
   if (isUnreachable(context)) return 'Unreachable';
   if (trouble) return 'Error';
-  if (!fact.pool && !fact.away?.pool) return 'Pending';
+  if (!poolOf(fact)) return 'Pending';
   return fact.saturatedUntil > now ? 'Saturated' : 'Active';
 };
 
@@ -87,19 +87,21 @@ const pausedUntil = (
   );
 
 const intentOf = (fact: MemberFact): MemberIntent | undefined => {
-  const { env, member, pool, away } = fact;
-  const standing = pool ?? away?.pool;
-  if (isLeaving(fact)) {
-    const force = env?.deleting === 'force' || member?.deleting === 'force';
-    if (standing)
-      return !isEnding(fact) || (force && pool?.deleting !== 'force')
-        ? { type: 'end-pool', force }
-        : undefined;
-    return env && member ? { type: 'forget' } : undefined;
-  }
-  if (!standing) return { type: 'make-pool' };
+  if (isLeaving(fact)) return leaveIntentOf(fact);
+  if (!poolOf(fact)) return { type: 'make-pool' };
   return !isEnding(fact) && !isSynced(fact) ? { type: 'settle-pool' } : undefined;
 };
+
+/** Ends the pool of a member that is to go, then forgets the member. */
+const leaveIntentOf = (fact: MemberFact): MemberIntent | undefined => {
+  const { env, member, pool } = fact;
+  if (!poolOf(fact)) return env && member ? { type: 'forget' } : undefined;
+  const force = env?.deleting === 'force' || member?.deleting === 'force';
+  const isForcedNow = force && pool?.deleting !== 'force';
+  return !isEnding(fact) || isForcedNow ? { type: 'end-pool', force } : undefined;
+};
+
+const poolOf = ({ pool, away }: MemberFact) => pool ?? away?.pool;
 
 const isEnding = ({ pool, away }: MemberFact): boolean =>
   pool ? pool.deleting !== false : away?.pool?.leaving === true;

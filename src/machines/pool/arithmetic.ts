@@ -184,8 +184,7 @@ export const afterFailure = (
 /** The breaker after a launch for which there was no place: it pauses, and counts no failure. */
 export const afterDeferral = (
   breaker: BreakerStatus,
-  reason: string,
-  now: number,
+  { reason, now }: Pick<StartFailure, 'reason' | 'now'>,
   policy: BreakerPolicy,
 ): BreakerStatus => ({
   failures: breaker.failures,

@@ -59,17 +59,8 @@ export const decisionOf = (
   const renews = mayRenew({ ...known, ordered }, now);
   if (renews) intents.push({ type: 'renew' });
   if (saving.due) intents.push({ type: 'save-conditions', conditions });
-  // One that is deleted waits for its removal alone.
-  const deadline =
-    known.record.deleting === false
-      ? earliest(
-          wakeAt,
-          lacksPlaces ? now + ASK_PLACE_AGAIN_MS : undefined,
-          replacement.wakeAt,
-          saving.wakeAt,
-          renews ? now + RENEW_AGAIN_MS : undefined,
-        )
-      : known.deadline;
+  const again = againAt({ lacksPlaces, renews }, now);
+  const wakes = earliest(wakeAt, replacement.wakeAt, saving.wakeAt, again);
   return {
     change: {
       filledOnce,
@@ -79,11 +70,22 @@ export const decisionOf = (
       ordered,
       bucket,
       savedAt: saving.due ? now : known.savedAt,
-      deadline,
+      // One that is deleted waits for its removal alone.
+      deadline: known.record.deleting === false ? wakes : known.deadline,
     },
     intents,
   };
 };
+
+/** Says when to ask again for what was asked, should nobody answer. */
+const againAt = (
+  { lacksPlaces, renews }: { readonly lacksPlaces: boolean; readonly renews: boolean },
+  now: number,
+): number | undefined =>
+  earliest(
+    lacksPlaces ? now + ASK_PLACE_AGAIN_MS : undefined,
+    renews ? now + RENEW_AGAIN_MS : undefined,
+  );
 
 /**
  * Tells what is known by now of whether instances live: all that idle have done so for long enough,

@@ -130,12 +130,7 @@ export const poolMachine = setup({
     }),
     noteDeferral: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'START_DEFERRED') return;
-      const breaker = afterDeferral(
-        context.breaker,
-        event.reason,
-        event.now,
-        context.policy.breaker,
-      );
+      const breaker = afterDeferral(context.breaker, event, context.policy.breaker);
       enqueue.assign({ breaker, failedAt: event.now });
       // Of those that come together one is told.
       if (context.leading && context.breaker.pausedUntil <= event.now)

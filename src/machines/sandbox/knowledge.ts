@@ -65,49 +65,58 @@ export const learned = (
     now,
   }: { readonly fact: Extract<SandboxEvent, { type: 'FACT' }>['fact']; readonly now: number },
 ): Partial<SandboxContext> => {
+  const { vitals } = fact;
   const dropped = !context.record && !context.launchOrder;
   const record = fact.record && !dropped ? further(context.record, fact.record) : context.record;
-  const vitals = fact.vitals;
   const gone = goneAfter(context.gone, vitals, now);
-  const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
-  const availableAt =
-    vitals.kind === 'available' && !gone ? (context.availableAt ?? now) : undefined;
-  const isUnready = vitals.kind === 'unavailable' && !vitals.nodeInTrouble;
-  const unready =
-    isUnready || context.unreadyAt !== undefined
-      ? { unreadyAt: isUnready ? unreadySince(vitals, context.unreadyAt, now) : undefined }
-      : {};
-  const ending = 'endsBy' in vitals ? { endsBy: vitals.endsBy } : {};
-  const since = 'since' in vitals ? { since: vitals.since } : {};
-  const waitsFor =
-    vitals.kind === 'starting' && vitals.reason !== undefined
-      ? { unready: withAdvice(vitals.reason, vitals.advice) }
-      : {};
-  const hindered = vitals.kind === 'starting' ? vitals.hindrance : undefined;
-  const hindrance = hindered === context.hindrance ? {} : { hindrance: hindered };
-  const isUnlaunched = vitals.kind === 'starting' && vitals.unlaunched === true;
-  const unlaunched = isUnlaunched || context.unlaunched ? { unlaunched: isUnlaunched } : {};
-  const ended =
-    'endedContainers' in vitals && !sameNames(vitals.endedContainers, context.endedContainers)
-      ? { endedContainers: vitals.endedContainers }
-      : {};
-  const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
   return {
     record,
     gone,
-    startedAt,
-    availableAt,
-    forgotten,
-    ...ending,
-    ...since,
-    ...unready,
-    ...waitsFor,
-    ...hindrance,
-    ...unlaunched,
-    ...ended,
+    startedAt: 'startedAt' in vitals ? vitals.startedAt : context.startedAt,
+    availableAt: vitals.kind === 'available' && !gone ? (context.availableAt ?? now) : undefined,
+    forgotten: context.forgotten || (!fact.record && context.record !== undefined),
+    ...('endsBy' in vitals ? { endsBy: vitals.endsBy } : {}),
+    ...('since' in vitals ? { since: vitals.since } : {}),
+    ...unreadiness(context, vitals, now),
+    ...startShown(context, vitals),
+    ...endedContainers(context, vitals),
     ...(record?.end ? { end: record.end } : {}),
   };
 };
+
+/** Says since when it is not ready, although its node is well. */
+const unreadiness = (
+  { unreadyAt }: SandboxContext,
+  vitals: Vitals,
+  now: number,
+): Pick<SandboxContext, 'unreadyAt'> => {
+  if (vitals.kind === 'unavailable' && !vitals.nodeInTrouble)
+    return { unreadyAt: unreadySince(vitals, unreadyAt, now) };
+  return unreadyAt === undefined ? {} : { unreadyAt: undefined };
+};
+
+/** Says what keeps it from being ready while it starts, and withdraws that afterwards. */
+const startShown = (
+  context: SandboxContext,
+  vitals: Vitals,
+): Pick<SandboxContext, 'unready' | 'hindrance' | 'unlaunched'> => {
+  const starting: Partial<Extract<Vitals, { kind: 'starting' }>> =
+    vitals.kind === 'starting' ? vitals : {};
+  const { reason, advice, hindrance, unlaunched = false } = starting;
+  return {
+    ...(reason === undefined ? {} : { unready: withAdvice(reason, advice) }),
+    ...(hindrance === context.hindrance ? {} : { hindrance }),
+    ...(unlaunched || context.unlaunched ? { unlaunched } : {}),
+  };
+};
+
+const endedContainers = (
+  { endedContainers: known }: SandboxContext,
+  vitals: Vitals,
+): Pick<SandboxContext, 'endedContainers'> =>
+  'endedContainers' in vitals && !sameNames(vitals.endedContainers, known)
+    ? { endedContainers: vitals.endedContainers }
+    : {};
 
 /** Counts an instance on a node that leaves as unready for ever: nobody waits for it. */
 const unreadySince = (
