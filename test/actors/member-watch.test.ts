@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { MemberWatch } from '../../src/actors/env/member-watch.ts';
+import { MemberWatch } from '../../src/actors/env/copy-mirror.ts';
 import type { CopiedMember } from '../../src/model/envs/env-copy.ts';
 
 const aMember = (idle: number): CopiedMember => ({

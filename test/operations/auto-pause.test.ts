@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PausesAtEnd } from '../../src/actors/sandbox/pauses-at-end.ts';
+import { PausesAtEnd } from '../../src/actors/sandbox/sandbox-effects.ts';
 import {
   DefinitionRefused,
   NotJoinable,

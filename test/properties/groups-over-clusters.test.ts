@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { MemberWatch } from '../../src/actors/env/member-watch.ts';
+import { MemberWatch } from '../../src/actors/env/copy-mirror.ts';
 import { askedOf, type CopiedMember } from '../../src/model/envs/env-copy.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { CopyFaults, copiesOnWorlds } from '../support/fakes/copies-on-worlds.ts';

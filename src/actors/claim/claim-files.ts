@@ -1,18 +1,26 @@
 import type { SandboxSnapshot } from '../sandbox/sandbox-snapshot.ts';
 import type { Supervisor } from '../sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import {
+  type SandboxDriver,
+  ContainerGone,
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+} from '../../contracts/sandbox-driver.ts';
 import { ByteShares } from '../../lib/byte-shares.ts';
 import type { ClaimFile } from '../../model/claim-terms.ts';
-import { noFilesHere, tooMuchOfClaims } from '../../model/file-refusals.ts';
+import { noFilesHere, tooMuchOfClaims, fileConflict } from '../../model/file-refusals.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import { unavailable } from '../../model/refusals.ts';
+import { unavailable, Refusal } from '../../model/refusals.ts';
 import { isKeyed, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { endDurably, isEndDurable } from '../sandbox/commands/end-durably.ts';
 import type { ClaimRequest } from '../sandbox/commands/sandbox-operations.ts';
-import { claimFileRefusal, FileNotWritten } from './claim-file-refusal.ts';
 import type { PendingRequests } from './pending-requests.ts';
+import { FileRefused } from '../../contracts/files.ts';
+import { NotDone } from '../../contracts/not-done.ts';
+import { fileRefusalOf } from '../sandbox/commands/file-refusal.ts';
 
 /** Longest that the files of one claim take. */
 const WRITTEN_WITHIN_MS = 20_000;
@@ -170,3 +178,51 @@ export class ClaimFiles {
 
 const isOver = (snapshot: SandboxSnapshot | undefined): boolean =>
   snapshot?.state !== 'running' && isEndDurable(snapshot);
+
+/** A file of a claim that was not written; `cause` says why. */
+class FileNotWritten extends Error {
+  override readonly name = 'FileNotWritten';
+  readonly index: number;
+
+  constructor(index: number, cause: unknown) {
+    super(`file ${index} of a claim was not written`, { cause });
+    this.index = index;
+  }
+}
+
+/**
+ * Returns what the client is told where a file of its claim could not be written: why, and which
+ * one by its field, and in `detail` what became of the claim. An error that is the daemon's own
+ * fault stays what it is.
+ */
+const claimFileRefusal = (
+  error: unknown,
+  detail: { readonly hint: string; readonly sandboxId?: string },
+): unknown => {
+  if (!(error instanceof FileNotWritten)) return error;
+  const why = whyOf(error.cause);
+  if (!why) return error.cause;
+  const field = `files[${error.index}].path`;
+  return new Refusal(why.code, `${field}: ${why.message}`, {
+    detail: { field, ...detail },
+    retryAfter: why.retryAfter,
+  });
+};
+
+const whyOf = (error: unknown): Refusal | undefined => {
+  if (error instanceof Refusal) return error;
+  if (error instanceof FileRefused) {
+    // The field is named anyway, and by what the claim calls it.
+    if (error.problem === 'bad-path') return new Refusal('INVALID_ARGUMENT', error.message);
+    // Whatever is there is replaced: a folder was to be made where something else is.
+    if (error.problem === 'exists') return fileConflict('a part of the path is no folder');
+    const told = fileRefusalOf(error, undefined);
+    return told instanceof Refusal ? told : undefined;
+  }
+  if (error instanceof InstanceGone || error instanceof ContainerGone)
+    return unavailable('the sandbox ended before it was written; claim again');
+  if (error instanceof OutcomeUnknown)
+    return unavailable('the way into the sandbox was lost while it was written');
+  if (error instanceof NotJoinable) return unavailable(error.message);
+  return error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : undefined;
+};

@@ -12,7 +12,6 @@ import { featureDisabled, poolNotFound } from '../../model/refusals.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { RequestLimits } from '../corridor/request-limits.ts';
 import { controlRoutes, type ControlDeps } from './control/routes.ts';
-import { namedAsElsewhere } from './named-as-elsewhere.ts';
 import { linkedAddressOf, overLinks } from './traffic/over-links.ts';
 import { restIdOf, sandboxNamed } from './sandbox-id.ts';
 import { sandboxServices } from './services/services.ts';
@@ -133,4 +132,15 @@ const adopt = (request: IncomingMessage): void => {
     const sandbox = sandboxNamed(text);
     return sandbox ? before + restIdOf(sandbox) : whole;
   });
+};
+
+/** Returns a body or an answer with the names that the REST API has for sandbox and pool. */
+const namedAsElsewhere = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const { sandboxID, templateID } = value as Readonly<Record<string, unknown>>;
+  const sandbox = typeof sandboxID === 'string' ? sandboxNamed(sandboxID) : undefined;
+  return {
+    ...(sandbox === undefined ? {} : { sandboxId: restIdOf(sandbox) }),
+    ...(typeof templateID === 'string' ? { poolName: templateID } : {}),
+  };
 };

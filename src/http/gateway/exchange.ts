@@ -5,7 +5,11 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
-import { InstanceGone, PortUnreachable } from '../../contracts/sandbox-driver.ts';
+import {
+  InstanceGone,
+  PortUnreachable,
+  type PortConnection,
+} from '../../contracts/sandbox-driver.ts';
 import {
   endpointTimeout,
   endpointUnreachable,
@@ -14,7 +18,6 @@ import {
 } from '../../model/refusals.ts';
 import type { OpenEndpoint } from '../../actors/sandbox/commands/sandbox-operations.ts';
 import { flow } from '../reply/flow.ts';
-import { passBody } from './body.ts';
 import type { ClientAddresses } from '../limits/client-address.ts';
 import { connectEndpoint, type EndpointOptions, type GatewayAgent } from './agent.ts';
 import { answeredHeaders, answeredTrailers, forwardedHeaders } from './headers.ts';
@@ -271,4 +274,60 @@ const STALE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 const WORDS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: `its headers are larger than ${MAX_ANSWER_HEADER_BYTES} bytes`,
   ECONNRESET: 'it ended the connection without an answer',
+};
+
+interface AnswerTerms {
+  readonly clock: Clock;
+  /** Bytes went through. */
+  readonly moved: () => void;
+  /** The client took nothing for `stallMs`. */
+  readonly stalled: () => void;
+  readonly stallMs: number;
+  /** Once, when all of it has been written. */
+  readonly whole: () => void;
+}
+
+/** Shorter bodies are not worth memory of their own. */
+const LONG_BYTES = 512 * 1024;
+
+/** Passes on an answer's body. What breaks is for the caller. */
+const passBody = (answer: IncomingMessage, response: ServerResponse, terms: AnswerTerms): void => {
+  let read = 0;
+  const count = (bytes: Buffer): void => {
+    read += bytes.length;
+  };
+  answer.on('data', count);
+  const stop = flow(answer, response, terms);
+  answer.once('end', terms.whole);
+  const length = lengthOf(answer);
+  const connection: PortConnection = answer.socket;
+  if (length < LONG_BYTES || response.req.method === 'HEAD' || connection.divert === undefined)
+    return;
+  // Past the parser, which would give each piece memory of its own for the collector to find.
+  let left: number | undefined;
+  let callOff = (): void => {};
+  response.once('close', () => callOff());
+  connection.divert((bytes, done) => {
+    if (left === undefined) {
+      if (answer.readableLength > 0 || read >= length) return false;
+      left = length - read;
+      stop();
+    }
+    const wanted = left < bytes.length ? bytes.subarray(0, left) : bytes;
+    left -= wanted.length;
+    terms.moved();
+    callOff = terms.clock.at(terms.clock.now() + terms.stallMs, terms.stalled);
+    response.write(wanted, (error) => {
+      callOff();
+      if (error) return;
+      if (left === 0) terms.whole();
+      else done();
+    });
+    return true;
+  });
+};
+
+const lengthOf = ({ headers }: IncomingMessage): number => {
+  const length = headers['content-length'];
+  return length === undefined || headers['transfer-encoding'] !== undefined ? 0 : Number(length);
 };

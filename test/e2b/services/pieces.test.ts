@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { SILENCE, keepaliveMs, withSilences } from '../../../src/http/e2b/services/keepalives.ts';
-import { WholeCharacters } from '../../../src/http/e2b/services/process/whole-characters.ts';
+import { WholeCharacters } from '../../../src/http/e2b/services/process/process-events.ts';
 import { TestClock } from '../../support/fakes/test-clock.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { runs } from '../../support/harness/runs.ts';

@@ -3,11 +3,13 @@ import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../../model/pools/p
 import type { PoolOverrides } from '../../../model/pools/pool-source.ts';
 import { accessField } from '../../../model/tenant.ts';
 import type { PoolSyncView, PoolView } from '../../../actors/views.ts';
-import type { PoolDeletionWire, PoolWire } from './schema.ts';
+import type { PoolDeletionWire, PoolWire, EmbeddedTemplateWire } from './schema.ts';
 import { presentCondition } from '../present-condition.ts';
-import { presentEmbeddedTemplate } from './embedded-template.ts';
 import { presentInstanceShape } from '../instance-shape.ts';
 import { timestampOf } from '../../corridor/common-schema.ts';
+import { formatDuration } from '../../../model/durations.ts';
+import { formatMemory } from '../../../model/quantities.ts';
+import type { ContainerDefinition, InstanceDefinition } from '../../../model/templates/template.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 
@@ -130,3 +132,41 @@ export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => (
 
 const unclaimedIn = ({ starting, idle, unavailable }: PoolView['counts']): number =>
   starting + idle + unavailable;
+
+/** Shows what instances are started from, in the words of a template. */
+const presentEmbeddedTemplate = (definition: InstanceDefinition): EmbeddedTemplateWire => {
+  const endpoints = Object.entries(definition.endpoints ?? {});
+  return {
+    containers: definition.containers.map(presentContainer),
+    network: definition.network,
+    endpoints:
+      endpoints.length === 0
+        ? undefined
+        : endpoints.map(([name, { port, scheme }]) => ({ name, port, scheme })),
+    startupTimeout: formatDuration(definition.startupTimeoutMs),
+    idleTimeout: formatDuration(definition.idleTimeoutMs),
+    maxLifetime: formatDuration(definition.maxLifetimeMs),
+  };
+};
+
+const presentContainer = (
+  container: ContainerDefinition,
+): EmbeddedTemplateWire['containers'][number] => ({
+  name: container.name,
+  image: container.image,
+  command: [...container.argv],
+  workingDir: container.workingDir,
+  env: Object.keys(container.env).map((name) => ({ name })),
+  resources: {
+    limits: sizeOf(container),
+    requests: container.requests ? sizeOf(container.requests) : undefined,
+  },
+});
+
+const sizeOf = ({
+  cpuCores,
+  memoryBytes,
+}: Pick<ContainerDefinition, 'cpuCores' | 'memoryBytes'>): { cpu: string; memory: string } => ({
+  cpu: `${Math.round(cpuCores * 1_000)}m`,
+  memory: formatMemory(memoryBytes),
+});

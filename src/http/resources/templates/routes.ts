@@ -1,6 +1,5 @@
 import type { Operations } from '../../../services/operations.ts';
 import type { TemplateView } from '../../../actors/views.ts';
-import { templateIn } from './crd-json.ts';
 import { presentPage } from '../present-page.ts';
 import { presentTemplate, presentTemplateCluster, presentTemplateDeletion } from './presenter.ts';
 import { created, ok, route, versioned, type Answer, type Route } from '../../corridor/route.ts';
@@ -15,6 +14,15 @@ import {
   TemplateQuery,
   UpdateTemplateBody,
 } from './schema.ts';
+import { z } from 'zod';
+import { invalidArgument, Refusal } from '../../../model/refusals.ts';
+import {
+  MAX_TEMPLATE_BYTES,
+  SandboxTemplateSchema,
+  type SandboxTemplateDocument,
+} from '../../../model/templates/template.ts';
+import { parseStrictJson } from '../../corridor/strict-json.ts';
+import { check } from '../../corridor/validation.ts';
 
 export const templateRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -126,3 +134,29 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
 
 const shown = (view: TemplateView): Answer =>
   versioned(ok({ template: presentTemplate(view) }), view.record.revision);
+
+const FIELD = 'crdJson';
+const Enclosed = z.object({ [FIELD]: SandboxTemplateSchema });
+
+/**
+ * The template document that a `crdJson` holds: as strict as a body, and unknown fields are
+ * refused. Refusals name its fields after `crdJson.`
+ */
+const templateIn = (crdJson: string): SandboxTemplateDocument => {
+  if (Buffer.byteLength(crdJson) > MAX_TEMPLATE_BYTES)
+    throw new Refusal('PAYLOAD_TOO_LARGE', `${FIELD} is larger than ${MAX_TEMPLATE_BYTES} bytes`);
+  return check(Enclosed, { [FIELD]: treeOf(crdJson) })[FIELD];
+};
+
+const treeOf = (crdJson: string): unknown => {
+  try {
+    return parseStrictJson(Buffer.from(crdJson, 'utf8'));
+  } catch (error) {
+    const field = error instanceof Refusal ? error.detail?.['field'] : undefined;
+    if (!(error instanceof Refusal) || typeof field !== 'string') throw error;
+    throw invalidArgument(
+      field === 'body' ? FIELD : `${FIELD}.${field}`,
+      error.message.slice(field.length + 2),
+    );
+  }
+};

@@ -13,7 +13,7 @@ import type { CostlyTurns } from '../../../limits/costly-turns.ts';
 import { roomOf } from '../../../corridor/answer-writing.ts';
 import { thenLinger } from '../../../corridor/linger.ts';
 import type { ArrivingBodies } from '../../../corridor/request-body.ts';
-import { Refusal } from '../../../../model/refusals.ts';
+import { Refusal, unavailable } from '../../../../model/refusals.ts';
 import type { AnswerBudget } from '../../../../actors/sandbox/commands/answer-budget.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
@@ -28,7 +28,6 @@ import {
   type FramesToCome,
 } from './call-guard.ts';
 import { lastFrame } from './frames.ts';
-import { OpenStreams } from './open-streams.ts';
 import {
   MOST_MS,
   STREAM_HEAD,
@@ -323,3 +322,36 @@ const drained = ({ clock, log, stallMs }: RpcDeps, response: ServerResponse): Pr
     });
     response.once('drain', settle).once('close', settle);
   });
+
+/**
+ * Ends the streams that are open when the daemon stops: their last frame says `unavailable`, and
+ * their clients go on elsewhere.
+ */
+class OpenStreams {
+  readonly #open = new Set<AbortController>();
+  #isStopping = false;
+
+  /** Serves a stream under a signal of its own, which aborts with its client's, and by `stop`. */
+  async within<T>(client: AbortSignal, serve: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const ending = new AbortController();
+    const leave = (): void => ending.abort(client.reason);
+    client.addEventListener('abort', leave, { once: true });
+    if (client.aborted) leave();
+    this.#open.add(ending);
+    if (this.#isStopping) end(ending);
+    try {
+      return await serve(ending.signal);
+    } finally {
+      this.#open.delete(ending);
+      client.removeEventListener('abort', leave);
+    }
+  }
+
+  stop(): void {
+    this.#isStopping = true;
+    for (const each of this.#open) end(each);
+  }
+}
+
+const end = (stream: AbortController): void =>
+  stream.abort(unavailable('the daemon is stopping; connect again'));
