@@ -44,7 +44,7 @@ interface OwnWaiters {
   isTold: boolean;
 }
 
-/** What Redis knows a claim by: its request and its place in the order. */
+/** Describes a claim as Redis knows it: its request, and its place in the order. */
 interface ClaimInRedis {
   /** Set if the same step opens the request. */
   readonly begun: Begun | undefined;
@@ -260,10 +260,13 @@ export class RedisClaims implements Claims {
   }
 }
 
-/** What the script reads of a claim that does not wait. */
+/** Stands for a waiter where a claim does not wait. */
 const NO_WAITER = { member: '', at: '' } as const;
 
-/** Keeps the waiter out of heartbeats while its admission runs, and marks it as unsure if the answer never comes. */
+/**
+ * Keeps the waiter out of heartbeats while its admission runs, and marks it as unsure if the answer
+ * never comes.
+ */
 const triedWith = async <T>(waiter: Waiter, admission: Promise<T>): Promise<T> => {
   waiter.state = 'tries';
   try {

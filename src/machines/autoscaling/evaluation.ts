@@ -75,7 +75,7 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
   return { decision: decisionOf(plan, outlook), memory: plan.moment.memory, outlook };
 };
 
-/** What the group should come to, and what led there. */
+/** Describes what the group should come to, and what led there. */
 interface Plan {
   readonly moment: Moment;
   readonly seen: GroupCounts;
@@ -88,7 +88,7 @@ interface Plan {
   readonly slots: readonly Slot[];
   readonly limitedBy: readonly string[];
   readonly buffer: number;
-  /** What each correction says of itself. */
+  /** The words that each correction says of itself. */
   readonly words: Readonly<Record<'troubles' | 'bounds' | 'room', readonly string[]>>;
   /** A limit of the growth was not known before. */
   readonly isNewlyLimited: boolean;
