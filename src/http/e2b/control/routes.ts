@@ -179,7 +179,13 @@ const template = ({ operations, terms }: ControlDeps): Route =>
 
 const DONE: Answer = { status: 204, body: {} };
 
-const changes = ({ operations }: ControlDeps): readonly Route[] => [
+const changes = (deps: ControlDeps): readonly Route[] => [
+  deleteSandbox(deps),
+  setIdleTimeout(deps),
+  setSandboxState(deps),
+];
+
+const deleteSandbox = (deps: ControlDeps): Route =>
   route({
     operationId: 'deleteSandbox',
     method: 'DELETE',
@@ -191,11 +197,13 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     effect: { kind: 'repeatable' },
     handle: async ({ caller, params }) => {
-      await requireLive(operations, caller, params.sandboxId);
-      await operations.deleteSandbox(caller, params.sandboxId);
+      await requireLive(deps.operations, caller, params.sandboxId);
+      await deps.operations.deleteSandbox(caller, params.sandboxId);
       return DONE;
     },
-  }),
+  });
+
+const setIdleTimeout = (deps: ControlDeps): Route =>
   route({
     operationId: 'setIdleTimeout',
     rules: {
@@ -216,13 +224,15 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
     effect: { kind: 'repeatable' },
     handle: async ({ caller, params, body }) => {
-      await operations.setSandboxEnd(caller, params.sandboxId, {
+      await deps.operations.setSandboxEnd(caller, params.sandboxId, {
         lifetimeMs: body.timeout * 1_000,
         extend: false,
       });
       return DONE;
     },
-  }),
+  });
+
+const setSandboxState = (deps: ControlDeps): Route =>
   route({
     operationId: 'setSandboxState',
     rules: { as: STATE, body: () => ({ state: 'paused' }) },
@@ -237,13 +247,12 @@ const changes = ({ operations }: ControlDeps): readonly Route[] => [
     effect: { kind: 'repeatable' },
     handle: async ({ caller, params, body }) => {
       refuseWithoutMemory(body);
-      const { paused } = await requireLive(operations, caller, params.sandboxId);
+      const { paused } = await requireLive(deps.operations, caller, params.sandboxId);
       if (paused) return PAUSED_ALREADY;
-      await operations.setSandboxState(caller, params.sandboxId, 'paused');
+      await deps.operations.setSandboxState(caller, params.sandboxId, 'paused');
       return DONE;
     },
-  }),
-];
+  });
 
 /** Stands for nothing else here: see `shownError`. */
 const PAUSED_ALREADY: Answer = {

@@ -13,6 +13,12 @@ import {
 } from './schema.ts';
 
 export const approvalRoutes = (operations: Operations): readonly Route[] => [
+  listApprovals(operations),
+  getApproval(operations),
+  decideApproval(operations),
+];
+
+const listApprovals = (operations: Operations): Route =>
   route({
     operationId: 'listApprovals',
     method: 'GET',
@@ -30,7 +36,9 @@ export const approvalRoutes = (operations: Operations): readonly Route[] => [
           presentApproval,
         ),
       ),
-  }),
+  });
+
+const getApproval = (operations: Operations): Route =>
   route({
     operationId: 'getApproval',
     method: 'GET',
@@ -48,7 +56,9 @@ export const approvalRoutes = (operations: Operations): readonly Route[] => [
           session && (await operations.approvalContent(session, approvalId)),
         ),
       ),
-  }),
+  });
+
+const decideApproval = (operations: Operations): Route =>
   route({
     operationId: 'decideApproval',
     method: 'POST',
@@ -76,5 +86,4 @@ export const approvalRoutes = (operations: Operations): readonly Route[] => [
         ),
       );
     },
-  }),
-];
+  });

@@ -25,6 +25,14 @@ import {
 const MERMAID = 'text/vnd.mermaid';
 
 export const debugActorRoutes = (operations: Operations): readonly Route[] => [
+  listActors(operations),
+  getActor(operations),
+  followActor(operations),
+  rebuildActor(operations),
+  getMachine(operations),
+];
+
+const listActors = (operations: Operations): Route =>
   route({
     operationId: 'listActors',
     method: 'GET',
@@ -42,7 +50,9 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
         presentActors(operations.listActors(caller, { ...query, ...(after ? { after } : {}) })),
       );
     },
-  }),
+  });
+
+const getActor = (operations: Operations): Route =>
   route({
     operationId: 'getActor',
     method: 'GET',
@@ -55,7 +65,9 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params: { kind, key }, query: { replica } }) =>
       ok(presentActor(await operations.getActor(caller, { kind, text: key }, replica))),
-  }),
+  });
+
+const followActor = (operations: Operations): Route =>
   route({
     operationId: 'followActor',
     method: 'GET',
@@ -70,7 +82,9 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
       const { news, close } = await operations.followActor(caller, { kind, text: key });
       return ok(new EventStream((signal) => presentActorNews(news(signal)), close));
     },
-  }),
+  });
+
+const rebuildActor = (operations: Operations): Route =>
   route({
     operationId: 'rebuildActor',
     method: 'POST',
@@ -84,7 +98,9 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, params: { kind, key }, query: { replica } }) =>
       ok(presentActor(await operations.rebuildActor(caller, { kind, text: key }, replica))),
-  }),
+  });
+
+const getMachine = (operations: Operations): Route =>
   route({
     operationId: 'getMachine',
     method: 'GET',
@@ -105,5 +121,4 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
           : presentMachine(machine),
       );
     },
-  }),
-];
+  });

@@ -29,6 +29,18 @@ import {
 } from './schema.ts';
 
 export const envMemberRoutes = (operations: Operations): readonly Route[] => [
+  addMember(operations),
+  listMembers(operations),
+  updateMember(operations),
+  deleteMember(operations),
+  listGroups(operations),
+  getGroup(operations),
+  listDecisions(operations),
+  updateGroup(operations),
+  deleteGroup(operations),
+];
+
+const addMember = (operations: Operations): Route =>
   route({
     operationId: 'addMember',
     method: 'POST',
@@ -69,7 +81,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
           }),
         ),
       ),
-  }),
+  });
+
+const listMembers = (operations: Operations): Route =>
   route({
     operationId: 'listMembers',
     method: 'GET',
@@ -86,7 +100,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
         total: pools.length,
       });
     },
-  }),
+  });
+
+const updateMember = (operations: Operations): Route =>
   route({
     operationId: 'updateMember',
     method: 'PUT',
@@ -117,7 +133,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       });
       return versioned(ok(presentMemberEnvelope(view)), wordRevisionOf(view.env));
     },
-  }),
+  });
+
+const deleteMember = (operations: Operations): Route =>
   route({
     operationId: 'deleteMember',
     method: 'DELETE',
@@ -136,7 +154,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
         })),
         status: 'Deleting',
       }),
-  }),
+  });
+
+const listGroups = (operations: Operations): Route =>
   route({
     operationId: 'listGroups',
     method: 'GET',
@@ -150,7 +170,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       const groups = await operations.listGroups(caller, params.name);
       return ok({ items: groups.map(presentGroup), total: groups.length });
     },
-  }),
+  });
+
+const getGroup = (operations: Operations): Route =>
   route({
     operationId: 'getGroup',
     method: 'GET',
@@ -165,7 +187,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       const { env, group } = await operations.getGroup(caller, params.name, params.groupName);
       return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
     },
-  }),
+  });
+
+const listDecisions = (operations: Operations): Route =>
   route({
     operationId: 'listDecisions',
     method: 'GET',
@@ -179,7 +203,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       const decisions = await operations.groupDecisions(caller, params.name, params.groupName);
       return ok({ items: decisions.map(presentDecision), total: decisions.length });
     },
-  }),
+  });
+
+const updateGroup = (operations: Operations): Route =>
   route({
     operationId: 'updateGroup',
     method: 'PUT',
@@ -205,7 +231,9 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       });
       return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
     },
-  }),
+  });
+
+const deleteGroup = (operations: Operations): Route =>
   route({
     operationId: 'deleteGroup',
     method: 'DELETE',
@@ -225,5 +253,4 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       await operations.deleteGroup(caller, params.name, params.groupName);
       return ok({ name: params.groupName, status: 'deleted' });
     },
-  }),
-];
+  });

@@ -20,6 +20,16 @@ import {
 } from './schema.ts';
 
 export const envRoutes = (operations: Operations): readonly Route[] => [
+  createEnv(operations),
+  listEnvs(operations),
+  getEnv(operations),
+  replaceEnv(operations),
+  patchEnv(operations),
+  deleteEnv(operations),
+  syncEnv(operations),
+];
+
+const createEnv = (operations: Operations): Route =>
   route({
     operationId: 'createEnv',
     method: 'POST',
@@ -52,7 +62,9 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
           }),
         ),
       ),
-  }),
+  });
+
+const listEnvs = (operations: Operations): Route =>
   route({
     operationId: 'listEnvs',
     method: 'GET',
@@ -71,7 +83,9 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
         ),
       );
     },
-  }),
+  });
+
+const getEnv = (operations: Operations): Route =>
   route({
     operationId: 'getEnv',
     method: 'GET',
@@ -83,7 +97,9 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     versioned: true,
     refusals: ['ENV_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => shown(await operations.getEnv(caller, params.name)),
-  }),
+  });
+
+const replaceEnv = (operations: Operations): Route =>
   route({
     operationId: 'replaceEnv',
     method: 'PUT',
@@ -103,7 +119,9 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
           ifMatch: incoming.ifMatch,
         }),
       ),
-  }),
+  });
+
+const patchEnv = (operations: Operations): Route =>
   route({
     operationId: 'patchEnv',
     method: 'PATCH',
@@ -131,7 +149,9 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
         }),
       );
     },
-  }),
+  });
+
+const deleteEnv = (operations: Operations): Route =>
   route({
     operationId: 'deleteEnv',
     method: 'DELETE',
@@ -148,7 +168,9 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
       const { record } = await operations.deleteEnv(caller, params.name, { force: query.force });
       return ok({ name: record.name, namespace: record.owner.namespace, status: 'Deleting' });
     },
-  }),
+  });
+
+const syncEnv = (operations: Operations): Route =>
   route({
     operationId: 'syncEnv',
     method: 'POST',
@@ -160,8 +182,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'CONFLICT', 'ENV_SYNC_PARTIAL', 'UNAVAILABLE'],
     handle: async ({ caller, params }) =>
       ok({ env: presentNarrowEnv(await operations.syncEnv(caller, params.name)) }),
-  }),
-];
+  });
 
 const CHANGES = [
   'SANDBOX_TEMPLATE_NOT_FOUND',

@@ -40,6 +40,16 @@ const COMMON = [
 
 /** Lists the rows of files in a running sandbox. */
 export const fileRoutes = (operations: Operations): readonly Route[] => [
+  readFile(operations),
+  writeFile(operations),
+  removeFile(operations),
+  listFiles(operations),
+  moveFile(operations),
+  makeFolder(operations),
+  watchFiles(operations),
+];
+
+const readFile = (operations: Operations): Route =>
   route({
     operationId: 'readFile',
     method: 'GET',
@@ -66,7 +76,9 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       }
       return contentAnswer(opened, header);
     },
-  }),
+  });
+
+const writeFile = (operations: Operations): Route =>
   route({
     operationId: 'writeFile',
     method: 'PUT',
@@ -104,7 +116,9 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
         headers: { ETag: fileTag(written.stat) },
       };
     },
-  }),
+  });
+
+const removeFile = (operations: Operations): Route =>
   route({
     operationId: 'removeFile',
     method: 'DELETE',
@@ -122,7 +136,9 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       await operations.removeFile(caller, target, request, signal());
       return ok({ path: query.path, status: 'deleted' });
     },
-  }),
+  });
+
+const listFiles = (operations: Operations): Route =>
   route({
     operationId: 'listFiles',
     method: 'GET',
@@ -141,7 +157,9 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
         presentFiles(target.path, await operations.listFiles(caller, target, request, signal())),
       );
     },
-  }),
+  });
+
+const moveFile = (operations: Operations): Route =>
   route({
     operationId: 'moveFile',
     method: 'POST',
@@ -166,7 +184,9 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       const stat = await operations.moveFile(caller, target, request, signal());
       return ok({ file: presentFile(to, stat) });
     },
-  }),
+  });
+
+const makeFolder = (operations: Operations): Route =>
   route({
     operationId: 'makeFolder',
     method: 'POST',
@@ -185,7 +205,9 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       const answer = { file: presentFile(target.path, made.stat) };
       return made.created ? created(answer) : ok(answer);
     },
-  }),
+  });
+
+const watchFiles = (operations: Operations): Route =>
   route({
     operationId: 'watchFiles',
     method: 'GET',
@@ -203,8 +225,7 @@ export const fileRoutes = (operations: Operations): readonly Route[] => [
       const { events, close } = await operations.watchFiles(caller, target, request);
       return ok(new EventStream((signal) => presentFileEvents(events(signal)), close));
     },
-  }),
-];
+  });
 
 const targetOf = (
   sandboxId: string,

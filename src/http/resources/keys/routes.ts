@@ -29,6 +29,19 @@ import {
 } from './schema.ts';
 
 export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
+  createApiKey(operations),
+  listApiKeys(operations),
+  deleteApiKey(operations),
+  createApiKeyForTenant(operations),
+  listAllApiKeys(operations),
+  deleteApiKeyByName(operations),
+  deleteApiKeyByFullName(operations),
+  deleteApiKeysOf(operations),
+  promoteApiKey(operations),
+  promoteApiKeyByFullName(operations),
+];
+
+const createApiKey = (operations: Operations): Route =>
   route({
     operationId: 'createApiKey',
     method: 'POST',
@@ -47,7 +60,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
         created(presentIssuedApiKey(await create(caller, { ...body, seed: keyed?.seed() }))),
       );
     },
-  }),
+  });
+
+const listApiKeys = (operations: Operations): Route =>
   route({
     operationId: 'listApiKeys',
     method: 'GET',
@@ -59,7 +74,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     refusals: [],
     handle: async ({ caller, query }) =>
       ok(presentPage(await operations.listApiKeys(caller, query), presentApiKey)),
-  }),
+  });
+
+const deleteApiKey = (operations: Operations): Route =>
   route({
     operationId: 'deleteApiKey',
     method: 'DELETE',
@@ -76,7 +93,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
       const revoked = await operations.deleteApiKey(caller, keyId, cascade);
       return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
     },
-  }),
+  });
+
+const createApiKeyForTenant = (operations: Operations): Route =>
   route({
     operationId: 'createApiKeyForTenant',
     method: 'POST',
@@ -95,7 +114,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
           ),
         ),
       ),
-  }),
+  });
+
+const listAllApiKeys = (operations: Operations): Route =>
   route({
     operationId: 'listAllApiKeys',
     method: 'GET',
@@ -107,7 +128,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     refusals: [],
     handle: async ({ caller, query }) =>
       ok(presentPage(await operations.listAllApiKeys(caller, query), presentApiKey)),
-  }),
+  });
+
+const deleteApiKeyByName = (operations: Operations): Route =>
   route({
     operationId: 'deleteApiKeyByName',
     method: 'DELETE',
@@ -121,7 +144,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     effect: { kind: 'repeatable' },
     handle: async ({ caller, params: { name }, query: { cascade } }) =>
       await deletedByName(operations, caller, { name: nameOf(name, caller), cascade }),
-  }),
+  });
+
+const deleteApiKeyByFullName = (operations: Operations): Route =>
   route({
     operationId: 'deleteApiKeyByFullName',
     method: 'DELETE',
@@ -136,7 +161,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     rules: { as: { operationId: 'deleteApiKeyByName', path: '/admin/api-keys/{name}' } },
     handle: async ({ caller, params, query: { cascade } }) =>
       await deletedByName(operations, caller, { name: params, cascade }),
-  }),
+  });
+
+const deleteApiKeysOf = (operations: Operations): Route =>
   route({
     operationId: 'deleteApiKeysOf',
     method: 'DELETE',
@@ -154,7 +181,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
           await operations.deleteApiKeysOf(caller, query),
         ),
       ),
-  }),
+  });
+
+const promoteApiKey = (operations: Operations): Route =>
   route({
     operationId: 'promoteApiKey',
     method: 'POST',
@@ -172,7 +201,9 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     ],
     handle: async ({ caller, params: { name } }) =>
       ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, nameOf(name, caller)))),
-  }),
+  });
+
+const promoteApiKeyByFullName = (operations: Operations): Route =>
   route({
     operationId: 'promoteApiKeyByFullName',
     method: 'POST',
@@ -191,8 +222,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     rules: { as: { operationId: 'promoteApiKey', path: '/admin/api-keys/{name}/promote' } },
     handle: async ({ caller, params }) =>
       ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, params))),
-  }),
-];
+  });
 
 const FOR_TENANT = { operationId: 'createApiKeyForTenant', path: '/admin/api-keys' };
 

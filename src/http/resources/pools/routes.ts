@@ -32,6 +32,16 @@ import { invalidArgument } from '../../../model/refusals.ts';
 import type { PoolChange, PoolSpec } from '../../../actors/pool/commands/pool-operations.ts';
 
 export const poolRoutes = (operations: Operations, previews: PoolPreviews): readonly Route[] => [
+  createPool(operations),
+  listPools(operations),
+  getPool(operations),
+  updatePool(operations),
+  deletePool(operations),
+  syncPool(operations),
+  previewPoolSync(operations, previews),
+];
+
+const createPool = (operations: Operations): Route =>
   route({
     operationId: 'createPool',
     method: 'POST',
@@ -68,7 +78,9 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       };
       return created({ template: presentPool(await operations.createPool(caller, request)) });
     },
-  }),
+  });
+
+const listPools = (operations: Operations): Route =>
   route({
     operationId: 'listPools',
     method: 'GET',
@@ -91,7 +103,9 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
         ),
       );
     },
-  }),
+  });
+
+const getPool = (operations: Operations): Route =>
   route({
     operationId: 'getPool',
     method: 'GET',
@@ -103,7 +117,9 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     versioned: true,
     refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => shown(await operations.getPool(caller, params.name)),
-  }),
+  });
+
+const updatePool = (operations: Operations): Route =>
   route({
     operationId: 'updatePool',
     method: 'PUT',
@@ -126,7 +142,9 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     ],
     handle: async ({ caller, params, body, incoming: { ifMatch } }) =>
       shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolChangeOf(body) })),
-  }),
+  });
+
+const deletePool = (operations: Operations): Route =>
   route({
     operationId: 'deletePool',
     method: 'DELETE',
@@ -145,7 +163,9 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
           await operations.deletePool(caller, params.name, { force: query.force }),
         ),
       ),
-  }),
+  });
+
+const syncPool = (operations: Operations): Route =>
   route({
     operationId: 'syncPool',
     method: 'POST',
@@ -165,7 +185,9 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'UNAVAILABLE',
     ],
     handle: async ({ caller, params }) => shown(await operations.syncPool(caller, params.name)),
-  }),
+  });
+
+const previewPoolSync = (operations: Operations, previews: PoolPreviews): Route =>
   route({
     operationId: 'previewPoolSync',
     method: 'POST',
@@ -191,8 +213,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       room().hold(Buffer.byteLength(shownSync.specYaml));
       return ok(shownSync);
     },
-  }),
-];
+  });
 
 const shown = (view: PoolView): Answer =>
   versioned(ok({ template: presentPool(view) }), wordRevisionOfPool(view.record));

@@ -30,6 +30,17 @@ const DEFAULT_SIZE = { cols: 80, rows: 24 };
 
 /** Lists the rows of what runs in a sandbox, whoever waits for it. */
 export const processRoutes = (operations: Operations): readonly Route[] => [
+  startProcess(operations),
+  listProcesses(operations),
+  getProcess(operations),
+  followProcess(operations),
+  writeToProcess(operations),
+  signalProcess(operations),
+  resizeProcess(operations),
+  deleteProcess(operations),
+];
+
+const startProcess = (operations: Operations): Route =>
   route({
     operationId: 'startProcess',
     method: 'POST',
@@ -63,7 +74,9 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
       });
       return created(presentOutput(follow, { first: 'start', encoding: query.encoding }));
     },
-  }),
+  });
+
+const listProcesses = (operations: Operations): Route =>
   route({
     operationId: 'listProcesses',
     method: 'GET',
@@ -77,7 +90,9 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
       const items = (await operations.listProcesses(caller, sandboxId)).map(presentProcess);
       return ok({ items, total: items.length });
     },
-  }),
+  });
+
+const getProcess = (operations: Operations): Route =>
   route({
     operationId: 'getProcess',
     method: 'GET',
@@ -89,7 +104,9 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     refusals: OF_PROCESS,
     handle: async ({ caller, params: { sandboxId, processId } }) =>
       ok({ process: presentProcess(await operations.getProcess(caller, sandboxId, processId)) }),
-  }),
+  });
+
+const followProcess = (operations: Operations): Route =>
   route({
     operationId: 'followProcess',
     method: 'GET',
@@ -113,7 +130,9 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
           { encoding: query.encoding },
         ),
       ),
-  }),
+  });
+
+const writeToProcess = (operations: Operations): Route =>
   route({
     operationId: 'writeToProcess',
     method: 'POST',
@@ -135,7 +154,9 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
         process: presentProcess(await operations.writeToProcess(caller, sandboxId, input)),
       });
     },
-  }),
+  });
+
+const signalProcess = (operations: Operations): Route =>
   route({
     operationId: 'signalProcess',
     method: 'POST',
@@ -153,7 +174,9 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
         process: presentProcess(await operations.signalProcess(caller, sandboxId, request)),
       });
     },
-  }),
+  });
+
+const resizeProcess = (operations: Operations): Route =>
   route({
     operationId: 'resizeProcess',
     method: 'POST',
@@ -171,7 +194,9 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
         process: presentProcess(await operations.resizeProcess(caller, sandboxId, request)),
       });
     },
-  }),
+  });
+
+const deleteProcess = (operations: Operations): Route =>
   route({
     operationId: 'deleteProcess',
     method: 'DELETE',
@@ -185,8 +210,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
       await operations.deleteProcess(caller, sandboxId, processId);
       return ok({ processId, status: 'deleted' });
     },
-  }),
-];
+  });
 
 type Body = ReturnType<typeof ProcessBody.parse>;
 

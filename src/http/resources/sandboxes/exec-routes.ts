@@ -30,6 +30,13 @@ import {
 
 /** Makes the routes for what is done inside a running sandbox, and how long it may sit idle. */
 export const execRoutes = (operations: Operations): readonly Route[] => [
+  execInSandbox(operations),
+  createExecToken(operations),
+  setSandboxState(operations),
+  setIdleTimeout(operations),
+];
+
+const execInSandbox = (operations: Operations): Route =>
   route({
     operationId: 'execInSandbox',
     method: 'POST',
@@ -64,7 +71,9 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
         ),
       );
     },
-  }),
+  });
+
+const createExecToken = (operations: Operations): Route =>
   route({
     operationId: 'createExecToken',
     method: 'POST',
@@ -77,7 +86,9 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
     handle: async ({ caller, params }) =>
       secret(ok({ token: await operations.createExecToken(caller, params.sandboxId) })),
-  }),
+  });
+
+const setSandboxState = (operations: Operations): Route =>
   route({
     operationId: 'setSandboxState',
     method: 'PUT',
@@ -92,7 +103,9 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
       ok({
         sandbox: presentSandbox(await operations.setSandboxState(caller, params.sandboxId, state)),
       }),
-  }),
+  });
+
+const setIdleTimeout = (operations: Operations): Route =>
   route({
     operationId: 'setIdleTimeout',
     method: 'PUT',
@@ -127,8 +140,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
       });
       return versioned(ok({ sandbox: presentIdleTimeout(view) }), view.revision);
     },
-  }),
-];
+  });
 
 /**
  * Bytes of output that a command has room for before it begins: most print less, and are never

@@ -31,6 +31,14 @@ import { MOST_FILE_BYTES, type ClaimFile } from '../../../model/claim-terms.ts';
 import { filePathOf } from '../../../model/file-path.ts';
 
 export const sandboxRoutes = (operations: Operations): readonly Route[] => [
+  claimSandbox(operations),
+  listSandboxes(operations),
+  getSandbox(operations),
+  isReady(operations),
+  deleteSandbox(operations),
+];
+
+const claimSandbox = (operations: Operations): Route =>
   route({
     operationId: 'claimSandbox',
     method: 'POST',
@@ -81,7 +89,9 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
         ),
       });
     },
-  }),
+  });
+
+const listSandboxes = (operations: Operations): Route =>
   route({
     operationId: 'listSandboxes',
     method: 'GET',
@@ -105,7 +115,9 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
         ),
       );
     },
-  }),
+  });
+
+const getSandbox = (operations: Operations): Route =>
   route({
     operationId: 'getSandbox',
     method: 'GET',
@@ -120,7 +132,9 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       const view = await operations.getSandbox(caller, params.sandboxId);
       return versioned(ok({ sandbox: presentSandboxDetail(view, base()) }), view.revision);
     },
-  }),
+  });
+
+const isReady = (operations: Operations): Route =>
   route({
     operationId: 'isReady',
     method: 'GET',
@@ -135,7 +149,9 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       const body = presentSandboxReadiness(await operations.isReady(caller, params.sandboxId));
       return body.ready ? ok(body) : { status: 503, body };
     },
-  }),
+  });
+
+const deleteSandbox = (operations: Operations): Route =>
   route({
     operationId: 'deleteSandbox',
     method: 'DELETE',
@@ -148,8 +164,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     effect: { kind: 'repeatable' },
     handle: async ({ caller, params }) =>
       ok(presentSandboxDeletion(await operations.deleteSandbox(caller, params.sandboxId))),
-  }),
-];
+  });
 
 const claimWaitMs = ({
   body: { waitTimeoutSeconds = 0 },

@@ -25,6 +25,15 @@ import { parseStrictJson } from '../../corridor/strict-json.ts';
 import { check } from '../../corridor/validation.ts';
 
 export const templateRoutes = (operations: Operations): readonly Route[] => [
+  listTemplates(operations),
+  getTemplate(operations),
+  createTemplate(operations),
+  updateTemplate(operations),
+  deleteTemplate(operations),
+  listTemplateClusters(operations),
+];
+
+const listTemplates = (operations: Operations): Route =>
   route({
     operationId: 'listTemplates',
     method: 'GET',
@@ -36,7 +45,9 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     refusals: [],
     handle: ({ query: { limit, offset } }) =>
       ok(presentPage(operations.listTemplates({ limit, offset }), presentTemplate)),
-  }),
+  });
+
+const getTemplate = (operations: Operations): Route =>
   route({
     operationId: 'getTemplate',
     method: 'GET',
@@ -49,7 +60,9 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
     versioned: true,
     refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ params }) => shown(await operations.getTemplate(params.name)),
-  }),
+  });
+
+const createTemplate = (operations: Operations): Route =>
   route({
     operationId: 'createTemplate',
     method: 'POST',
@@ -68,7 +81,9 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
           ),
         ),
       }),
-  }),
+  });
+
+const updateTemplate = (operations: Operations): Route =>
   route({
     operationId: 'updateTemplate',
     method: 'PUT',
@@ -101,7 +116,9 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
           syncSource,
         }),
       ),
-  }),
+  });
+
+const deleteTemplate = (operations: Operations): Route =>
   route({
     operationId: 'deleteTemplate',
     method: 'DELETE',
@@ -115,7 +132,9 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
       await operations.deleteTemplate(name);
       return ok(presentTemplateDeletion(name));
     },
-  }),
+  });
+
+const listTemplateClusters = (operations: Operations): Route =>
   route({
     operationId: 'listTemplateClusters',
     method: 'GET',
@@ -129,8 +148,7 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
       const items = (await operations.templateClusters(name)).map(presentTemplateCluster);
       return ok({ total: items.length, items });
     },
-  }),
-];
+  });
 
 const shown = (view: TemplateView): Answer =>
   versioned(ok({ template: presentTemplate(view) }), view.record.revision);
