@@ -119,7 +119,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
   /** Notes where the actor stands after an event, which may be where it stood. */
   moved(key: string, to: string, { event, group, born }: Moved<E>): void {
     const known = this.#histories.get(key);
-    if (this.#deps.log.detailed) this.#write(key, known?.state, to, event);
+    if (this.#deps.log.detailed) this.#write(key, known?.state, { to, event });
     if (known?.state === to) return;
     const history = known ?? { at: born, id: key, group, state: '', times: [], made: 0 };
     const wording = this.#numberOf({
@@ -141,7 +141,11 @@ export class TransitionHistory<E extends { readonly type: string }> {
     if (this.#followers.size > 0) this.#tell(key, history);
   }
 
-  #write(id: string, from: string | undefined, to: string, event: E): void {
+  #write(
+    id: string,
+    from: string | undefined,
+    { to, event }: { readonly to: string; readonly event: E },
+  ): void {
     const { kind, log, causeOf } = this.#deps;
     const cause = causeOf(event);
     const fields = {

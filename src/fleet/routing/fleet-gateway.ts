@@ -96,7 +96,7 @@ const answerEndpoint = async (
     const refused = errorAnswer(error, requestId);
     if (refused.body.errorCode === 'INTERNAL')
       log.error({ requestId, error }, 'a request to an endpoint failed');
-    giveError(request, response, refused, requestId);
+    giveError(request, response, { answer: refused, requestId });
   } finally {
     forgetKey();
   }

@@ -32,8 +32,13 @@ export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
 export const giveError = (
   request: IncomingMessage,
   response: ServerResponse,
-  { status, headers, body }: Pick<ErrorAnswer, 'status' | 'headers'> & { readonly body: object },
-  requestId: string,
+  {
+    answer: { status, headers, body },
+    requestId,
+  }: {
+    readonly answer: Pick<ErrorAnswer, 'status' | 'headers'> & { readonly body: object };
+    readonly requestId: string;
+  },
 ): void => {
   const text = JSON.stringify(body);
   if (hasBody(request)) lingerAfter(request, response);

@@ -16,7 +16,7 @@ export const unknownFields = (schema: z.ZodType): ((body: unknown) => readonly s
   const known = knownIn(schema);
   return (body) => {
     const names: string[] = [];
-    if (known) collect(body, known, '', names);
+    if (known) collect(body, known, { path: '', names });
     return names;
   };
 };
@@ -84,7 +84,11 @@ const knownIn = (schema: unknown): Known | undefined => {
   return items && { kind: 'list', items };
 };
 
-const collect = (value: unknown, known: Known, path: string, names: string[]): void => {
+const collect = (
+  value: unknown,
+  known: Known,
+  { path, names }: { readonly path: string; readonly names: string[] },
+): void => {
   if (
     typeof value !== 'object' ||
     value === null ||
@@ -93,7 +97,7 @@ const collect = (value: unknown, known: Known, path: string, names: string[]): v
     return;
   if (known.kind === 'list') {
     for (const [index, item] of Object.entries(value))
-      collect(item, known.items, `${path}[${index}]`, names);
+      collect(item, known.items, { path: `${path}[${index}]`, names });
     return;
   }
   for (const [name, part] of Object.entries(value)) {
@@ -101,7 +105,7 @@ const collect = (value: unknown, known: Known, path: string, names: string[]): v
     const at = path === '' ? name : `${path}.${name}`;
     const inside = known.fields.get(name);
     if (!known.fields.has(name)) names.push(at);
-    else if (inside) collect(part, inside, at, names);
+    else if (inside) collect(part, inside, { path: at, names });
   }
 };
 

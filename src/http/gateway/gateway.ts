@@ -98,7 +98,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
         forgetKey();
         endpoint.close();
       }
-      note(deps, seen, response.statusCode);
+      note(deps, seen, { status: response.statusCode });
     } catch (error) {
       refuse(deps, { request, response, error, seen });
     } finally {
@@ -136,10 +136,8 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
         request.socket.destroy();
       });
       try {
-        note(
-          deps,
-          seen,
-          await upgradeEndpoint(
+        note(deps, seen, {
+          status: await upgradeEndpoint(
             { request, response, head },
             {
               endpoint,
@@ -150,7 +148,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
               clients: deps.clients,
             },
           ),
-        );
+        });
       } finally {
         forgetKey();
         endpoint.close();
@@ -219,7 +217,7 @@ const openFor = (
   if (gate) refuseHeld(gate, caller, { operations: ['openEndpoint'], params });
   const opened = operations.openEndpoint(caller, sandboxId, endpointName);
   return opened instanceof Promise
-    ? stillWanted(deps, caller, opened, request)
+    ? stillWanted(deps, caller, { opening: opened, request })
     : { caller, endpoint: unlessExec(deps, caller, opened) };
 };
 
@@ -243,8 +241,10 @@ const unlessExec = (
 const stillWanted = async (
   deps: GatewayDeps,
   caller: Caller,
-  opening: Promise<OpenEndpoint>,
-  request: IncomingMessage,
+  {
+    opening,
+    request,
+  }: { readonly opening: Promise<OpenEndpoint>; readonly request: IncomingMessage },
 ): Promise<Opened> => {
   const endpoint = unlessExec(deps, caller, await opening);
   if (request.socket.destroyed) endpoint.close();
@@ -280,8 +280,7 @@ interface Seen {
 const note = (
   { log, clock, metrics }: GatewayDeps,
   { requestId, method, target, startedAt }: Seen,
-  status: number,
-  errorCode?: string,
+  { status, errorCode }: { readonly status: number; readonly errorCode?: string },
 ): void => {
   metrics.count('sandpool_http_requests_total', {
     method: 'any',
@@ -315,7 +314,7 @@ const refuse = (
   },
 ): void => {
   if (error instanceof ClientGone || response.headersSent || response.destroyed) {
-    note(deps, seen, response.statusCode);
+    note(deps, seen, { status: response.statusCode });
     response.destroy();
     return;
   }
@@ -325,6 +324,6 @@ const refuse = (
     deps.log.error({ requestId: seen.requestId, error }, 'a request to an endpoint failed');
   else if (!(error instanceof Refusal))
     deps.log.warn({ requestId: seen.requestId, error }, 'an endpoint could not be reached');
-  note(deps, seen, status, body.errorCode);
-  giveError(request, response, answer, seen.requestId);
+  note(deps, seen, { status, errorCode: body.errorCode });
+  giveError(request, response, { answer: answer, requestId: seen.requestId });
 };

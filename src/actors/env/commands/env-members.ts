@@ -127,7 +127,7 @@ const addHere = async (
   if (deps.supervisor.pools.index.uidOf(namespace, member.name) !== undefined)
     throw poolAlreadyExists();
   await deps.coordination.whenKnown(env.owner);
-  const pool = await makePool(deps, memberDraft(deps, env, member, rendered), {
+  const pool = await makePool(deps, memberDraft(deps, env, { member, rendered }), {
     prepare: async () => {
       await changeEnv(deps.envs, env, added);
     },
@@ -205,15 +205,13 @@ export const updateMember =
     scaleOf({ ...config, replicas });
     requireGroup(before, change);
     if (standing.clusterId !== deps.clusterId) {
-      if (replicas !== undefined) await noteAsked(deps, before, standing, replicas);
+      if (replicas !== undefined) await noteAsked(deps, before, { member: standing, replicas });
       // first where it may be refused
-      const pool = await changeAwayPool(
-        requireLink(deps.away, standing.clusterId),
-        before,
-        { ...standing, config },
+      const pool = await changeAwayPool(requireLink(deps.away, standing.clusterId), before, {
+        member: { ...standing, config },
         replicas,
-      );
-      const env = await changedMember(deps, before, name, wanted);
+      });
+      const env = await changedMember(deps, before, { name, change: wanted });
       return { env, member: memberIn(env, name), pool };
     }
     const { definition } = await renderSource(
@@ -226,7 +224,7 @@ export const updateMember =
     // shows on the pool.
     if (current?.updateStrategy.autoUpdate)
       await requireRoom(deps, current, { ...current, definition });
-    const env = await changedMember(deps, before, name, wanted);
+    const env = await changedMember(deps, before, { name, change: wanted });
     const pool = await memberPool(deps, env, name);
     if (!pool) throw poolNotFound(name);
     if (replicas !== undefined) await changePool(deps, pool.record, { replicas });
@@ -242,8 +240,10 @@ export const updateMember =
 const changedMember = async (
   { envs }: EnvMembersDeps,
   before: EnvRecord,
-  name: string,
-  { replicas, config, ifMatch }: MemberChange,
+  {
+    name,
+    change: { replicas, config, ifMatch },
+  }: { readonly name: string; readonly change: MemberChange },
 ): Promise<EnvRecord> =>
   await changeEnv(envs, before, (current) => {
     requireMatch(ifMatch, wordRevisionOf(current));
@@ -262,8 +262,7 @@ const askedField = (asked: number | undefined): Pick<EnvMember, 'asked'> =>
 const noteAsked = async (
   { envs }: EnvMembersDeps,
   before: EnvRecord,
-  member: EnvMember,
-  replicas: number,
+  { member, replicas }: { readonly member: EnvMember; readonly replicas: number },
 ): Promise<void> => {
   if (replicas <= askedOf(member)) return;
   await changeEnv(envs, before, (current) =>

@@ -60,7 +60,11 @@ export const createEnv =
     } = request;
     const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
     const overrides = configured(request.overrides, registries.length > 0);
-    await requireRenderable(deps, { templateRef, overrides }, caller.namespace, []);
+    await requireRenderable(
+      deps,
+      { templateRef, overrides },
+      { namespace: caller.namespace, members: [] },
+    );
     if (deps.envs.named(caller.namespace, name)) throw envAlreadyExists();
     if (deps.envs.index.list(owner, 0, 0).total >= MOST_ENVS) throw tooManyEnvs(MOST_ENVS);
     const draft = {
@@ -269,8 +273,7 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
 export const requireRenderable = async (
   deps: PoolRenderingDeps,
   env: RenderedEnvSpec,
-  namespace: string,
-  members: EnvRecord['members'],
+  { namespace, members }: { readonly namespace: string; readonly members: EnvRecord['members'] },
 ): Promise<void> => {
   const configs = members.length === 0 ? [{}] : members.map(({ config }) => config);
   for (const config of configs)
@@ -305,7 +308,7 @@ const written = async (
     );
   const wanted = change(before);
   if (!isSameData([wanted.templateRef, wanted.overrides], [before.templateRef, before.overrides]))
-    await requireRenderable(deps, wanted, before.owner.namespace, here);
+    await requireRenderable(deps, wanted, { namespace: before.owner.namespace, members: here });
   const record = await changeEnv(deps.envs, before, async (env) => {
     requireMatch(ifMatch, wordRevisionOf(env));
     const changed = change(env);

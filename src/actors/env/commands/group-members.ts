@@ -44,7 +44,7 @@ export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
       const left = await room.left(env.owner);
       return [
         ...poolsOf(deps, env, group).map((pool) =>
-          observed(deps, pool, group, left && roomFor(pool.record.definition, left)),
+          observed(deps, pool, { group, quota: left && roomFor(pool.record.definition, left) }),
         ),
         ...(deps.away ? observeAway(deps.away, env, group) : []),
       ];
@@ -52,7 +52,7 @@ export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
     resize: async (env, decision, change) => {
       const member = env.members.find(({ name }) => name === change.member);
       if (deps.away && member && member.clusterId !== deps.away.clusterId)
-        return await resizeAway(deps.away, env, member, { ...decision, ...change });
+        return await resizeAway(deps.away, env, { member, resize: { ...decision, ...change } });
       const pool = memberPoolOf(deps.supervisor, env, change.member)?.record;
       if (!pool) return { kind: 'overtaken' };
       try {
@@ -79,8 +79,7 @@ const poolsOf = (
 const observed = (
   { supervisor, demand, clock }: GroupMembersDeps,
   { record, counts }: PoolSnapshot,
-  group: AutoscalingGroup,
-  quota: number | undefined,
+  { group, quota }: { readonly group: AutoscalingGroup; readonly quota: number | undefined },
 ): Observation => {
   const { uid, name, replicas, updateRevision, decided } = record;
   const {

@@ -35,7 +35,7 @@ export const memberEffects = (deps: MemberEffectsDeps): MemberEffects => ({
         memberSourceOf(env, member.config),
         env.owner.namespace,
       );
-      return await makePool(deps, memberDraft(deps, env, member, rendered), {
+      return await makePool(deps, memberDraft(deps, env, { member, rendered }), {
         prepare: async () => undefined,
         undo: async () => undefined,
       });

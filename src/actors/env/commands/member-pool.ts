@@ -12,8 +12,7 @@ import { writeRenewed, type WriteRenewedDeps } from '../../pool/commands/pool-re
 export const memberDraft = (
   { newUid, clock }: { readonly newUid: () => string; readonly clock: Clock },
   env: EnvRecord,
-  member: EnvMember,
-  rendered: RenderedPool,
+  { member, rendered }: { readonly member: EnvMember; readonly rendered: RenderedPool },
 ): PoolDraft => ({
   uid: newUid(),
   name: member.name,

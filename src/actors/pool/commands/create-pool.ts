@@ -39,7 +39,7 @@ export const createPool =
     if (deps.supervisor.pools.index.uidOf(caller.namespace, request.name) !== undefined)
       throw poolAlreadyExists();
     await deps.coordination.whenKnown(caller);
-    const draft = draftOf(deps, caller, request, { replicas, source, ...rendered });
+    const draft = draftOf(deps, caller, { request, made: { replicas, source, ...rendered } });
     const secretOwner: PullSecretOwner = {
       kind: 'pool',
       namespace: draft.owner.namespace,
@@ -80,8 +80,13 @@ export const findPoolByKey =
 const draftOf = (
   deps: CreatePoolDeps,
   caller: Caller,
-  request: CreatePoolRequest,
-  made: { readonly replicas: number; readonly source: PoolSource } & RenderedPool,
+  {
+    request,
+    made,
+  }: {
+    readonly request: CreatePoolRequest;
+    readonly made: { readonly replicas: number; readonly source: PoolSource } & RenderedPool;
+  },
 ): PoolDraft => {
   const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
   const { name, minReplicas, maxReplicas, updateStrategy, labels, annotations, mark } = request;

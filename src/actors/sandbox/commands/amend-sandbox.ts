@@ -85,7 +85,7 @@ const amend = async (
 ): Promise<SandboxView> => {
   const { supervisor, driver, clock } = deps;
   for (;;) {
-    const found = await findSandbox(supervisor, caller, sandboxId);
+    const found = await findSandbox(supervisor, caller, { sandboxId });
     const { status, context } = found;
     if (status !== 'Running' || !context.record?.claim) throw sandboxNotRunning(status);
     requireMatch(ifMatch, context.record.revision);

@@ -17,7 +17,8 @@ export const deleteSandbox =
   }): SandboxOperations['deleteSandbox'] =>
   async (caller, sandboxId) => {
     const { supervisor, clock } = deps;
-    const before = await findSandbox(supervisor, caller, sandboxId, {
+    const before = await findSandbox(supervisor, caller, {
+      sandboxId,
       adminsToo: true,
       endedToo: true,
     });

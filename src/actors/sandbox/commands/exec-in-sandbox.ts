@@ -72,7 +72,9 @@ export const runningSandbox = async (
   caller: Parameters<SandboxOperations['execInSandbox']>[0],
   sandboxId: string,
 ): Promise<SandboxSnapshot> => {
-  return await supervisor.pauses.awake(running(await findSandbox(supervisor, caller, sandboxId)));
+  return await supervisor.pauses.awake(
+    running(await findSandbox(supervisor, caller, { sandboxId })),
+  );
 };
 
 export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {

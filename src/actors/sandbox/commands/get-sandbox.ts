@@ -18,7 +18,10 @@ export interface GetSandboxDeps {
 export const getSandbox =
   ({ supervisor, clock, endpointMode }: GetSandboxDeps): SandboxOperations['getSandbox'] =>
   async (caller, sandboxId) => {
-    const snapshot = await findSandbox(supervisor, caller, sandboxId, { adminsToo: true });
+    const snapshot = await findSandbox(supervisor, caller, {
+      sandboxId,
+      adminsToo: true,
+    });
     const endpoints =
       snapshot.status === 'Running' ? (snapshot.context.record?.endpoints ?? {}) : {};
     const shown = Object.entries(endpoints).map(

@@ -28,7 +28,7 @@ export interface IsReadyDeps {
 export const isReady =
   ({ supervisor, driver, clock }: IsReadyDeps): SandboxOperations['isReady'] =>
   async (caller, sandboxId) => {
-    const { status, context } = await findSandbox(supervisor, caller, sandboxId);
+    const { status, context } = await findSandbox(supervisor, caller, { sandboxId });
     const names = Object.keys(
       context.record?.endpoints ?? context.launchOrder?.record.endpoints ?? {},
     );

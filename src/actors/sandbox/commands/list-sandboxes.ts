@@ -79,15 +79,15 @@ const merged = async (
   const liveCount = deps.supervisor.index.list(filters.live, 0, 0).total;
   if (page.offset >= liveCount)
     return (
-      (await belowLiveOnes(deps, filters, page, liveCount)) ??
-      (await mixed(deps, filters, page, liveCount))
+      (await belowLiveOnes(deps, filters, { page, liveCount })) ??
+      (await mixed(deps, filters, { page, liveCount }))
     );
   if (page.offset >= LEAST_LOOKED)
     return (
-      (await amongLiveOnes(deps, filters, page, liveCount)) ??
-      (await mixed(deps, filters, page, liveCount))
+      (await amongLiveOnes(deps, filters, { page, liveCount })) ??
+      (await mixed(deps, filters, { page, liveCount }))
     );
-  return await mixed(deps, filters, page, liveCount);
+  return await mixed(deps, filters, { page, liveCount });
 };
 
 interface Filters {
@@ -102,8 +102,10 @@ const LEAST_LOOKED = 200;
 const belowLiveOnes = async (
   { supervisor, history }: ListSandboxesDeps,
   filters: Filters,
-  { offset, limit }: PageRequest,
-  liveCount: number,
+  {
+    page: { offset, limit },
+    liveCount,
+  }: { readonly page: PageRequest; readonly liveCount: number },
 ): Promise<Page<SandboxView> | undefined> => {
   const { items, total } = await history.list(filters.finished, {
     offset: offset - liveCount,
@@ -122,8 +124,10 @@ const belowLiveOnes = async (
 const amongLiveOnes = async (
   deps: ListSandboxesDeps,
   filters: Filters,
-  { offset, limit }: PageRequest,
-  liveCount: number,
+  {
+    page: { offset, limit },
+    liveCount,
+  }: { readonly page: PageRequest; readonly liveCount: number },
 ): Promise<Page<SandboxView> | undefined> => {
   const {
     items: [newest],
@@ -143,8 +147,10 @@ const amongLiveOnes = async (
 const mixed = async (
   deps: ListSandboxesDeps,
   filters: Filters,
-  { offset, limit }: PageRequest,
-  liveCount: number,
+  {
+    page: { offset, limit },
+    liveCount,
+  }: { readonly page: PageRequest; readonly liveCount: number },
 ): Promise<Page<SandboxView>> => {
   const skipped = Math.max(0, offset - liveCount);
   const finished = await deps.history.list(filters.finished, {

@@ -84,7 +84,7 @@ export const endpointOperations = ({
       open(caller, { context, sandboxId, endpoint: endpointIn(context) });
     const shown = shownRunning(supervisor, caller, sandboxId);
     if (shown && shown.context.record?.claim?.pausedAt === undefined) return opened(shown);
-    return findSandbox(supervisor, caller, sandboxId)
+    return findSandbox(supervisor, caller, { sandboxId })
       .then((found) => supervisor.pauses.awake(running(found)))
       .then(opened);
   };

@@ -101,6 +101,7 @@ export const currentSandbox = async (
 };
 
 interface FindOptions {
+  readonly sandboxId: string;
   /** Admins may look at and end any; they run nothing in another's. */
   readonly adminsToo?: boolean;
   /** One that another replica has ended a moment ago may still show as running. */
@@ -114,8 +115,7 @@ interface FindOptions {
 export const findSandbox = async (
   supervisor: Supervisor,
   caller: Caller,
-  sandboxId: string,
-  { adminsToo = false, endedToo = false }: FindOptions = {},
+  { sandboxId, adminsToo = false, endedToo = false }: FindOptions,
 ): Promise<SandboxSnapshot> => {
   const shown = endedToo ? supervisor.sandbox(sandboxId) : undefined;
   const snapshot =

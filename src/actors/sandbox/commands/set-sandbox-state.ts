@@ -18,7 +18,7 @@ export const setSandboxState =
     readonly clock: Clock;
   }): SandboxOperations['setSandboxState'] =>
   async (caller, sandboxId, state) => {
-    const { context } = running(await findSandbox(supervisor, caller, sandboxId));
+    const { context } = running(await findSandbox(supervisor, caller, { sandboxId }));
     await supervisor.pauses.set(context.id, state === 'paused');
     const after = supervisor.sandbox(sandboxId);
     if (!after) throw sandboxNotFound();

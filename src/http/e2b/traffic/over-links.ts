@@ -77,5 +77,5 @@ const adopted = (request: IncomingMessage, clients: Clients): boolean => {
 const refuse = (request: IncomingMessage, response: ServerResponse): void => {
   const requestId = requestIdFrom(request.headers['x-request-id']);
   const refusal = new Refusal('NOT_FOUND', 'there is nothing at this path');
-  giveError(request, response, errorAnswer(refusal, requestId), requestId);
+  giveError(request, response, { answer: errorAnswer(refusal, requestId), requestId });
 };

@@ -70,14 +70,17 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
       const mayBegin = deps.loopTurns.take(tenantKey(sandbox.caller), request);
       if (mayBegin) await mayBegin;
       if (request.socket.destroyed) throw new ClientGone('the client left');
-      await whileKeyIsGood(deps, sandbox, response, (signal) =>
-        isHere(sandbox) && sandbox.port === SERVICES_PORT
-          ? serve(deps, { request, response, sandbox, signal, requestId: seen.requestId })
-          : through(deps, sandbox, request, (terms) =>
-              exchange(request, response, { ...terms, agent }),
-            ),
-      );
-      note(deps, seen, response.statusCode);
+      await whileKeyIsGood(deps, sandbox, {
+        response,
+        work: (signal) =>
+          isHere(sandbox) && sandbox.port === SERVICES_PORT
+            ? serve(deps, { request, response, sandbox, signal, requestId: seen.requestId })
+            : through(deps, sandbox, {
+                request,
+                exchanged: (terms) => exchange(request, response, { ...terms, agent }),
+              }),
+      });
+      note(deps, seen, { status: response.statusCode });
     } catch (error) {
       refuse(deps, { request, response, error, seen });
     } finally {
@@ -98,11 +101,18 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
       const sandbox = await admitted(deps, request);
       // A link is good for its file alone, and an upgrade leads to the port.
       if (sandbox.by === 'signature') throw invalidToken();
-      await whileKeyIsGood(deps, sandbox, response, () =>
-        through(deps, sandbox, request, async (terms) => {
-          note(deps, seen, await upgradeEndpoint({ request, response, head }, { ...terms, agent }));
-        }),
-      );
+      await whileKeyIsGood(deps, sandbox, {
+        response,
+        work: () =>
+          through(deps, sandbox, {
+            request,
+            exchanged: async (terms) => {
+              note(deps, seen, {
+                status: await upgradeEndpoint({ request, response, head }, { ...terms, agent }),
+              });
+            },
+          }),
+      });
     };
     relayed().catch((error: unknown) => refuse(deps, { request, response, error, seen }));
   };
@@ -160,8 +170,10 @@ const serve = async (
 const whileKeyIsGood = async (
   { clients }: TrafficDeps,
   { caller, by }: Admitted,
-  response: ServerResponse,
-  work: (signal: AbortSignal) => Promise<void>,
+  {
+    response,
+    work,
+  }: { readonly response: ServerResponse; readonly work: (signal: AbortSignal) => Promise<void> },
 ): Promise<void> => {
   const gone = new AbortController();
   const leave = (): void => gone.abort(new ClientGone('the client left'));
@@ -188,14 +200,14 @@ const isHere = ({ clusterId }: Admitted): boolean => clusterId === undefined;
 
 type PortTerms = Omit<ExchangeTerms, 'agent'>;
 
-const through: typeof throughPort = async (deps, sandbox, request, exchanged) => {
+const through: typeof throughPort = async (deps, sandbox, { request, exchanged }) => {
   const { sandboxId: id, clusterId, caller, port, by } = sandbox;
   deps.services.permit(request, {
     ...{ sandboxId: restIdOf({ id, clusterId }), caller, port },
     isGuest: by === 'nothing',
     requestId: requestIdFrom(request.headers['x-request-id']),
   });
-  if (isHere(sandbox)) return await throughPort(deps, sandbox, request, exchanged);
+  if (isHere(sandbox)) return await throughPort(deps, sandbox, { request, exchanged });
   keepTokens(request);
   const { others } = deps.terms;
   if (!others) throw sandboxNotFound();
@@ -205,8 +217,13 @@ const through: typeof throughPort = async (deps, sandbox, request, exchanged) =>
 const throughPort = async (
   { operations, clients, clock, audit }: TrafficDeps,
   { sandboxId, caller, port }: Admitted,
-  request: IncomingMessage,
-  exchanged: (terms: PortTerms) => Promise<void>,
+  {
+    request,
+    exchanged,
+  }: {
+    readonly request: IncomingMessage;
+    readonly exchanged: (terms: PortTerms) => Promise<void>;
+  },
 ): Promise<void> => {
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
@@ -278,8 +295,7 @@ const seenOf = ({ clock }: TrafficDeps, { method = '', headers }: IncomingMessag
 const note = (
   { log, clock, metrics }: TrafficDeps,
   { requestId, method, startedAt }: Seen,
-  status: number,
-  errorCode?: string,
+  { status, errorCode }: { readonly status: number; readonly errorCode?: string },
 ): void => {
   metrics.count('sandpool_http_requests_total', {
     method: 'any',
@@ -307,7 +323,7 @@ const refuse = (
   },
 ): void => {
   if (error instanceof ClientGone || response.headersSent || response.destroyed) {
-    note(deps, seen, response.statusCode);
+    note(deps, seen, { status: response.statusCode });
     response.destroy();
     return;
   }
@@ -316,11 +332,11 @@ const refuse = (
   if (errorCode === 'INTERNAL')
     deps.log.error({ requestId: seen.requestId, error }, 'sandbox traffic failed');
   const shown = asGone(errorCode, shownError(answer));
-  note(deps, seen, shown.status, errorCode);
+  note(deps, seen, { status: shown.status, errorCode });
   // The SDKs of the code interpreter show nothing else of an error.
   if (portNamedBy(request) === INTERPRETER_PORT)
     response.statusMessage = shown.body.message.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200);
-  giveError(request, response, shown, seen.requestId);
+  giveError(request, response, { answer: shown, requestId: seen.requestId });
 };
 
 const GONE: ReadonlySet<string> = new Set([

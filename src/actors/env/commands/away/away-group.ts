@@ -58,8 +58,7 @@ export const observeAway = (
 export const resizeAway = async (
   { copies }: Pick<AwayGroupDeps, 'copies'>,
   env: EnvRecord,
-  member: EnvMember,
-  { cause, from, to }: Resize,
+  { member, resize: { cause, from, to } }: { readonly member: EnvMember; readonly resize: Resize },
 ): Promise<ChangeOutcome> => {
   const place = placeOf(env, member.clusterId);
   try {

@@ -82,8 +82,7 @@ const undo = async (away: AwayDeps, env: EnvRecord, member: EnvMember): Promise<
 export const changeAwayPool = async (
   away: AwayDeps,
   env: EnvRecord,
-  member: EnvMember,
-  replicas: number | undefined,
+  { member, replicas }: { readonly member: EnvMember; readonly replicas: number | undefined },
 ): Promise<AwayPoolView> => {
   const { clusterId, name } = member;
   const { copies, mirror } = requireLink(away, clusterId);
