@@ -31,8 +31,18 @@ static const char *const words[] = {
     [BAD_ARCHIVE] = "bad-archive",
     [NO_METADATA] = "no-metadata",
     [TOO_MANY] = "too-many",
+    [ENDED] = "ended",
+    [CLOSED] = "closed",
+    [FULL] = "full",
+    [NO_FOLDER] = "no-folder",
+    [NO_TERMINAL] = "no-terminal",
+    [TAKEN_BACK] = "taken-back",
     [BROKEN] = "broken",
 };
+
+const char *problem_word(enum problem problem) {
+  return words[problem];
+}
 
 enum problem problem_of(int error) {
   switch (error) {
@@ -74,15 +84,15 @@ static enum problem receive(struct call *call, char *to, size_t size) {
   return DONE;
 }
 
-static uint32_t number_at(const char *bytes) {
-  const unsigned char *at = (const unsigned char *)bytes;
+uint32_t read_number(const void *bytes) {
+  const unsigned char *at = bytes;
   return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
 enum problem read_request(struct call *call) {
   char size[4];
   if (receive(call, size, sizeof size)) return GONE;
-  call->length = number_at(size);
+  call->length = read_number(size);
   if (call->length == 0 || call->length > MOST_REQUEST) return GONE;
   call->request = malloc(call->length);
   if (!call->request) return TOO_MANY;
@@ -191,7 +201,7 @@ enum problem next_piece(struct call *call, char **piece, size_t *size) {
       return DONE;
     }
     if (call->left == 0 && there >= 4) {
-      call->left = number_at(call->body + call->at);
+      call->left = read_number(call->body + call->at);
       call->at += 4;
       call->body_over = call->left == 0;
       continue;

@@ -42,7 +42,10 @@ static enum problem carry_out(struct call *call) {
     enum problem (*carry_out)(struct call *);
   } operations[] = {{"stat", call_stat},     {"read", call_read}, {"write", call_write}, {"list", call_list},
                     {"remove", call_remove}, {"move", call_move}, {"mkdir", call_mkdir}, {"watch", call_watch},
-                    {"pack", call_pack},     {"unpack", call_unpack}, {"answer", call_answer}};
+                    {"pack", call_pack},     {"unpack", call_unpack}, {"answer", call_answer},
+                    {"start", call_start},   {"processes", call_processes}, {"find", call_process}, {"output", call_process},
+                    {"input", call_process}, {"eof", call_process},   {"resize", call_process}, {"signal", call_process},
+                    {"remove-process", call_process}};
   if (call->keeps) open_keeper(call);
   if (call->keeps && call->keeper < 0) end_with_caller();
   for (size_t i = 0; i < LENGTH(operations); i++)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Why a call was refused; `problem_word` has what is said of it. GONE: nobody is left to be told. */
+/* Why a call was refused. GONE: nobody is left to be told. */
 enum problem {
   DONE,
   NOT_FOUND,
@@ -29,6 +29,12 @@ enum problem {
   BAD_ARCHIVE,
   NO_METADATA,
   TOO_MANY,
+  ENDED,
+  CLOSED,
+  FULL,
+  NO_FOLDER,
+  NO_TERMINAL,
+  TAKEN_BACK,
   BROKEN,
   GONE,
 };
@@ -91,7 +97,11 @@ enum problem call_answer(struct call *call);
 /* Called now and then by what takes long: says that it is at work, and finds that nobody waits any more. */
 enum problem still_wanted(struct call *call);
 enum problem problem_of(int error);
+/* What is said of a problem. */
+const char *problem_word(enum problem problem);
 size_t put_number(unsigned char *to, uint64_t value, size_t bytes);
+/* Of four bytes, the high one first. */
+uint32_t read_number(const void *bytes);
 /* A file as it is told. With `name`, which it has in `folder`, also where a link leads, and what is kept with a file. */
 enum { METADATA_BYTES = 4096, STAT_FIXED = 33, STAT_BYTES = STAT_FIXED + 2 * PATH_BYTES + 2 + METADATA_BYTES };
 size_t put_stat(unsigned char to[STAT_BYTES], const struct stat *found, const char *path, int folder, const char *name);
@@ -205,6 +215,13 @@ enum problem call_list(struct call *call);
 enum problem call_watch(struct call *call);
 enum problem call_pack(struct call *call);
 enum problem call_unpack(struct call *call);
+
+/* processes.c: the calls about processes of a Pod */
+
+enum problem call_start(struct call *call);
+enum problem call_processes(struct call *call);
+/* All that is asked of the one that `process` names. */
+enum problem call_process(struct call *call);
 
 /* tar, files-tar.c */
 

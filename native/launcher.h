@@ -31,6 +31,8 @@ char *read_whole(int fd, size_t limit, size_t *length);
 void close_from(int first);
 /* A memfd that holds these bytes, its offset at 0. Close-on-exec is not set. */
 int memfd_of(const char *name, const void *bytes, size_t length);
+/* Of a clock that nobody sets. */
+long long now_ms(void);
 
 /* order.c */
 
@@ -48,7 +50,7 @@ struct limit {
 struct order {
   long uid, gid, inside_uid, inside_gid, pid;
   unsigned long long start_time;
-  const char *bwrap, *cwd, *output;
+  const char *bwrap, *cwd, *output, *told;
   bool bare; /* no bwrap, no namespaces, no filter */
   bool terminal; /* join: its master is on fd 4 */
   struct list cgroups, env, args;
@@ -60,6 +62,8 @@ struct order {
 
 /* Reads an order to its end. Exits with 125 where it is malformed or lacks its `go`. */
 void read_order(int fd, struct order *order);
+/* The same of bytes that are there already, and stay. */
+void parse_order(char *bytes, size_t length, struct order *order);
 /* A decimal number up to `max`, whole; false otherwise. */
 bool parse_number(const char *text, unsigned long long max, unsigned long long *value);
 

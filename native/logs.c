@@ -78,7 +78,6 @@ static void release_held(void);
 static void allow(struct source *source);
 static void end(struct source *source);
 static void sweep_when_due(void);
-static long long now_ms(void);
 
 int run_logs(char **argv) {
   unsigned long long file_bytes, total_bytes, retention;
@@ -312,10 +311,4 @@ static void sweep_when_due(void) {
   pump.swept_at += since;
   pump.sweep = begin_sweep(pump.pipes);
   if (pump.sweep >= 0) wait_for(pump.sweep, &SWEEP);
-}
-
-static long long now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }

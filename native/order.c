@@ -20,9 +20,13 @@ static long next_id(struct reader *reader, unsigned long long max);
 static struct limit next_limit(struct reader *reader);
 
 void read_order(int fd, struct order *order) {
-  *order = (struct order){.uid = -1, .gid = -1, .inside_uid = -1, .inside_gid = -1, .pid = -1};
   size_t length;
   char *bytes = read_whole(fd, ORDER_BYTES, &length);
+  parse_order(bytes, length, order);
+}
+
+void parse_order(char *bytes, size_t length, struct order *order) {
+  *order = (struct order){.uid = -1, .gid = -1, .inside_uid = -1, .inside_gid = -1, .pid = -1};
   struct reader reader = {bytes, bytes + length};
   for (;;) {
     const char *keyword = next(&reader);
@@ -63,6 +67,7 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   else if (strcmp(keyword, "terminal") == 0) order->terminal = true;
   else if (strcmp(keyword, "cwd") == 0) order->cwd = next(reader);
   else if (strcmp(keyword, "output") == 0) order->output = next(reader);
+  else if (strcmp(keyword, "told") == 0) order->told = next(reader);
   else if (strcmp(keyword, "starttime") == 0) {
     if (!parse_number(next(reader), ULLONG_MAX, &number)) fail("the order has a malformed starttime", 0);
     order->start_time = number;

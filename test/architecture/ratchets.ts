@@ -15,7 +15,6 @@ export const RATCHETS = {
   mutualFolders: [
     'actors/pool ⇄ actors/sandbox',
     'k8s/processes ⇄ k8s/sandboxes',
-    'k8s/processes ⇄ k8s/streams',
     'k8s/records ⇄ k8s/sandboxes',
     'k8s/sandboxes ⇄ k8s/streams',
     'model ⇄ model/templates',

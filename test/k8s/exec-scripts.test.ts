@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { execOrder, execScripts } from '../../src/k8s/streams/exec-scripts.ts';
-import { awaitEnd, scriptCommand } from '../../src/k8s/streams/pod-script.ts';
 import { TerminalHead, terminalOrder } from '../../src/k8s/streams/terminal-order.ts';
 
 /** Those of this machine that images are likely to have. */
@@ -84,14 +83,6 @@ describe('a script in a Pod', () => {
   // Else whoever carries its output cuts that off, as API servers do once something comes for a
   // container that has gone.
   it('stays until its input has ended, with what it said and its exit code', async () => {
-    const echo = await afterItsLastWord(
-      scriptCommand().argv,
-      Buffer.from(`${String(awaitEnd())}echo hi\nexit 9\n#end\n`),
-      'hi\n',
-    );
-    expect(echo.lost).to.equal(undefined);
-    expect([echo.stdout.replace(/^\d+\n/, ''), echo.code]).to.deep.equal(['hi\n', 9]);
-
     const command = await afterItsLastWord(
       ['/bin/sh', '-c', execScripts().exec, 'sh'],
       execOrder({ argv: ['true'], token: 'token ' }),

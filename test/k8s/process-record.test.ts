@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { readProcess, toldOf, wholeList } from '../../src/k8s/processes/process-record.ts';
+import { PieceReader, type ProcessPiece } from '../../src/k8s/processes/process-pieces.ts';
+import { readProcess, toldOf } from '../../src/k8s/processes/process-record.ts';
 
 const ORDER = {
   processId: 'a-1',
@@ -10,19 +11,34 @@ const ORDER = {
   stdin: true,
   tag: 'T',
 };
-const told = toldOf(ORDER, 1_000);
+const TOLD = toldOf(ORDER, 1_000);
+
+const number = (value: number | bigint, bytes: number): Buffer => {
+  const written = Buffer.alloc(8);
+  written.writeBigUInt64BE(BigInt(value));
+  return written.subarray(8 - bytes);
+};
+const recordOf = (
+  status: string,
+  { code = 0, ms = 0n, id = 'a-1', told = TOLD }: Partial<Parts> = {},
+): Buffer =>
+  Buffer.concat([
+    Buffer.from(status),
+    number(7, 4),
+    number(code, 4),
+    number(ms, 8),
+    Buffer.from(`${id}\0${told}`),
+  ]);
+interface Parts {
+  readonly code: number;
+  readonly ms: bigint;
+  readonly id: string;
+  readonly told: string;
+}
 
 describe('the record of a process in a Pod', () => {
-  it('is known to be there, or not, by a list that is whole', () => {
-    expect(wholeList('.\n', 9)).to.deep.equal(['']);
-    expect(wholeList('one\ntwo\n.\n', 9)).to.deep.equal(['one', 'two', '']);
-    expect(wholeList('one\ntwo\n.\n', 1)).to.deep.equal(['one']);
-    for (const cut of ['', 'one\n', 'one\n.', 'one.\n'])
-      expect(() => wholeList(cut, 9)).to.throw(OutcomeUnknown);
-  });
-
   it('says what runs', () => {
-    expect(readProcess(`pa-1 R 7 100.5 - 101 - ${told}`)).to.deep.equal({
+    expect(readProcess(recordOf('R'))).to.deep.equal({
       processId: 'a-1',
       pid: 7,
       argv: ORDER.argv,
@@ -35,39 +51,85 @@ describe('the record of a process in a Pod', () => {
   });
 
   it('says how and when it ended, by the clock of the start', () => {
-    expect(readProcess(`pa-1 E 7 100.50 102.25 103 143 ${told}`)).to.include({
+    expect(readProcess(recordOf('E', { code: 143, ms: 1_750n }))).to.include({
       status: 'Exited',
       exitCode: 143,
       signal: 'TERM',
       endedAt: 2_750,
     });
-    expect(readProcess(`pa-1 E 7 1.0 2.0 3 124 ${told}`)).to.include({ exitCode: 124 });
+    const timedOut = readProcess(recordOf('E', { code: 124 }));
+    expect(timedOut).to.include({ exitCode: 124, signal: undefined });
   });
 
-  it('says of one that nobody waited for that it was killed', () => {
-    const fact = readProcess(`pa-1 L 7 100.50 - 103 - ${told}`);
-    expect(fact).to.include({ status: 'Exited', exitCode: 137, signal: 'KILL' });
-    expect(fact).to.not.have.property('endedAt');
+  it('has no moment that is none, and no code, whatever the sandbox says', () => {
+    const fact = readProcess(recordOf('E', { code: 2 ** 32 - 1, ms: 2n ** 64n - 1n }));
+    expect(fact).to.include({ status: 'Exited', exitCode: 255 }).and.not.have.property('endedAt');
   });
 
-  it('has no moment that is none, and no code, whatever the sandbox has written', () => {
-    for (const ended of ['9'.repeat(400), '9'.repeat(20), '.', '1.2.3'])
-      expect(readProcess(`pa-1 E 7 1 ${ended} 3 0 ${told}`), ended)
-        .to.include({ status: 'Exited', exitCode: 0 })
-        .and.not.have.property('endedAt');
-    expect(readProcess(`pa-1 E 7 1 2 3 - ${told}`)).to.include({ exitCode: 137 });
-  });
-
-  it('is nothing where the sandbox has written something else', () => {
-    for (const line of [
-      '',
-      'pa-1 R 7 100.5 - 101 - {}',
-      'pa-1 R 7 100.5 - 101 - {"argv":[1],"startedAt":1}',
-      'pa-1 R 7 100.5 - 101 - {"argv":["a"],"startedAt":1e300}',
-      `../x R 7 100.5 - 101 - ${told}`,
-      `pa-1 X 7 100.5 - 101 - ${told}`,
+  it('is nothing where the sandbox says something else', () => {
+    for (const parts of [
+      { told: '{}' },
+      { told: 'null' },
+      { told: '{"argv":[1],"startedAt":1}' },
+      { told: '{"argv":["a"],"startedAt":1e300}' },
+      { id: '../x' },
+      { id: '' },
     ])
-      expect(readProcess(line), line).to.equal(undefined);
-    fc.assert(fc.property(fc.string(), (line) => readProcess(line) === undefined));
+      expect(readProcess(recordOf('R', parts)), JSON.stringify(parts)).to.equal(undefined);
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => readProcess(Buffer.from(bytes)) === undefined),
+    );
+  });
+});
+
+const piece = (kind: string, at: number, bytes: string): Buffer =>
+  Buffer.concat([Buffer.from(kind), number(at, 8), number(bytes.length, 4), Buffer.from(bytes)]);
+
+describe('what a sandbox says of its processes', () => {
+  const SAID = Buffer.concat([
+    piece('a', 100, ''),
+    piece('o', 100, 'hello\n'),
+    piece('e', 106, 'err\n'),
+    piece('r', 0, 'what is known'),
+  ]);
+  const read = (pieces: readonly Buffer[]): readonly ProcessPiece[] => {
+    const reader = new PieceReader();
+    return pieces.flatMap((each) => [...reader.push(each)]);
+  };
+
+  it('is read alike wherever it is cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(SAID.length)), (cuts) => {
+        const at = [0, ...cuts.sort((a, b) => a - b), SAID.length];
+        const texts: Record<string, string> = {};
+        for (const each of read(at.slice(1).map((end, i) => SAID.subarray(at[i], end))))
+          if (each.kind === 'bytes') {
+            expect(each.at).to.equal(
+              { stdout: 100, stderr: 106 }[each.stream] + (texts[each.stream] ?? '').length,
+            );
+            texts[each.stream] = (texts[each.stream] ?? '') + String(each.bytes);
+          } else texts[each.kind] = each.kind === 'begins' ? String(each.at) : String(each.record);
+        expect(texts).to.deep.equal({
+          begins: '100',
+          stdout: 'hello\n',
+          stderr: 'err\n',
+          record: 'what is known',
+        });
+      }),
+    );
+  });
+
+  it('is nothing where a kind, a place or a length can not be', () => {
+    const headOf = (kind: string, at: bigint, length: number): Buffer =>
+      Buffer.concat([Buffer.from(kind), number(at, 8), number(length, 4)]);
+    for (const head of [
+      headOf('x', 0n, 1),
+      headOf('o', 0n, 0),
+      headOf('a', 0n, 1),
+      headOf('o', 0n, (64 << 10) + 1),
+      headOf('r', 0n, (2 << 20) + 1),
+      headOf('e', 2n ** 63n, 1),
+    ])
+      expect(() => read([head])).to.throw(OutcomeUnknown);
   });
 });

@@ -44,19 +44,9 @@ const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiSer
 });
 
 const NO_STREAMS: PodStreams = {
-  processes: {
-    start: unused,
-    list: unused,
-    find: unused,
-    output: unused,
-    write: unused,
-    closeInput: unused,
-    resize: unused,
-    signal: unused,
-    remove: unused,
-  },
   exec: unused,
   openAgent: unused,
+  pause: unused,
   attach: unused,
   logs: unused,
   followLogs: unused,

@@ -5,7 +5,7 @@ import { NotJoinable, OutcomeUnknown } from '../sandbox-driver.ts';
 import { Deferred } from '../../lib/deferred.ts';
 import { ByteInflow } from '../../lib/streams/byte-queue.ts';
 import { AgentFrames } from './agent-frames.ts';
-import { refusalOf } from './agent-refusals.ts';
+import { refusalOf, wordOf } from './agent-refusals.ts';
 import { strange } from './agent-stats.ts';
 
 /** An agent that is to act, and neither sends nor takes anything for so long, is given up. */
@@ -29,6 +29,8 @@ export interface AgentCallTerms {
   readonly body?: Buffer;
   /** The agent is told that its answer came: else it keeps the answer for those who ask again. */
   readonly acknowledges?: boolean;
+  /** Makes an error of the word of a refusal; absent: those of files. */
+  readonly refused?: (word: string) => Error;
   /**
    * Counts so many bytes as held of its content, in place of those before. Throws where they are
    * too many; absent where nobody counts.
@@ -45,9 +47,9 @@ export class AgentAway extends Error {
 export class AgentSilent extends NotJoinable {}
 
 /**
- * One request to the agent for a sandbox's files, `launcher files`; native/README.md says what goes
- * over the connection. What the agent sends is not trusted: it lives among the sandbox's own
- * processes.
+ * One request to the agent of a sandbox, about its files or the processes of a Pod;
+ * native/README.md says what goes over the connection. What the agent sends is not trusted: it
+ * lives among the sandbox's own processes.
  */
 export class AgentCall {
   /**
@@ -167,13 +169,18 @@ export class AgentCall {
     });
   }
 
+  /** Sends one byte more; what it means is said of the request in native/README.md. */
+  nudge(): void {
+    if (!this.#over) this.#socket.write(NUL);
+  }
+
   #greet(code: number): void {
     if (code !== 0) return this.#fail(tooMany());
     this.#greeted = true;
   }
 
   #take(type: 'H' | 'E' | 'X', payload: Buffer): void {
-    if (type === 'X') return this.#fail(refusalOf(payload));
+    if (type === 'X') return this.#fail(this.#refusal(payload));
     // Content of which the head says how long it is ends with the last byte, and not before.
     if (type === 'E') return this.#terms.rawBytes ? this.#fail(strange()) : this.#succeed(payload);
     let rawBytes: number | undefined;
@@ -185,6 +192,11 @@ export class AgentCall {
     this.#headed = true;
     this.#head.resolve(payload);
     if (rawBytes !== undefined) this.#frames.raw(rawBytes);
+  }
+
+  #refusal(payload: Buffer): Error {
+    const { refused } = this.#terms;
+    return refused ? refused(wordOf(payload)) : refusalOf(payload);
   }
 
   readonly #abort = (): void => this.#fail(this.#terms.signal.reason);

@@ -27,10 +27,16 @@ const TOLD: Readonly<Partial<Record<FileProblem, string>>> = {
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 const MOST_DETAIL = 400;
 
+/** Returns the word of a refusal. */
+export const wordOf = (payload: Buffer): string => {
+  const end = payload.indexOf(0);
+  return payload.toString('latin1', 0, end < 0 ? payload.length : end);
+};
+
 /** Returns what a refusal of the agent means: a word, and behind a NUL what it says of it. */
 export const refusalOf = (payload: Buffer): Error => {
   const end = payload.indexOf(0);
-  const word = payload.toString('latin1', 0, end < 0 ? payload.length : end);
+  const word = wordOf(payload);
   const detail = end < 0 ? '' : payload.toString('utf8', end + 1);
   const problem = word as FileProblem;
   const told = Object.hasOwn(TOLD, word) ? TOLD[problem] : undefined;

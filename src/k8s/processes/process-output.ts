@@ -1,171 +1,129 @@
-import { randomBytes } from 'node:crypto';
+import type { AgentCall } from '../../contracts/agent/agent-call.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { ProcessGone, type OutputRequest } from '../../contracts/processes.ts';
 import type { ProcessFact, ProcessOutput } from '../../model/process.ts';
-import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
-import { askPod } from '../streams/ask-pod.ts';
-import type { PodLinks } from '../streams/pod-links.ts';
-import { scriptLines } from '../streams/pod-script.ts';
-import { ScriptChannel } from '../streams/script-channel.ts';
-import { FramesSpoilt, OutputFrames } from './output-frames.ts';
-import { readProcess, wholeList } from './process-record.ts';
-import { processScripts } from './process-scripts.ts';
+import { MOST_TRIES, TRY_AGAIN_MS, type ProcessCalls, type ProcessPlace } from './process-calls.ts';
+import { PieceReader, type ProcessPiece } from './process-pieces.ts';
+import { readProcess } from './process-record.ts';
 
-/** Where a process is: the container, and how that names it. */
-export interface ProcessPlace {
-  readonly target: PodTarget;
-  readonly room: string;
-  readonly folder: string;
-}
-
-/** Between two attempts to go on where the way was lost, and how often without a byte between. */
-const PAUSE_MS = 500;
-const MOST_ATTEMPTS = 6;
-/** Bytes of a record, with the arguments of its process. */
-const LONGEST_RECORD = 2 << 20;
 const POSITION = /^\d{1,15}$/;
+
+/** A reading that was begun with its process: what comes next, and the way to leave it. */
+export interface BegunReading {
+  readonly pieces: AsyncGenerator<ProcessPiece, void, undefined>;
+  readonly leave: () => void;
+}
 
 export interface OutputTerms extends OutputRequest {
   readonly signal: AbortSignal;
+  readonly begun?: BegunReading;
 }
 
 /**
- * A process whose launcher was killed tells nobody of its end: after so long without output, the
- * record is looked at.
- */
-const LOOK_AFTER_MS = 60_000;
-
-/**
- * Follows what a process prints, as `ProcessDriver.output` promises it, by one script that the
- * container runs meanwhile. Where the way is lost it goes on by another one, from where it was.
+ * Follows what a process prints, as `ProcessDriver.output` promises it, by one call of the agent.
+ * Where the way is lost it goes on by another one, from where it was.
  */
 export async function* followOutput(
-  links: PodLinks,
+  calls: ProcessCalls,
   place: ProcessPlace,
-  { from, pace, signal }: OutputTerms,
+  { from, pace, signal, begun }: OutputTerms,
 ): AsyncGenerator<ProcessOutput, void, undefined> {
-  let begin = from !== undefined && (from === 'latest' || POSITION.test(from)) ? from : '-';
-  let attempts = 0;
-  while (!signal.aborted) {
-    const frames = new OutputFrames(POSITION.test(begin) ? Number(begin) : undefined);
+  const reading = new Reading(calls, place, pace);
+  if (begun) reading.position = 0;
+  let begin = from !== undefined && (from === 'latest' || POSITION.test(from)) ? from : undefined;
+  for (let tries = 1; !signal.aborted; tries += 1) {
     try {
-      for await (const piece of readOnce(links, place, { frames, begin, pace, signal })) {
-        attempts = 0;
+      for await (const piece of reading.once(begin, signal, tries === 1 ? begun : undefined)) {
+        tries = 1;
         yield piece;
         if (piece.kind === 'end') return;
       }
     } catch (error) {
       if (signal.aborted) return;
-      const isLost = error instanceof OutcomeUnknown || error instanceof FramesSpoilt;
-      if (!isLost || attempts >= MOST_ATTEMPTS) throw asKnown(error);
+      if (!(error instanceof OutcomeUnknown)) throw error;
     }
-    attempts += 1;
-    if (frames.position !== undefined) begin = String(frames.position);
-    if (signal.aborted || !(await links.pause(PAUSE_MS))) return;
-    if (attempts > MOST_ATTEMPTS) throw new OutcomeUnknown('the output could not be read on');
+    if (tries >= MOST_TRIES) throw new OutcomeUnknown('the output could not be read on');
+    if (reading.position !== undefined) begin = String(reading.position);
+    if (signal.aborted || !(await calls.pause(TRY_AGAIN_MS))) return;
   }
 }
 
-interface Reading {
-  readonly frames: OutputFrames;
-  readonly begin: string;
-  readonly pace: boolean;
-  readonly signal: AbortSignal;
-}
+class Reading {
+  /** How far the output was read: bytes of both streams since the process began. */
+  position: number | undefined;
+  readonly #calls: ProcessCalls;
+  readonly #place: ProcessPlace;
+  readonly #pace: boolean;
 
-async function* readOnce(
-  links: PodLinks,
-  { target, room, folder }: ProcessPlace,
-  { frames, begin, pace, signal }: Reading,
-): AsyncGenerator<ProcessOutput, void, undefined> {
-  const reader = randomBytes(8).toString('hex');
-  const input = scriptLines(room, folder, reader, begin, pace ? 'yes' : 'no');
-  const channel = await ScriptChannel.open(links, target, processScripts().output, input);
-  const leave = (): void => {
-    channel.close();
-  };
-  signal.addEventListener('abort', leave, { once: true });
-  if (signal.aborted) leave();
-  const next = (): string => String(frames.position ?? 0);
-  const look = new SilenceLook(links, { target, room, folder }, channel);
-  try {
-    for await (const bytes of channel.output) {
-      look.heard();
-      for (const frame of frames.push(bytes)) {
-        if (frame.kind === 'gone') throw new ProcessGone('the process was removed');
-        if (frame.kind !== 'ended') yield frame;
-        else yield { kind: 'end', fact: factIn(frame.line), next: next() };
+  constructor(calls: ProcessCalls, place: ProcessPlace, pace: boolean) {
+    this.#calls = calls;
+    this.#place = place;
+    this.#pace = pace;
+  }
+
+  /** Reads on by one call. Throws OutcomeUnknown where its way is lost. */
+  async *once(
+    from: string | undefined,
+    signal: AbortSignal,
+    begun: BegunReading | undefined,
+  ): AsyncGenerator<ProcessOutput, void, undefined> {
+    const tokens = [
+      'output',
+      ...(from === undefined ? [] : ['from', from]),
+      ...(this.#pace ? ['pace', '1'] : []),
+    ];
+    const leave = begun?.leave ?? ((): void => undefined);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    let fact: ProcessFact | undefined;
+    try {
+      const pieces =
+        begun?.pieces ?? piecesOf(await this.#calls.begin(this.#place, { tokens }, signal));
+      for await (const piece of pieces) {
+        if (piece.kind === 'record') fact = factIn(piece.record);
+        else yield* this.#take(piece);
       }
+    } finally {
+      signal.removeEventListener('abort', leave);
     }
-  } catch (error) {
-    if (look.ended && !signal.aborted) yield { kind: 'end', fact: look.ended, next: next() };
-    else throw look.gone ?? error;
-  } finally {
-    look.stop();
-    signal.removeEventListener('abort', leave);
-    channel.close();
+    if (fact) yield { kind: 'end', fact, next: String(this.position ?? 0) };
+  }
+
+  *#take(piece: Exclude<ProcessPiece, { kind: 'record' }>): Iterable<ProcessOutput> {
+    if (piece.kind === 'begins') {
+      this.position = piece.at;
+      return;
+    }
+    const position = this.position ?? 0;
+    const end = piece.at + piece.bytes.length;
+    if (end <= position) return;
+    if (piece.at > position)
+      yield { kind: 'dropped', bytes: piece.at - position, next: String(piece.at) };
+    const bytes = Buffer.from(piece.bytes.subarray(Math.max(position - piece.at, 0)));
+    this.position = end;
+    yield { kind: 'bytes', stream: piece.stream, bytes, next: String(end) };
   }
 }
 
-const factIn = (line: string): ProcessFact => {
-  const fact = readProcess(line);
+/** Bytes that were taken, after which as many more may come to a reader for whom one waits. */
+const TAKEN_BYTES = 64 << 10;
+
+/** Reads what a call says, to its end. Throws as the call does. */
+export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, void, undefined> {
+  const reader = new PieceReader();
+  let taken = 0;
+  for await (const chunk of call.content as AsyncIterable<Buffer>)
+    for (const piece of reader.push(chunk)) {
+      yield piece;
+      if (piece.kind === 'bytes') taken += piece.bytes.length;
+      for (; taken >= TAKEN_BYTES; taken -= TAKEN_BYTES) call.nudge();
+    }
+  await call.answer();
+}
+
+/** Reads a record. Throws ProcessGone where it is none: then nothing is known of it. */
+export const factIn = (record: Buffer): ProcessFact => {
+  const fact = readProcess(record);
   if (!fact) throw new ProcessGone('the record of the process can not be read');
   return fact;
-};
-
-const asKnown = (error: unknown): unknown =>
-  error instanceof FramesSpoilt
-    ? new OutcomeUnknown('what the sandbox keeps of the output is spoilt', { cause: error })
-    : error;
-
-/** Looks at the record of a process that prints nothing; ends the reading of one that is over. */
-class SilenceLook {
-  ended: ProcessFact | undefined;
-  gone: ProcessGone | undefined;
-  readonly #links: PodLinks;
-  readonly #place: ProcessPlace;
-  readonly #channel: ScriptChannel;
-  readonly #timer: NodeJS.Timeout;
-  #isQuiet = false;
-  #isOver = false;
-
-  constructor(links: PodLinks, place: ProcessPlace, channel: ScriptChannel) {
-    this.#links = links;
-    this.#place = place;
-    this.#channel = channel;
-    this.#timer = setInterval(() => {
-      if (this.#isQuiet) links.background(this.#look());
-      this.#isQuiet = true;
-    }, LOOK_AFTER_MS);
-  }
-
-  heard(): void {
-    this.#isQuiet = false;
-  }
-
-  stop(): void {
-    this.#isOver = true;
-    clearInterval(this.#timer);
-  }
-
-  async #look(): Promise<void> {
-    const fact = await findProcess(this.#links, this.#place).catch(() => null);
-    if (fact === null || this.#isOver || !this.#isQuiet || fact?.status === 'Running') return;
-    this.ended = fact;
-    if (!fact) this.gone = new ProcessGone('the process is gone');
-    this.#channel.close();
-  }
-}
-
-/** Reads the record of one process; undefined where there is none. Rejects as `askPod`. */
-export const findProcess = async (
-  links: PodLinks,
-  { target, room, folder }: ProcessPlace,
-): Promise<ProcessFact | undefined> => {
-  const answer = await askPod(links, target, {
-    script: processScripts().list,
-    input: scriptLines(room, folder),
-    limit: LONGEST_RECORD,
-  });
-  return wholeList(answer, 1).map(readProcess)[0];
 };

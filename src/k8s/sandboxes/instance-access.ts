@@ -16,7 +16,7 @@ import {
 import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
 import type { ApiClient } from '../api/api-calls.ts';
 import { InstanceFiles } from './instance-files.ts';
-import { InstanceProcesses } from './instance-processes.ts';
+import { InstanceProcesses } from '../processes/instance-processes.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { unjoinable, type PodTarget } from './pods/pod-presence.ts';
 import { PodProbes } from './pods/pod-probes.ts';
@@ -26,9 +26,7 @@ import type { SilentNodes } from './silent-nodes.ts';
 /**
  * The ways into a Pod; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it.
  */
-export type PodStreams = Omit<Pick<RealPodStreams, keyof RealPodStreams>, 'processes'> & {
-  readonly processes: Pick<RealPodStreams['processes'], keyof RealPodStreams['processes']>;
-};
+export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
 export interface InstanceAccessDeps {
   readonly clock: Clock;
@@ -60,7 +58,8 @@ export class InstanceAccess {
     });
     this.processes = new InstanceProcesses({
       enter: (id, way) => this.enterAny(id, way),
-      processes: deps.streams.processes,
+      openAgent: (pod) => deps.streams.openAgent(pod),
+      pause: (ms) => deps.streams.pause(ms),
       clock: deps.clock,
     });
   }

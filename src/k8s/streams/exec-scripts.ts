@@ -1,4 +1,4 @@
-import { scriptText } from './pod-script.ts';
+import { readFileSync } from 'node:fs';
 
 /**
  * Holds what runs inside containers, by a POSIX /bin/sh with its builtins alone; each script says
@@ -15,6 +15,17 @@ export interface ExecScripts {
 }
 
 const FOLDER = new URL('scripts/', import.meta.url);
+
+/**
+ * Reads the files of a script, one after the other. Lines that say nothing to the shell are left
+ * out: what is sent is part of an address.
+ */
+const scriptText = (folder: URL, ...names: readonly string[]): string =>
+  names
+    .flatMap((name) => readFileSync(new URL(`${name}.sh`, folder), 'utf8').split('\n'))
+    .map((line) => line.trimStart())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .join('\n');
 
 let scripts: ExecScripts | undefined;
 

@@ -8,7 +8,6 @@ import type {
   Terminal,
   TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
-import { PodProcesses } from '../processes/pod-processes.ts';
 import { AgentStream } from './agent-stream.ts';
 import { PodPorts } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
@@ -29,8 +28,6 @@ export interface PodStreamsDeps
  * make it a condition.
  */
 export class PodStreams {
-  /** As `ProcessDriver`. */
-  readonly processes: PodProcesses;
   readonly #links: PodLinks;
   readonly #logs: PodLogs;
   readonly #ports: PodPorts;
@@ -38,7 +35,6 @@ export class PodStreams {
   constructor({ version, ...deps }: PodStreamsDeps) {
     const agent = `sandpool/${version}`;
     this.#links = new PodLinks({ ...deps, agent });
-    this.processes = new PodProcesses(this.#links);
     this.#ports = new PodPorts(this.#links);
     this.#logs = new PodLogs({ ...deps, agent });
   }
@@ -58,6 +54,11 @@ export class PodStreams {
   /** Begins a call of the agent in the Pod's container. As `AgentStream.open`. */
   openAgent(pod: PodTarget): Promise<AgentStream> {
     return AgentStream.open(this.#links, pod);
+  }
+
+  /** As `PodLinks.pause`. */
+  pause(ms: number): Promise<boolean> {
+    return this.#links.pause(ms);
   }
 
   attach(pod: PodTarget, request: TerminalRequest): Promise<Terminal> {

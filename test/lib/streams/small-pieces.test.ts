@@ -5,7 +5,7 @@ import { EventReader } from '../../../src/contracts/agent/agent-stats.ts';
 import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { LineSplitter } from '../../../src/k8s/api/line-splitter.ts';
 import { LogLines } from '../../../src/k8s/logs/log-lines.ts';
-import { OutputFrames } from '../../../src/k8s/processes/output-frames.ts';
+import { PieceReader } from '../../../src/k8s/processes/process-pieces.ts';
 import { ExecOutput } from '../../../src/k8s/streams/exec-output.ts';
 import { SpdyReader } from '../../../src/k8s/streams/spdy-frames.ts';
 
@@ -34,10 +34,10 @@ const READERS: Readonly<
   Record<string, readonly [Buffer, (pieces: Iterable<Buffer>) => Promise<unknown>]>
 > = {
   "a process's record": [
-    Buffer.concat([Buffer.from('end\n'), text.subarray(5)]),
+    headed(['r'.charCodeAt(0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0], BYTES),
     each(() => {
-      const frames = new OutputFrames();
-      return (piece) => drained(frames.push(piece));
+      const reader = new PieceReader();
+      return (piece) => drained(reader.push(piece));
     }),
   ],
   "a command's output": [

@@ -1,0 +1,80 @@
+/* The program of a process in a Pod: what becomes of the descriptors, and how its start is told. */
+#include "processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { REPORT_FD = 3 };
+
+static int tell(char what) {
+  const int error = errno;
+  const char report[2] = {what, (char)error};
+  if (write(REPORT_FD, report, sizeof report) < 0) return error; /* the holder is gone, and so is this soon */
+  return error;
+}
+
+_Noreturn static void become(const struct program *program, const int ends[3], int report, pid_t holder) {
+  const struct order *order = &program->order;
+  /* A process that nobody holds could be neither seen nor ended. */
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != holder) _exit(EXIT_COULD_NOT);
+  setsid();
+  for (int fd = 0; fd < 3; fd++)
+    if (dup2(ends[fd], fd) < 0) _exit(EXIT_COULD_NOT);
+  if (dup2(report, REPORT_FD) < 0 || fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0) _exit(EXIT_COULD_NOT);
+  close_from(REPORT_FD + 1);
+  if (program->terminal && ioctl(0, TIOCSCTTY, 0) < 0) _exit(EXIT_COULD_NOT);
+  if (program->terminal) setenv("TERM", "xterm-256color", 1);
+  const char *encoding = getenv("LANG");
+  if (!encoding || !*encoding) setenv("LANG", "C.UTF-8", 1);
+  for (size_t i = 0; i < order->env.count; i++) putenv(order->env.items[i]);
+  reset_process();
+  if (order->cwd && chdir(order->cwd) < 0) {
+    tell('c');
+    _exit(EXIT_COULD_NOT);
+  }
+  execvp(order->args.items[0], order->args.items);
+  const int error = tell('e');
+  complain(order->args.items[0], error);
+  _exit(exit_code_of_exec(error));
+}
+
+static bool open_terminal(const struct program *program, struct child *child, int ends[3]) {
+  char name[64];
+  int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  if (master < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof name) != 0) return false;
+  child->input = child->outputs[0] = master;
+  ends[0] = ends[1] = ends[2] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  return ends[0] >= 0 && ioctl(master, TIOCSWINSZ, &program->size) == 0;
+}
+
+/* Nobody waits at the end that is `own`. */
+static bool open_pipe(int *reads, int *writes, int *own) {
+  int both[2];
+  if (pipe2(both, O_CLOEXEC) < 0) return false;
+  *reads = both[0];
+  *writes = both[1];
+  return fcntl(*own, F_SETFL, O_NONBLOCK) == 0;
+}
+
+enum problem begin_child(const struct program *program, struct child *child) {
+  int ends[3], report;
+  const pid_t holder = getpid();
+  *child = (struct child){.input = -1, .outputs = {-1, -1}};
+  if (program->terminal && !open_terminal(program, child, ends)) return NO_TERMINAL;
+  bool all = program->terminal || (open_pipe(&child->outputs[0], &ends[1], &child->outputs[0]) && open_pipe(&child->outputs[1], &ends[2], &child->outputs[1]));
+  if (all && !program->terminal)
+    all = program->input ? open_pipe(&ends[0], &child->input, &child->input) : (ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
+  if (!all || !open_pipe(&child->report, &report, &child->report)) return TOO_MANY;
+  child->pid = fork();
+  if (child->pid < 0) return TOO_MANY;
+  if (child->pid == 0) become(program, ends, report, holder);
+  close(report);
+  for (int i = 0; i < (program->terminal ? 1 : 3); i++) close(ends[i]);
+  return DONE;
+}

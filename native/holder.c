@@ -1,0 +1,590 @@
+/*
+ * One process in a Pod, from its start until it is forgotten. Its holder starts it, keeps the end of what it prints, and
+ * serves those who ask, each by a connection. All is in its memory, which nobody in the sandbox can look into.
+ */
+#include "processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+  CLIENTS = 128,
+  MOST_REQUEST = 4096,
+  MOST_INPUT = 64 * 1024,
+  PACE_BYTES = 256 * 1024,    /* a program whose pacing reader is so far behind waits for it, */
+  WINDOW_BYTES = 256 * 1024,  /* and so much is on its way to it, */
+  TAKEN_BYTES = 64 * 1024,    /* of which each byte that it says has taken as many */
+  FIRST_READER_MS = 2000,     /* it waits as long for a reader before anything is dropped, */
+  QUIET_MS = 2000,            /* and its output is over after such a pause behind its end, */
+  LAST_WORDS_MS = 10 * 1000,  /* or so long behind it */
+  ENDED_MS = 600 * 1000,      /* how long it is known then */
+  LEAVE_MS = 20 * 1000,       /* for those who still read when it is forgotten */
+  AGAIN_MS = 100,             /* between two looks at a group that was killed */
+  GROUP_MS = 5000,            /* for which that is waited for */
+  SILENCE_MS = 5000,
+  ASK_MS = 10 * 1000,
+  TIMED_OUT = 124,
+  KEYS = 64,
+  KEY_BYTES = 40,
+};
+
+enum state { ASKS, AWAITS_START, READS, PUTS, AWAITS_END, LEAVES };
+
+struct client {
+  int socket;
+  enum state state;
+  struct call call; /* its request, with input behind it */
+  unsigned char head[8];
+  size_t got;
+  uint32_t input;
+  uint64_t turn; /* of what it puts */
+  char *out;
+  size_t said, sent, room;
+  uint64_t position, until; /* it reads, and up to where it may yet */
+  bool follows, paces;
+  long long told;
+};
+
+static struct {
+  struct holding terms;
+  struct child child;
+  struct ring ring;
+  int signals;
+  struct client *clients[CLIENTS];
+  bool begun, failed, exited, over, forgotten, removed, read, timed_out, input_ends;
+  int code;
+  long long started_at, exited_at, heard_at, full_at, killed_at, forgotten_at;
+  char hand[MOST_INPUT]; /* input right before the program */
+  size_t hand_at, hand_filled;
+  uint64_t turns;
+  char keys[KEYS][KEY_BYTES]; /* of what was done: it may be asked for again */
+  size_t next_key;
+} held;
+
+static void say(struct client *client, const void *bytes, size_t size) {
+  if (client->said + size > client->room) {
+    const size_t room = client->said + size;
+    char *larger = realloc(client->out, room);
+    if (!larger) {
+      client->state = LEAVES;
+      client->said = client->sent = 0;
+      return;
+    }
+    client->out = larger;
+    client->room = room;
+  }
+  memcpy(client->out + client->said, bytes, size);
+  client->said += size;
+  client->told = now_ms();
+}
+
+static void say_frame(struct client *client, char type, const void *bytes, size_t size) {
+  unsigned char head[5] = {(unsigned char)type};
+  put_number(head + 1, size, 4);
+  say(client, head, sizeof head);
+  if (size > 0) say(client, bytes, size);
+}
+
+static void say_piece(struct client *client, char kind, uint64_t at, const void *bytes, size_t size) {
+  unsigned char head[5 + PIECE_HEAD] = {'D'};
+  put_number(head + 1, PIECE_HEAD + size, 4);
+  head[5] = (unsigned char)kind;
+  put_number(head + 6, at, 8);
+  put_number(head + 14, size, 4);
+  say(client, head, sizeof head);
+  if (size > 0) say(client, bytes, size);
+}
+
+static void say_record(struct client *client) {
+  const size_t id = strlen(held.terms.id) + 1, told = strlen(held.terms.program.order.told);
+  unsigned char *record = malloc(RECORD_FIXED + id + told);
+  if (!record) return;
+  record[0] = held.exited ? 'E' : 'R';
+  put_number(record + 1, (uint64_t)held.child.pid, 4);
+  put_number(record + 5, (uint64_t)held.code, 4);
+  put_number(record + 9, (uint64_t)((held.exited ? held.exited_at : now_ms()) - held.started_at), 8);
+  memcpy(record + RECORD_FIXED, held.terms.id, id);
+  memcpy(record + RECORD_FIXED + id, held.terms.program.order.told, told);
+  say_piece(client, 'r', 0, record, RECORD_FIXED + id + told);
+  free(record);
+}
+
+/* Says how it went, and nothing more. */
+static void answer(struct client *client, enum problem problem) {
+  if (problem) say_frame(client, 'X', problem_word(problem), strlen(problem_word(problem)) + 1);
+  else say_frame(client, 'E', NULL, 0);
+  client->state = LEAVES;
+}
+
+static void leave(struct client **place) {
+  struct client *client = *place;
+  close(client->socket);
+  free(client->call.request);
+  free(client->out);
+  free(client);
+  *place = NULL;
+}
+
+static struct client *welcome(int socket) {
+  for (size_t i = 0; i < CLIENTS; i++) {
+    if (held.clients[i]) continue;
+    struct client *client = calloc(1, sizeof *client);
+    if (!client) break;
+    client->socket = socket;
+    client->told = now_ms();
+    return held.clients[i] = client;
+  }
+  close(socket);
+  return NULL;
+}
+
+bool is_own(int socket) {
+  struct ucred other;
+  socklen_t size = sizeof other;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.uid == geteuid();
+}
+
+static void accept_client(void) {
+  int socket = accept4(held.terms.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket < 0) return;
+  unsigned char greeting[GREETING_BYTES] = {held.exited ? 'E' : 'R'};
+  put_number(greeting + 1, held.exited ? (uint64_t)(now_ms() - held.exited_at) : 0, 8);
+  put_number(greeting + 9, held.ring.total - held.ring.oldest, 8);
+  if (send(socket, greeting, sizeof greeting, MSG_NOSIGNAL) < 0 || !is_own(socket)) close(socket);
+  else welcome(socket);
+}
+
+/* Signals that it was asked to send reach the group, and in a terminal the one in its foreground. */
+static bool send_signal(int number) {
+  pid_t group = held.terms.program.terminal ? tcgetpgrp(held.child.outputs[0]) : 0;
+  return kill(-(group > 1 ? group : held.child.pid), number) == 0 || kill(held.child.pid, number) == 0;
+}
+
+static void kill_all(void) {
+  if (held.exited) return;
+  send_signal(SIGKILL);
+  kill(-held.child.pid, SIGKILL);
+  kill(held.child.pid, SIGKILL);
+  held.killed_at = now_ms();
+}
+
+static bool is_done_before(const struct client *client) {
+  const char *key = asked(&client->call, "key");
+  if (!key || strlen(key) >= KEY_BYTES) return false;
+  for (size_t i = 0; i < KEYS; i++)
+    if (strcmp(held.keys[i], key) == 0) return true;
+  return false;
+}
+
+static void note_done(const struct client *client) {
+  const char *key = asked(&client->call, "key");
+  if (key && strlen(key) < KEY_BYTES) strcpy(held.keys[held.next_key++ % KEYS], key);
+}
+
+static bool takes_input(void) {
+  return held.child.input >= 0 && !held.exited && (held.terms.program.terminal || !held.input_ends);
+}
+
+static void close_input(void) {
+  if (held.child.input >= 0 && !held.terms.program.terminal) close(held.child.input);
+  held.child.input = -1;
+  held.hand_at = held.hand_filled = 0;
+  for (size_t i = 0; i < CLIENTS; i++)
+    if (held.clients[i] && held.clients[i]->state == PUTS) answer(held.clients[i], CLOSED);
+}
+
+static struct client *next_put(void) {
+  struct client *next = NULL;
+  for (size_t i = 0; i < CLIENTS; i++) {
+    struct client *each = held.clients[i];
+    if (each && each->state == PUTS && (!next || each->turn < next->turn)) next = each;
+  }
+  return next;
+}
+
+/* Whose turn it is has its input taken, once all before it is with the program. */
+static void take_input(void) {
+  struct client *next;
+  while (held.child.input >= 0 && held.hand_at == held.hand_filled && (next = next_put()) != NULL) {
+    if (!is_done_before(next)) {
+      memcpy(held.hand, next->call.request + next->call.length, next->input);
+      held.hand_at = 0;
+      held.hand_filled = next->input;
+      note_done(next);
+    }
+    answer(next, DONE);
+  }
+  if (held.child.input < 0 || held.hand_at < held.hand_filled || !held.input_ends) return;
+  if (!held.terms.program.terminal) return close_input();
+  held.hand[0] = 4; /* what a terminal takes for the end */
+  held.hand_at = 0;
+  held.hand_filled = 1;
+  held.input_ends = false;
+}
+
+static void pass_input(void) {
+  ssize_t put = write(held.child.input, held.hand + held.hand_at, held.hand_filled - held.hand_at);
+  if (put < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (put < 0) return close_input();
+  held.hand_at += (size_t)put;
+}
+
+static enum problem end_input(void) {
+  if (held.exited || (held.child.input < 0 && !held.input_ends)) return CLOSED;
+  held.input_ends = true;
+  return DONE;
+}
+
+static enum problem resize(const struct client *client) {
+  unsigned long long columns, rows;
+  if (!held.terms.program.terminal) return NO_TERMINAL;
+  if (held.exited) return ENDED;
+  if (!asked_number(&client->call, "columns", 65535, &columns) || !asked_number(&client->call, "rows", 65535, &rows)) return BROKEN;
+  const struct winsize size = {.ws_col = (unsigned short)columns, .ws_row = (unsigned short)rows};
+  return ioctl(held.child.outputs[0], TIOCSWINSZ, &size) < 0 ? BROKEN : DONE;
+}
+
+static enum problem signal_it(const struct client *client) {
+  unsigned long long number;
+  if (!asked_number(&client->call, "number", 64, &number)) return BROKEN;
+  if (is_done_before(client)) return DONE;
+  if (held.exited || !send_signal((int)number)) return ENDED;
+  note_done(client);
+  return DONE;
+}
+
+static void begin_reading(struct client *client) {
+  const char *from = asked(&client->call, "from");
+  unsigned long long position;
+  client->state = READS;
+  client->paces = asked(&client->call, "pace") != NULL;
+  held.read = true;
+  if (from && strcmp(from, "latest") == 0) client->position = held.ring.total;
+  /* Nothing was printed there yet: whoever says so means another process. */
+  else if (asked_number(&client->call, "from", UINT64_MAX, &position) && position <= held.ring.total) client->position = position;
+  client->until = client->position + WINDOW_BYTES;
+  say_frame(client, 'H', NULL, 0);
+  say_piece(client, 'a', client->position, NULL, 0);
+}
+
+/* What was started, or is there already. */
+static void tell_start(struct client *client) {
+  say_frame(client, 'H', NULL, 0);
+  say_record(client);
+  if (!client->follows) return answer(client, DONE);
+  held.read = true;
+  client->state = READS;
+  client->until = WINDOW_BYTES;
+}
+
+static void remove_it(struct client *client) {
+  held.removed = true;
+  client->state = AWAITS_END;
+  kill_all();
+}
+
+static void take_request(struct client *client) {
+  const char *what = client->call.request;
+  if (strcmp(what, "find") == 0) {
+    client->state = AWAITS_START;
+    client->follows = asked(&client->call, "follow") != NULL;
+    client->paces = asked(&client->call, "pace") != NULL;
+    if (held.begun) tell_start(client);
+  } else if (strcmp(what, "output") == 0) begin_reading(client);
+  else if (strcmp(what, "input") == 0) {
+    client->state = PUTS;
+    client->turn = held.turns++;
+    if (!takes_input()) answer(client, is_done_before(client) ? DONE : CLOSED);
+  } else if (strcmp(what, "eof") == 0) answer(client, end_input());
+  else if (strcmp(what, "resize") == 0) answer(client, resize(client));
+  else if (strcmp(what, "signal") == 0) answer(client, signal_it(client));
+  else if (strcmp(what, "remove") == 0) remove_it(client);
+  else if (strcmp(what, "forget") == 0 && held.exited) held.removed = true;
+  else answer(client, BROKEN);
+}
+
+/* Two lengths, the request and its input. False where nothing more comes, or it is none. */
+static bool hear_request(struct client *client) {
+  struct call *call = &client->call;
+  ssize_t got;
+  if (client->got < sizeof client->head) {
+    got = recv(client->socket, client->head + client->got, sizeof client->head - client->got, 0);
+    if (got <= 0) return got < 0 && errno == EAGAIN;
+    client->got += (size_t)got;
+    if (client->got < sizeof client->head) return true;
+    call->length = read_number(client->head);
+    client->input = read_number(client->head + 4);
+    if (call->length == 0 || call->length > MOST_REQUEST || client->input > MOST_INPUT) return false;
+    return (call->request = malloc(call->length + client->input)) != NULL;
+  }
+  const size_t at = client->got - sizeof client->head, all = call->length + client->input;
+  got = recv(client->socket, call->request + at, all - at, 0);
+  if (got <= 0) return got < 0 && errno == EAGAIN;
+  client->got += (size_t)got;
+  if (at + (size_t)got < all) return true;
+  if (call->request[call->length - 1] != 0) return false;
+  take_request(client);
+  return true;
+}
+
+/* False where the caller is gone. */
+static bool hear(struct client *client) {
+  char more[64];
+  if (client->state == ASKS) return hear_request(client);
+  ssize_t got = recv(client->socket, more, sizeof more, 0);
+  if (got < 0 && errno == EAGAIN) return true;
+  if (got <= 0) return false;
+  if (client->state == PUTS) answer(client, TAKEN_BACK);
+  client->until += (uint64_t)got * TAKEN_BYTES;
+  return true;
+}
+
+/* Whether there is something for a reader, who can take it. */
+static bool may_talk(const struct client *client) {
+  if (client->state != READS || (client->paces && client->position >= client->until)) return false;
+  return client->position < held.ring.total || held.over;
+}
+
+/* False once all was said to one that leaves, or nobody takes it. */
+static bool talk(struct client *client) {
+  if (client->said == 0 && may_talk(client)) {
+    char stream;
+    const char *bytes;
+    const size_t size = read_ring(&held.ring, &client->position, &stream, &bytes);
+    if (size > 0) say_piece(client, stream, client->position, bytes, size);
+    client->position += size;
+    if (size == 0 && held.over) {
+      say_record(client);
+      answer(client, DONE);
+    }
+  }
+  if (client->said == 0 && client->state != LEAVES && client->state != ASKS && now_ms() - client->told >= SILENCE_MS) say_frame(client, 'K', NULL, 0);
+  if (client->sent < client->said) {
+    ssize_t sent = send(client->socket, client->out + client->sent, client->said - client->sent, MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (sent > 0) client->sent += (size_t)sent;
+  }
+  if (client->sent < client->said) return true;
+  client->sent = client->said = 0;
+  return client->state != LEAVES && (client->state != ASKS || now_ms() - client->told < ASK_MS);
+}
+
+static bool wants_to_talk(const struct client *client) {
+  return client->sent < client->said || client->state == LEAVES || may_talk(client);
+}
+
+/* Whether more of what it prints is to be read now. */
+static bool may_read(void) {
+  if (held.removed) return true;
+  for (size_t i = 0; i < CLIENTS; i++) {
+    const struct client *each = held.clients[i];
+    if (each && each->state == READS && each->paces && held.ring.total - each->position >= PACE_BYTES) return false;
+  }
+  if (held.read || held.ring.oldest > 0 || !is_full(&held.ring)) return true;
+  if (held.full_at == 0) held.full_at = now_ms();
+  return now_ms() - held.full_at >= FIRST_READER_MS;
+}
+
+static void read_output(int which) {
+  int *fd = &held.child.outputs[which];
+  ssize_t got = fill_ring(&held.ring, *fd, which == 0 ? 'o' : 'e');
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got > 0) {
+    held.heard_at = now_ms();
+    return;
+  }
+  if (held.terms.program.terminal) held.child.input = -1;
+  close(*fd);
+  *fd = -1;
+}
+
+static void reap(void) {
+  struct signalfd_siginfo drained;
+  int status;
+  if (read(held.signals, &drained, sizeof drained) < 0 && errno != EAGAIN) return;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid != held.child.pid) continue;
+    held.exited = true;
+    held.exited_at = held.heard_at = now_ms();
+    held.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (held.timed_out && held.code >= 128) held.code = TIMED_OUT;
+    close_input();
+  }
+}
+
+/* What the child says of its start: nothing at all where the program runs. */
+static void hear_start(void) {
+  char report[2];
+  ssize_t got = read(held.child.report, report, sizeof report);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  close(held.child.report);
+  held.child.report = -1;
+  held.failed = got > 0;
+  if (!held.failed || report[0] != 'c') return;
+  close(held.terms.listener);
+  held.terms.listener = -1;
+  held.removed = true;
+  for (size_t i = 0; i < CLIENTS; i++)
+    if (held.clients[i] && held.clients[i]->state == AWAITS_START) answer(held.clients[i], NO_FOLDER);
+}
+
+static void forget(void) {
+  const bool is_gone = kill(-held.child.pid, 0) < 0 || now_ms() - held.exited_at >= GROUP_MS;
+  if (held.forgotten || !held.over) return;
+  if (held.removed ? held.killed_at != 0 && !is_gone : now_ms() - held.exited_at < ENDED_MS) return;
+  held.forgotten = true;
+  held.forgotten_at = now_ms();
+  close(held.terms.listener);
+  held.terms.listener = -1;
+  for (size_t i = 0; i < CLIENTS; i++)
+    if (held.clients[i] && held.clients[i]->state == AWAITS_END) answer(held.clients[i], DONE);
+}
+
+/* What is due by time, and by what came. */
+static void go_on(void) {
+  const long long now = now_ms();
+  if (!held.begun && held.child.report < 0 && (held.exited || !held.failed)) {
+    held.begun = true;
+    for (size_t i = 0; i < CLIENTS; i++)
+      if (held.clients[i] && held.clients[i]->state == AWAITS_START) tell_start(held.clients[i]);
+  }
+  if (held.terms.timeout_ms > 0 && !held.exited && !held.timed_out && now - held.started_at >= held.terms.timeout_ms) {
+    held.timed_out = true;
+    kill_all();
+  }
+  if (held.removed && !held.exited && now - held.killed_at >= AGAIN_MS) kill_all();
+  const bool quiet = may_read() && (now - held.heard_at >= QUIET_MS || now - held.exited_at >= LAST_WORDS_MS);
+  if (held.exited && !held.over && (quiet || (held.child.outputs[0] < 0 && held.child.outputs[1] < 0))) held.over = true;
+  take_input();
+  forget();
+}
+
+static void sooner(long long *due, long long at) {
+  if (at < *due) *due = at;
+}
+
+/* When something is due next. */
+static int pause_ms(void) {
+  const long long now = now_ms();
+  long long due = now + ENDED_MS;
+  if (held.terms.timeout_ms > 0 && !held.exited && !held.timed_out) sooner(&due, held.started_at + held.terms.timeout_ms);
+  if (held.full_at != 0 && now < held.full_at + FIRST_READER_MS) sooner(&due, held.full_at + FIRST_READER_MS);
+  if (held.exited && !held.over && may_read()) {
+    sooner(&due, held.heard_at + QUIET_MS);
+    sooner(&due, held.exited_at + LAST_WORDS_MS);
+  }
+  if (held.over && !held.forgotten) sooner(&due, held.exited_at + ENDED_MS);
+  if (held.removed && !held.forgotten) sooner(&due, now + AGAIN_MS);
+  if (held.forgotten) sooner(&due, held.forgotten_at + LEAVE_MS);
+  for (size_t i = 0; i < CLIENTS; i++)
+    if (held.clients[i] && held.clients[i]->said == 0) sooner(&due, held.clients[i]->told + (held.clients[i]->state == ASKS ? ASK_MS : SILENCE_MS));
+  return due <= now ? 1 : (int)(due - now);
+}
+
+/* Who printed to it is not to die of its end: what is printed is read to nobody. */
+static void drain(void) {
+  struct pollfd outputs[2];
+  signal(SIGCHLD, SIG_IGN);
+  madvise(held.ring.bytes, RING_BYTES, MADV_DONTNEED);
+  for (;;) {
+    for (int i = 0; i < 2; i++) outputs[i] = (struct pollfd){.fd = held.child.outputs[i], .events = POLLIN};
+    if (outputs[0].fd < 0 && outputs[1].fd < 0) _exit(0);
+    if (poll(outputs, 2, -1) < 0) continue;
+    for (int i = 0; i < 2; i++) {
+      if (!outputs[i].revents) continue;
+      ssize_t got = read(outputs[i].fd, held.ring.bytes, MOST_READ);
+      if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) continue;
+      close(held.child.outputs[i]);
+      held.child.outputs[i] = -1;
+    }
+  }
+}
+
+static bool is_left(void) {
+  for (size_t i = 0; i < CLIENTS; i++)
+    if (held.clients[i]) return false;
+  return true;
+}
+
+static void serve(void) {
+  enum { SIGNALS, LISTENER, REPORT, INPUT, OUTPUTS, FIRST_CLIENT = OUTPUTS + 2 };
+  struct pollfd all[FIRST_CLIENT + CLIENTS];
+  while (!held.forgotten || !(is_left() || now_ms() - held.forgotten_at >= LEAVE_MS)) {
+    const bool reads = may_read(), writes = held.hand_at < held.hand_filled;
+    all[SIGNALS] = (struct pollfd){.fd = held.signals, .events = POLLIN};
+    all[LISTENER] = (struct pollfd){.fd = held.terms.listener, .events = POLLIN};
+    all[REPORT] = (struct pollfd){.fd = held.child.report, .events = POLLIN};
+    all[INPUT] = (struct pollfd){.fd = writes ? held.child.input : -1, .events = POLLOUT};
+    for (int i = 0; i < 2; i++) all[OUTPUTS + i] = (struct pollfd){.fd = reads ? held.child.outputs[i] : -1, .events = POLLIN};
+    for (size_t i = 0; i < CLIENTS; i++) {
+      const struct client *each = held.clients[i];
+      all[FIRST_CLIENT + i] = (struct pollfd){.fd = each ? each->socket : -1, .events = POLLIN};
+      if (each && wants_to_talk(each)) all[FIRST_CLIENT + i].events |= POLLOUT;
+    }
+    if (poll(all, LENGTH(all), pause_ms()) < 0) continue;
+    if (all[SIGNALS].revents) reap();
+    if (all[REPORT].revents) hear_start();
+    if (all[INPUT].revents && held.child.input >= 0) pass_input();
+    for (int i = 0; i < 2; i++)
+      if (all[OUTPUTS + i].revents) read_output(i);
+    go_on();
+    for (size_t i = 0; i < CLIENTS; i++) {
+      struct client **each = &held.clients[i];
+      if (*each && all[FIRST_CLIENT + i].fd == (*each)->socket && all[FIRST_CLIENT + i].revents & (POLLIN | POLLHUP | POLLERR) && !hear(*each)) leave(each);
+      if (*each && !talk(*each)) leave(each);
+    }
+    go_on();
+    if (all[LISTENER].revents && held.terms.listener >= 0) accept_client();
+  }
+}
+
+static void stand_apart(void) {
+  sigset_t children;
+  setsid();
+  int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd < 3; fd++) {
+    if (nothing >= 0) dup2(nothing, fd);
+    else close(fd);
+  }
+  if (nothing > 2) close(nothing);
+  signal(SIGHUP, SIG_IGN);
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &children, NULL);
+  held.signals = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
+  /* Nobody inside looks into it, and what its program leaves is not the sandbox's first process's to reap. */
+  prctl(PR_SET_DUMPABLE, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void hold_process(const struct holding *holding) {
+  held.terms = *holding;
+  stand_apart();
+  held.started_at = now_ms();
+  struct client *starter = welcome(holding->starter);
+  if (!starter) _exit(EXIT_COULD_NOT);
+  starter->state = AWAITS_START;
+  starter->follows = holding->follows;
+  starter->paces = holding->paces;
+  enum problem problem = held.signals < 0 || !open_ring(&held.ring) ? TOO_MANY : begin_child(&held.terms.program, &held.child);
+  if (problem) {
+    answer(starter, problem);
+    talk(starter);
+    _exit(EXIT_COULD_NOT);
+  }
+  if (chdir("/") < 0) errno = 0; /* it may hold a file system, which is no harm */
+  serve();
+  drain();
+  _exit(0);
+}

@@ -1,0 +1,82 @@
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { ByteQueue } from '../../lib/streams/byte-queue.ts';
+
+/** Describes what a holder says of its process; native/README.md has the form. */
+export type ProcessPiece =
+  | { readonly kind: 'begins'; readonly at: number }
+  | {
+      readonly kind: 'bytes';
+      readonly stream: 'stdout' | 'stderr';
+      readonly at: number;
+      readonly bytes: Buffer;
+    }
+  | { readonly kind: 'record'; readonly record: Buffer };
+
+const HEAD_BYTES = 13;
+const [BEGINS, STDOUT, STDERR, RECORD] = ['a', 'o', 'e', 'r'].map((kind) => kind.charCodeAt(0));
+const LONGEST_OUTPUT = 64 << 10;
+/** Bytes of a record, with the arguments of its process. */
+const LONGEST_RECORD = 2 << 20;
+
+/**
+ * Reads what the agent says of processes, however it is cut. Whoever is in the sandbox can have it
+ * say anything: no length is trusted.
+ */
+export class PieceReader {
+  readonly #gathered = new ByteQueue();
+  #bytes = 0;
+  #kind: number | undefined;
+  #at = 0;
+  #left = 0;
+
+  /** Throws OutcomeUnknown where it is none. */
+  *push(bytes: Buffer): Iterable<ProcessPiece> {
+    let rest = bytes;
+    while (rest.length > 0) {
+      const wanted = this.#kind === undefined ? HEAD_BYTES - this.#bytes : this.#left;
+      const part = rest.subarray(0, wanted);
+      rest = rest.subarray(part.length);
+      if (this.#kind === STDOUT || this.#kind === STDERR) yield this.#pass(part);
+      else yield* this.#gather(part);
+    }
+  }
+
+  #pass(bytes: Buffer): ProcessPiece {
+    const stream = this.#kind === STDOUT ? 'stdout' : 'stderr';
+    const at = this.#at;
+    this.#at += bytes.length;
+    this.#left -= bytes.length;
+    if (this.#left === 0) this.#kind = undefined;
+    return { kind: 'bytes', stream, at, bytes };
+  }
+
+  *#gather(part: Buffer): Iterable<ProcessPiece> {
+    this.#gathered.push(part);
+    this.#bytes += part.length;
+    if (this.#kind !== undefined) {
+      this.#left -= part.length;
+      if (this.#left === 0) yield { kind: 'record', record: this.#taken() };
+    } else if (this.#bytes === HEAD_BYTES) yield* this.#begin(this.#taken());
+  }
+
+  *#begin(head: Buffer): Iterable<ProcessPiece> {
+    const kind = head.readUInt8(0);
+    const at = Number(head.readBigUInt64BE(1));
+    const length = head.readUInt32BE(9);
+    const most = kind === RECORD ? LONGEST_RECORD : kind === BEGINS ? 0 : LONGEST_OUTPUT;
+    const isKnown = [BEGINS, STDOUT, STDERR, RECORD].includes(kind);
+    const isPiece = kind === BEGINS || length > 0;
+    if (!isKnown || !isPiece || length > most || !Number.isSafeInteger(at + length))
+      throw new OutcomeUnknown('what the sandbox says of its processes can not be read');
+    if (kind === BEGINS) return yield { kind: 'begins', at };
+    this.#kind = kind;
+    this.#at = at;
+    this.#left = length;
+  }
+
+  #taken(): Buffer {
+    this.#bytes = 0;
+    this.#kind = undefined;
+    return this.#gathered.takeAll();
+  }
+}
