@@ -30,9 +30,7 @@ _Noreturn static void become(const struct program *program, const int ends[3], i
   close_from(REPORT_FD + 1);
   if (program->terminal && ioctl(0, TIOCSCTTY, 0) < 0) _exit(EXIT_COULD_NOT);
   if (program->terminal) setenv("TERM", "xterm-256color", 1);
-  const char *encoding = getenv("LANG");
-  if (!encoding || !*encoding) setenv("LANG", "C.UTF-8", 1);
-  for (size_t i = 0; i < order->env.count; i++) putenv(order->env.items[i]);
+  take_environment(&order->env);
   reset_process();
   if (order->cwd && chdir(order->cwd) < 0) {
     tell('c');

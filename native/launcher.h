@@ -88,6 +88,8 @@ void leave_keyring(void);
 int open_process(pid_t pid, unsigned long long start_time);
 /* The process group that its terminal has in the foreground, 0 without one. */
 pid_t foreground_group(pid_t pid);
+/* False where there is no such process, or it has ended. */
+bool read_kin(pid_t pid, pid_t *parent, pid_t *session);
 
 /* folder.c */
 
@@ -98,6 +100,11 @@ int open_beneath(const char *volume, const char *path);
 
 /* A Unix socket of this name in the folder, mode 0600, which takes connections; `flags` as socket(2) has them. */
 int listen_outside(const char *folder, const char *name, int flags);
+
+/* exec.c */
+
+/* The variables of an order, and the encoding that every sandbox has, unless its image or template names one. */
+void take_environment(const struct list *env);
 
 /* files.c */
 
@@ -129,6 +136,10 @@ int run_join(const char *file);
 int run_files(void);
 int run_call(void);
 int run_install(const char *folder);
+int run_exec(const char *length);
+int run_terminal(char **argv);
+int run_signal(const char *process, const char *number);
+int run_end(const char *process, const char *signal_number);
 int run_watch(void);
 int run_logs(char **argv);
 int run_forward(void);

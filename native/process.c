@@ -84,6 +84,14 @@ pid_t foreground_group(pid_t pid) {
   return group > 1 ? (pid_t)group : 0;
 }
 
+bool read_kin(pid_t pid, pid_t *parent, pid_t *session) {
+  char text[1024], *fields;
+  if (!read_stat(pid, text, sizeof text, &fields) || *fields == 'Z' || *fields == 'X') return false;
+  *parent = (pid_t)strtol(field(fields, 4), NULL, 10);
+  *session = (pid_t)strtol(field(fields, 6), NULL, 10);
+  return true;
+}
+
 /* `fields` is set to field 3, behind the program's name, which may hold anything. */
 static bool read_stat(pid_t pid, char *text, size_t room, char **fields) {
   char path[64];

@@ -1,3 +1,5 @@
+import { constants } from 'node:os';
+
 /** By their numbers on Linux, as shells return them beyond 128. */
 const NAMES: Readonly<Record<number, string>> = {
   1: 'HUP',
@@ -19,6 +21,10 @@ const NAMES: Readonly<Record<number, string>> = {
   25: 'XFSZ',
   31: 'SYS',
 };
+
+/** Returns the number of a signal, such as of `KILL`, as words have it. */
+export const signalNumber = (name: string): string =>
+  String(constants.signals[`SIG${name}` as NodeJS.Signals]);
 
 /** Names the signal that an exit code says; undefined where it says none. */
 export const signalOf = (exitCode: number): string | undefined => NAMES[exitCode - 128];

@@ -8,13 +8,14 @@ import {
   type ExecRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import { WebSocket } from 'ws';
+import { AGENT } from '../../src/k8s/sandboxes/pods/pod-agent.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aFakePod, type FakeLink, type FakePod } from './a-fake-pod-server.ts';
 
-/** Of the order: all that came but the token. */
-const ordered = (link: FakeLink): string => link.came(0).split('run\n')[0] ?? '';
-const tokenIn = (link: FakeLink): string | undefined => /run\n0\n(.* )\n/.exec(link.came(0))?.[1];
+/** Of the order: all that came behind the token. */
+const ordered = (link: FakeLink): string => link.came(0).split('go\0')[0]?.split(' \0')[1] ?? '';
+const tokenIn = (link: FakeLink): string | undefined => /told\0(.*? )\0/.exec(link.came(0))?.[1];
 
 describe('streams of a Pod', () => {
   let fake: FakePod | undefined;
@@ -34,7 +35,7 @@ describe('streams of a Pod', () => {
     );
 
   describe('exec', () => {
-    it('puts nothing of the command into the address, and orders nothing before its shell is there', async () => {
+    it('puts nothing of the command into the address, and orders nothing before its agent is there', async () => {
       const under = await pod(() => {});
       const running = exec(under, {
         env: { KEY: 'a secret value' },
@@ -52,9 +53,9 @@ describe('streams of a Pod', () => {
       expect(decodeURIComponent(link.url.href)).not.to.include('secret');
       expect(link.authorization).to.equal('Bearer secret');
       expect(ordered(link)).to.equal(
-        'cwd\n0\n/secret\nenv\n0\nKEY=a secret value\narg\n0\ncmd\narg\n0\na secret\n',
+        'cwd\0/secret\0env\0KEY=a secret value\0arg\0cmd\0arg\0a secret\0',
       );
-      expect(link.came(0)).to.match(/\nthe input$/);
+      expect(link.came(0)).to.match(/go\0the input$/);
       link.send(1, 'out');
       link.send(2, `err${tokenIn(link)}7\n`);
       link.status(0);
@@ -200,7 +201,7 @@ describe('streams of a Pod', () => {
       expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
     });
 
-    it("does not take a Success without the script's own end for exit code 0", async () => {
+    it("does not take a Success without the agent's own end for exit code 0", async () => {
       const under = await pod((link) => {
         link.send(1, '41\nhalf of it');
         link.ws.once('message', () => {
@@ -214,7 +215,7 @@ describe('streams of a Pod', () => {
         .that.includes('cut off');
     });
 
-    it('answers the exit code of a script that was killed before it could tell its own', async () => {
+    it('answers the exit code of an agent that was killed before it could tell its own', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
         link.ws.once('message', () => {
@@ -227,7 +228,7 @@ describe('streams of a Pod', () => {
     it('ends a command that was cut off once its kubelet, which was away, is back', async () => {
       let away = 2;
       const under = await pod((link) => {
-        if (link.command.length > 4) return link.status(0);
+        if (link.command[1] === 'end') return link.status(0);
         under.refusal = {
           status: 500,
           body: 'error dialing backend: dial tcp: connection refused',
@@ -242,13 +243,13 @@ describe('streams of a Pod', () => {
       };
       expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
       await eventually(() => under.links.length === 2, 'it is ended');
-      expect(under.links[1]?.command.slice(3)).to.deep.equal(['sh', '41', 'KILL']);
+      expect(under.links[1]?.command).to.deep.equal([AGENT, 'end', '41', '9']);
     });
 
-    it('runs the command by itself in an image without a shell', async () => {
+    it('runs the command by itself in a Pod without an agent', async () => {
       const under = await pod((link) => {
-        if (link.command[0] === '/bin/sh')
-          return link.fail('exec: "/bin/sh": stat /bin/sh: no such file or directory');
+        if (link.command[0] === AGENT)
+          return link.fail(`exec: "${AGENT}": stat ${AGENT}: no such file or directory`);
         link.send(1, 'bare');
         link.ws.on('message', () => {
           if (link.came(255) !== '') link.status(3);
@@ -264,7 +265,7 @@ describe('streams of a Pod', () => {
     it('answers 127 and 126 as a shell would, where there is none', async () => {
       let words = 'exec: "cmd": executable file not found in $PATH';
       const under = await pod((link) => {
-        link.fail(link.command[0] === '/bin/sh' ? 'no /bin/sh' : words);
+        link.fail(link.command[0] === AGENT ? `no ${AGENT}` : words);
       });
       expect(await exec(under)).to.deep.include({
         exitCode: 127,
@@ -300,7 +301,7 @@ describe('streams of a Pod', () => {
 
     it('ends a command at its timeout by a second one, and answers what it printed', async () => {
       const under = await pod((link) => {
-        if (link.command.length > 4) return link.status(0);
+        if (link.command[1] === 'end') return link.status(0);
         link.send(1, '41\nsome');
       });
       // long enough for a busy machine to have begun it
@@ -309,7 +310,7 @@ describe('streams of a Pod', () => {
         timedOut: true,
         stdout: Buffer.from('some'),
       });
-      expect(under.links[1]?.command.slice(3)).to.deep.equal(['sh', '41', 'KILL']);
+      expect(under.links[1]?.command).to.deep.equal([AGENT, 'end', '41', '9']);
     });
   });
 
@@ -352,7 +353,7 @@ describe('streams of a Pod', () => {
         .that.includes('no such device');
     });
 
-    it('rejects with OutcomeUnknown where the link was cut before its shell was heard of', async () => {
+    it('rejects with OutcomeUnknown where the link was cut before its agent was heard of', async () => {
       const under = await pod((link) => {
         link.ws.terminate();
       });
@@ -362,7 +363,7 @@ describe('streams of a Pod', () => {
 
   it('ends what leads into a Pod that is gone, whatever its kubelet says', async () => {
     const under = await pod((link) => {
-      if (link.command.length > 5) return link.fail('no such container');
+      if (link.command[1] === 'end') return link.fail('no such container');
       if (link.url.pathname.endsWith('exec')) link.send(1, '41\n');
       else for (const channel of [0, 1]) link.send(channel, Buffer.of(0x58, 0x1b));
     });

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
+import { AGENT } from '../../src/k8s/sandboxes/pods/pod-agent.ts';
 import { processesSuite } from '../contracts/processes.ts';
 import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
 import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
+import { NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { OutputReading } from '../support/harness/output-reading.ts';
 import { sampled } from '../support/harness/sampled.ts';
 
@@ -41,5 +43,13 @@ describe('on a real node', () => {
     );
     expect(await reading.end()).to.include({ signal: 'KILL' });
     expect(await processes.list(id)).to.have.length(2);
+    const command = { argv: [AGENT], cwd: '/', env: { A: 'b' } };
+    const terms = { timeoutMs: NEVER_COMES_MS, outputLimit: 1_000 };
+    const outcome = await pods().driver.exec(
+      id,
+      { ...command, ...terms },
+      new AbortController().signal,
+    );
+    expect(String(outcome.stderr)).to.include('called as');
   });
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:os';
+import { signalNumber } from '../../lib/signal-names.ts';
 import { InstanceGone, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import {
   ProcessGone,
@@ -13,6 +13,7 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import { ENDED_PROCESSES, INPUT_BYTES, LIVE_PROCESSES } from '../../model/process.ts';
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
+import { agentOrder } from '../streams/agent-order.ts';
 import { PodTurns } from './pod-turns.ts';
 import {
   ProcessCalls,
@@ -141,7 +142,7 @@ export class InstanceProcesses implements ProcessDriver {
   }
 
   async signal(id: InstanceId, processId: ProcessId, name: ProcessSignal): Promise<void> {
-    const number = String(constants.signals[`SIG${name}`]);
+    const number = signalNumber(name);
     await this.#act(id, processId, ['signal', 'number', number, 'key', newKey()]);
   }
 
@@ -154,14 +155,7 @@ export class InstanceProcesses implements ProcessDriver {
 
   #startOf(order: ProcessOrder, ...more: readonly string[]): ProcessQuestion {
     requireWithoutNul(order);
-    const { tty, timeoutMs, argv, cwd, env = {} } = order;
-    const words = [
-      ...['told', toldOf(order, this.#deps.clock.now())],
-      ...(cwd === undefined ? [] : ['cwd', cwd]),
-      ...Object.entries(env).flatMap(([name, value]) => ['env', `${name}=${value}`]),
-      ...argv.flatMap((argument) => ['arg', argument]),
-      'go',
-    ];
+    const { tty, timeoutMs, argv, cwd, env } = order;
     return {
       tokens: [
         'start',
@@ -170,7 +164,7 @@ export class InstanceProcesses implements ProcessDriver {
         ...(timeoutMs === undefined ? [] : ['timeout', String(Math.max(1, Math.ceil(timeoutMs)))]),
         ...more,
       ],
-      body: Buffer.from(words.map((word) => `${word}\0`).join('')),
+      body: agentOrder({ argv, cwd, env, told: toldOf(order, this.#deps.clock.now()) }),
     };
   }
 

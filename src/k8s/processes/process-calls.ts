@@ -12,7 +12,7 @@ import {
 } from '../../contracts/processes.ts';
 import { LIVE_PROCESSES } from '../../model/process.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
-import { NoAgent } from '../streams/agent-stream.ts';
+import { NoAgent } from '../streams/no-agent.ts';
 import { PieceReader, type ProcessPiece } from './process-pieces.ts';
 
 /** A way to an agent, as `AgentStream`. */

@@ -4,7 +4,8 @@ import type { Clock } from '../../contracts/clock.ts';
 import { FileRefused, type FilePlace } from '../../contracts/files.ts';
 import { NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import { NoAgent, type AgentStream } from '../streams/agent-stream.ts';
+import type { AgentStream } from '../streams/agent-stream.ts';
+import { NoAgent } from '../streams/no-agent.ts';
 import type { PodTarget } from './pods/pod-presence.ts';
 
 export interface InstanceFilesDeps {

@@ -12,20 +12,9 @@ import {
 import { AGENT } from '../sandboxes/pods/pod-agent.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { openCommand, STATUS, STDERR, STDIN, STDOUT, StatusReader } from './pod-command.ts';
+import { NoAgent } from './no-agent.ts';
 import type { GatheredAnswer } from './gathered-bytes.ts';
 import type { PodLinks } from './pod-links.ts';
-
-/** The container has no agent of ours. */
-export class NoAgent extends Error {
-  override readonly name = 'NoAgent';
-
-  constructor() {
-    super(
-      'its Pod has no agent of Sandpool, since it was made while the setting ' +
-        'kubernetes.agentImage was empty',
-    );
-  }
-}
 
 /** Longest that an agent takes to begin. */
 const BEGIN_MS = 20_000;

@@ -1,6 +1,6 @@
+import { signalNumber } from '../../lib/signal-names.ts';
 import { ContainerGone, InstanceGone } from '../../contracts/sandbox-driver.ts';
-import { execScripts } from './exec-scripts.ts';
-import { runScript } from './pod-command.ts';
+import { runAgent } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, type PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
@@ -31,26 +31,26 @@ export const endTree = async (
   target: PodTarget,
   left: Leftover,
 ): Promise<void> => {
-  if ((await runScript(links, target, execScripts().end, [left.pid, left.signal])) !== 0)
-    links.background(endLater(links, target, left));
+  if (!(await isEnded(links, target, left))) links.background(endLater(links, target, left));
 };
 
-const endLater = async (
+const endLater = async (links: PodLinks, target: PodTarget, left: Leftover): Promise<void> => {
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let attempt = 2; attempt <= MOST_ATTEMPTS && (await links.pause(pauseMs)); attempt++) {
+    if ((await isOver(links, target)) || (await isEnded(links, target, left))) return;
+    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+  }
+  links.log.info(
+    { pod: target.name, pid: left.pid },
+    'a command in the Pod could not be ended for sure',
+  );
+};
+
+const isEnded = async (
   links: PodLinks,
   target: PodTarget,
   { pid, signal }: Leftover,
-): Promise<void> => {
-  let pauseMs = FIRST_PAUSE_MS;
-  for (let attempt = 2; attempt <= MOST_ATTEMPTS && (await links.pause(pauseMs)); attempt++) {
-    if (
-      (await isOver(links, target)) ||
-      (await runScript(links, target, execScripts().end, [pid, signal])) === 0
-    )
-      return;
-    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-  }
-  links.log.info({ pod: target.name, pid }, 'a command in the Pod could not be ended for sure');
-};
+): Promise<boolean> => (await runAgent(links, target, ['end', pid, signalNumber(signal)])) === 0;
 
 const isOver = ({ api }: PodLinks, target: PodTarget): Promise<boolean> =>
   requireJoinable(api, target).then(

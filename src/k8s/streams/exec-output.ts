@@ -47,7 +47,7 @@ const LONGEST_CODE = 4;
 const LONGEST_HEAD = 32;
 
 /**
- * A stream of exec.sh: what the command printed, and where its end was told between. The token
+ * A stream of the agent's: what the command printed, and where its end was told between. The token
  * without a code behind it is the command's own.
  */
 class Marked {
@@ -92,12 +92,12 @@ class Marked {
   }
 }
 
-/** The output of exec.sh, parted into what the script says and what the command printed. */
+/** The output of a command, parted into what the agent says and what the command printed. */
 export class ExecOutput {
   readonly #stdout: Marked;
   readonly #stderr: Marked;
   #head = '';
-  /** The script's process. */
+  /** The agent's process. */
   pid: string | undefined;
 
   /** `gathered` is told of each piece before it is kept; what it throws comes out of here. */
@@ -122,7 +122,7 @@ export class ExecOutput {
     const end = bytes.indexOf(NEWLINE);
     this.#head += bytes.toString('latin1', 0, end < 0 ? bytes.length : end);
     if (this.#head.length > LONGEST_HEAD)
-      throw new NotJoinable('what answers in the sandbox is no shell');
+      throw new NotJoinable('what answers in the sandbox is no agent');
     if (end < 0) return;
     this.pid = this.#head;
     this.#stdout.push(bytes.subarray(end + 1));

@@ -1,5 +1,6 @@
 import type { ChannelSocket } from './channel-socket.ts';
 import type { PodLinks } from './pod-links.ts';
+import { AGENT } from '../sandboxes/pods/pod-agent.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 
 /** Channels of a command. The status comes once, when it has ended or could not be begun. */
@@ -85,16 +86,15 @@ export class StatusReader {
   }
 }
 
-const SCRIPT_DEADLINE_MS = 15_000;
+const DEADLINE_MS = 15_000;
 
 /**
- * Runs a script of ours to its end. Answers its exit code; undefined where that isn't known within
+ * Has the agent carry out what ends. Answers its exit code; undefined where that isn't known within
  * 15 s, or it could not be run.
  */
-export const runScript = async (
+export const runAgent = async (
   links: PodLinks,
   target: PodTarget,
-  script: string,
   args: readonly string[],
 ): Promise<number | undefined> => {
   const reader = new StatusReader();
@@ -103,10 +103,10 @@ export const runScript = async (
   const over = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const timer = setTimeout(finish, SCRIPT_DEADLINE_MS);
+  const timer = setTimeout(finish, DEADLINE_MS);
   try {
     const socket = await openCommand(links, target, {
-      argv: ['/bin/sh', '-c', script, 'sh', ...args],
+      argv: [AGENT, ...args],
       stdin: false,
       tty: false,
       ends: true,

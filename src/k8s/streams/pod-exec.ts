@@ -8,7 +8,7 @@ import {
 import type { ChannelSocket } from './channel-socket.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
 import { ExecOutput } from './exec-output.ts';
-import { execOrder, execScripts } from './exec-scripts.ts';
+import { agentOrder } from './agent-order.ts';
 import {
   openCommand,
   STATUS,
@@ -19,7 +19,9 @@ import {
   type Command,
   type CommandStatus,
 } from './pod-command.ts';
+import { NoAgent } from './no-agent.ts';
 import type { PodLinks } from './pod-links.ts';
+import { AGENT } from '../sandboxes/pods/pod-agent.ts';
 import {
   enterPod,
   enterWhileLooking,
@@ -49,12 +51,12 @@ const LAST_WORDS_MS = 3_000;
 const CHUNK = 64 << 10;
 
 /**
- * One command in a container, as `SandboxDriver.exec` promises it. It runs below a small shell
- * script, to which argv, folder, environment and input come by standard input: of the command
- * nothing is in the address, thus nothing in audit logs. A command that is cut off is ended, where
- * it can still be reached.
+ * One command in a container, as `SandboxDriver.exec` promises it. It runs below the agent, to
+ * which argv, folder, environment and input come by standard input: of the command nothing is in
+ * the address, thus nothing in audit logs. A command that is cut off is ended, where it can still
+ * be reached.
  *
- * In an image without /bin/sh the command runs by itself: then its arguments are in the address,
+ * In a Pod without an agent the command runs by itself: then its arguments are in the address,
  * folder and environment can't be set, and after a timeout or an abort it goes on.
  */
 export const execInPod = async (
@@ -102,7 +104,12 @@ class Execution {
     this.#request = request;
     const token = `${randomBytes(16).toString('hex')} `;
     this.#output = new ExecOutput(token, request.outputLimit, request.gathered);
-    this.#order = execOrder({ argv: request.argv, cwd: request.cwd, env: request.env, token });
+    this.#order = agentOrder({
+      argv: request.argv,
+      cwd: request.cwd,
+      env: request.env,
+      told: token,
+    });
   }
 
   async run(): Promise<ExecOutcome> {
@@ -131,9 +138,9 @@ class Execution {
   }
 
   async #begin(): Promise<void> {
-    // The shell does nothing without its order, which is sent once the Pod was read.
+    // The agent does nothing without its order, which is sent once the Pod was read.
     await this.#open(
-      { argv: ['/bin/sh', '-c', execScripts().exec, 'sh'], stdin: true },
+      { argv: [AGENT, 'run', String(this.#order.length)], stdin: true },
       enterWhileLooking,
     );
   }
@@ -142,7 +149,7 @@ class Execution {
     const { argv, cwd, env = {}, stdin } = this.#request;
     if (cwd !== undefined || Object.keys(env).length > 0)
       throw new NotJoinable(
-        'the image has no /bin/sh, without which a command gets neither folder nor environment',
+        `${new NoAgent().message}, without which a command gets neither folder nor environment`,
       );
     this.#bare = true;
     this.#output.pid = '';
@@ -221,7 +228,7 @@ class Execution {
     if (this.#bare)
       return 'exitCode' in status ? this.#finish(status.exitCode) : this.#notBegun(status.failure);
     // Some runtimes answer exit codes of their own where there is no such program.
-    if ('exitCode' in status || status.failure.includes('/bin/sh')) {
+    if ('exitCode' in status || status.failure.includes(AGENT)) {
       this.#socket?.close();
       this.#socket = undefined;
       this.#beginBare().catch((error: unknown) => {
@@ -233,7 +240,7 @@ class Execution {
   }
 
   /**
-   * Settles a command that ended before the script told its exit code. A runtime that restarts
+   * Settles a command that ended before the agent told its exit code. A runtime that restarts
    * answers Success for what it has lost: only a failure's code is believed.
    */
   #endedUnsaid(status: CommandStatus): void {

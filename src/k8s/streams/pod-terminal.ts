@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import {
   NotJoinable,
@@ -10,11 +9,11 @@ import { ApiUnreachable, LinkLate } from '../api/api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
-import { execScripts } from './exec-scripts.ts';
+import { agentOrder } from './agent-order.ts';
 import {
   openCommand,
   RESIZE,
-  runScript,
+  runAgent,
   STATUS,
   STDIN,
   STDOUT,
@@ -23,7 +22,9 @@ import {
 } from './pod-command.ts';
 import { endTree } from './end-tree.ts';
 import type { PodLinks } from './pod-links.ts';
-import { TerminalHead, terminalOrder } from './terminal-order.ts';
+import { NoAgent } from './no-agent.ts';
+import { TerminalHead } from './terminal-head.ts';
+import { AGENT } from '../sandboxes/pods/pod-agent.ts';
 import {
   enterPod,
   isNodeSilent,
@@ -31,9 +32,12 @@ import {
   requireJoinable,
   type PodTarget,
 } from '../sandboxes/pods/pod-presence.ts';
+import { signalNumber } from '../../lib/signal-names.ts';
 import { PROCESS_SIGNALS } from '../../model/process.ts';
 
 const BEGIN_MS = 30_000;
+/** The line that the agent prints once it has the variables of a terminal. */
+const READY = 'ready';
 /** From the end of a shell that was hung up until its exit code doesn't matter any more. */
 const STATUS_MS = 500;
 const SIGNALS: ReadonlySet<string> = new Set(PROCESS_SIGNALS);
@@ -50,14 +54,10 @@ export const attachToPod = async (
   { argv, env, cols, rows }: TerminalRequest,
 ): Promise<Terminal> => {
   if (argv.some((argument) => argument.includes('\0'))) throw new Error('a command holds a NUL');
-  const order = env && Object.keys(env).length > 0 ? terminalOrder(env) : undefined;
-  const ready = order && randomUUID();
+  const order = env && Object.keys(env).length > 0 ? agentOrder({ argv: [], env }) : undefined;
   await requireJoinable(links.api, target);
   const command = {
-    argv:
-      ready === undefined
-        ? ['/bin/sh', '-c', execScripts().terminal, 'sh', ...argv]
-        : ['/bin/sh', '-c', execScripts().terminalEnv, 'sh', ready, ...argv],
+    argv: [AGENT, 'terminal', String(order?.length ?? 0), ...argv],
     stdin: true,
     tty: true,
   };
@@ -67,16 +67,15 @@ export const attachToPod = async (
       : error;
   });
   const socket = await enterPod(links, target, opening);
-  const terminal = new PodTerminal(links, target, { socket, order, ready });
+  const terminal = new PodTerminal(links, target, { socket, order });
   await terminal.begin(cols, rows);
   return terminal;
 };
 
 interface Begun {
   readonly socket: ChannelSocket;
-  /** Variables for the script, and the line that it prints once it has them. */
+  /** Variables for the agent. */
   readonly order: Buffer | undefined;
-  readonly ready: string | undefined;
 }
 
 class PodTerminal implements Terminal {
@@ -99,12 +98,12 @@ class PodTerminal implements Terminal {
   #size: { readonly Width: number; readonly Height: number } | undefined;
   #resizing = false;
 
-  constructor(links: PodLinks, target: PodTarget, { socket, order, ready }: Begun) {
+  constructor(links: PodLinks, target: PodTarget, { socket, order }: Begun) {
     this.#links = links;
     this.#target = target;
     this.#socket = socket;
     this.#order = order;
-    this.#head = new TerminalHead(ready);
+    this.#head = new TerminalHead(order && READY);
     this.exit = new Promise((resolve) => {
       this.#settle = resolve;
     });
@@ -170,7 +169,7 @@ class PodTerminal implements Terminal {
     for (const name of this.#signals) {
       this.#signals.delete(name);
       if (!this.#over && this.#head.pid !== undefined)
-        await runScript(this.#links, this.#target, execScripts().signal, [this.#head.pid, name]);
+        await runAgent(this.#links, this.#target, ['signal', this.#head.pid, signalNumber(name)]);
     }
     this.#signalling = false;
   }
@@ -185,7 +184,7 @@ class PodTerminal implements Terminal {
     }
   }
 
-  /** Variables are sent once the script reads them: before that, whatever reads may take them. */
+  /** Variables are sent once the agent reads them: before that, the terminal would show them. */
   #readHead(bytes: Buffer): void {
     if (this.#over) return;
     let first: Buffer | undefined;
@@ -236,7 +235,8 @@ class PodTerminal implements Terminal {
 
   #unopened(status: CommandStatus): NotJoinable {
     if (!('failure' in status))
-      return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
+      return new NotJoinable('no terminal could be opened in the sandbox');
+    if (status.failure.includes(AGENT)) return new NotJoinable(new NoAgent().message);
     if (!isNodeSilent(status.failure))
       return new NotJoinable(`no terminal could be opened: ${cleaned(status.failure)}`);
     this.#links.silent(this.#target);

@@ -1,9 +1,16 @@
+import {
+  agentContainer,
+  agentMount,
+  agentVolume,
+} from '../../../src/k8s/sandboxes/pods/pod-agent.ts';
 import { DELAY_ANNOTATION, STAGE_LABEL } from '../../../local-cluster/control-plane/kwok-config.ts';
 
 /** What its container runs; kwok plays any. */
 export interface PodProgram {
   readonly image: string;
   readonly command: readonly string[];
+  /** Brings the agent; on simulated nodes every Pod has it. */
+  readonly agentImage?: string;
 }
 
 export interface APod {
@@ -22,7 +29,7 @@ export const aPod = ({
   namespace,
   stage,
   delay,
-  program = { image: 'registry.k8s.io/pause:3.10', command: [] },
+  program: { agentImage, ...program } = { image: 'registry.k8s.io/pause:3.10', command: [] },
 }: APod): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -41,10 +48,14 @@ export const aPod = ({
       runAsUser: 1_000,
       seccompProfile: { type: 'RuntimeDefault' },
     },
+    ...(agentImage === undefined
+      ? {}
+      : { initContainers: [agentContainer(agentImage, {})], volumes: [agentVolume] }),
     containers: [
       {
         name: 'main',
         ...program,
+        volumeMounts: agentImage === undefined ? [] : [agentMount],
         securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
       },
     ],

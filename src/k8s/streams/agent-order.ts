@@ -1,0 +1,21 @@
+export interface AgentOrder {
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** The agent gives it back. */
+  readonly told?: string;
+}
+
+/** An order as the agent reads it (native/README.md). Throws at a NUL. */
+export const agentOrder = ({ argv, cwd, env = {}, told }: AgentOrder): Buffer => {
+  const words = [
+    ...(told === undefined ? [] : ['told', told]),
+    ...(cwd === undefined ? [] : ['cwd', cwd]),
+    ...Object.entries(env).flatMap(([name, value]) => ['env', `${name}=${value}`]),
+    ...argv.flatMap((argument) => ['arg', argument]),
+    'go',
+  ];
+  if (words.some((word) => word.includes('\0')))
+    throw new Error('a command, its folder or its environment holds a NUL');
+  return Buffer.from(words.map((word) => `${word}\0`).join(''));
+};
