@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { Duplex } from 'node:stream';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pods/pod-presence.ts';
-import { eventually } from '../support/harness/eventually.ts';
 import { received } from '../support/harness/received.ts';
 import type { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
 import { rejection } from '../support/harness/rejection.ts';
@@ -31,8 +30,6 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
       await connection.taken;
       return connection;
     };
-    const again = (): Duplex | undefined =>
-      under.streams.dialKept(pod.uid, port, new AbortController().signal);
 
     it('takes connections of their own each, and carries bytes both ways unharmed', async () => {
       const [one, two] = await Promise.all([dial(), dial()]);
@@ -45,35 +42,6 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
       expect((await received(one, long.length)).equals(long)).to.equal(true);
       one.destroy();
       two.destroy();
-    });
-
-    it('takes one connection after the other over the same link, whether the last one was read to its end or not', async () => {
-      under.streams.gone(pod.uid);
-      expect(again()).to.equal(undefined);
-      const first = await dial();
-      const links = under.proxy.connections;
-      first.write('first');
-      await received(first, 5);
-      first.destroy();
-      for (let round = 0; round < 20; round += 1) {
-        const stream = again();
-        if (!stream) throw new Error(`no link was kept in round ${round}`);
-        stream.write(`round ${round}.`);
-        if (round % 3 === 0) stream.write(Buffer.alloc(1 << 20));
-        expect(
-          String(await received(stream, `round ${round}.`.length)).startsWith(`round ${round}.`),
-        ).to.equal(true);
-        stream.destroy();
-      }
-      expect(under.proxy.connections).to.equal(links);
-      under.streams.gone(pod.uid);
-      await eventually(() => again() === undefined, 'the link is let go');
-    });
-
-    it('keeps no link on which a port refused', async () => {
-      under.streams.gone(pod.uid);
-      await rejection(dial(port + 1));
-      expect(again()).to.equal(undefined);
     });
 
     it('rejects with PortUnreachable where nothing takes it', async () => {

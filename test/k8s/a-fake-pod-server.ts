@@ -145,11 +145,6 @@ export const aFakePod = async (
       );
       return;
     }
-    // The name of what tunnels is none by the standard, and `ws` would refuse it.
-    request.headers['sec-websocket-protocol'] = request.headers['sec-websocket-protocol']?.replace(
-      /SPDY[^,]*,/,
-      '',
-    );
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const link = new FakeLink(
         ws,

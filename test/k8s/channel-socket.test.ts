@@ -51,7 +51,7 @@ describe('a link to the API server', () => {
     const link = await ChannelSocket.open({
       access,
       path: '/exec',
-      subprotocols: [PROTOCOL],
+      subprotocol: PROTOCOL,
       agent: 'test',
     });
     link.listen({ data: () => undefined, closed: () => undefined });
@@ -94,7 +94,7 @@ describe('a link to the API server', () => {
       await once(plain.listen(0, '127.0.0.1'), 'listening');
       const { port: at } = plain.address() as AddressInfo;
       link = await ChannelSocket.open({
-        ...{ access: plainAccess(at), path: '/exec', subprotocols: [PROTOCOL], agent: 'test' },
+        ...{ access: plainAccess(at), path: '/exec', subprotocol: PROTOCOL, agent: 'test' },
         pingEveryMs: PING_EVERY_MS,
       });
       link.listen({ data: () => undefined, closed: (why) => (ended = why) });

@@ -51,7 +51,6 @@ const NO_STREAMS: PodStreams = {
   logs: unused,
   followLogs: unused,
   dial: unused,
-  dialKept: () => undefined,
   whenSilent: () => {},
   gone: () => {},
   stop: async () => {},

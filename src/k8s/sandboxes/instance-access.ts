@@ -79,8 +79,6 @@ export class InstanceAccess {
   }
 
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection> {
-    const kept = this.#dialKept(id, port, signal);
-    if (kept) return Promise.resolve(kept);
     return this.#enter(id, undefined, (pod) => this.#deps.streams.dial(pod, port, signal));
   }
 
@@ -94,14 +92,6 @@ export class InstanceAccess {
     signal: AbortSignal,
   ): AsyncIterable<LogBatch> {
     yield* this.#deps.streams.followLogs(await this.#logged(id, container), after, signal);
-  }
-
-  #dialKept(id: InstanceId, port: number, signal: AbortSignal): PortConnection | undefined {
-    const { mirror, streams } = this.#deps;
-    const uid = mirror.pod(id)?.uid;
-    if (uid === undefined || mirror.isPodGone(id) || mirror.sandbox(id)?.record.state === 'ending')
-      return undefined;
-    return streams.dialKept(uid, port, signal);
   }
 
   /**

@@ -4,17 +4,9 @@ import { WebSocket } from 'ws';
 import { ApiUnreachable, LinkLate, NotSent, refusedBy } from '../api/api-errors.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 
-/**
- * The protocols within WebSockets: the first for commands and terminals, SPDY for port-forwards,
- * the last for port-forwards where the API server is older than 1.31.
- */
-export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 'v4.channel.k8s.io';
+/** The protocols within WebSockets: the first for commands and terminals, the other for ports. */
+export type Subprotocol = 'v5.channel.k8s.io' | 'v4.channel.k8s.io';
 
-/**
- * SPDY goes by a name that is none by the standard of WebSockets, so that `ws` would not take it.
- */
-const TUNNEL = 'SPDY-3.1+portforward.k8s.io' satisfies Subprotocol;
-const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
 /** The message of `ws` where its `handshakeTimeout` has passed. */
 const HANDSHAKE_LATE = 'Opening handshake has timed out';
 
@@ -22,8 +14,7 @@ export interface ChannelSocketTerms {
   readonly access: ClusterAccess;
   /** Absolute and encoded, with its query. */
   readonly path: string;
-  /** The first of these that the other side knows is spoken. */
-  readonly subprotocols: readonly Subprotocol[];
+  readonly subprotocol: Subprotocol;
   readonly agent: string;
   /** Interval of pings, and of looks whether the last one is unanswered; 10 s where unset. */
   readonly pingEveryMs?: number;
@@ -31,23 +22,14 @@ export interface ChannelSocketTerms {
   readonly openWithinMs?: number;
 }
 
-interface Closing {
+export interface ChannelEvents {
   /** Once, after the last data. `clean`: the other side meant it. */
   closed(why: string, clean: boolean): void;
-}
-
-export interface ChannelEvents extends Closing {
   /**
    * Takes what a channel brought. Still called a few times after `pause()`, for what had arrived
    * already.
    */
   data(channel: number, bytes: Buffer): void;
-}
-
-/** Told what comes on a link that has no channels. */
-export interface FrameEvents extends Closing {
-  /** Takes what came, in pieces that mean nothing. Still called a few times after `pause()`. */
-  frame(bytes: Buffer): void;
 }
 
 /** The most bytes of one frame; the API server and kubelets send at most 32 KiB. */
@@ -78,7 +60,7 @@ const NORMAL = 1_000;
 export class ChannelSocket {
   readonly #ws: WebSocket;
   readonly #pings: NodeJS.Timeout;
-  #events: FrameEvents | undefined;
+  #events: ChannelEvents | undefined;
   #paused = false;
   #over = false;
   #why = '';
@@ -124,7 +106,7 @@ export class ChannelSocket {
     url.protocol = server.protocol === 'http:' ? 'ws:' : 'wss:';
     const authorization = terms.access.authorization();
     const session = sessions.get(terms.access);
-    const ws = new WebSocket(url, [...terms.subprotocols], {
+    const ws = new WebSocket(url, [terms.subprotocol], {
       ...tls,
       ...(session === undefined ? {} : { session }),
       maxPayload: MAX_PAYLOAD,
@@ -134,10 +116,6 @@ export class ChannelSocket {
       followRedirects: false,
       finishRequest: (request) => {
         keepSession(terms.access, request);
-        request.setHeader(
-          'Sec-WebSocket-Protocol',
-          terms.subprotocols.join(',').replace(TUNNEL, TUNNEL_ON_THE_WIRE),
-        );
         request.end();
       },
       headers: {
@@ -158,9 +136,6 @@ export class ChannelSocket {
       ws.on('error', failed);
       ws.once('upgrade', (response) => {
         response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
-        const { headers } = response;
-        if (headers['sec-websocket-protocol'] === TUNNEL_ON_THE_WIRE)
-          headers['sec-websocket-protocol'] = TUNNEL;
       });
       ws.once('unexpected-response', (_request, response) => {
         if (response.statusCode === 401) terms.access.rejected();
@@ -176,25 +151,7 @@ export class ChannelSocket {
     });
   }
 
-  /** The one that was agreed on. */
-  get subprotocol(): string {
-    return this.#ws.protocol;
-  }
-
   listen(events: ChannelEvents): void {
-    const frame = (bytes: Buffer): void => {
-      const channel = bytes[0];
-      if (channel !== undefined) events.data(channel, bytes.subarray(1));
-    };
-    this.listenToFrames({
-      frame,
-      closed: (why, clean) => {
-        events.closed(why, clean);
-      },
-    });
-  }
-
-  listenToFrames(events: FrameEvents): void {
     this.#events = events;
     if (this.#over)
       queueMicrotask(() => {
@@ -204,20 +161,15 @@ export class ChannelSocket {
   }
 
   /** `sent` is called once the bytes were handed to the kernel, or never will be. */
-  send(channel: number, bytes: Buffer, sent?: () => void): void {
-    this.sendFrame(Buffer.concat([Buffer.of(channel), bytes]), sent);
-  }
-
-  /** As `send`, where there are no channels. */
-  sendFrame(bytes: Buffer, sent: () => void = () => {}): void {
+  send(channel: number, bytes: Buffer, sent: () => void = () => {}): void {
     // Never before the event loop has turned: else a writer that has much to write keeps all else,
     // and with it the end of the link, from being heard.
     if (this.#over) {
       setImmediate(sent);
       return;
     }
-    this.#owed += bytes.length;
-    this.#ws.send(bytes, (error) => {
+    this.#owed += bytes.length + 1;
+    this.#ws.send(Buffer.concat([Buffer.of(channel), bytes]), (error) => {
       if (error) setImmediate(sent);
       else sent();
     });
@@ -269,7 +221,8 @@ export class ChannelSocket {
 
   #heard(frame: Buffer): void {
     this.#unansweredLooks = 0;
-    this.#events?.frame(frame);
+    const [channel] = frame;
+    if (channel !== undefined) this.#events?.data(channel, frame.subarray(1));
   }
 
   #answered(): void {

@@ -37,7 +37,7 @@ export const openCommand = (
   ]);
   return links.open(target, {
     what: `exec?${query.toString()}`,
-    subprotocols: ['v5.channel.k8s.io'],
+    subprotocol: 'v5.channel.k8s.io',
     ends: command.ends ?? false,
   });
 };

@@ -1,73 +1,73 @@
 import type { PortConnection } from '../../contracts/sandbox-driver.ts';
-import type { ChannelSocket } from './channel-socket.ts';
-import { KeptTunnels } from './kept-tunnels.ts';
-import type { PodLinks } from './pod-links.ts';
 import { enterWhileLooking, type PodTarget } from '../sandboxes/pods/pod-presence.ts';
-import { portOverChannels } from './port-channels.ts';
-import { PortTunnel } from './port-tunnel.ts';
+import type { ChannelSocket } from './channel-socket.ts';
+import type { PodLinks } from './pod-links.ts';
+import { PortStream, type PortStreamTerms } from './port-stream.ts';
 
-const TUNNEL = 'SPDY-3.1+portforward.k8s.io';
+const DATA = 0;
+const FAILURE = 1;
+/** Both channels begin with the port. */
+const PREFIX_BYTES = 2;
+const LONGEST_FAILURE = 1_024;
+
+/** `silent` as in `PortCarrier`. */
+type PortTerms = Omit<PortStreamTerms, 'carrier' | 'channel'> &
+  Pick<PortStreamTerms['carrier'], 'silent'>;
 
 /**
- * Connections to ports of Pods' own loopbacks, through the API server and kubelet: to no other
- * address can these lead. Opening such a link takes several times as long as a connection over it,
- * so that a few are kept. A link stays in the Pod that it was opened into: no later Pod of that
- * name, or with that address, is reached by it.
+ * Connects to a port of a Pod's own loopback, through the API server and kubelet: to no other
+ * address can this lead. The connection has a link of its own, which stays in the Pod that it was
+ * opened into: no later Pod of that name, or with that address, is reached by it. Rejects, and
+ * fails, as `SandboxDriver.dial`.
  */
-export class PodPorts {
-  readonly #links: PodLinks;
-  readonly #kept = new KeptTunnels();
+export const dialPort = async (
+  links: PodLinks,
+  target: PodTarget,
+  { port, signal }: { readonly port: number; readonly signal: AbortSignal },
+): Promise<PortConnection> => {
+  signal.throwIfAborted();
+  const opening = links.open(target, {
+    what: `portforward?ports=${port}`,
+    subprotocol: 'v4.channel.k8s.io',
+  });
+  const socket = await enterWhileLooking(links, target, opening);
+  if (signal.aborted) socket.close();
+  signal.throwIfAborted();
+  const silent = (): void => links.silent(target);
+  return portOver(socket, { port, signal, silent, answerWithinMs: links.answerWithinMs });
+};
 
-  constructor(links: PodLinks) {
-    this.#links = links;
-  }
-
-  /** Over a link that is there. Whether the Pod runs is not read: the link ends with it. */
-  dialKept(uid: string, port: number, signal: AbortSignal): PortConnection | undefined {
-    return signal.aborted ? undefined : this.#kept.take(uid)?.connect(port, signal);
-  }
-
-  /** The Pod is over. */
-  gone(uid: string): void {
-    this.#kept.gone(uid);
-  }
-
-  /** Over a new link. Rejects, and fails, as `SandboxDriver.dial`. */
-  async dial(target: PodTarget, port: number, signal: AbortSignal): Promise<PortConnection> {
-    signal.throwIfAborted();
-    const socket = await this.#open(target, port);
-    const silent = (): void => {
-      this.#links.silent(target);
-    };
-    const { answerWithinMs } = this.#links;
-    if (socket.subprotocol !== TUNNEL) {
-      if (signal.aborted) socket.close();
-      signal.throwIfAborted();
-      return portOverChannels(socket, { port, signal, silent, answerWithinMs });
-    }
-    const tunnel = new PortTunnel(socket, {
-      freed: (free) => {
-        this.#kept.keep(target.uid, free);
-      },
-      silent,
-      answerWithinMs,
-    });
-    this.#links.background(
-      tunnel.closed.then(() => {
-        this.#kept.drop(tunnel);
-      }),
-    );
-    if (signal.aborted) this.#kept.keep(target.uid, tunnel);
-    signal.throwIfAborted();
-    return tunnel.connect(port, signal);
-  }
-
-  #open(target: PodTarget, port: number): Promise<ChannelSocket> {
-    // An API server older than 1.31 takes the second one, by which a link has a single connection.
-    const opening = this.#links.open(target, {
-      what: `portforward?ports=${port}`,
-      subprotocols: [TUNNEL, 'v4.channel.k8s.io'],
-    });
-    return enterWhileLooking(this.#links, target, opening);
-  }
-}
+const portOver = (socket: ChannelSocket, { silent, ...terms }: PortTerms): PortStream => {
+  const carrier = {
+    send: socket.send.bind(socket),
+    pause: () => {
+      socket.pause();
+    },
+    resume: () => {
+      socket.resume();
+    },
+    roundTrip: () => socket.roundTrip(),
+    left: () => {
+      socket.close();
+    },
+    silent,
+  };
+  const stream = new PortStream({ carrier, channel: DATA, ...terms });
+  const prefixes = { [DATA]: PREFIX_BYTES, [FAILURE]: PREFIX_BYTES };
+  const heard = (channel: number, bytes: Buffer): void => {
+    if (channel !== DATA && channel !== FAILURE) return;
+    const skipped = Math.min(prefixes[channel], bytes.length);
+    prefixes[channel] -= skipped;
+    if (skipped > 0 && prefixes[DATA] + prefixes[FAILURE] === 0) stream.begun();
+    const rest = bytes.subarray(skipped);
+    if (rest.length === 0) return;
+    if (channel === DATA) stream.arrived(rest);
+    else stream.refuse(rest.toString('utf8', 0, LONGEST_FAILURE));
+  };
+  const closed = (why: string, clean: boolean): void => {
+    if (clean && prefixes[DATA] + prefixes[FAILURE] === 0) stream.push(null);
+    else stream.refuse(clean ? why : `the link was lost: ${why}`);
+  };
+  socket.listen({ data: heard, closed });
+  return stream;
+};

@@ -24,7 +24,7 @@ export interface PodLinksDeps {
 /** A way into a Pod. */
 export interface PodWay {
   readonly what: string;
-  readonly subprotocols: readonly Subprotocol[];
+  readonly subprotocol: Subprotocol;
   readonly ends?: boolean;
 }
 
@@ -63,12 +63,12 @@ export class PodLinks {
    */
   async open(
     { namespace, name, uid }: PodTarget,
-    { what, subprotocols, ends = false }: PodWay,
+    { what, subprotocol, ends = false }: PodWay,
   ): Promise<ChannelSocket> {
     const socket = await ChannelSocket.open({
       ...this.#terms,
       path: `${podPath(namespace, name)}/${what}`,
-      subprotocols,
+      subprotocol,
     });
     if (this.#stopping.signal.aborted && !ends) socket.cut(STOPS);
     const sockets = this.#open.get(uid) ?? new Set();

@@ -9,7 +9,7 @@ import type {
   TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
 import { AgentStream } from './agent-stream.ts';
-import { PodPorts } from './pod-dial.ts';
+import { dialPort } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import { PodLinks, type PodLinksDeps } from './pod-links.ts';
 import { PodLogs, type PodLogsDeps } from '../logs/pod-logs.ts';
@@ -30,12 +30,10 @@ export interface PodStreamsDeps
 export class PodStreams {
   readonly #links: PodLinks;
   readonly #logs: PodLogs;
-  readonly #ports: PodPorts;
 
   constructor({ version, ...deps }: PodStreamsDeps) {
     const agent = `sandpool/${version}`;
     this.#links = new PodLinks({ ...deps, agent });
-    this.#ports = new PodPorts(this.#links);
     this.#logs = new PodLogs({ ...deps, agent });
   }
 
@@ -66,14 +64,7 @@ export class PodStreams {
   }
 
   dial(pod: PodTarget, port: number, signal: AbortSignal): Promise<PortConnection> {
-    return this.#ports.dial(pod, port, signal);
-  }
-
-  /**
-   * Over a link into the Pod that an earlier connection has left; undefined where there is none.
-   */
-  dialKept(uid: string, port: number, signal: AbortSignal): PortConnection | undefined {
-    return this.#ports.dialKept(uid, port, signal);
+    return dialPort(this.#links, pod, { port, signal });
   }
 
   /** As `SandboxDriver.logs`; rejects with NotJoinable where it can't be read now. */
@@ -91,7 +82,6 @@ export class PodStreams {
    */
   gone(uid: string): void {
     this.#logs.gone(uid);
-    this.#ports.gone(uid);
     this.#links.cut(uid);
   }
 

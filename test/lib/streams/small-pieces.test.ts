@@ -7,7 +7,6 @@ import { LineSplitter } from '../../../src/k8s/api/line-splitter.ts';
 import { LogLines } from '../../../src/k8s/logs/log-lines.ts';
 import { PieceReader } from '../../../src/k8s/processes/process-pieces.ts';
 import { ExecOutput } from '../../../src/k8s/streams/exec-output.ts';
-import { SpdyReader } from '../../../src/k8s/streams/spdy-frames.ts';
 
 const PIECE_BYTES = 16;
 const BYTES = 1 << 20;
@@ -59,13 +58,6 @@ const READERS: Readonly<
     each(() => {
       const lines = new LineSplitter(BYTES);
       return (piece) => lines.push(piece);
-    }),
-  ],
-  'a port-forward': [
-    repeated(headed([0x80, 3, 0, 9, 0, 0, 0x3f, 0xf0], 0x3ff0)),
-    each(() => {
-      const reader = new SpdyReader(() => {});
-      return (piece) => reader.push(piece);
     }),
   ],
   'frames of the spawner': [
