@@ -354,11 +354,11 @@ describe('records as custom resources', function () {
       await store.pools.create(aPoolRecord());
 
       const refused = await rejection(
-        cluster().patch(['sbp', 'p', '-n', 'alpha'], { resolved: { format: 3 } }),
+        cluster().patch(['sbp', 'p', '-n', 'alpha'], { resolved: { format: 2 } }),
       );
 
       expect(refused.message).to.include(
-        'resolved.format in body should be less than or equal to 2',
+        'resolved.format in body should be less than or equal to 1',
       );
     });
 
