@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../contracts/clock.ts';
-import type {
-  PromotedChange,
-  PromotedKey,
-  PromotedKeyCopies,
-  PromotedKeyVisit,
+import {
+  MOST_PROMOTED,
+  type PromotedKey,
+  type PromotedKeyCopies,
+  type PromotedKeyVisit,
 } from '../../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../../contracts/log.ts';
 import { RecordExists } from '../../contracts/record-store.ts';
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { ApiKeyMirror } from '../../services/keys/api-keys.ts';
-import type { PromotedTrust, TrustedLink } from '../../services/keys/promoted-trust.ts';
-import { inParts } from './in-parts.ts';
+import type { PromotedTrust } from '../../services/keys/promoted-trust.ts';
 import { isSameCopy, keyCopy } from './key-copy.ts';
-import { StoreRetries, type Tried } from './store-retries.ts';
+import { ReplicatedRecords, type RecordOrigin, type WantedRecord } from './replicated-records.ts';
+import { inParts, type Tried } from './store-retries.ts';
 import { lapseWarning, unheardManagers } from './unheard-managers.ts';
 
 export interface PromotedCopiesDeps {
@@ -31,6 +31,15 @@ export interface PromotedCopiesDeps {
   readonly namespaceOf: (team: string) => string;
 }
 
+/** A promoted key as one link reported it. */
+interface ToldKey {
+  readonly key: PromotedKey;
+  /** How far the clock of this cluster is ahead of the manager's, in ms. */
+  readonly ahead: number;
+  /** The copy was kept with another pepper, and is made anew. */
+  readonly noteRemade: () => void;
+}
+
 /** Copies are looked through so often, or eight times while they are good alone. */
 const LOOK_MS = 60_000;
 const NAME_ATTEMPTS = 3;
@@ -38,52 +47,32 @@ const LONGEST_NAME = 63;
 
 /**
  * Keeps copies of managers' promoted keys among the keys of this cluster, so that they are good
- * here like those, also while no manager can be reached. Changes come one after the other,
- * whichever link they come by.
+ * here like those, also while no manager can be reached.
  */
-export class PromotedCopies implements PromotedKeyCopies {
+export class PromotedCopies
+  extends ReplicatedRecords<ToldKey, ApiKeyRecord>
+  implements PromotedKeyCopies
+{
   readonly #deps: PromotedCopiesDeps;
   readonly #copies = new Map<string, ApiKeyRecord>();
-  /** Copies that the store did not take, by manager and key; and those that it did not let go. */
-  readonly #later: StoreRetries;
-  readonly #removals: StoreRetries;
-  /** The manager that proved last to be at an address. */
-  readonly #managerAt = new Map<string, string>();
   /** Managers of which it was told that their keys are refused. */
   readonly #lapsed = new Set<string>();
-  /** Copies that no link told of when they were looked through, though one has caught up. */
-  #doubted: ReadonlySet<string> = new Set();
-  #work: Promise<void> = Promise.resolve();
-  #callOff = (): void => undefined;
-  #stopped = false;
 
   constructor(deps: PromotedCopiesDeps) {
+    const lookMs = Math.min(LOOK_MS, deps.aloneMs / 8);
+    super({ ...deps, reports: deps.trust.reports, most: MOST_PROMOTED, lookMs });
     this.#deps = deps;
-    const inTurn = (work: () => Promise<void>): Promise<void> => this.#inTurn(work);
-    this.#later = new StoreRetries({ clock: deps.clock, inTurn });
-    this.#removals = new StoreRetries({ clock: deps.clock, inTurn });
   }
 
   /** Once the keys are known: a cluster that has no manager any more keeps no copies. */
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     const { apiKeys, trust } = this.#deps;
     apiKeys.follow(({ kind, record }) => {
       if (kind === 'gone') this.#copies.delete(record.keyId);
       else if (record.promotedBy !== undefined) this.#copies.set(record.keyId, record);
     });
     trust.start();
-    if (this.#deps.managers === 0) return await this.#end(() => true);
-    this.#look();
-    // of a version that did not note it: from here on its time counts, over restarts too
-    void this.#inTurn(() => this.#confirm()).catch((error: unknown) => this.#notConfirmed(error));
-  }
-
-  /** Writes nothing more. */
-  stop(): void {
-    this.#callOff();
-    this.#later.stop();
-    this.#removals.stop();
-    this.#stopped = true;
+    await super.start();
   }
 
   /** Tells the operator of this cluster of a manager that is not heard. */
@@ -93,173 +82,81 @@ export class PromotedCopies implements PromotedKeyCopies {
     return first && lapseWarning(first, { now: clock.now(), aloneMs });
   }
 
-  /** Ends all copies, which managers that are linked again tell of anew: all links are over. */
-  cutOff(): void {
-    this.#deps.trust.cutOff();
-    this.#managerAt.clear();
-    void this.#inTurn(() => this.#endInTime(() => true));
-  }
-
-  leadsTo(address: string, manager: string): void {
-    if (this.#managerAt.get(address) === manager) return;
-    this.#managerAt.set(address, manager);
-    void this.#inTurn(() => this.#endOthers());
-  }
-
   begin(manager: string): PromotedKeyVisit {
-    const { trust } = this.#deps;
-    const link = trust.begin(manager, this.#known(manager));
+    const { clock, log } = this.#deps;
+    const visit = this.visit(manager);
     let remade = 0;
     const noteRemade = (): void => {
       remade += 1;
       if (remade > 1) return;
-      this.#deps.log.warn(
+      log.warn(
         { manager },
         'promoted keys were kept with another pepper than this daemon has, and are made anew',
       );
     };
     return {
+      ...visit,
       get remade() {
         return remade;
       },
-      take: (change) => {
-        link.speaks = true;
-        // refused from now on, whatever is written at this time
-        for (const keyId of change.gone) trust.revoke(manager, keyId);
-        const keys = change.keys.filter(({ keyId }) => trust.tell(link, keyId));
-        return this.#inTurn(() => this.#take({ manager, noteRemade }, { ...change, keys }));
+      take: ({ keys, gone, now }) => {
+        const ahead = clock.now() - now;
+        const records = keys.map((key) => ({ key, ahead, noteRemade }));
+        return visit.take({ records, gone, isWhole: false });
       },
-      caughtUp: () => this.#inTurn(() => this.#caughtUp(link)),
-      left: () => this.#inTurn(() => this.#end(({ promotedBy }) => promotedBy === manager)),
-      end: () => {
-        trust.end(link);
-        void this.#inTurn(() => this.#endOthers());
+      caughtUp: async (ids) => {
+        await visit.caughtUp(ids);
+        this.#lapsed.delete(manager);
       },
     };
   }
 
-  /** Ids of a manager's keys that there are copies of, or that one is tried to be made of. */
-  #known(manager: string): readonly string[] {
-    const kept = [...this.#copies.values()].filter(({ promotedBy }) => promotedBy === manager);
-    const begin = nameOf(manager, '');
-    const later = this.#later.names.filter((name) => name.startsWith(begin));
-    return [...kept.map(({ keyId }) => keyId), ...later.map((name) => name.slice(begin.length))];
+  protected override idOf({ key }: ToldKey): string {
+    return key.keyId;
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#work.then(() => (this.#stopped ? undefined : work()));
-    this.#work = done.catch(() => undefined);
-    return done;
+  protected override copies(): Iterable<ApiKeyRecord> {
+    return this.#copies.values();
   }
 
-  async #take(by: Telling, { keys, gone, now }: PromotedChange): Promise<void> {
-    const { manager } = by;
-    await this.#removeGone(manager, gone);
-    const ahead = this.#deps.clock.now() - now;
-    await inParts(keys, (key) => this.#keep(by, key, ahead));
+  protected override originOf({ promotedBy = '', keyId }: ApiKeyRecord): RecordOrigin {
+    return { manager: promotedBy, id: keyId };
   }
 
-  async #caughtUp(link: TrustedLink): Promise<void> {
-    await this.#removeGone(link.manager, this.#deps.trust.caughtUp(link));
-    this.#lapsed.delete(link.manager);
-    await this.#endOthers();
+  protected override remove(copy: ApiKeyRecord): Promise<void> {
+    return this.#deps.apiKeys.remove(copy);
   }
 
-  /** Ends what is of managers that this cluster has no more, once all addresses have been heard. */
-  async #endOthers(): Promise<void> {
-    if (this.#stopped || this.#managerAt.size < this.#deps.managers) return;
-    const managers = new Set(this.#managerAt.values());
-    await this.#endInTime(
-      ({ promotedBy = '' }) => !managers.has(promotedBy) && !this.#deps.trust.isLinked(promotedBy),
-    );
+  protected override failed(origin: RecordOrigin, error: unknown): void {
+    const fields = { keyId: origin.id, error };
+    if (this.wanted(origin)) this.#deps.log.warn(fields, 'a promoted key can not be kept');
+    else this.#deps.log.warn(fields, 'a copy of a promoted key can not be removed');
   }
 
-  /** Ends copies until they are told of again: here first, and durably when it resolves. */
-  async #end(isMeant: (copy: ApiKeyRecord) => boolean): Promise<void> {
-    await inParts(this.#refuse(isMeant), (copy) => this.#deps.apiKeys.remove(copy));
-  }
-
-  /** Does the same, and durably as soon as the store takes it. Never rejects. */
-  async #endInTime(isMeant: (copy: ApiKeyRecord) => boolean): Promise<void> {
-    await inParts(this.#refuse(isMeant), (copy) => this.#remove(copy));
-  }
-
-  #refuse(isMeant: (copy: ApiKeyRecord) => boolean): readonly ApiKeyRecord[] {
-    const meant = [...this.#copies.values()].filter(isMeant);
-    for (const { keyId, promotedBy = '' } of meant) this.#deps.trust.endCopy(promotedBy, keyId);
-    return meant;
-  }
-
-  /** Removes copies that are refused already. Never rejects. */
-  async #removeGone(manager: string, gone: readonly string[]): Promise<void> {
-    for (const keyId of gone) this.#later.forget(nameOf(manager, keyId));
-    const copies = gone.flatMap((keyId) => this.#copies.get(keyId) ?? []);
-    const meant = copies.filter(({ promotedBy }) => promotedBy === manager);
-    await inParts(meant, (copy) => this.#remove(copy));
-  }
-
-  /** Removes one that is refused, again and again where the store keeps it. Never rejects. */
-  async #remove(copy: ApiKeyRecord): Promise<void> {
-    const { apiKeys, trust, log } = this.#deps;
-    const { keyId, promotedBy = '' } = copy;
-    const name = nameOf(promotedBy, keyId);
-    try {
-      await apiKeys.remove(copy);
-      this.#removals.forget(name);
-    } catch (error) {
-      if (!this.#removals.has(name))
-        log.warn({ keyId, error }, 'a copy of a promoted key can not be removed');
-      this.#removals.put(name, async () => {
-        const standing = this.#copies.get(keyId);
-        if (standing?.promotedBy !== promotedBy || !trust.refuse(promotedBy, keyId)) return 'moot';
-        await apiKeys.remove(standing);
-        return 'taken';
-      });
-    }
-  }
-
-  /** Ends copies that no link has told of for as long as it takes to look twice. */
-  async #endDoubted(): Promise<void> {
-    const { trust } = this.#deps;
-    const heard = new Set(trust.managers);
-    const doubted = [...this.#copies.values()].filter(
-      (copy) => heard.has(copy.promotedBy ?? '') && !trust.isTold(copy),
-    );
-    const before = this.#doubted;
-    this.#doubted = new Set(doubted.map(({ keyId }) => keyId));
-    await this.#endInTime((copy) => before.has(copy.keyId) && doubted.includes(copy));
-  }
-
-  /** Confirms copies of managers that are heard, and tells of those that lapse, ever again. */
-  #look(): void {
-    const { clock, aloneMs, log, trust } = this.#deps;
-    if (this.#stopped) return;
-    this.#callOff = clock.at(clock.now() + Math.min(LOOK_MS, aloneMs / 8), () => {
-      void this.#inTurn(async () => {
-        await this.#endDoubted();
-        await this.#confirm();
-      })
-        .catch((error: unknown) => this.#notConfirmed(error))
-        .finally(() => this.#look());
-      for (const { manager, since } of unheardManagers(this.#copies.values(), trust)) {
-        if (clock.now() < since + aloneMs || this.#lapsed.has(manager)) continue;
-        this.#lapsed.add(manager);
-        log.warn(
-          { manager, since: new Date(since).toISOString() },
-          'promoted keys are refused: their manager was not heard for too long',
-        );
-      }
+  protected override async look(): Promise<void> {
+    this.#tellOfLapsed();
+    await this.#confirm().catch((error: unknown) => {
+      this.#deps.log.warn({ error }, 'a promoted key can not be kept');
     });
   }
 
-  #notConfirmed(error: unknown): void {
-    this.#deps.log.warn({ error }, 'a promoted key can not be kept');
+  #tellOfLapsed(): void {
+    const { clock, aloneMs, log, trust } = this.#deps;
+    for (const { manager, since } of unheardManagers(this.#copies.values(), trust)) {
+      if (clock.now() < since + aloneMs || this.#lapsed.has(manager)) continue;
+      this.#lapsed.add(manager);
+      log.warn(
+        { manager, since: new Date(since).toISOString() },
+        'promoted keys are refused: their manager was not heard for too long',
+      );
+    }
   }
 
   async #confirm(): Promise<void> {
     const { apiKeys, clock, trust } = this.#deps;
     const due = [...this.#copies.values()].filter(
-      (copy) => copy.confirmedAt === undefined || (trust.isTold(copy) && !this.#isConfirmed(copy)),
+      (copy) =>
+        trust.reports.isReported(copy.promotedBy ?? '', copy.keyId) && !this.#isConfirmed(copy),
     );
     await inParts(due, async (copy) => {
       try {
@@ -276,29 +173,10 @@ export class PromotedCopies implements PromotedKeyCopies {
     return clock.now() - confirmedAt < aloneMs / 4;
   }
 
-  async #keep(by: Telling, key: PromotedKey, ahead: number): Promise<void> {
-    const { trust, log } = this.#deps;
-    const { keyId } = key;
-    const name = nameOf(by.manager, keyId);
-    try {
-      await this.#write(by, key, ahead);
-      this.#later.forget(name);
-    } catch (error) {
-      if (!this.#later.has(name)) log.warn({ keyId, error }, 'a promoted key can not be kept');
-      // for as long as the manager can be heard and says nothing else
-      this.#later.put(name, async () => {
-        if (trust.managers.includes(by.manager)) return await this.#write(by, key, ahead);
-        // it may say yet that the key is gone
-        return trust.isLinked(by.manager) ? 'too early' : 'moot';
-      });
-    }
-  }
-
-  async #write({ manager, noteRemade }: Telling, key: PromotedKey, ahead: number): Promise<Tried> {
-    const { apiKeys, trust } = this.#deps;
-    if (trust.isOver(manager, key.keyId)) return 'moot'; // it ended since it was told
-    this.#removals.forget(nameOf(manager, key.keyId));
-    const wanted = keyCopy(key, { ...this.#deps, manager, ahead, now: this.#deps.clock.now() });
+  protected override async keep({ manager, told }: WantedRecord<ToldKey>): Promise<Tried> {
+    const { apiKeys, clock } = this.#deps;
+    const { key, ahead, noteRemade } = told;
+    const wanted = keyCopy(key, { ...this.#deps, manager, ahead, now: clock.now() });
     try {
       const known = apiKeys.find(key.keyId) ?? (await apiKeys.lookUp(key.keyId));
       if (!known) {
@@ -333,11 +211,3 @@ export class PromotedCopies implements PromotedKeyCopies {
     }
   }
 }
-
-/** The link that tells of keys. */
-interface Telling {
-  readonly manager: string;
-  readonly noteRemade: () => void;
-}
-
-const nameOf = (manager: string, keyId: string): string => `${manager} ${keyId}`;

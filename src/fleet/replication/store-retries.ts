@@ -1,6 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../contracts/clock.ts';
-import { AT_ONCE } from './in-parts.ts';
+
+/** Records that are written at one time. */
+const AT_ONCE = 16;
+
+/** Does something to each, to some at a time. */
+export const inParts = async <T>(
+  items: readonly T[],
+  each: (item: T) => Promise<unknown>,
+): Promise<void> => {
+  for (let next = 0; next < items.length; next += AT_ONCE)
+    await Promise.all(items.slice(next, next + AT_ONCE).map(each));
+};
 
 export interface StoreRetriesDeps {
   readonly clock: Clock;

@@ -12,7 +12,7 @@ export const unheardManagers = (
   copies: Iterable<ApiKeyRecord>,
   trust: PromotedTrust,
 ): readonly UnheardManager[] => {
-  const heard = new Set(trust.managers);
+  const heard = new Set(trust.reports.managers);
   const since = new Map<string, number>();
   for (const copy of copies) {
     const { promotedBy = '' } = copy;

@@ -1,0 +1,319 @@
+import { within, type Clock } from '../../contracts/clock.ts';
+import type { ToldVisit } from '../../contracts/fleet/told-records.ts';
+import type { LinkReports, ReportingLink } from '../../model/fleet/link-reports.ts';
+import { inParts, StoreRetries, type Tried } from './store-retries.ts';
+
+/** Names a record by its manager and its id there. */
+export interface RecordOrigin {
+  readonly manager: string;
+  readonly id: string;
+}
+
+/** Why a copy is not kept, though the store works. */
+export interface CopyProblem {
+  readonly state: 'Conflict' | 'Refused';
+  readonly message: string;
+}
+
+/** A record that a manager wants here. */
+export interface WantedRecord<Told> extends RecordOrigin {
+  readonly told: Told;
+  /** It is of a complete list, and counts also if a later version is known here. */
+  isWhole: boolean;
+  problem?: CopyProblem;
+}
+
+/** Says what a manager reports of one kind. */
+interface RecordChange<Told> {
+  readonly records: readonly Told[];
+  readonly gone: readonly string[];
+  /** It is of the complete list that a link begins with. */
+  readonly isWhole: boolean;
+}
+
+export interface ReplicationTerms {
+  readonly reports: LinkReports;
+  readonly clock: Clock;
+  /** How many addresses of managers this cluster has. */
+  readonly managers: number;
+  /** The most records that one manager may want here. */
+  readonly most: number;
+  readonly lookMs?: number;
+}
+
+const LOOK_MS = 60_000;
+/** A report is answered after this long, whatever the store does. */
+const ANSWER_MS = 10_000;
+
+/**
+ * Keeps copies of one kind of managers' records among the records of a worker. Reports count at
+ * once. The store follows, one change after the other, and is asked again until it has taken each.
+ * Each try decides anew what the copy should be, from what the links have reported by then.
+ */
+export abstract class ReplicatedRecords<Told, Copy> {
+  readonly #terms: ReplicationTerms;
+  /** By manager, by id. */
+  readonly #wanted = new Map<string, Map<string, WantedRecord<Told>>>();
+  /** Managers that this cluster has no more: their copies are released. */
+  readonly #dismissed = new Set<string>();
+  /** The manager that proved last to be at an address. */
+  readonly #managerAt = new Map<string, string>();
+  readonly #retries: StoreRetries;
+  /** Copies that no link reported at the last look, though one has caught up. */
+  #doubted: ReadonlySet<string> = new Set();
+  #work: Promise<void> = Promise.resolve();
+  #callOff = (): void => undefined;
+  #stopped = false;
+
+  constructor(terms: ReplicationTerms) {
+    this.#terms = terms;
+    const inTurn = (work: () => Promise<void>): Promise<void> => this.#inTurn(work);
+    this.#retries = new StoreRetries({ clock: terms.clock, inTurn });
+  }
+
+  protected abstract idOf(told: Told): string;
+  /** The copies that the cluster has now. */
+  protected abstract copies(): Iterable<Copy>;
+  protected abstract originOf(copy: Copy): RecordOrigin;
+  /** Makes or changes the copy. Rejects if the store does not take it. */
+  protected abstract keep(wanted: WantedRecord<Told>): Promise<Tried | CopyProblem>;
+  /** Ends a copy that its manager has no more. Rejects if it must stay for now. */
+  protected abstract remove(copy: Copy): Promise<unknown>;
+  /** The store refused for the first time; it is asked again. */
+  protected abstract failed(origin: RecordOrigin, error: unknown): void;
+
+  /** Ends a copy of a manager that this cluster has no more. */
+  protected release(copy: Copy): Promise<unknown> {
+    return this.remove(copy);
+  }
+
+  /** Says what a report means for another record of the same manager that is wanted. */
+  protected effectOn(_known: Told, _told: Told): 'none' | 'replaces' | 'late' {
+    return 'none';
+  }
+
+  /** Runs in turn at each look. Never rejects. */
+  protected async look(): Promise<void> {}
+
+  /** Once the copies are known. A cluster that has no managers keeps none. Never rejects. */
+  async start(): Promise<void> {
+    if (this.#terms.managers === 0) await this.#dismiss(() => true);
+    else this.#lookAndAgain();
+  }
+
+  /** Writes nothing more. */
+  stop(): void {
+    this.#callOff();
+    this.#retries.stop();
+    this.#stopped = true;
+  }
+
+  /** Ends all copies until managers are linked again, which resend them. Every link is down. */
+  cutOff(): void {
+    this.#terms.reports.cutOff();
+    this.#managerAt.clear();
+    void this.#dismiss(() => true);
+  }
+
+  leadsTo(address: string, manager: string): void {
+    if (this.#managerAt.get(address) === manager) return;
+    this.#managerAt.set(address, manager);
+    void this.#dismissOthers();
+  }
+
+  protected visit(manager: string): ToldVisit<RecordChange<Told>> {
+    const { reports } = this.#terms;
+    this.#dismissed.delete(manager);
+    const copies = this.#origins().filter((origin) => origin.manager === manager);
+    const wanted = this.#wanted.get(manager)?.keys() ?? [];
+    const link = reports.begin(manager, [...copies.map(({ id }) => id), ...wanted]);
+    return {
+      take: (change) => this.#take(link, change),
+      caughtUp: async () => {
+        const gone = reports.caughtUp(link);
+        for (const id of gone) this.#wanted.get(manager)?.delete(id);
+        await this.#settleInTime(gone.map((id) => ({ manager, id })));
+        await this.#dismissOthers();
+      },
+      left: async () => {
+        if (!(await this.#dismiss((each) => each === manager)))
+          throw new Error('the store keeps copies of a manager that does not know this cluster');
+      },
+      end: () => {
+        reports.end(link);
+        void this.#dismissOthers();
+      },
+    };
+  }
+
+  /** Finds what a manager wants of a record; undefined: that it is not here. */
+  protected wanted({ manager, id }: RecordOrigin): WantedRecord<Told> | undefined {
+    return this.#wanted.get(manager)?.get(id);
+  }
+
+  /** Whether the store has yet to take what became of it. */
+  protected isPending(origin: RecordOrigin): boolean {
+    return this.#retries.has(nameOf(origin));
+  }
+
+  /** Something else in the cluster changed that decides about these. */
+  protected settleAgain(isMeant: (wanted: WantedRecord<Told>) => boolean): void {
+    const wanted = [...this.#wanted.values()].flatMap((each) => [...each.values()]);
+    void this.#settleInTime(wanted.filter(isMeant));
+  }
+
+  async #take(link: ReportingLink, change: RecordChange<Told>): Promise<void> {
+    const { manager } = link;
+    link.speaks = true;
+    for (const id of change.gone) this.#forget(manager, id);
+    const fresh = change.records.filter((told) => this.#want(link, told, change.isWhole));
+    const ids = [...change.gone, ...fresh.map((told) => this.idOf(told))];
+    await this.#settleInTime(ids.map((id) => ({ manager, id })));
+  }
+
+  #forget(manager: string, id: string): void {
+    this.#terms.reports.reportGone(manager, id);
+    this.#wanted.get(manager)?.delete(id);
+  }
+
+  /** Returns false if the report is late, or of one record too many. */
+  #want(link: ReportingLink, told: Told, isWhole: boolean): boolean {
+    const { reports, most } = this.#terms;
+    const { manager } = link;
+    const id = this.idOf(told);
+    const wanted = this.#wanted.get(manager) ?? new Map<string, WantedRecord<Told>>();
+    this.#wanted.set(manager, wanted);
+    if ((!wanted.has(id) && wanted.size >= most) || !reports.report(link, id, isWhole))
+      return false;
+    for (const known of wanted.values()) {
+      const effect = this.effectOn(known.told, told);
+      if (effect === 'late' && !isWhole) return false;
+      if (effect === 'replaces') this.#forget(manager, known.id);
+    }
+    wanted.set(id, { manager, id, told, isWhole });
+    return true;
+  }
+
+  /** Ends what is of managers that this cluster has no more, once every address was heard. */
+  async #dismissOthers(): Promise<void> {
+    if (this.#managerAt.size < this.#terms.managers) return;
+    const managers = new Set(this.#managerAt.values());
+    await this.#dismiss(
+      (manager) => !managers.has(manager) && !this.#terms.reports.isLinked(manager),
+    );
+  }
+
+  /** Here at once. Resolves with false if the store keeps any of it: it is asked again then. */
+  async #dismiss(isMeant: (manager: string) => boolean): Promise<boolean> {
+    const meant = this.#origins().filter(({ manager }) => isMeant(manager));
+    for (const { manager, id } of meant) this.#terms.reports.endCopy(manager, id);
+    for (const manager of [...this.#wanted.keys(), ...meant.map((each) => each.manager)]) {
+      if (!isMeant(manager)) continue;
+      this.#wanted.delete(manager);
+      this.#dismissed.add(manager);
+    }
+    let isDone = true;
+    await this.#inTurn(async () => {
+      // also what was being written when the manager was dismissed
+      const left = this.#origins().filter(({ manager }) => this.#dismissed.has(manager));
+      await inParts(left, async (origin) => {
+        if (!(await this.#settle(origin)) && isMeant(origin.manager)) isDone = false;
+      });
+    });
+    return isDone;
+  }
+
+  /** Resolves once it is done, or after 10 s: what is not done by then is done later. */
+  async #settleInTime(origins: readonly RecordOrigin[]): Promise<void> {
+    const work = this.#inTurn(() => inParts(origins, (each) => this.#settle(each)));
+    await within(this.#terms.clock, ANSWER_MS, work);
+  }
+
+  /** Has the store be as it should. Resolves with false if it is asked again later. */
+  async #settle(origin: RecordOrigin): Promise<boolean> {
+    const name = nameOf(origin);
+    try {
+      await this.#try(origin);
+      this.#retries.forget(name);
+      return true;
+    } catch (error) {
+      if (!this.#retries.has(name)) this.failed(origin, error);
+      this.#retries.put(name, async () => this.#mayNotTry(origin) ?? (await this.#try(origin)));
+      return false;
+    }
+  }
+
+  /** A link that is about to say more comes first, and a record that no link wants is not kept. */
+  #mayNotTry(origin: RecordOrigin): Tried | undefined {
+    const { reports } = this.#terms;
+    const { manager } = origin;
+    if (this.#dismissed.has(manager) || reports.managers.includes(manager)) return undefined;
+    if (reports.isLinked(manager)) return 'too early';
+    return this.wanted(origin) ? 'moot' : undefined;
+  }
+
+  async #try(origin: RecordOrigin): Promise<Tried> {
+    const { reports } = this.#terms;
+    const { manager, id } = origin;
+    const wanted = this.wanted(origin);
+    if (wanted) return await this.#keep(wanted);
+    const isDismissed = this.#dismissed.has(manager);
+    if (!isDismissed && !reports.isOver(manager, id)) return 'moot';
+    const isIt = (copy: Copy): boolean => nameOf(this.originOf(copy)) === nameOf(origin);
+    const copy = [...this.copies()].find(isIt);
+    if (!copy) return 'moot';
+    reports.endCopy(manager, id);
+    await (isDismissed ? this.release(copy) : this.remove(copy));
+    return 'taken';
+  }
+
+  async #keep(wanted: WantedRecord<Told>): Promise<Tried> {
+    const kept = await this.keep(wanted);
+    if (typeof kept !== 'string') {
+      wanted.problem = kept;
+      return 'moot';
+    }
+    delete wanted.problem;
+    wanted.isWhole = false;
+    return kept;
+  }
+
+  #lookAndAgain(): void {
+    const { clock, lookMs = LOOK_MS } = this.#terms;
+    if (this.#stopped) return;
+    this.#callOff = clock.at(clock.now() + lookMs, () => {
+      void this.#inTurn(async () => {
+        await this.#endDoubted();
+        await this.look();
+      }).finally(() => this.#lookAndAgain());
+    });
+  }
+
+  /** Ends copies that no link has reported for as long as it takes to look twice. */
+  async #endDoubted(): Promise<void> {
+    const { reports } = this.#terms;
+    const heard = new Set(reports.managers);
+    const doubted = this.#origins().filter(
+      ({ manager, id }) => heard.has(manager) && !reports.isReported(manager, id),
+    );
+    const ended = doubted.filter((origin) => this.#doubted.has(nameOf(origin)));
+    this.#doubted = new Set(doubted.map(nameOf));
+    for (const { manager, id } of ended) {
+      reports.endCopy(manager, id);
+      this.#wanted.get(manager)?.delete(id);
+    }
+    await inParts(ended, (origin) => this.#settle(origin));
+  }
+
+  #origins(): readonly RecordOrigin[] {
+    return [...this.copies()].map((copy) => this.originOf(copy));
+  }
+
+  /** Never rejects, as nothing that it is given does. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    this.#work = this.#work.then(() => (this.#stopped ? undefined : work()));
+    return this.#work;
+  }
+}
+
+const nameOf = ({ manager, id }: RecordOrigin): string => `${manager} ${id}`;
