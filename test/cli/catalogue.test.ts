@@ -59,7 +59,6 @@ describe('what a deployment offers, on the command line', () => {
       status,
       openedAt: Date.parse('2026-03-01T11:00:00Z'),
       latencyMs,
-      takesTemplates: replica !== 'west-1',
       keysRemade: replica === 'west-0' ? 3 : 0,
     });
     const links = [
@@ -93,7 +92,7 @@ describe('what a deployment offers, on the command line', () => {
       .to.match(/^reached by: +replica hub-0 of the manager$/m)
       .and.match(/^pepper: +3 promoted keys were of another one, and made anew$/m)
       .and.match(/^runs twice: +a copy of its data was refused 2026-03-01T12:00:00Z$/m)
-      .and.match(/^link-of-west-1 +west-1 +Silent +0\.8 ms +no +2026-03-01T11:00:00Z$/m);
+      .and.match(/^link-of-west-1 +west-1 +Silent +0\.8 ms +yes +2026-03-01T11:00:00Z$/m);
     const evil = (await sandpool('clusters', 'get', 'evil')).stdout;
     expect(evil)
       .to.match(/^links: +64$/m)

@@ -32,7 +32,6 @@ describe("a manager's own requests to a cluster", () => {
       clusterId: 'west',
       linkId: 'l',
       latencyMs: () => 1,
-      takesClaimKeys: true,
       dial: () => connect(port, '127.0.0.1'),
       identify: ({ user }: { readonly user: string }) => user,
       probe: () => () => undefined,

@@ -5,11 +5,11 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import { WebSocket } from 'ws';
+import type { Socket } from 'node:net';
 import { MOST_PROMOTED, type PromotedChange } from '../../src/contracts/fleet/promoted-keys.ts';
 import { newFleetKey, signatureCheck } from '../../src/fleet/link/fleet-keys.ts';
 import { answerWords, readWords } from '../../src/fleet/link/link-calls.ts';
-import { messageChannel } from '../../src/fleet/link/link-channel.ts';
+import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
 import { ManagerHello, transcriptOf } from '../../src/fleet/link/link-words.ts';
 import { KEY_WORDS } from '../../src/fleet/link/told/promoted-words.ts';
 import { RecordListener } from '../../src/fleet/link/told/record-listener.ts';
@@ -20,6 +20,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { FleetUnderTest } from './a-fleet.ts';
 import { ClusterKeys } from './a-promoting-fleet.ts';
+import { dialled } from './hostile-ends.ts';
 
 const serve = (connection: Duplex): void => void connection.destroy();
 const promoted = (keyId: string) => ({
@@ -118,7 +119,7 @@ describe('a worker that lies about promoted keys', () => {
   let hub: ClusterKeys;
   let fleet: FleetUnderTest;
   let clock: TestClock;
-  let socket: WebSocket | undefined;
+  let socket: Socket | undefined;
 
   beforeEach(async () => {
     clock = new TestClock();
@@ -126,7 +127,7 @@ describe('a worker that lies about promoted keys', () => {
     fleet = await FleetUnderTest.start({ clock, keys: hub.keys });
   });
   afterEach(async () => {
-    socket?.terminate();
+    socket?.destroy();
     await fleet.stop();
   });
 
@@ -134,12 +135,10 @@ describe('a worker that lies about promoted keys', () => {
   const liar = async (answer: (number: number) => object | undefined): Promise<void> => {
     const own = newFleetKey();
     const { token: joinToken } = await fleet.registry.invite('west');
-    const opened = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
-    socket = opened;
-    opened.on('error', () => undefined);
+    socket = await dialled(fleet.port);
     const hello = {
       ...{ version: 1, clusterID: 'west', clusterKey: own.publicKey, nonce: 'n' },
-      ...{ replica: 'west-0', address: 'ws://hub' },
+      ...{ replica: 'west-0', address: 'ws://hub', half: newSecretHalf().publicKey },
     };
     let manager: ManagerHello;
     const hear = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void => {
@@ -155,22 +154,22 @@ describe('a worker that lies about promoted keys', () => {
               ? { signature: own.sign(transcriptOf('worker', manager, hello)), joinToken }
               : path === '/keys'
                 ? answer((JSON.parse(body['text']!) as { number: number }).number)
-                : path === '/leave'
-                  ? undefined
-                  : {};
+                : path === '/templates'
+                  ? { number: (JSON.parse(body['text']!) as { number: number }).number }
+                  : path === '/leave'
+                    ? undefined
+                    : {};
         if (said) answerWords(stream, 200, said);
       })().catch(() => undefined);
     };
-    opened.once('open', () => {
-      const session = performServerHandshake(messageChannel(opened).stream);
-      session.on('error', () => undefined);
-      session.on('stream', hear);
-    });
+    const session = performServerHandshake(socket);
+    session.on('error', () => undefined);
+    session.on('stream', hear);
   };
 
   it('is not linked where it claims words that are yet to come', async () => {
     await liar((number) => ({ number: number + 1_000 }));
-    await eventually(() => socket!.readyState === WebSocket.CLOSED, 'it is cut');
+    await eventually(() => socket!.destroyed, 'it is cut');
     expect(fleet.links.find('west')).to.equal(undefined);
   });
 

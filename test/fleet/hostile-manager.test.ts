@@ -1,18 +1,16 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { WebSocketServer, type WebSocket } from 'ws';
 import { silentLog } from '../../src/contracts/log.ts';
-import { agreeEndless } from '../../src/fleet/link/endless-message.ts';
+import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
 import { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { credentialsIn, noCopies, noTemplateCopies } from './a-fleet.ts';
+import { inManagersPlace, type TestManager } from './hostile-ends.ts';
 
 /** One frame of HTTP/2 (RFC 9113, 4.1). */
 const frame = (type: number, flags: number, id: number, payload: Buffer): Buffer => {
@@ -43,28 +41,26 @@ const COMPLETE_HELLO = Buffer.concat([HELLO, Buffer.from('\x01\x01w', 'latin1')]
 const cancelled = (id: number): Buffer => frame(RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8]));
 
 describe('a worker, before a manager that means ill, or hangs', () => {
-  let manager: WebSocketServer;
+  let manager: TestManager;
   let links: WorkerLinks;
   let folder: string;
   let clock: TestClock;
   let told: string[];
 
   beforeEach(async () => {
-    manager = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-    await once(manager, 'listening');
+    manager = await inManagersPlace();
     folder = mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
     clock = new TestClock();
     told = [];
-    links = linksTo(manager.address() as AddressInfo);
+    links = linksTo(manager);
   });
   afterEach(async () => {
     links.stop();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-    for (const socket of manager.clients) socket.terminate();
-    await new Promise((resolve) => manager.close(resolve));
+    await manager.stop();
   });
 
-  const linksTo = ({ port }: AddressInfo): WorkerLinks =>
+  const linksTo = ({ port }: TestManager): WorkerLinks =>
     new WorkerLinks({
       clusterId: 'w1',
       replica: 'w1-0',
@@ -77,29 +73,20 @@ describe('a worker, before a manager that means ill, or hangs', () => {
       serve: () => undefined,
     });
 
-  /** Resolves with the next connection of many messages: this manager knows no other one. */
-  const linked = async (): Promise<WebSocket> => {
-    for (;;) {
-      const [socket, { headers }] = (await once(manager, 'connection')) as [
-        WebSocket,
-        IncomingMessage,
-      ];
-      if (headers['sandpool-link'] === undefined) return socket;
-    }
-  };
-  const dialled = async (): Promise<WebSocket> => {
+  const dialled = async (): Promise<Socket> => {
     links.start();
-    return await linked();
+    return await manager.linked();
   };
 
   it('goes on where streams were reset before it heard of them', async () => {
     const socket = await dialled();
     let heard = Buffer.alloc(0);
-    socket.on('message', (bytes: Buffer) => (heard = Buffer.concat([heard, bytes])));
+    socket.on('data', (bytes: Buffer) => (heard = Buffer.concat([heard, bytes])));
+    const half = newSecretHalf().publicKey;
     const body = Buffer.from(
-      '{"version":1,"managerKey":"k","nonce":"n","replica":"r","channel":""}',
+      `{"version":1,"managerKey":"k","nonce":"n","replica":"r","channel":"","half":"${half}"}`,
     );
-    socket.send(
+    socket.write(
       Buffer.concat([
         PREFACE,
         frame(HEADERS, END_HEADERS, 1, CONNECT),
@@ -111,17 +98,17 @@ describe('a worker, before a manager that means ill, or hangs', () => {
       ]),
     );
     await eventually(() => heard.includes('are-you?'), 'it answers');
-    socket.send(frame(PING, 0, 0, Buffer.from('still-up')));
+    socket.write(frame(PING, 0, 0, Buffer.from('still-up')));
     await eventually(() => heard.includes('still-up'), 'it answers again');
     expect(told).to.deep.equal([]);
   });
 
   it('dials anew where the manager says nothing once it is connected', async () => {
     const socket = await dialled();
-    await once(socket, 'message'); // it has begun
+    await once(socket, 'readable'); // it has begun
     clock.advance(15_000);
     expect(told).to.deep.equal(['the manager did not take it in, in time']);
-    const again = linked();
+    const again = manager.linked();
     clock.advance(1_000);
     await again;
   });
@@ -139,22 +126,18 @@ describe('a worker, before a manager that means ill, or hangs', () => {
           frame(DATA, END_STREAM, id, some()),
         ]),
       ]);
-    const server = createServer();
     let dials = 0;
-    server.on('upgrade', (request, socket: Duplex, first) => {
+    const server = await inManagersPlace((socket) => {
       dials += 1;
-      socket.on('error', () => undefined); // the worker ends it
-      void agreeEndless(request, socket, first).then(() => socket.write(flood()));
+      socket.write(flood());
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const flooded = linksTo(server.address() as AddressInfo);
+    const flooded = linksTo(server);
     flooded.start();
     for (let ended = 1; ended <= 100; ended += 1) {
       await eventually(() => told.length >= ended || dials > ended, `it ends link ${ended}`);
       clock.advance(60_000);
     }
     flooded.stop();
-    server.close();
+    await server.stop();
   });
 });

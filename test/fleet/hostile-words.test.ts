@@ -7,21 +7,21 @@ import {
   type ClientHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { WebSocket, WebSocketServer } from 'ws';
 import { silentLog } from '../../src/contracts/log.ts';
 import { newFleetKey, newJoinToken } from '../../src/fleet/link/fleet-keys.ts';
 import { readWords } from '../../src/fleet/link/link-calls.ts';
-import { messageChannel } from '../../src/fleet/link/link-channel.ts';
+import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
 import { ManagerHello, transcriptOf, WorkerHello } from '../../src/fleet/link/link-words.ts';
 import { MOST_TOLD } from '../../src/fleet/link/told/told-words.ts';
 import { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { credentialsIn, FleetUnderTest, noCopies, noTemplateCopies } from './a-fleet.ts';
+import { dialled, inManagersPlace, type TestManager } from './hostile-ends.ts';
 
 const MOST_SENT = 10 << 20;
 const CHUNK = Buffer.alloc(16_384, 'a');
@@ -55,7 +55,7 @@ const WRONG = {
 
 describe('a manager whose worker answers words of the link by what is none', () => {
   let fleet: FleetUnderTest;
-  let sockets: WebSocket[];
+  let sockets: Socket[];
   /** Stands still: what is cut here is cut for what was said. */
   let clock: TestClock;
   /** Of the manager. */
@@ -68,7 +68,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
     await fleet.join({ clusterId: 'w2', serve: (connection) => void connection.destroy() });
   });
   afterEach(async () => {
-    for (const socket of sockets) socket.terminate();
+    for (const socket of sockets) socket.destroy();
     await fleet.stop();
   });
 
@@ -77,14 +77,13 @@ describe('a manager whose worker answers words of the link by what is none', () 
   const linked = async (
     path: string,
     answer: (stream: ServerHttp2Stream) => void,
-  ): Promise<WebSocket> => {
+  ): Promise<Socket> => {
     const { token: joinToken } = await fleet.registry.invite('evil');
-    const opened = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
+    const opened = await dialled(fleet.port);
     sockets.push(opened);
-    opened.on('error', () => undefined);
     const hello: WorkerHello = {
       ...{ version: 1, clusterID: 'evil', clusterKey: own.publicKey, nonce: 'n' },
-      ...{ replica: 'evil-0', address: 'ws://hub', takes: ['templates'] },
+      ...{ replica: 'evil-0', address: 'ws://hub', half: newSecretHalf().publicKey },
     };
     let manager: ManagerHello;
     const hear = async (stream: ServerHttp2Stream, asked: string): Promise<void> => {
@@ -101,18 +100,16 @@ describe('a manager whose worker answers words of the link by what is none', () 
             : { number: (JSON.parse(body['text'] ?? '{}') as { number?: number }).number };
       stream.end(JSON.stringify(said));
     };
-    opened.once('open', () => {
-      const session = performServerHandshake(messageChannel(opened).stream);
-      session.on('error', () => undefined);
-      session.on('stream', (stream, headers) => {
-        stream.on('error', () => undefined);
-        hear(stream, String(headers[':path'])).catch(() => undefined);
-      });
+    const session = performServerHandshake(opened);
+    session.on('error', () => undefined);
+    session.on('stream', (stream, headers) => {
+      stream.on('error', () => undefined);
+      hear(stream, String(headers[':path'])).catch(() => undefined);
     });
     return opened;
   };
-  const isCut = (socket: WebSocket, what: string): Promise<void> =>
-    eventually(() => socket.readyState === WebSocket.CLOSED, what);
+  const isCut = (socket: Socket, what: string): Promise<void> =>
+    eventually(() => socket.destroyed, what);
 
   for (const path of ['/hello', '/prove', '/keys', '/templates', '/leave'])
     it(`cuts it, and no other, at once and having read little: ${path}`, async () => {
@@ -141,7 +138,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
       await fleet.linked('evil');
       expect(await fleet.links.report('evil', 'x')).to.equal(undefined);
       expect(await sent).to.be.lessThan(MOST_TAKEN);
-      socket.terminate();
+      socket.destroy();
       await eventually(() => !fleet.links.find('evil'), 'it is gone');
     }
   });
@@ -168,7 +165,7 @@ describe('a manager whose worker answers words of the link by what is none', () 
 
 describe('a worker whose manager says what is no word of the link', () => {
   const key = newFleetKey();
-  let manager: WebSocketServer;
+  let manager: TestManager;
   let links: WorkerLinks;
   let folder: string;
   let clock: TestClock;
@@ -176,22 +173,18 @@ describe('a worker whose manager says what is no word of the link', () => {
   let sessions: ClientHttp2Session[];
 
   beforeEach(async () => {
-    manager = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-    await once(manager, 'listening');
     folder = mkdtempSync(join(tmpdir(), 'sandpool-worker-'));
     clock = new TestClock();
     [told, sessions] = [[], []];
-    manager.on('connection', (socket, { headers }) => {
-      if (headers['sandpool-link'] !== undefined) return; // it answers to no message without end
-      const { stream } = messageChannel(socket);
-      const session = connect('http://worker', { createConnection: () => stream });
+    manager = await inManagersPlace((socket) => {
+      const session = connect('http://worker', { createConnection: () => socket });
       session.on('error', () => undefined);
       sessions.push(session);
     });
     links = new WorkerLinks({
       clusterId: 'w1',
       replica: 'w1-0',
-      managers: [`ws://127.0.0.1:${(manager.address() as AddressInfo).port}`],
+      managers: [`ws://127.0.0.1:${manager.port}`],
       credentials: credentialsIn(folder, newJoinToken(key.publicKey).text),
       clock,
       log: { ...silentLog, warn: ({ why }) => void told.push(String(why)) },
@@ -205,8 +198,7 @@ describe('a worker whose manager says what is no word of the link', () => {
     links.stop();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     for (const session of sessions) session.destroy();
-    for (const socket of manager.clients) socket.terminate();
-    await new Promise((resolve) => manager.close(resolve));
+    await manager.stop();
   });
 
   const post = (session: ClientHttp2Session, path: string) => {
@@ -232,6 +224,7 @@ describe('a worker whose manager says what is no word of the link', () => {
     if (!proved) return session;
     const hello: ManagerHello = {
       ...{ version: 1, managerKey: key.publicKey, nonce: 'n', replica: 'hub-0', channel: '' },
+      half: newSecretHalf().publicKey,
     };
     const worker = WorkerHello.parse(await said(session, '/hello', hello));
     await said(session, '/prove', { signature: key.sign(transcriptOf('manager', hello, worker)) });

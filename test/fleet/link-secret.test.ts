@@ -1,22 +1,19 @@
 import { expect } from 'chai';
-import { once } from 'node:events';
 import {
   connect,
   performServerHandshake,
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocket, WebSocketServer } from 'ws';
 import { newFleetKey, signatureCheck } from '../../src/fleet/link/fleet-keys.ts';
 import { answerWords, ask, readWords } from '../../src/fleet/link/link-calls.ts';
-import { messageChannel } from '../../src/fleet/link/link-channel.ts';
 import { newSecretHalf } from '../../src/fleet/link/link-secret.ts';
 import type { IdentityCheck } from '../../src/fleet/link/worker-link.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { CALLER, REQUEST } from './a-request.ts';
 import { FleetUnderTest, type TestWorker } from './a-fleet.ts';
+import { dialled, inManagersPlace, type TestManager } from './hostile-ends.ts';
 
 type Words = Record<string, unknown>;
 /** What the worker is told by the manager, and what it answers, as they are passed on. */
@@ -57,34 +54,31 @@ describe('the secret of a link', () => {
 describe('a link, and who stands between its ends', () => {
   const key = newFleetKey();
   let fleet: FleetUnderTest;
-  let between: WebSocketServer;
+  let between: TestManager | undefined;
   let joined: TestWorker;
   let check: IdentityCheck | undefined;
 
   beforeEach(async () => {
     fleet = await FleetUnderTest.start({ key });
-    between = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-    await once(between, 'listening');
     check = undefined;
   });
   afterEach(async () => {
     await fleet.stop();
-    for (const socket of between.clients) socket.terminate();
-    await new Promise((resolve) => between.close(resolve));
+    await between?.stop();
+    between = undefined;
   });
 
   /** Has a worker join over somebody who speaks with each end, and changes what is said. */
   const joinOver = async (change: Change): Promise<void> => {
-    between.on('connection', (socket) => {
-      const manager = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
-      for (const each of [socket, manager]) each.on('error', () => undefined);
-      socket.once('close', () => manager.terminate());
-      manager.once('close', () => socket.terminate());
-      const worker = streamOf(socket); // it speaks at once
-      manager.once('open', () => passOn({ manager: streamOf(manager), worker, change }));
+    between = await inManagersPlace((worker) => {
+      void dialled(fleet.port).then((manager) => {
+        worker.once('close', () => manager.destroy());
+        manager.once('close', () => worker.destroy());
+        passOn({ manager, worker, change });
+      });
     });
     const { token: joinToken } = await fleet.registry.invite('w1');
-    const { port } = between.address() as AddressInfo;
+    const { port } = between;
     joined = fleet.worker({
       ...{ clusterId: 'w1', joinToken, manager: `ws://127.0.0.1:${port}` },
       serve: (connection: Duplex, given: IdentityCheck) => {
@@ -112,18 +106,6 @@ describe('a link, and who stands between its ends', () => {
   it('has identities signed by its secret', async () => {
     await joinOver({});
     expect(await identified()).to.deep.equal({ caller: CALLER, byManagerKey: false });
-  });
-
-  it('has them signed by the manager’s key where an end is of a version before', async () => {
-    const without = ({ half: _half, takes: _takes, ...words }: Words): Words => words;
-    await joinOver({ told: without, answered: without });
-    expect(await identified()).to.deep.equal({ caller: CALLER, byManagerKey: true });
-
-    const [w1] = fleet.links.list();
-    expect(w1?.links).to.have.length(1);
-    expect(w1?.links[0]).to.include({ status: 'Open', takesTemplates: false });
-    await fleet.links.templatesSettled(); // it is told of none
-    expect(await fleet.links.report('w1', 'any')).to.equal(undefined);
   });
 
   it('is not opened where one end alone was told of the other’s half, or of another', async () => {
@@ -158,12 +140,6 @@ describe('a link, and who stands between its ends', () => {
       await eventually(() => count() > 0, 'it is counted');
     });
 });
-
-const streamOf = (socket: WebSocket): Duplex => {
-  const stream = messageChannel(socket).stream;
-  socket.once('close', () => stream.destroy());
-  return stream;
-};
 
 /** Speaks as the manager to the worker, and as the worker to the manager. */
 const passOn = ({

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { WebSocket } from 'ws';
+import { connect, type Socket } from 'node:net';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FleetUnderTest, noCopies } from './a-fleet.ts';
+import { HELLO } from './hostile-ends.ts';
 import { PendingLinks } from '../../src/fleet/link/pending-links.ts';
 import type { ManagerLink } from '../../src/fleet/link/manager-link.ts';
 
@@ -42,26 +43,27 @@ describe('links that have yet to prove whose they are', () => {
   });
 
   /** Waits until all but 8 of so many that say nothing were cut. */
-  const silent = async (fleet: FleetUnderTest, idle: WebSocket[], many: number): Promise<void> => {
+  const silent = async (fleet: FleetUnderTest, idle: Socket[], many: number): Promise<void> => {
     for (let n = 0; n < many; n += 1) {
-      const socket = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
+      const socket = connect(fleet.port, '127.0.0.1');
       socket.on('error', () => undefined);
+      socket.resume().write(HELLO);
       idle.push(socket);
     }
     await eventually(
-      () => idle.filter(({ readyState }) => readyState === WebSocket.CLOSED).length >= many - 8,
+      () => idle.filter(({ closed }) => closed).length >= many - 8,
       'too many are cut',
     );
   };
 
   it('keep nobody out who proves it', async () => {
     const fleet = await FleetUnderTest.start();
-    const idle: WebSocket[] = [];
+    const idle: Socket[] = [];
     try {
       await silent(fleet, idle, 100);
       await fleet.join({ clusterId: 'w1', serve: () => undefined });
     } finally {
-      for (const socket of idle) socket.terminate();
+      for (const socket of idle) socket.destroy();
       await fleet.stop();
     }
   });
@@ -69,7 +71,7 @@ describe('links that have yet to prove whose they are', () => {
   it('cut none that has proved it, and is told of keys still', async () => {
     // time stands still: a link that is cut is not opened again
     const fleet = await FleetUnderTest.start({ clock: new TestClock() });
-    const idle: WebSocket[] = [];
+    const idle: Socket[] = [];
     let goOn: () => void = () => undefined;
     const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
     let isHeld = false;
@@ -89,7 +91,7 @@ describe('links that have yet to prove whose they are', () => {
       goOn();
       await fleet.linked('w1');
     } finally {
-      for (const socket of idle) socket.terminate();
+      for (const socket of idle) socket.destroy();
       await fleet.stop();
     }
   });

@@ -4,7 +4,7 @@ import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { Heartbeat } from '../../src/fleet/link/heartbeat.ts';
-import { endlessChannel, type LinkChannel } from '../../src/fleet/link/link-channel.ts';
+import { linkChannel, type LinkChannel } from '../../src/fleet/link/link-channel.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onACertificate } from '../support/harness/on-a-certificate.ts';
@@ -40,7 +40,7 @@ for (const scheme of ['ws', 'wss'] as const)
       other.on('error', () => undefined);
       other.pause().write(TAKES_MUCH);
       await isOpen;
-      channel = endlessChannel(socket);
+      channel = linkChannel(socket);
       session = connectHttp2('http://worker', { createConnection: () => socket });
       session.on('error', () => undefined);
       await once(session, 'remoteSettings');

@@ -54,8 +54,7 @@ describe('how clusters stand to a global template', () => {
     expect(
       await clusters(aTemplate(), [
         ...['agrees', 'behind', 'refuses'].map((clusterId) => aClusterOf(clusterId)),
-        aClusterOf('silent', { links: [{ ...LINK, takesTemplates: true }] }),
-        aClusterOf('older', { links: [{ ...LINK, takesTemplates: false }] }),
+        aClusterOf('silent', { links: [LINK] }),
         aClusterOf('away', { isConnected: false }),
       ]),
     ).to.deep.equal([
@@ -63,7 +62,6 @@ describe('how clusters stand to a global template', () => {
       { clusterId: 'behind', state: 'Pending', version: '2', message: undefined, at },
       { clusterId: 'refuses', state: 'Refused', version: '1', message: 'spec.containers: no', at },
       { clusterId: 'silent', state: 'Unreachable', ...nothing, at: 5 },
-      { clusterId: 'older', state: 'Unsupported', ...nothing, at: 5 },
       { clusterId: 'away', state: 'Unreachable', ...nothing, at: 5 },
     ]);
     expect(asked).not.to.include('away');

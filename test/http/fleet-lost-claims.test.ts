@@ -140,7 +140,6 @@ describe('a claim that is asked again', () => {
         },
       },
       signal: new AbortController().signal,
-      isFor: () => true,
       ask: async (to, withinMs) => {
         within.push(withinMs);
         const ask = answers[within.length - 1];

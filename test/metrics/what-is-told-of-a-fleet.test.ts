@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { WebSocket } from 'ws';
+import { connect } from 'node:net';
 import { tellOfClusters, tellOfManagers } from '../../src/daemon/fleet/fleet-metrics.ts';
 import type { RefusedReason } from '../../src/fleet/link/link-refused.ts';
 import type { WorkerLinks } from '../../src/fleet/link/worker-links.ts';
 import { PassedRequests } from '../../src/fleet/replication/passed-requests.ts';
 import { FleetUnderTest } from '../fleet/a-fleet.ts';
+import { HELLO } from '../fleet/hostile-ends.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -78,9 +79,10 @@ describe('what is told of a fleet', () => {
       await eventually(() => refused('not-joined') === 1, 'it is refused');
       first.links.stop();
       await eventually(() => !fleet.links.find('w1'), 'one is cut that was open');
-      const nobody = new WebSocket(`ws://127.0.0.1:${fleet.port}/fleet/link`);
-      await once(nobody, 'open');
-      nobody.terminate();
+      const nobody = connect(fleet.port, '127.0.0.1');
+      nobody.write(HELLO);
+      await once(nobody, 'data');
+      nobody.destroy();
       await eventually(() => refused('not-opened') === 1, 'it did not open');
       expect([refused('not-joined'), refused('not-opened')]).to.deep.equal([1, 1]);
     });

@@ -154,7 +154,7 @@ class World {
     const wayTo = (clusterId: string): WayToCluster => {
       if (!this.clusters[clusterId as ClusterName].isLinked)
         throw clusterUnavailable(clusterId, 'is not connected; try again');
-      return { clusterId, linkId: 'l', takesClaimKeys: true } as WayToCluster;
+      return { clusterId, linkId: 'l' } as WayToCluster;
     };
     const known = { listOthers: () => [], listShown: () => [] };
     const fleet = { fleet: { clusterId: 'hub', ...known, wayTo }, passing };

@@ -34,8 +34,6 @@ export interface LinkView {
   readonly openedAt: number;
   /** How long the last heartbeat took there and back, in ms; undefined: none came back yet. */
   readonly latencyMs: number | undefined;
-  /** False: the replica is of a version that knows no global templates, and is told of none. */
-  readonly takesTemplates: boolean;
   /**
    * Copies of promoted keys that the replica, as it says, had kept with another pepper than it has,
    * and made anew since the link was opened.
@@ -60,8 +58,6 @@ export interface ClusterRoute {
   readonly clusterId: string;
   /** Tells this link from the one before it and after it. */
   readonly linkId: string;
-  /** False: the replica is of a version that carries no claim out once by a manager's key. */
-  readonly takesClaimKeys: boolean;
   /** How long a heartbeat takes there and back, in ms, as it last did; 0: none came back yet. */
   readonly latencyMs: () => number;
   /**

@@ -1,11 +1,11 @@
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import type { GlobalTemplateCopies } from '../../contracts/fleet/global-templates.ts';
 import type { PromotedKeyCopies } from '../../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../../contracts/log.ts';
-import { dialMessages } from './dial-messages.ts';
-import { dialEndless } from './endless-message.ts';
-import { channelName, endlessChannel, type LinkChannel } from './link-channel.ts';
+import { channelName, linkChannel } from './link-channel.ts';
+import { dialLink } from './link-socket.ts';
 import { fingerprintOf } from './fleet-keys.ts';
 import { LINK_PATH } from './manager-links.ts';
 import type { WorkerCredentials } from './worker-credentials.ts';
@@ -26,11 +26,6 @@ const MOST_WAIT_MS = 1_000;
 const LONG_WAIT_MS = 5_000;
 /** Dials in a row that lead to replicas which are linked already, for each replica there is. */
 const MOST_HELD = 10;
-/** After two dials in a row by one message without end, or four links, the next is by many. */
-const MOST_IN_VAIN = 4;
-const DIAL_IN_VAIN = 2;
-/** A link of one message without end that is cut before was in vain, too. */
-const GOOD_MS = 60_000;
 
 export interface DialTerms {
   readonly clusterId: string;
@@ -66,8 +61,6 @@ export class Dialler {
   #managerKey: string | undefined;
   /** Ends the dial, or the link, that there is. */
   #end: (() => void) | undefined;
-  /** Counts what was agreed to as one message without end, in a row, and became no lasting link. */
-  #inVain = 0;
   #waitMs = FIRST_WAIT_MS;
   #held = 0;
   /** The wait until the next dial, where there is one. */
@@ -118,36 +111,21 @@ export class Dialler {
   }
 
   #dial(): void {
-    if (this.#inVain >= MOST_IN_VAIN) return this.#dialMessages();
-    this.#end = dialEndless(new URL(LINK_PATH, this.address), {
+    this.#end = dialLink(new URL(LINK_PATH, this.address), {
       withinMs: DIAL_MS,
-      opened: (socket) => this.#link(endlessChannel(socket), channelName(socket)),
-      failed: (why, kind) => {
-        if (kind === 'unknown') return this.#stopped ? undefined : this.#dialMessages();
-        if (kind === 'agreed') this.#inVain += DIAL_IN_VAIN;
-        this.#over(why, 'cut');
-      },
-    });
-  }
-
-  #dialMessages(): void {
-    this.#inVain = 0;
-    this.#end = dialMessages(new URL(LINK_PATH, this.address), {
-      withinMs: DIAL_MS,
-      opened: (channel, name) => this.#link(channel, name),
+      opened: (socket) => this.#link(socket),
       failed: (why) => this.#over(why, 'cut'),
     });
   }
 
-  #link(connection: LinkChannel, channel: string): void {
+  #link(socket: Socket): void {
     this.#callOffDial();
     let to: ManagerReplica | undefined;
-    let openedAt = 0;
     const address = new URL(this.address).origin;
-    const link: WorkerLink = new WorkerLink(connection, {
+    const link: WorkerLink = new WorkerLink(linkChannel(socket), {
       ...this.#deps,
       address,
-      channel,
+      channel: channelName(socket),
       proved: (manager) => {
         this.#managerKey = manager.managerKey;
         const fingerprint = fingerprintOf(manager.managerKey);
@@ -157,7 +135,6 @@ export class Dialler {
       },
       opened: (manager, replicas) => {
         to = manager;
-        openedAt = this.#deps.clock.now();
         this.#links.opened(this.address, link, manager);
         this.#end = undefined;
         this.#waitMs = FIRST_WAIT_MS;
@@ -167,8 +144,6 @@ export class Dialler {
       },
       told: (manager, replicas) => this.#links.told(manager, replicas),
       over: (why, kind) => {
-        if (to && this.#deps.clock.now() - openedAt >= GOOD_MS) this.#inVain = 0;
-        else if (kind === 'cut' && connection.isEndless) this.#inVain += to ? 1 : DIAL_IN_VAIN;
         if (!to) return this.#over(why, kind);
         if (!this.#stopped) this.#tell(why);
         this.#dialAfter(FIRST_WAIT_MS);

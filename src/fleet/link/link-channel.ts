@@ -3,14 +3,12 @@ import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { createWebSocketStream, type WebSocket } from 'ws';
 import { JoinedReads } from '../../lib/joined-reads.ts';
 
 /** The connection that a link goes over, at either end. */
 export interface LinkChannel {
   /** Carries HTTP/2. The link ends with it, and it with the link. */
   readonly stream: Duplex;
-  readonly isEndless: boolean;
   /** Bytes that came so far. */
   readonly received: () => number;
   /**
@@ -18,7 +16,7 @@ export interface LinkChannel {
    * nothing, and over TLS no version of Node tells it of a write that failed.
    */
   readonly isGone: () => boolean;
-  /** Bytes that this end has given to be sent so far; 0 where that is not known. */
+  /** Bytes that this end has given to be sent so far. */
   readonly written: () => number;
   /**
    * Asks the kernel for a number that grows as bytes come, read or not, and as those of this end
@@ -26,10 +24,6 @@ export interface LinkChannel {
    */
   readonly moved: () => Promise<number | undefined>;
 }
-
-/** One message of the WebSocket: frames of HTTP/2 are 16 KiB each, and some of them go together. */
-export const MOST_MESSAGE_BYTES = 1 << 20;
-const BUFFERED_BYTES = 64 * 1024;
 
 /**
  * Names the TLS connection that a link goes over, alike at both of its ends and like no other one
@@ -43,12 +37,11 @@ export const channelName = (connection: Duplex): string =>
 
 const NO_CONTEXT = Buffer.alloc(0);
 
-/** Has HTTP/2 run on a connection on which one message without end goes each way. */
-export const endlessChannel = (socket: Socket): LinkChannel => {
+/** Has HTTP/2 run on a connection. */
+export const linkChannel = (socket: Socket): LinkChannel => {
   socket.once('end', () => socket.destroy()); // one of an HTTP server stays half open
   return {
     stream: socket,
-    isEndless: true,
     received: () => socket.bytesRead,
     isGone: () => hasNoPeer(socket),
     written: () => handleOf(socket)?.bytesWritten ?? 0,
@@ -112,34 +105,4 @@ const movedOf = async (socket: Socket): Promise<number | undefined> => {
     return undefined;
   const acknowledged = bytesWritten - writeQueueSize - Number.parseInt(unacknowledged, 16);
   return acknowledged + bytesRead + Number.parseInt(unread, 16);
-};
-
-const UNKNOWN = {
-  isGone: () => false,
-  written: () => 0,
-  moved: () => Promise.resolve(undefined),
-} satisfies Partial<LinkChannel>;
-
-/** Has it run on a WebSocket with many messages, where an end is of a version before. */
-export const messageChannel = (socket: WebSocket): LinkChannel => {
-  let bytes = 0;
-  socket.on('message', (message: Buffer) => {
-    bytes += message.length;
-  });
-  const stream = channelOf(socket);
-  socket.once('close', () => stream.destroy()); // before HTTP/2 writes once more
-  return { stream, isEndless: false, received: () => bytes, ...UNKNOWN };
-};
-
-/**
- * Makes a WebSocket the byte stream that HTTP/2 runs on. It reads on only while what came is taken,
- * and takes only what the socket has sent.
- */
-const channelOf = (socket: WebSocket): Duplex => {
-  const channel = createWebSocketStream(socket, {
-    readableHighWaterMark: BUFFERED_BYTES,
-    writableHighWaterMark: BUFFERED_BYTES,
-  });
-  channel.on('error', () => socket.terminate());
-  return channel;
 };

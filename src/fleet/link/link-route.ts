@@ -7,7 +7,7 @@ import { identitySigner } from './identity.ts';
 import type { LinkSecret } from './link-secret.ts';
 import { TunnelSocket } from './tunnel-socket.ts';
 
-interface RouteTerms extends Pick<ClusterRoute, 'clusterId' | 'linkId' | 'takesClaimKeys'> {
+interface RouteTerms extends Pick<ClusterRoute, 'clusterId' | 'linkId'> {
   /** Signs identities that this worker takes. */
   readonly signer: Pick<LinkSecret, 'sign'>;
   readonly clock: Clock;
@@ -18,11 +18,10 @@ interface RouteTerms extends Pick<ClusterRoute, 'clusterId' | 'linkId' | 'takesC
 /** Returns the way to a worker's server over the HTTP/2 of a link. */
 export const routeOver = (
   session: ClientHttp2Session,
-  { clusterId, linkId, takesClaimKeys, signer, clock, heartbeat }: RouteTerms,
+  { clusterId, linkId, signer, clock, heartbeat }: RouteTerms,
 ): ClusterRoute => ({
   clusterId,
   linkId,
-  takesClaimKeys,
   latencyMs: () => heartbeat()?.latencyMs ?? 0,
   dial: () => {
     if (session.closed || session.destroyed)

@@ -13,12 +13,8 @@ import { z } from 'zod';
 export const LINK_VERSION = 1;
 
 const text = z.string().min(1).max(512);
-/**
- * One end's half of the link's secret, by which identities are signed. A manager offers it, and a
- * worker that knows what it is gives its own; where either is absent, of a version before, each
- * identity is signed by the manager's key.
- */
-const half = text.optional();
+/** One end's half of the link's secret, by which identities are signed. */
+const half = text;
 
 export const ManagerHello = z.object({
   version: z.int(),
@@ -41,13 +37,8 @@ export const WorkerHello = z.object({
   address: text,
   half,
   /**
-   * Lists what it may be told besides promoted keys: `templates`, and `claim-keys` that the manager
-   * makes. A worker of an earlier version says nothing.
-   */
-  takes: z.array(text).max(16).optional(),
-  /**
    * Names this start of a daemon whose store is one machine's: of such a cluster one start is
-   * linked at a time. Left out where replicas share a store, and of a version before.
+   * linked at a time. Left out where replicas share a store.
    */
   start: z.string().min(1).max(64).optional(),
 });
@@ -91,8 +82,8 @@ export const isOfOtherEnd = (error: unknown): boolean =>
 export const MOST_WORDS = 8_192;
 
 /**
- * Returns the text that both sign. It begins with who signs, so that neither is the other's. Halves
- * are in it where both are given; so nobody between the two puts others in their place.
+ * Returns the text that both sign. It begins with who signs, so that neither is the other's. Both
+ * halves are in it, so that nobody between the two puts others in their place.
  */
 export const transcriptOf = (
   by: 'manager' | 'worker',
@@ -112,5 +103,6 @@ export const transcriptOf = (
     worker.nonce,
     worker.replica,
     worker.address,
-    ...(manager.half !== undefined && worker.half !== undefined ? [manager.half, worker.half] : []),
+    manager.half,
+    worker.half,
   ]);

@@ -66,11 +66,10 @@ type Teller = Pick<RecordTeller<unknown>, 'settled' | 'stop' | 'tellAll' | 'tell
 
 interface ProvedWorker {
   readonly worker: LinkedWorker;
-  /** Begins to follow global templates; undefined: this worker takes none. */
-  readonly tellerOfTemplates: (() => Teller) | undefined;
+  /** Begins to follow global templates. */
+  readonly tellerOfTemplates: () => Teller;
   /** Signs identities that this worker takes. */
   readonly signer: Pick<LinkSecret, 'sign'>;
-  readonly takesClaimKeys: boolean;
 }
 
 const REMOVED = 'the cluster was removed';
@@ -88,11 +87,10 @@ export class ManagerLink {
   readonly #session: ClientHttp2Session;
   #heartbeat: Heartbeat | undefined;
   #keys: Teller | undefined;
-  /** Undefined also where the worker is of a version that knows no global templates. */
   #templates: Teller | undefined;
   #worker: LinkedWorker | undefined;
   #route: ClusterRoute | undefined;
-  #opened: Pick<LinkView, 'linkId' | 'openedAt' | 'takesTemplates'> | undefined;
+  #opened: Pick<LinkView, 'linkId' | 'openedAt'> | undefined;
   #named: Pick<LinkedWorker, 'clusterId' | 'replica'> | undefined;
   /** Copies that the worker says it made anew. */
   #keysRemade = 0;
@@ -158,16 +156,15 @@ export class ManagerLink {
     try {
       const proved = await this.#proved();
       if (!proved) return undefined;
-      const { worker, signer, takesClaimKeys, tellerOfTemplates } = proved;
+      const { worker, signer, tellerOfTemplates } = proved;
       const linkId = randomUUID();
       const { clusterId } = worker;
-      const terms = { clusterId, linkId, signer, takesClaimKeys, clock };
+      const terms = { clusterId, linkId, signer, clock };
       const route = routeOver(this.#session, { ...terms, heartbeat: () => this.#heartbeat });
       await ask(this.#session, '/welcome', { linkId, replicas: this.#terms.replicas() });
       this.#worker = worker;
       this.#route = route;
-      const takesTemplates = tellerOfTemplates !== undefined;
-      this.#opened = { linkId, openedAt: clock.now(), takesTemplates };
+      this.#opened = { linkId, openedAt: clock.now() };
       this.#heartbeat = new Heartbeat(this.#session, {
         clock,
         channel: this.#channel,
@@ -176,7 +173,7 @@ export class ManagerLink {
       });
       if (!this.#over) this.#heartbeat.start();
       void this.#untilItLeaves();
-      if (!this.#over) this.#templates = tellerOfTemplates?.();
+      if (!this.#over) this.#templates = tellerOfTemplates();
       this.#templates?.tellBeside();
       if (this.#over) throw new Error('the link was cut as it opened');
       return worker;
@@ -216,11 +213,9 @@ export class ManagerLink {
   }
 
   /**
-   * Asks how the worker stands to a global template; undefined of a version that takes none.
-   * Rejects where it gives no answer in 2 s.
+   * Asks how the worker stands to a global template. Rejects where it gives no answer in 2 s.
    */
-  async report(globalId: string): Promise<CopyReport | undefined> {
-    if (!this.#templates) return undefined;
+  async report(globalId: string): Promise<CopyReport> {
     const word = { path: '/template', body: { globalId }, clock: this.#terms.clock };
     return TemplateReport.parse(await askInTime(this.#session, { ...word, withinMs: REPORT_MS }));
   }
@@ -279,7 +274,7 @@ export class ManagerLink {
     const { signature, joinToken } = proof;
     if (!isSigned?.(transcriptOf('worker', manager, worker), signature))
       return await this.#refuse('unproved', 'has not the key that it names');
-    const signer = worker.half === undefined ? key : half.agree(worker.half, transcript);
+    const signer = half.agree(worker.half, transcript);
     if (!signer) return await this.#refuse('unproved', 'gives what is no half of a secret');
     if (addresses.length > 0 && !addresses.some((each) => new URL(each).origin === worker.address))
       return await this.#refuse('address', 'dialled an address that is none of fleet.addresses');
@@ -299,11 +294,7 @@ export class ManagerLink {
     return {
       worker: { clusterId, publicKey, replica: worker.replica },
       signer,
-      takesClaimKeys: worker.takes?.includes('claim-keys') === true,
-      tellerOfTemplates:
-        worker.takes?.includes('templates') === true
-          ? () => this.#teller(TEMPLATE_WORDS, templates, transcript)
-          : undefined,
+      tellerOfTemplates: () => this.#teller(TEMPLATE_WORDS, templates, transcript),
     };
   }
 
@@ -315,7 +306,7 @@ export class ManagerLink {
     );
   }
 
-  /** Lets pass what failed with the link, or what a version before does not know. */
+  /** Lets pass what failed with the link. */
   #cutUnlessSound = (error: unknown): void => {
     if (isOfOtherEnd(error)) this.cut('it says what is no word of a link');
   };

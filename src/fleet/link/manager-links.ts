@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
 import { within, type Clock } from '../../contracts/clock.ts';
 import type {
   ClusterRoute,
@@ -16,21 +15,15 @@ import type { PromotedKeySource } from '../../contracts/fleet/promoted-keys.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
 import type { FleetKey } from './fleet-keys.ts';
-import { agreeEndless, asksEndless } from './endless-message.ts';
-import {
-  channelName,
-  endlessChannel,
-  messageChannel,
-  MOST_MESSAGE_BYTES,
-  type LinkChannel,
-} from './link-channel.ts';
+import { channelName, linkChannel } from './link-channel.ts';
+import { acceptLink, asksLink } from './link-socket.ts';
 import { MOST_REPLICAS } from './link-words.ts';
 import { RefusedLinks } from './link-refused.ts';
 import { LinkedStarts } from './linked-starts.ts';
 import { ManagerLink, type LinkedWorker } from './manager-link.ts';
 import { PendingLinks } from './pending-links.ts';
 
-/** Where workers come to: an upgrade to WebSocket. */
+/** Where workers come to: a WebSocket, which HTTP/2 runs in. */
 export const LINK_PATH = '/fleet/link';
 /** How often it is looked whether the manager's replicas are the same as before. */
 const LOOK_MS = 1_000;
@@ -67,12 +60,6 @@ export interface ManagerLinksDeps {
  */
 export class ManagerLinks implements FleetLinks {
   readonly #deps: ManagerLinksDeps;
-  readonly #server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MOST_MESSAGE_BYTES,
-  });
   readonly #pending = new PendingLinks();
   readonly refused = new RefusedLinks();
   /** By cluster, by its replica; the first one is the next to be asked. */
@@ -111,15 +98,14 @@ export class ManagerLinks implements FleetLinks {
       socket.end('HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\r\n');
       return;
     }
+    if (!(socket instanceof Socket) || !asksLink(request)) {
+      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+      return;
+    }
     const came = { address: this.#deps.addressOf(request), channel: channelName(socket) };
-    const failed = (error: unknown): void => {
+    void this.#begin(request, { socket, head, came }).catch((error: unknown) => {
       this.#deps.log.warn({ error }, 'a link was refused');
       socket.destroy();
-    };
-    if (socket instanceof Socket && asksEndless(request))
-      return void this.#begin(request, { socket, head, came }).catch(failed);
-    this.#server.handleUpgrade(request, socket, head, (ws) => {
-      this.#take(messageChannel(ws), came).catch(failed);
     });
   }
 
@@ -236,7 +222,7 @@ export class ManagerLinks implements FleetLinks {
     try {
       socket.setTimeout(0);
       socket.setNoDelay(true);
-      await agreeEndless(request, socket, head);
+      await acceptLink(request, socket, head);
     } catch (error) {
       this.#refuse(error);
       return pending.cut();
@@ -244,12 +230,12 @@ export class ManagerLinks implements FleetLinks {
       callOff();
       this.#pending.delete(pending);
     }
-    await this.#take(endlessChannel(socket), came);
+    await this.#take(socket, came);
   }
 
-  async #take(connection: LinkChannel, { address, channel }: Came): Promise<void> {
+  async #take(socket: Socket, { address, channel }: Came): Promise<void> {
     const { clock } = this.#deps;
-    const link: ManagerLink = new ManagerLink(connection, {
+    const link: ManagerLink = new ManagerLink(linkChannel(socket), {
       ...this.#deps,
       channel,
       replicas: () => Math.max(1, this.#deps.coordination.replicas().length),

@@ -230,8 +230,7 @@ export class WorkerLink {
         nonce: newNonce(),
         replica: this.#terms.replica,
         address: this.#terms.address,
-        half: manager.half === undefined ? undefined : this.#half.publicKey,
-        takes: ['templates', 'claim-keys'],
+        half: this.#half.publicKey,
         start: this.#terms.start,
       };
       this.#words = { manager, worker };
@@ -271,13 +270,10 @@ export class WorkerLink {
     }
     if (path !== '/welcome' || !this.#heard?.keys.isCaughtUp || this.#check) return undefined;
     const { linkId } = Welcome.parse(body);
-    const isSigned =
-      manager.half === undefined
-        ? signatureCheck(manager.managerKey)
-        : this.#half.agree(manager.half, transcriptOf('manager', manager, worker))?.isSigned;
-    if (!isSigned) throw new UnsoundWord('the manager gives what is no half of a secret');
+    const secret = this.#half.agree(manager.half, transcriptOf('manager', manager, worker));
+    if (!secret) throw new UnsoundWord('the manager gives what is no half of a secret');
     credentials.joined(manager.managerKey);
-    this.#check = identityCheck(isSigned, {
+    this.#check = identityCheck(secret.isSigned, {
       ...{ clusterId, linkId, clock: this.#terms.clock },
       isOff: () => this.end('the clock of one end stood still', 'cut'), // the worker dials again
     });

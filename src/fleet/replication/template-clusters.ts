@@ -48,17 +48,9 @@ export const templateClusters =
     return views;
   };
 
-const unanswered = ({
+const unanswered = ({ clusterId, lastHeartbeat }: LinkedCluster): TemplateClusterView => ({
   clusterId,
-  isConnected,
-  links,
-  lastHeartbeat,
-}: LinkedCluster): TemplateClusterView => ({
-  clusterId,
-  state:
-    isConnected && !links.some(({ takesTemplates }) => takesTemplates)
-      ? 'Unsupported'
-      : 'Unreachable',
+  state: 'Unreachable',
   version: undefined,
   message: undefined,
   at: lastHeartbeat,

@@ -32,8 +32,6 @@ export interface LostClaim {
   readonly clusterId: string;
   readonly deps: { readonly fleet: Pick<FleetOperations, 'wayTo'>; readonly clock: Clock };
   readonly signal: AbortSignal;
-  /** Whether the link's other end may be asked. */
-  readonly isFor: (way: WayToCluster) => boolean;
   /** Asks by the same key; `withinMs` bounds the answer. */
   readonly ask: (way: WayToCluster, withinMs: number) => Promise<Answer>;
 }
@@ -48,7 +46,6 @@ export const askAgain = async ({
   clusterId,
   deps: { fleet, clock },
   signal,
-  isFor,
   ask,
 }: LostClaim): Promise<Answer> => {
   const until = clock.now() + AGAIN_MS;
@@ -57,7 +54,7 @@ export const askAgain = async ({
     const withinMs = until - clock.now();
     if (signal.aborted || withinMs <= 0) break;
     const way = wayIn(fleet, clusterId);
-    if (!way || !isFor(way)) continue;
+    if (!way) continue;
     asked += 1;
     const answer = await ask(way, withinMs).catch((error: unknown) => {
       if (!(error instanceof Refusal)) throw error;

@@ -135,8 +135,7 @@ const refuseOver = (detail: unknown): void => {
 const answerOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
   const { way, row, request, key } = away;
   const signal = request.signal();
-  const mayBeKeyed = row.operationId === 'claimSandbox' && !deps.surface;
-  if (!mayBeKeyed || (key === undefined && !way.takesClaimKeys))
+  if (row.operationId !== 'claimSandbox' || deps.surface)
     return await answerOver(deps, { ...away, signal });
   const claimKey = key === undefined ? newClaimKey() : undefined;
   try {
@@ -149,7 +148,6 @@ const answerOnceAway = async (deps: FleetDeps, away: Away): Promise<Answer> => {
       clusterId: way.clusterId,
       deps: { fleet, clock: passing.clock },
       signal,
-      isFor: (link) => claimKey === undefined || link.takesClaimKeys,
       ask: async (link, withinMs) => {
         const again = { ...away, way: link, signal, claimKey: claimKey?.again, withinMs };
         const mayBeDone = away.use?.usedAt !== undefined;

@@ -78,12 +78,12 @@ const presentRoute = ({
       manager,
       links: links
         .slice(0, MOST_LINKS)
-        .map(({ linkId, replica, status, openedAt, latencyMs, takesTemplates, keysRemade }) => ({
+        .map(({ linkId, replica, status, openedAt, latencyMs, keysRemade }) => ({
           linkID: linkId,
           replica: replica.slice(0, MOST_CHARACTERS),
           status,
           openedAt: timestampOf(openedAt),
-          takesTemplates,
+          takesTemplates: true,
           keysRemade: keysRemade > 0 ? keysRemade : undefined,
           latencyMs: latencyMs === undefined ? undefined : inThousandths(latencyMs),
         })),

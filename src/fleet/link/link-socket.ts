@@ -4,18 +4,15 @@ import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** Named by who dials, and again in the answer of a manager that knows what it means. */
-const HEADER = 'sandpool-link';
-const ENDLESS = 'endless';
 /** RFC 6455, 1.3. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
 /**
  * Begins one binary message that is longer than anything a link ever carries (RFC 6455, 5.2): all
- * that follows is its bytes. (2^53 − 1 of them: some count in doubles.) So Node's own code reads
- * and writes HTTP/2 on the connection itself, and nothing stands between. The mask of who dials is
- * zeros, which leave bytes as they are.
+ * that follows is its bytes. (2^53 − 1 of them: some count in doubles.) So a link passes whatever
+ * passes WebSockets on, and Node's own code reads and writes HTTP/2 on the connection itself. The
+ * mask of who dials is zeros, which leave bytes as they are.
  */
 const FROM_MANAGER = Buffer.from([0x82, 0x7f, 0, 0x1f, 255, 255, 255, 255, 255, 255]);
 const FROM_WORKER = Buffer.concat([
@@ -24,18 +21,17 @@ const FROM_WORKER = Buffer.concat([
   Buffer.alloc(4),
 ]);
 
-/** Says whether who dials would send one message without end. */
-export const asksEndless = ({ headers }: IncomingMessage): boolean =>
-  headers[HEADER] === ENDLESS &&
+/** Whether a request for an upgrade may become a link. */
+export const asksLink = ({ headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' &&
   headers['sec-websocket-version'] === '13' &&
   KEY.test(headers['sec-websocket-key'] ?? '');
 
 /**
- * Agrees to what `asksEndless`; resolves once the other end's message has begun. Rejects where
- * something else comes, or the connection ends.
+ * Agrees to what `asksLink`; resolves once the worker's message has begun. Rejects if something
+ * else comes, or the connection ends.
  */
-export const agreeEndless = async (
+export const acceptLink = async (
   { headers }: IncomingMessage,
   socket: Duplex,
   first: Buffer,
@@ -45,30 +41,19 @@ export const agreeEndless = async (
     'Upgrade: websocket',
     'Connection: Upgrade',
     `Sec-WebSocket-Accept: ${acceptOf(headers['sec-websocket-key'] ?? '')}`,
-    `${HEADER}: ${ENDLESS}`,
   ];
   socket.write(`${lines.join('\r\n')}\r\n\r\n`);
   await begun(socket, first, { mine: FROM_MANAGER, theirs: FROM_WORKER });
 };
 
-/**
- * `unknown`: whoever answers knows no message without end; `agreed`: the other end does, and yet
- * nothing came of it, so something between may know none.
- */
-export type EndlessFailure = 'unknown' | 'agreed' | 'cut';
-
-export interface EndlessDial {
-  /** It has begun; the answer names the connection. */
+export interface LinkDial {
+  readonly withinMs: number;
   readonly opened: (connection: Socket) => void;
-  /** How far it came is told too. */
-  readonly failed: (why: string, kind: EndlessFailure) => void;
+  readonly failed: (why: string) => void;
 }
 
 /** Dials a manager; one of both is called, once. Returns the way to stop. */
-export const dialEndless = (
-  url: URL,
-  { withinMs, opened, failed }: EndlessDial & { readonly withinMs: number },
-): (() => void) => {
+export const dialLink = (url: URL, { withinMs, opened, failed }: LinkDial): (() => void) => {
   const key = randomBytes(16).toString('base64');
   const secure = url.protocol === 'wss:';
   const asked = (secure ? httpsRequest : httpRequest)({
@@ -82,18 +67,16 @@ export const dialEndless = (
       Upgrade: 'websocket',
       'Sec-WebSocket-Version': '13',
       'Sec-WebSocket-Key': key,
-      [HEADER]: ENDLESS,
     },
   });
   let connection: Duplex | undefined;
   let over = false;
-  let kind: EndlessFailure = 'cut';
   const end = (why: string): void => {
     if (over) return;
     over = true;
     asked.destroy();
     connection?.destroy();
-    failed(why, kind);
+    failed(why);
   };
   asked.on('timeout', () => end('it did not answer in time'));
   asked.on('error', ({ message }) => end(message));
@@ -104,12 +87,7 @@ export const dialEndless = (
     connection = socket;
     socket.setTimeout(withinMs, () => end('it did not begin in time'));
     socket.on('error', ({ message }) => end(message));
-    kind = 'agreed';
     if (answer.headers['sec-websocket-accept'] !== acceptOf(key)) return end('it is no WebSocket');
-    if (answer.headers[HEADER] !== ENDLESS) {
-      kind = 'unknown';
-      return end('it is of a version before');
-    }
     begun(socket, first, { mine: FROM_WORKER, theirs: FROM_MANAGER })
       .then(() => {
         if (over) return;
@@ -138,7 +116,7 @@ const begun = async (
       socket.write(mine, (error) => (error ? reject(error) : resolve()));
     }),
   ]);
-  if (!head.equals(theirs)) throw new Error('no message without end has begun');
+  if (!head.equals(theirs)) throw new Error('what it begins is no link');
 };
 
 const readExactly = (socket: Duplex, count: number): Promise<Buffer> =>
