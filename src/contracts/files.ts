@@ -228,8 +228,7 @@ export interface SandboxFiles {
    */
   write(
     place: FilePlace,
-    content: Readable | Buffer,
-    request: WriteRequest,
+    request: WriteRequest & { readonly content: Readable | Buffer },
     signal: AbortSignal,
   ): Promise<WrittenFile>;
   /**

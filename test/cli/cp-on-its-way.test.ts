@@ -45,18 +45,18 @@ describe('sandpool cp, on its way', function () {
     writeFileSync(join(here, 'a'), Buffer.alloc(30_000_000)); // more than buffers on the way hold
     writeFileSync(join(there, 'a'), 'old');
     const { write } = files;
-    files.write = async (_place, content) => {
+    files.write = async (_place, { content }) => {
       for await (const _ of content) break;
       throw new FileRefused('no-space', 'full');
     };
     const full = await sandpool('cp', join(here, 'a'), `${id}:${there}/a`);
     let writing = 0;
     let written = 0;
-    files.write = async (place, content, request, signal) => {
+    files.write = async (...call) => {
       writing += 1;
       daemon.cut();
       try {
-        return await write(place, content, request, signal);
+        return await write(...call);
       } finally {
         written += 1;
       }

@@ -164,10 +164,10 @@ describe('requests made from the document', function () {
     for (const path of ['/tmp', '/tmp/file']) {
       const place = { id, path: Buffer.from(path) };
       const { files } = server.operations;
-      const request = { overwrite: true, parents: true };
+      const request = { content: Readable.from(['x']), overwrite: true, parents: true };
       const { signal } = new AbortController();
       if (path === '/tmp') await files.mkdir(place, { parents: true }, signal);
-      else await files.write(place, Readable.from(['x']), request, signal).catch(() => undefined);
+      else await files.write(place, request, signal).catch(() => undefined);
     }
   };
 

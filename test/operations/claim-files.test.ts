@@ -131,7 +131,7 @@ describe('files of a claim', () => {
 
   it('that are not written in time give the claim back', async () => {
     const { claim, refused, files, clock, history } = await filled();
-    files.write = async (_place, _content, _request, signal) =>
+    files.write = async (_place, _request, signal) =>
       await new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason));
       });

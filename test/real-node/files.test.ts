@@ -35,16 +35,20 @@ describe('on a real node', () => {
     const never = new AbortController().signal;
     const at = (path: string) => ({ id, path: Buffer.from(path) });
     const request = { overwrite: true, parents: false };
-    await driver.files.write(at('/dev/shm/file'), Buffer.from('content'), request, never);
+    await driver.files.write(
+      at('/dev/shm/file'),
+      { content: Buffer.from('content'), ...request },
+      never,
+    );
 
     const { content } = await driver.files.open(at('/dev/shm/file'), {}, never);
     expect(await text(content)).to.equal('content');
     const { entries } = await driver.files.list(at('/'), { depth: 1, limit: 100 }, never);
     expect(entries.map(({ path }) => String(path))).to.include.members(['pause', '.sandpool']);
     const inside = { ...at('/.sandpool/launcher') };
-    expect(await problemOf(driver.files.write(inside, Buffer.from('x'), request, never))).to.equal(
-      'denied',
-    );
+    expect(
+      await problemOf(driver.files.write(inside, { content: Buffer.from('x'), ...request }, never)),
+    ).to.equal('denied');
   });
 
   for (const image of ['busybox', 'tools'] as const)

@@ -150,7 +150,7 @@ export class ClaimFiles {
       await Promise.all(
         files.map(({ path, content, mode }, index) =>
           driver.files
-            .write({ id, path }, content, { overwrite: true, parents: true, mode }, leaving.signal)
+            .write({ id, path }, { content, overwrite: true, parents: true, mode }, leaving.signal)
             .catch((error: unknown) => {
               throw new FileNotWritten(index, error);
             }),

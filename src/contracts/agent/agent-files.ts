@@ -68,10 +68,10 @@ export abstract class AgentFiles implements SandboxFiles {
 
   async write(
     place: FilePlace,
-    content: Readable | Buffer,
-    { mode, overwrite, ifMatch, parents, metadata = {} }: WriteRequest,
+    { content, ...request }: WriteRequest & { readonly content: Readable | Buffer },
     signal: AbortSignal,
   ): Promise<WrittenFile> {
+    const { mode, overwrite, ifMatch, parents, metadata = {} } = request;
     const tokens = [
       'write',
       ...modeToken(mode),
@@ -190,7 +190,10 @@ export abstract class AgentFiles implements SandboxFiles {
     { content, signal }: { readonly content: Readable; readonly signal: AbortSignal },
   ): Promise<Buffer> {
     try {
-      return await this.#changed(place, tokens, { signal }, (call) => call.send(content));
+      return await this.#changed(place, tokens, {
+        signal,
+        send: (call) => call.send(content),
+      });
     } catch (error) {
       content.destroy();
       throw error;
@@ -201,14 +204,13 @@ export abstract class AgentFiles implements SandboxFiles {
   async #changed(
     place: FilePlace,
     [operation = '', ...values]: Tokens,
-    terms: CallTerms,
-    send: (call: AgentCall) => Promise<void> = async () => {},
+    { send, ...terms }: CallTerms & { readonly send?: (call: AgentCall) => Promise<void> },
   ): Promise<Buffer> {
     const id = this.keepsAnswers ? ['id', randomBytes(16).toString('hex')] : [];
     try {
       const kept = { ...terms, acknowledges: this.keepsAnswers };
       const call = await this.#begin(place, [operation, ...id, ...values], kept);
-      await send(call);
+      await send?.(call);
       return await call.answer();
     } catch (error) {
       if (!this.keepsAnswers || !(error instanceof OutcomeUnknown)) throw error;

@@ -95,9 +95,7 @@ export class ApprovalGate {
     if (session && !isExpired(session, now)) return new Grant(this.#deps, session);
     const bound = mirror.bound(request.binding);
     if (!bound || !isOf(request, bound) || isExpired(bound, now)) return undefined;
-    if (bound.status === 'approved' && bound.scope === 'once') return new Grant(this.#deps, bound);
-    if (bound.use && (!bound.use.settled || now < bound.use.at + USED_LATELY_MS))
-      return new Grant(this.#deps, bound);
+    if (isGrantedOnce(bound, now)) return new Grant(this.#deps, bound);
     if (bound.status === 'denied' && now < (bound.decidedAt ?? 0) + terms.pendingMs)
       throw approvalDenied({ id: bound.id, reason: bound.reason });
     return undefined;
@@ -198,6 +196,11 @@ export class ApprovalGate {
     }
   }
 }
+
+/** It is approved once and unused, or so lately used that the same request may go on. */
+const isGrantedOnce = ({ status, scope, use }: ApprovalRecord, now: number): boolean =>
+  (status === 'approved' && scope === 'once') ||
+  (use !== undefined && (!use.settled || now < use.at + USED_LATELY_MS));
 
 /** Whether the approval is for this request, as it was asked. */
 const isOf = (request: HeldRequest, { binding, route }: ApprovalRecord): boolean =>

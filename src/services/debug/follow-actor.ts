@@ -70,6 +70,12 @@ interface Look {
   readonly page?: TransitionPage;
 }
 
+function* newsOf(page: TransitionPage | undefined): Generator<ActorNews, void, undefined> {
+  if (page?.missed) yield { kind: 'missed' };
+  for (const transition of page?.transitions ?? []) yield { kind: 'transition', transition };
+  if (page?.ended) yield { kind: 'ended' };
+}
+
 /** One stream. Wherever the lead goes it goes on after what it has told. */
 class Following {
   readonly #deps: FollowActorDeps;
@@ -112,9 +118,8 @@ class Following {
         const told = `${by} ${note ?? ''}`;
         if (told !== seenBy) yield { kind: 'seen-by', replica: by, note };
         seenBy = told;
-        if (page?.missed) yield { kind: 'missed' };
-        for (const transition of page?.transitions ?? []) yield { kind: 'transition', transition };
-        if (page?.ended) return yield { kind: 'ended' };
+        yield* newsOf(page);
+        if (page?.ended) return;
         this.#mark = page?.mark ?? this.#mark;
         if (page?.transitions.length !== MOST_OF_PAGE) await this.#pause(signal);
       }

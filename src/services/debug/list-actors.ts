@@ -43,7 +43,7 @@ export const listActors =
       Math.max(0, request.after ? wanted.indexOf(request.after.kind) : 0),
     )) {
       const left = request.limit - items.length;
-      const { found, next } = pageOf(kinds, kind, { ...request, limit: left }, poolUid);
+      const { found, next } = pageOf(kinds, kind, { ...request, limit: left, poolUid });
       items.push(...found);
       if (next) return { items, next, replica };
     }
@@ -53,8 +53,7 @@ export const listActors =
 const pageOf = (
   kinds: InspectedKinds,
   kind: ActorKind,
-  { state, limit, after }: ActorsRequest,
-  poolUid: string | undefined,
+  { state, limit, after, poolUid }: ActorsRequest & { readonly poolUid: string | undefined },
 ): { readonly found: readonly ActorSummary[]; readonly next: ActorsPage['next'] } => {
   const actors = kinds[kind];
   const from = after?.kind === kind ? after : undefined;

@@ -41,6 +41,9 @@ export interface WriteFileRequest {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
+/** A request whose work ends with the signal. */
+export type Abortable<T> = T & { readonly signal: AbortSignal };
+
 export interface FilesFollow {
   readonly events: (signal: AbortSignal) => AsyncIterable<readonly FileEvent[]>;
   readonly close: () => void;
@@ -57,45 +60,38 @@ export interface FileOperations {
   readonly openFile: (
     caller: Caller,
     target: FileTarget,
-    request: OpenFileRequest,
-    signal: AbortSignal,
+    request: Abortable<OpenFileRequest>,
   ) => Promise<OpenedContent>;
   /** A reader of the name sees what was there before, or all of what is new. */
   readonly writeFile: (
     caller: Caller,
     target: FileTarget,
-    request: WriteFileRequest & { readonly content: Readable },
-    signal: AbortSignal,
+    request: Abortable<WriteFileRequest & { readonly content: Readable }>,
   ) => Promise<WrittenFile>;
   readonly unpackFiles: (
     caller: Caller,
     target: FileTarget,
-    archive: Readable,
-    signal: AbortSignal,
+    request: Abortable<{ readonly archive: Readable }>,
   ) => Promise<WrittenTree>;
   readonly removeFile: (
     caller: Caller,
     target: FileTarget,
-    request: { readonly recursive: boolean },
-    signal: AbortSignal,
+    request: Abortable<{ readonly recursive: boolean }>,
   ) => Promise<void>;
   readonly listFiles: (
     caller: Caller,
     target: FileTarget,
-    request: ListRequest,
-    signal: AbortSignal,
+    request: Abortable<ListRequest>,
   ) => Promise<FilePage>;
   readonly moveFile: (
     caller: Caller,
     target: FileTarget,
-    request: MoveRequest,
-    signal: AbortSignal,
+    request: Abortable<MoveRequest>,
   ) => Promise<FileStat>;
   readonly makeFolder: (
     caller: Caller,
     target: FileTarget,
-    request: FolderRequest,
-    signal: AbortSignal,
+    request: Abortable<FolderRequest>,
   ) => Promise<WrittenFile>;
   /** Follows what changes from now on; `close` gives its place back. */
   readonly watchFiles: (

@@ -10,7 +10,13 @@ import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import { fileChanged, noFilesHere, tooManyFiles } from '../../model/file-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import type { FileOperations, FileTarget } from './file-operations.ts';
+import type {
+  Abortable,
+  FileOperations,
+  FileTarget,
+  OpenedContent,
+  OpenFileRequest,
+} from './file-operations.ts';
 import { fileRefusalOf } from '../../actors/sandbox/commands/file-refusal.ts';
 
 export interface FileDeps {
@@ -36,40 +42,26 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
   return {
     statFile: (caller, target, signal) =>
       turns.run(caller, target, (place) => files.stat(place, signal)),
-    openFile: (caller, target, { as, range }, signal) =>
-      turns.hold(caller, target, async (place, held) => {
-        const asTree = async () =>
-          ({ kind: 'tree', content: held(await files.readTree(place, signal)) }) as const;
-        if (as === 'tree') return await asTree();
-        let opened: OpenedFile;
-        try {
-          opened = await files.open(place, range ? { range } : {}, signal);
-        } catch (error) {
-          const isFolder = error instanceof FileRefused && error.problem === 'is-a-folder';
-          if (as === 'either' && isFolder) return await asTree();
-          throw error;
-        }
-        return { kind: 'file', ...opened, content: held(opened.content) };
-      }),
-    writeFile: async (caller, target, { content, overwrite, ...request }, signal) => {
+    openFile: (caller, target, request) =>
+      turns.hold(caller, target, (place, held) => openedContent(files, place, { request, held })),
+    writeFile: async (caller, target, { content, overwrite, signal, ...request }) => {
+      const order = { ...request, content, overwrite: overwrite === 'allowed' };
       try {
-        return await turns.run(caller, target, (place) =>
-          files.write(place, content, { ...request, overwrite: overwrite === 'allowed' }, signal),
-        );
+        return await turns.run(caller, target, (place) => files.write(place, order, signal));
       } catch (error) {
         const { code } = error as { readonly code?: string };
         throw overwrite === 'condition' && code === 'ALREADY_EXISTS' ? fileChanged() : error;
       }
     },
-    unpackFiles: (caller, target, archive, signal) =>
+    unpackFiles: (caller, target, { archive, signal }) =>
       turns.run(caller, target, (place) => files.writeTree(place, archive, signal)),
-    removeFile: (caller, target, request, signal) =>
+    removeFile: (caller, target, { signal, ...request }) =>
       turns.run(caller, target, (place) => files.remove(place, request, signal)),
-    listFiles: (caller, target, request, signal) =>
+    listFiles: (caller, target, { signal, ...request }) =>
       turns.run(caller, target, (place) => files.list(place, request, signal)),
-    moveFile: (caller, target, request, signal) =>
+    moveFile: (caller, target, { signal, ...request }) =>
       turns.run(caller, target, (place) => files.move(place, request, signal)),
-    makeFolder: (caller, target, request, signal) =>
+    makeFolder: (caller, target, { signal, ...request }) =>
       turns.run(caller, target, (place) => files.mkdir(place, request, signal)),
     watchFiles: async (caller, target, request) => {
       // To look is not to use: a watch keeps no sandbox from being idle.
@@ -94,6 +86,32 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
       }
     },
   };
+};
+
+/** Opens a file, or a folder as an archive, as the request says; its content is held. */
+const openedContent = async (
+  files: SandboxFiles,
+  place: FilePlace,
+  {
+    request: { as, range, signal },
+    held,
+  }: {
+    readonly request: Abortable<OpenFileRequest>;
+    readonly held: (content: Readable) => Readable;
+  },
+): Promise<OpenedContent> => {
+  const asTree = async () =>
+    ({ kind: 'tree', content: held(await files.readTree(place, signal)) }) as const;
+  if (as === 'tree') return await asTree();
+  let opened: OpenedFile;
+  try {
+    opened = await files.open(place, range ? { range } : {}, signal);
+  } catch (error) {
+    const isFolder = error instanceof FileRefused && error.problem === 'is-a-folder';
+    if (as === 'either' && isFolder) return await asTree();
+    throw error;
+  }
+  return { kind: 'file', ...opened, content: held(opened.content) };
 };
 
 /**

@@ -72,54 +72,79 @@ interface Wanted {
 
 const madeAtManager = (): Refusal => apiKeyPromotedElsewhere('it makes keys at its manager alone');
 
-const issue = async (
-  deps: CreateApiKeyDeps,
-  { caller, tenant, role, request }: Wanted,
-): Promise<IssuedApiKey> => {
-  if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
-  // A manager could say the key of an admin of this cluster, and keep what it makes when cut off.
-  if (deps.isLinked(caller)) throw madeAtManager();
+const issue = async (deps: CreateApiKeyDeps, wanted: Wanted): Promise<IssuedApiKey> => {
+  const { request } = wanted;
   const issuedAt = deps.clock.now();
-  const maker = await deps.apiKeys.good(caller.keyId);
-  if (!maker) throw invalidApiKey();
-  // the manager could not revoke them with their maker
-  if (maker.promotedBy !== undefined) throw madeAtManager();
+  const maker = await makerOf(deps, wanted.caller);
   const expiresAt = endOf(deps, { asked: request.expiresAt, issuedAt, maker });
   const seeded = request.seed && seededApiKeyText(request.seed, deps.pepper);
   const before = seeded && (await recordOf(deps.apiKeys, seeded.keyId));
   const isRepeated = before && before.issuedAt > issuedAt - REQUEST_KEPT_MS;
-  if (isRepeated) return issuedAgain(deps, before, { tenant, role, request, text: seeded });
+  if (isRepeated) return issuedAgain(deps, before, { ...wanted, text: seeded });
   const text = before ? undefined : seeded; // its own is given
-  for (let attempt = 1; ; attempt += 1) {
-    const shortName = request.name ?? generatedName();
-    const spec = {
-      tenant,
-      role,
-      shortName,
-      description: request.description ?? '',
-      createdBy: maker.keyId,
-      gated: maker.gated || request.gated ? (true as const) : undefined,
-      makers: makersOf(maker),
-      issuedAt,
-      expiresAt,
-    };
-    const minted = mintApiKey(spec, deps.pepper, text);
+  return await issueNamed(deps, { ...wanted, maker, issuedAt, expiresAt, text });
+};
+
+/** The caller's key, if it may make keys here. */
+const makerOf = async (deps: CreateApiKeyDeps, caller: Caller): Promise<ApiKeyRecord> => {
+  if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
+  // A manager could say the key of an admin of this cluster, and keep what it makes when cut off.
+  if (deps.isLinked(caller)) throw madeAtManager();
+  const maker = await deps.apiKeys.good(caller.keyId);
+  if (!maker) throw invalidApiKey();
+  // the manager could not revoke them with their maker
+  if (maker.promotedBy !== undefined) throw madeAtManager();
+  return maker;
+};
+
+interface Issuing extends Wanted {
+  readonly maker: ApiKeyRecord;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** Its key and secret, if the request says them. */
+  readonly text: ApiKeyText | undefined;
+}
+
+/** Issues the key under the name of the request, or under a generated one that is free. */
+const issueNamed = async (deps: CreateApiKeyDeps, issuing: Issuing): Promise<IssuedApiKey> => {
+  const { name } = issuing.request;
+  for (let attempt = 1; ; attempt += 1)
     try {
-      const record = await deps.apiKeys.create(minted.record);
-      // Whoever revokes the maker meanwhile looks for what it made once it is gone: one of the two
-      // sees the other.
-      if (!(await deps.apiKeys.stands(maker.keyId))) {
-        await deps.apiKeys.remove(record);
-        throw invalidApiKey();
-      }
-      deps.coordination.expectUse(tenant);
-      return { record, apiKey: minted.apiKey };
+      return await issueAs(deps, name ?? generatedName(), issuing);
     } catch (error) {
       if (!(error instanceof RecordExists)) throw error;
-      if (request.name !== undefined) throw apiKeyAlreadyExists();
+      if (name !== undefined) throw apiKeyAlreadyExists();
       if (attempt === NAME_ATTEMPTS) throw error;
     }
+};
+
+/** Rejects with RecordExists if the tenant has a key of that name. */
+const issueAs = async (
+  { apiKeys, coordination, pepper }: CreateApiKeyDeps,
+  shortName: string,
+  { tenant, role, request, maker, issuedAt, expiresAt, text }: Issuing,
+): Promise<IssuedApiKey> => {
+  const spec = {
+    tenant,
+    role,
+    shortName,
+    description: request.description ?? '',
+    createdBy: maker.keyId,
+    gated: maker.gated || request.gated ? (true as const) : undefined,
+    makers: makersOf(maker),
+    issuedAt,
+    expiresAt,
+  };
+  const minted = mintApiKey(spec, pepper, text);
+  const record = await apiKeys.create(minted.record);
+  // Whoever revokes the maker meanwhile looks for what it made once it is gone: one of the two
+  // sees the other.
+  if (!(await apiKeys.stands(maker.keyId))) {
+    await apiKeys.remove(record);
+    throw invalidApiKey();
   }
+  coordination.expectUse(tenant);
+  return { record, apiKey: minted.apiKey };
 };
 
 /** Beyond so many persons one of them is told anew by each key anyway. */
@@ -168,13 +193,6 @@ const recordOf = async (
   return apiKeys.find(keyId);
 };
 
-interface Asked {
-  readonly tenant: Tenant;
-  readonly role: Role;
-  readonly request: ApiKeyRequest;
-  readonly text: ApiKeyText;
-}
-
 /**
  * Finds what an earlier request of the same seed issued, whose answer was lost. Refuses with
  * IDEMPOTENCY_KEY_REUSED where that was another one.
@@ -182,7 +200,7 @@ interface Asked {
 const issuedAgain = (
   { pepper }: CreateApiKeyDeps,
   record: ApiKeyRecord,
-  { tenant, role, request, text }: Asked,
+  { tenant, role, request, text }: Wanted & { readonly text: ApiKeyText },
 ): IssuedApiKey => {
   const { name, description = '', expiresAt } = request;
   const same =

@@ -38,12 +38,8 @@ const MOST_SIGNED = 10_000;
  * the time, with the one that signed for it last. How much is tried is bounded, and no address has
  * more than its share of it.
  */
-export const signedLinks = ({
-  apiKeys,
-  supervisor,
-  clock,
-  tokensOf,
-}: SignedLinksDeps): KeyOperations['signerOf'] => {
+export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] => {
+  const { apiKeys, clock, tokensOf } = deps;
   const ofAll = new Allowance({ perSecond: TRIED_PER_SECOND, most: TRIED_PER_SECOND }, clock.now());
   const ofAddress = new Map<string, Allowance>();
   const signedLast = new Map<string, string>();
@@ -54,28 +50,10 @@ export const signedLinks = ({
     keepLast(ofAddress, { name: from, value: own, most: MOST_ADDRESSES });
     return own;
   };
-  const ownerOf = (id: InstanceId): Tenant | undefined => {
-    const snapshot = supervisor.sandbox(id);
-    return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
-  };
-  /** Yields the sandboxes and keys by which a link may be signed. */
-  function* candidates({ sandboxId, clusterId }: SignedLink): Generator<Candidate> {
-    if (sandboxId !== undefined && clusterId !== undefined)
-      for (const key of apiKeys.list(undefined, { offset: 0, limit: MOST_TRIED }).items)
-        yield { sandboxId, key };
-    else
-      for (const id of sandboxId === undefined ? newest() : [sandboxId]) {
-        const owner = ownerOf(id);
-        const keys = owner ? apiKeys.list(owner, { offset: 0, limit: MOST_KEYS }).items : [];
-        for (const key of keys) yield { sandboxId: id, key };
-      }
-  }
   const lastOf = ({ sandboxId, clusterId }: SignedLink): Candidate | undefined => {
     const key = apiKeys.find(signedLast.get(`${clusterId} ${sandboxId}`) ?? '');
     return key && sandboxId !== undefined ? { sandboxId, key } : undefined;
   };
-  const newest = (): readonly InstanceId[] =>
-    supervisor.index.list({ phase: 'Running' }, 0, MOST_SANDBOXES).ids;
   return async (link) => {
     const { clusterId, from } = link;
     const now = clock.now();
@@ -101,7 +79,7 @@ export const signedLinks = ({
     if (waitMs > 0) throw tooManyLinks(Math.ceil(waitMs / 1_000));
     let tried = 0;
     try {
-      for (const candidate of candidates(link)) {
+      for (const candidate of candidatesOf(deps, link)) {
         if ((tried += 1) > MOST_TRIED) return undefined;
         const bearer = goodFor(candidate);
         if (bearer) return bearer;
@@ -111,6 +89,29 @@ export const signedLinks = ({
       for (const each of allowances) each.spend(tried, now);
     }
   };
+};
+
+/** Yields the sandboxes and keys by which a link may be signed. */
+function* candidatesOf(
+  { apiKeys, supervisor }: SignedLinksDeps,
+  { sandboxId, clusterId }: SignedLink,
+): Generator<Candidate> {
+  if (sandboxId !== undefined && clusterId !== undefined) {
+    for (const key of apiKeys.list(undefined, { offset: 0, limit: MOST_TRIED }).items)
+      yield { sandboxId, key };
+    return;
+  }
+  const newest = () => supervisor.index.list({ phase: 'Running' }, 0, MOST_SANDBOXES).ids;
+  for (const id of sandboxId === undefined ? newest() : [sandboxId]) {
+    const owner = ownerOf(supervisor, id);
+    const keys = owner ? apiKeys.list(owner, { offset: 0, limit: MOST_KEYS }).items : [];
+    for (const key of keys) yield { sandboxId: id, key };
+  }
+}
+
+const ownerOf = (supervisor: SignedLinksDeps['supervisor'], id: InstanceId): Tenant | undefined => {
+  const snapshot = supervisor.sandbox(id);
+  return snapshot?.status === 'Running' ? snapshot.context.record?.claim?.owner : undefined;
 };
 
 /** Returns what says whether a link was signed with a token; its path is hashed once. */

@@ -64,8 +64,7 @@ export class Place {
     const source = typeof content === 'string' ? Readable.from([Buffer.from(content)]) : content;
     return this.files.write(
       this.at(path),
-      source,
-      { overwrite: true, parents: false, ...request },
+      { content: source, overwrite: true, parents: false, ...request },
       signal,
     );
   }

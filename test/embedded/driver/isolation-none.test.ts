@@ -126,10 +126,9 @@ describe('isolation none', function () {
       if (mounted.status !== 0) return skipBecause(this, 'nothing can be mounted');
       chmodSync(folder, 0o777);
       const place = { id, path: Buffer.from(`${folder}/file`) };
-      const request = { overwrite: true, parents: false, metadata: { a: 'b' } };
-      const refused = await rejection(
-        spawned.driver.files.write(place, Buffer.from('x'), request, never),
-      );
+      const content = Buffer.from('x');
+      const request = { content, overwrite: true, parents: false, metadata: { a: 'b' } };
+      const refused = await rejection(spawned.driver.files.write(place, request, never));
 
       expect(refused).to.include({ problem: 'no-metadata' });
       expect(readdirSync(folder)).to.deep.equal([]);

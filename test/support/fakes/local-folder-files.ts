@@ -31,7 +31,7 @@ export const localFolderFiles = (): SandboxFiles => ({
       const content = end < 0 ? Readable.from([]) : createReadStream(textOf(place), { end });
       return { stat: shown(found), start: 0, end: found.size, content };
     }),
-  write: (place, content, { mode, overwrite }) =>
+  write: (place, { content, mode, overwrite }) =>
     asked(async () => {
       const path = textOf(place);
       const before = await stat(path).catch(() => undefined);

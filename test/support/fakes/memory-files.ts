@@ -53,7 +53,7 @@ export class MemoryFiles implements SandboxFiles {
     return { stat, start, end, content: Readable.from([bytes.subarray(start, end)]) };
   };
 
-  write: SandboxFiles['write'] = async (place, content, request) => {
+  write: SandboxFiles['write'] = async (place, { content, ...request }) => {
     try {
       const before = this.#of(place).get(nameOf(place));
       if (before && !request.overwrite) throw refused('exists');

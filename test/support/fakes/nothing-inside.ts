@@ -9,7 +9,7 @@ export const noFiles = (why: string): SandboxFiles => {
     prepare: () => {},
     stat: refuse,
     open: refuse,
-    write: (_place, content) => {
+    write: (_place, { content }) => {
       if ('destroy' in content) content.destroy();
       return refuse();
     },

@@ -68,7 +68,7 @@ const readFile = (operations: Operations): Route =>
       const aborted = signal();
       const range = rangeOf(header('range'));
       const open = (part: typeof range): Promise<OpenedContent> =>
-        operations.openFile(caller, target, { as, range: part }, aborted);
+        operations.openFile(caller, target, { as, range: part, signal: aborted });
       let opened = await open(range);
       if (opened.kind === 'file' && range && !wantsRange(opened.stat, header)) {
         opened.content.destroy();
@@ -101,15 +101,19 @@ const writeFile = (operations: Operations): Route =>
       const target = targetOf(params.sandboxId, query);
       const conditions = writeConditions(header, query.overwrite ?? true);
       if (/^application\/x-tar\b/i.test(header('content-type') ?? '')) {
-        const tree = await operations.unpackFiles(caller, target, content(), signal());
+        const tree = await operations.unpackFiles(caller, target, {
+          archive: content(),
+          signal: signal(),
+        });
         return ok({ archive: { entries: tree.entries, bytes: tree.bytes } });
       }
-      const written = await operations.writeFile(
-        caller,
-        target,
-        { ...conditions, parents: query.parents ?? false, mode: query.mode, content: content() },
-        signal(),
-      );
+      const written = await operations.writeFile(caller, target, {
+        ...conditions,
+        parents: query.parents ?? false,
+        mode: query.mode,
+        content: content(),
+        signal: signal(),
+      });
       const answer = { file: presentFile(target.path, written.stat) };
       return {
         ...(written.created ? created(answer) : ok(answer)),
@@ -133,7 +137,7 @@ const removeFile = (operations: Operations): Route =>
     handle: async ({ caller, params, query, signal }) => {
       const target = targetOf(params.sandboxId, query);
       const request = { recursive: query.recursive ?? false };
-      await operations.removeFile(caller, target, request, signal());
+      await operations.removeFile(caller, target, { ...request, signal: signal() });
       return ok({ path: query.path, status: 'deleted' });
     },
   });
@@ -154,7 +158,10 @@ const listFiles = (operations: Operations): Route =>
       const { depth, limit, cursor } = query;
       const request = { depth, limit, cursor };
       return ok(
-        presentFiles(target.path, await operations.listFiles(caller, target, request, signal())),
+        presentFiles(
+          target.path,
+          await operations.listFiles(caller, target, { ...request, signal: signal() }),
+        ),
       );
     },
   });
@@ -181,7 +188,7 @@ const moveFile = (operations: Operations): Route =>
       };
       const to = filePathOf('to', body.to, form);
       const request = { to, overwrite: body.overwrite ?? false };
-      const stat = await operations.moveFile(caller, target, request, signal());
+      const stat = await operations.moveFile(caller, target, { ...request, signal: signal() });
       return ok({ file: presentFile(to, stat) });
     },
   });
@@ -201,7 +208,7 @@ const makeFolder = (operations: Operations): Route =>
     handle: async ({ caller, params, body, signal }) => {
       const target = targetOf(params.sandboxId, body);
       const request = { parents: body.parents ?? false, mode: body.mode };
-      const made = await operations.makeFolder(caller, target, request, signal());
+      const made = await operations.makeFolder(caller, target, { ...request, signal: signal() });
       const answer = { file: presentFile(target.path, made.stat) };
       return made.created ? created(answer) : ok(answer);
     },

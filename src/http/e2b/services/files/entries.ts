@@ -69,14 +69,12 @@ export class Entries {
     signal: AbortSignal,
   ): Promise<readonly FileEntry[]> {
     const target = targetAt(sandbox, place.path);
-    const terms = { depth: Math.min(Math.max(depth, 1), MOST_DEPTH), limit: MOST_ENTRIES };
     try {
-      const { entries, next } = await this.#operations.listFiles(
-        sandbox.caller,
-        target,
-        terms,
+      const { entries, next } = await this.#operations.listFiles(sandbox.caller, target, {
+        depth: Math.min(Math.max(depth, 1), MOST_DEPTH),
+        limit: MOST_ENTRIES,
         signal,
-      );
+      });
       if (next !== undefined)
         throw new ConnectError(
           `${place.shown} has over ${MOST_ENTRIES} entries, or too long ones; list less of it`,

@@ -33,7 +33,7 @@ export const filesystemService = (
   const entries = new Entries(operations);
   const makeParents = async (sandbox: AddressedSandbox, path: string, signal: AbortSignal) => {
     const above = targetAt(sandbox, posix.dirname(path));
-    await operations.makeFolder(sandbox.caller, above, { parents: true }, signal);
+    await operations.makeFolder(sandbox.caller, above, { parents: true, signal });
   };
   /** Finds the folder to watch; refuses what is none. */
   const watchOrder = async (
@@ -66,9 +66,9 @@ export const filesystemService = (
       const sandbox = sandboxOf(context);
       const place = await homes.place(sandbox, path);
       const target = targetAt(sandbox, place.path);
-      const request = { parents: true };
+      const request = { parents: true, signal: context.signal };
       const { stat, created } = await asFolder(place, () =>
-        operations.makeFolder(sandbox.caller, target, request, context.signal),
+        operations.makeFolder(sandbox.caller, target, request),
       );
       if (!created) throw new ConnectError(`${place.shown} is there already`, Code.AlreadyExists);
       return { entry: entries.shown(place, stat) };
@@ -83,8 +83,11 @@ export const filesystemService = (
       // Refuses what is not there before anything is made.
       await operations.statFile(sandbox.caller, target, context.signal);
       await makeParents(sandbox, to.path, context.signal);
-      const request = { to: targetAt(sandbox, to.path).path, overwrite: true };
-      await operations.moveFile(sandbox.caller, target, request, context.signal);
+      await operations.moveFile(sandbox.caller, target, {
+        to: targetAt(sandbox, to.path).path,
+        overwrite: true,
+        signal: context.signal,
+      });
       return { entry: await entries.at(sandbox, to, context.signal) };
     },
     remove: async ({ path }, context) => {
@@ -92,7 +95,8 @@ export const filesystemService = (
       const { path: found } = await homes.place(sandbox, path);
       const target = targetAt(sandbox, found);
       try {
-        await operations.removeFile(sandbox.caller, target, { recursive: true }, context.signal);
+        const { signal } = context;
+        await operations.removeFile(sandbox.caller, target, { recursive: true, signal });
       } catch (error) {
         // What is not there is removed.
         if (!(error instanceof Refusal && error.code === 'FILE_NOT_FOUND')) throw error;

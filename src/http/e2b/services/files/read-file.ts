@@ -27,9 +27,9 @@ export const readFile = async (
   const { range: asked, 'if-range': condition } = request.headers;
   // No version is told, so that a condition can't name the present one.
   const range = condition === undefined ? rangeOf(asked) : undefined;
-  const order = { as: 'file', range } as const;
+  const order = { as: 'file', range, signal: sandbox.signal } as const;
   const opened = await asFile(() =>
-    operations.openFile(sandbox.caller, targetAt(sandbox, found), order, sandbox.signal),
+    operations.openFile(sandbox.caller, targetAt(sandbox, found), order),
   );
   const { content } = opened;
   response.writeHead(range ? 206 : 200, {

@@ -118,10 +118,11 @@ const writeOne = async (
   sandbox: AddressedSandbox,
 ): Promise<Written> => {
   const place = await homes.place(sandbox, path);
-  const order = { ...({ content, overwrite: 'allowed', parents: true } as const), metadata };
+  const { caller, signal } = sandbox;
+  const order = { content, overwrite: 'allowed', parents: true, metadata, signal } as const;
   try {
     const { stat } = await asFile(() =>
-      operations.writeFile(sandbox.caller, targetAt(sandbox, place.path), order, sandbox.signal),
+      operations.writeFile(caller, targetAt(sandbox, place.path), order),
     );
     return {
       ...{ path: place.shown, name: posix.basename(place.shown), type: 'file' },
