@@ -87,7 +87,7 @@ const starts = async (order: RawStarts): Promise<readonly number[]> => {
         uid: order.firstUid === undefined ? undefined : order.firstUid + at,
         cgroups: own,
         rlimits: [['nofile', '4096', '4096']],
-        options: bwrapOptions(definition, container, rootfs),
+        options: bwrapOptions({ definition, container, rootfs }),
         tmpfs: writableMounts(
           container,
           rootfs,

@@ -18,8 +18,10 @@ import {
   type Frame,
 } from '../spawner/frames.ts';
 import {
+  handle,
   PROTOCOL,
   type DaemonMessage,
+  type Handlers,
   type SocketOrder,
   type InstanceReport,
   type SpawnerConfig,
@@ -63,6 +65,11 @@ const HELLO_PATIENCE_MS = 30_000;
 /** The answers to questions about one sandbox. */
 type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' }>;
 
+const settle = <T>(waiting: Map<number, Waiting<T>>, request: number, answer: T): void => {
+  waiting.get(request)?.settle(answer);
+  waiting.delete(request);
+};
+
 /** One connection to a spawner. What is open on it fails when it is lost. */
 export class SpawnerLink {
   readonly #socket: Socket;
@@ -78,6 +85,28 @@ export class SpawnerLink {
   readonly #attaching = new Map<number, Waiting<Terminal>>();
   readonly #terminals = new Map<number, TerminalChannel>();
   readonly processes: ProcessLink;
+  readonly #handlers: Handlers<SpawnerMessage> = {
+    hello: (hello) => this.#greeting?.settle(hello),
+    unusable: ({ reason }) => this.#greeting?.fail(new SpawnerUnusable(reason)),
+    alive: () => {},
+    listed: ({ request, instances }) => settle(this.#lists, request, instances),
+    started: ({ request, outcome }) => settle(this.#starts, request, outcome),
+    forwarded: (answer) => settle(this.#asked, answer.request, answer),
+    probed: (answer) => settle(this.#asked, answer.request, answer),
+    frozen: (answer) => settle(this.#asked, answer.request, answer),
+    unreachable: (answer) => this.#unreachable(answer),
+    fact: ({ id, vitals }) => this.#events.fact(id, vitals),
+    attached: ({ channel }) => this.#attached(channel),
+    refused: (answer) => this.#refused(answer),
+    exited: (end) => this.#exited(end),
+    credit: ({ channel, bytes }) => this.#terminals.get(channel)?.granted(bytes),
+    log: ({ level, fields, event }) => this.#log[level]({ ...fields, from: 'spawner' }, event),
+    'process-answer': (answer) => this.processes.hear(answer),
+    'process-refused': (answer) => this.processes.hear(answer),
+    'process-position': (message) => this.processes.hear(message),
+    'process-dropped': (message) => this.processes.hear(message),
+    'process-read-over': (message) => this.processes.hear(message),
+  };
   /** Resolves once it is lost. */
   readonly lost: Promise<void>;
   #tellLost: () => void = () => {};
@@ -236,51 +265,12 @@ export class SpawnerLink {
 
   #take(frame: Frame): void {
     const { kind, channel, payload } = frame;
-    if (kind === FRAME_KINDS.message)
-      return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
+    if (kind === FRAME_KINDS.message) {
+      const message = JSON.parse(String(payload)) as SpawnerMessage;
+      return handle(this.#handlers, message.type, message);
+    }
     if (!this.#commands.output(frame) && !this.processes.output(frame))
       this.#terminals.get(channel)?.output(payload);
-  }
-
-  #hear(message: SpawnerMessage): void {
-    switch (message.type) {
-      case 'hello':
-        return this.#greeting?.settle(message);
-      case 'unusable':
-        return this.#greeting?.fail(new SpawnerUnusable(message.reason));
-      case 'alive':
-        return;
-      case 'listed':
-        this.#lists.get(message.request)?.settle(message.instances);
-        this.#lists.delete(message.request);
-        return;
-      case 'started':
-        this.#starts.get(message.request)?.settle(message.outcome);
-        this.#starts.delete(message.request);
-        return;
-      case 'forwarded':
-      case 'probed':
-      case 'frozen':
-        this.#asked.get(message.request)?.settle(message);
-        this.#asked.delete(message.request);
-        return;
-      case 'unreachable':
-        return this.#unreachable(message);
-      case 'fact':
-        return this.#events.fact(message.id, message.vitals);
-      case 'attached':
-        return this.#attached(message.channel);
-      case 'refused':
-        return this.#refused(message);
-      case 'exited':
-        return this.#exited(message);
-      case 'credit':
-        return this.#terminals.get(message.channel)?.granted(message.bytes);
-      case 'log':
-        return this.#log[message.level]({ ...message.fields, from: 'spawner' }, message.event);
-      default:
-        return this.processes.hear(message);
-    }
   }
 
   #attached(channel: number): void {

@@ -63,8 +63,7 @@ export class Execution {
   /** Throws where it can't be ordered or started. */
   constructor(
     launchers: LauncherPool,
-    place: JoinPlace,
-    order: ExecOrder,
+    { place, order }: { readonly place: JoinPlace; readonly order: ExecOrder },
     events: ExecutionEvents,
   ) {
     this.#order = order;

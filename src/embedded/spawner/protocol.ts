@@ -202,6 +202,18 @@ export type SpawnerMessage =
       readonly fields: Readonly<Record<string, unknown>>;
     };
 
+/** A handler for each type of message. */
+export type Handlers<M extends { readonly type: string }> = {
+  readonly [K in M['type']]: (message: M & { readonly type: K }) => void;
+};
+
+/** Calls the handler of a message; of a type that it does not know it does nothing. */
+export const handle = <M extends { readonly type: string }, K extends M['type']>(
+  handlers: Partial<Handlers<M>>,
+  type: K,
+  message: M & { readonly type: K },
+): void => handlers[type]?.(message);
+
 export interface InstanceReport {
   readonly id: string;
   readonly vitals: Vitals;

@@ -14,7 +14,14 @@ import type { LauncherPool } from './launcher-pool.ts';
 import { isEnding } from './sandbox/process-identity.ts';
 import { ProcessDesk } from './processes/process-desk.ts';
 import type { Processes } from './processes/processes.ts';
-import { PROTOCOL, type DaemonMessage, type SocketOrder, type SpawnerMessage } from './protocol.ts';
+import {
+  handle,
+  PROTOCOL,
+  type DaemonMessage,
+  type Handlers,
+  type SocketOrder,
+  type SpawnerMessage,
+} from './protocol.ts';
 import type { Readiness } from './probes/readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
 import { publicMessage } from './public-message.ts';
@@ -52,6 +59,9 @@ export interface DaemonListener {
 /** Commands and terminals at a time, so that nothing here grows without end. */
 const CHANNEL_LIMIT = 4_096;
 
+/** What a daemon may say before its hello is accepted. */
+const BEFORE_HELLO: ReadonlySet<string> = new Set(['leave', 'part', 'hello']);
+
 /** One daemon's connection. What it has open ends with it. */
 export class Session {
   readonly #socket: Socket;
@@ -60,6 +70,35 @@ export class Session {
   readonly #executions = new Map<number, Execution>();
   readonly #terminals = new Map<number, SpawnedTerminal>();
   readonly #desk: ProcessDesk;
+  readonly #handlers: Handlers<DaemonMessage> = {
+    leave: () => this.#deps.daemon.leave(),
+    part: () => this.#deps.daemon.part(this),
+    hello: (hello) => void this.#greet(hello),
+    beat: () => this.send({ type: 'alive' }),
+    list: ({ request }) =>
+      this.send({ type: 'listed', request, instances: this.#deps.instances.list() }),
+    start: (order) => void this.#start(order),
+    kill: ({ id }) => void this.#deps.instances.kill(id),
+    forward: (order) => void this.#lead(order, this.#deps.forwarders),
+    files: (order) => void this.#lead(order, this.#deps.fileAgents),
+    probe: (order) => void this.#probe(order),
+    freeze: (order) => void this.#freeze(order),
+    exec: (order) => this.#exec(order),
+    attach: (order) => this.#attach(order),
+    resize: ({ channel, cols, rows }) => this.#terminals.get(channel)?.resize(cols, rows),
+    signal: ({ channel, name }) => this.#terminals.get(channel)?.signal(name),
+    credit: ({ channel, bytes }) => {
+      this.#desk.credit(channel, bytes);
+      this.#terminals.get(channel)?.credit(bytes);
+    },
+    process: (order) => this.#desk.obey(order),
+    'process-call-off': (order) => this.#desk.obey(order),
+    'process-read': (order) => this.#desk.obey(order),
+    close: ({ channel }) => {
+      this.#desk.close(channel);
+      (this.#terminals.get(channel) ?? this.#executions.get(channel))?.close();
+    },
+  };
   #accepted = false;
   #over = false;
 
@@ -117,52 +156,9 @@ export class Session {
   }
 
   #obey(message: DaemonMessage): void {
-    if (message.type === 'leave') return this.#deps.daemon.leave();
-    if (message.type === 'part') return this.#deps.daemon.part(this);
-    if (message.type === 'hello') return void this.#greet(message);
-    if (!this.#accepted) throw new Error(`${message.type} before hello`);
-    switch (message.type) {
-      case 'beat':
-        return this.send({ type: 'alive' });
-      case 'list':
-        return this.send({
-          type: 'listed',
-          request: message.request,
-          instances: this.#deps.instances.list(),
-        });
-      case 'start':
-        return void this.#start(message);
-      case 'kill':
-        return void this.#deps.instances.kill(message.id);
-      case 'forward':
-        return void this.#lead(message, this.#deps.forwarders);
-      case 'files':
-        return void this.#lead(message, this.#deps.fileAgents);
-      case 'probe':
-        return void this.#probe(message);
-      case 'freeze':
-        return void this.#freeze(message);
-      case 'exec':
-        return this.#exec(message);
-      case 'attach':
-        return this.#attach(message);
-      case 'resize':
-        return this.#terminals.get(message.channel)?.resize(message.cols, message.rows);
-      case 'signal':
-        return this.#terminals.get(message.channel)?.signal(message.name);
-      case 'credit':
-        this.#desk.credit(message.channel, message.bytes);
-        return this.#terminals.get(message.channel)?.credit(message.bytes);
-      case 'process':
-      case 'process-call-off':
-      case 'process-read':
-        return this.#desk.obey(message);
-      case 'close':
-        this.#desk.close(message.channel);
-        return (
-          this.#terminals.get(message.channel) ?? this.#executions.get(message.channel)
-        )?.close();
-    }
+    if (!this.#accepted && !BEFORE_HELLO.has(message.type))
+      throw new Error(`${message.type} before hello`);
+    handle(this.#handlers, message.type, message);
   }
 
   async #greet(hello: Extract<DaemonMessage, { type: 'hello' }>): Promise<void> {
@@ -245,7 +241,10 @@ export class Session {
       },
     };
     try {
-      this.#executions.set(channel, new Execution(this.#deps.launchers, place, message, events));
+      this.#executions.set(
+        channel,
+        new Execution(this.#deps.launchers, { place, order: message }, events),
+      );
     } catch (error) {
       this.#refuse(channel, false, publicMessage(error));
     }
@@ -259,21 +258,25 @@ export class Session {
       return this.#refuse(channel, false, 'too many commands and terminals are open');
     const startedAt = performance.now();
     try {
-      const terminal = new SpawnedTerminal(this.#deps.launcherPath(), place, message, {
-        output: (kind, bytes) => this.#output(kind, channel, bytes),
-        grant: (bytes) => this.send({ type: 'credit', channel, bytes }),
-        exited: (end) => {
-          this.#terminals.delete(channel);
-          this.send({
-            type: 'exited',
-            channel,
-            ...end,
-            timedOut: false,
-            truncated: false,
-            durationMs: Math.round(performance.now() - startedAt),
-          });
+      const terminal = new SpawnedTerminal(
+        this.#deps.launcherPath(),
+        { place, order: message },
+        {
+          output: (kind, bytes) => this.#output(kind, channel, bytes),
+          grant: (bytes) => this.send({ type: 'credit', channel, bytes }),
+          exited: (end) => {
+            this.#terminals.delete(channel);
+            this.send({
+              type: 'exited',
+              channel,
+              ...end,
+              timedOut: false,
+              truncated: false,
+              durationMs: Math.round(performance.now() - startedAt),
+            });
+          },
         },
-      });
+      );
       this.#terminals.set(channel, terminal);
       this.send({ type: 'attached', channel });
     } catch (error) {

@@ -32,8 +32,7 @@ export class SpawnedTerminal {
   /** Throws where no terminal can be made. */
   constructor(
     launcherPath: string,
-    place: JoinPlace,
-    order: TerminalOrder,
+    { place, order }: { readonly place: JoinPlace; readonly order: TerminalOrder },
     events: TerminalEvents,
   ) {
     this.#events = events;

@@ -1,5 +1,5 @@
 import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import type { Vitals } from '../../model/sandbox.ts';
 import { BareHomes } from './sandbox/bare-homes.ts';
 import { findCgroups, type Cgroups } from './sandbox/cgroups.ts';
@@ -68,7 +68,11 @@ export class Spawner {
   readonly #launchers: LauncherPool;
   readonly #processes: Processes;
   readonly #server: Server;
-  readonly #log: SpawnerLog;
+  readonly #log: SpawnerLog = {
+    info: (event, fields) => this.#say('info', event, fields),
+    warn: (event, fields) => this.#say('warn', event, fields),
+    error: (event, fields) => this.#say('error', event, fields),
+  };
   #settled: Settled | undefined;
   #settling: Promise<Settled> = Promise.reject(new Error('no daemon has come yet'));
   #session: Session | undefined;
@@ -87,13 +91,8 @@ export class Spawner {
         : undefined;
     this.#homes = new BareHomes(this.#paths.homes);
     this.#notes = new Notes(options.dataDir);
-    const say =
-      (level: 'info' | 'warn' | 'error') =>
-      (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
-        this.#session?.send({ type: 'log', level, event, fields });
-    this.#log = { info: say('info'), warn: say('warn'), error: say('error') };
     const joining = {
-      launcherPath: () => this.#settled?.rootfs.launcher ?? '',
+      launcherPath: () => this.#launcherPath(),
       placeOf: (id: string) => this.#instances.placeOf(id),
     };
     this.#forwarders = new Agents({ kind: 'forward', folder: this.#paths.forwards, ...joining });
@@ -130,25 +129,38 @@ export class Spawner {
       parallel: () => this.#settled?.config.parallelStarts ?? 1,
       readiness: this.#readiness,
     });
-    this.#server = createServer(
-      (socket) =>
-        new Session(socket, {
-          daemon: {
-            accept: (session, hello) => this.#accept(session, hello),
-            leave: () => this.stop(REPLACED),
-            part: (session) => this.#part(session),
-            refused: () => this.#refused(),
-            ended: (session) => this.#sessionEnded(session),
-          },
-          instances: this.#instances,
-          forwarders: this.#forwarders,
-          fileAgents: this.#fileAgents,
-          readiness: this.#readiness,
-          launchers: this.#launchers,
-          processes: this.#processes,
-          launcherPath: joining.launcherPath,
-        }),
-    );
+    this.#server = createServer((socket) => this.#sessionOn(socket));
+  }
+
+  #launcherPath(): string {
+    return this.#settled?.rootfs.launcher ?? '';
+  }
+
+  #say(
+    level: 'info' | 'warn' | 'error',
+    event: string,
+    fields: Readonly<Record<string, unknown>> = {},
+  ): void {
+    this.#session?.send({ type: 'log', level, event, fields });
+  }
+
+  #sessionOn(socket: Socket): Session {
+    return new Session(socket, {
+      daemon: {
+        accept: (session, hello) => this.#accept(session, hello),
+        leave: () => this.stop(REPLACED),
+        part: (session) => this.#part(session),
+        refused: () => this.#refused(),
+        ended: (session) => this.#sessionEnded(session),
+      },
+      instances: this.#instances,
+      forwarders: this.#forwarders,
+      fileAgents: this.#fileAgents,
+      readiness: this.#readiness,
+      launchers: this.#launchers,
+      processes: this.#processes,
+      launcherPath: () => this.#launcherPath(),
+    });
   }
 
   /** Resolves once a daemon can connect. */

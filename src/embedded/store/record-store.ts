@@ -92,20 +92,11 @@ interface Kind<T extends { readonly revision: Revision }> {
   readonly namedBy: (key: string) => readonly string[];
 }
 
-const recordsOf = <T extends { readonly revision: Revision }>({
-  database,
-  log,
-  kind,
-  keyOf,
-  uniqueOf,
-  namedBy,
-}: Kind<T>): Records<T> => {
+const recordsOf = <T extends { readonly revision: Revision }>(of: Kind<T>): Records<T> => {
+  const { database, kind, keyOf, uniqueOf, namedBy } = of;
   const conflict = (record: T): RecordConflict =>
     new RecordConflict(`${kind}: ${keyOf(record)} has moved on or is gone`);
-  const followers = new Set<(change: RecordChange<T>) => void>();
-  const tell = (change: RecordChange<T>): void => {
-    for (const follower of followers) follower(change);
-  };
+  const followers = new Followers(of);
   const list = async (): Promise<readonly T[]> =>
     (await database.run(`${kind}.list`)).map(([revision, body]) => recordIn<T>(revision, body));
   return {
@@ -124,7 +115,7 @@ const recordsOf = <T extends { readonly revision: Revision }>({
       if (!row)
         throw new RecordExists(`${kind}: ${[keyOf(draft), ...uniqueOf(draft)].join(' ')} is taken`);
       const record = { ...draft, revision: String(row[0]) } as T;
-      tell({ kind: 'put', record });
+      followers.tell({ kind: 'put', record });
       return record;
     },
     update: async (seen) => {
@@ -136,7 +127,7 @@ const recordsOf = <T extends { readonly revision: Revision }>({
       );
       if (!row) throw conflict(seen);
       const record = { ...seen, revision: String(row[0]) };
-      tell({ kind: 'put', record });
+      followers.tell({ kind: 'put', record });
       return record;
     },
     remove: async (record) => {
@@ -146,37 +137,60 @@ const recordsOf = <T extends { readonly revision: Revision }>({
         revisionNumber(record.revision),
       );
       if (!row) throw conflict(record);
-      tell({ kind: 'gone', record });
+      followers.tell({ kind: 'gone', record });
     },
     caughtUp: async () => undefined, // whoever writes tells
-    // Nobody else writes to the file. What is committed during the first pass waits for its end.
-    watch: async (report) => {
-      const safely = (change: RecordChange<T>): void => {
-        try {
-          report(change);
-        } catch (error) {
-          log.error({ kind, error }, 'a change of a record could not be taken in');
-        }
-      };
-      let early: RecordChange<T>[] | undefined = [];
-      const follower = (change: RecordChange<T>): void => {
-        if (early) early.push(change);
-        else safely(change);
-      };
-      followers.add(follower);
-      try {
-        const standing = new Map((await list()).map((record) => [keyOf(record), record]));
-        for (const record of standing.values()) safely({ kind: 'put', record });
-        for (const change of early)
-          if (!isOlder(change, standing.get(keyOf(change.record)))) safely(change);
-        early = undefined;
-      } catch (error) {
-        followers.delete(follower);
-        throw error;
-      }
-    },
+    watch: (report) => followers.follow(report, list),
   };
 };
+
+/** Those who watch the records of a kind. Nobody else writes to the file. */
+class Followers<T extends { readonly revision: Revision }> {
+  readonly #of: Kind<T>;
+  readonly #reports = new Set<(change: RecordChange<T>) => void>();
+
+  constructor(of: Kind<T>) {
+    this.#of = of;
+  }
+
+  tell(change: RecordChange<T>): void {
+    for (const report of this.#reports) report(change);
+  }
+
+  /**
+   * Reports what stands, then each change. What is committed during the first pass waits for its
+   * end.
+   */
+  async follow(
+    report: (change: RecordChange<T>) => void,
+    list: () => Promise<readonly T[]>,
+  ): Promise<void> {
+    const { kind, keyOf, log } = this.#of;
+    const safely = (change: RecordChange<T>): void => {
+      try {
+        report(change);
+      } catch (error) {
+        log.error({ kind, error }, 'a change of a record could not be taken in');
+      }
+    };
+    let early: RecordChange<T>[] | undefined = [];
+    const follower = (change: RecordChange<T>): void => {
+      if (early) early.push(change);
+      else safely(change);
+    };
+    this.#reports.add(follower);
+    try {
+      const standing = new Map((await list()).map((record) => [keyOf(record), record]));
+      for (const record of standing.values()) safely({ kind: 'put', record });
+      for (const change of early)
+        if (!isOlder(change, standing.get(keyOf(change.record)))) safely(change);
+      early = undefined;
+    } catch (error) {
+      this.#reports.delete(follower);
+      throw error;
+    }
+  }
+}
 
 /** The first pass has seen a later state. */
 const isOlder = <T extends { readonly revision: Revision }>(

@@ -11,16 +11,7 @@ import type { Revision } from '../../model/identifiers.ts';
  * The instance table in SQLite. Revisions count an instance's writes; an id is never born twice.
  */
 export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
-  all: async () => {
-    const found: StoredInstance[] = [];
-    for (let after = 0; ;) {
-      const page = (await database.run('instances.page', after, PAGE)).map(storedOf);
-      found.push(...page.map(({ stored }) => stored));
-      const last = page.at(-1);
-      if (!last || page.length < PAGE) return found;
-      after = last.seq;
-    }
-  },
+  all: () => allOf(database),
   read: async (id) => {
     const [row] = await database.run('instances.read', id);
     return row && storedOf(row).stored;
@@ -59,18 +50,8 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
     );
     return { ...seen, revision, state: 'claimed', claim };
   },
-  amend: async (id, change, seen) => {
-    const where = [id, revisionNumber(seen)] as const;
-    if ('pausedAt' in change) {
-      const { pausedAt, endsAt = null } = change;
-      return onlyRecord(await database.run('instances.pause', pausedAt, endsAt, ...where), id);
-    }
-    const [statement, value] =
-      'endsAt' in change
-        ? (['instances.amendEnd', change.endsAt] as const)
-        : (['instances.amend', change.idleTimeoutMs] as const);
-    return onlyRecord(await database.run(statement, value, ...where), id);
-  },
+  amend: async (id, change, seen) =>
+    onlyRecord(await amended(database, change, [id, revisionNumber(seen)]), id),
   bump: async (id, seen) =>
     onlyRecord(await database.run('instances.bump', id, revisionNumber(seen)), id),
   retire: async (id, seen) => {
@@ -91,6 +72,31 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
 
 /** Rows read at once at start: with their definitions a message of about 1 MB. */
 const PAGE = 500;
+
+const allOf = async (database: Database): Promise<StoredInstance[]> => {
+  const found: StoredInstance[] = [];
+  for (let after = 0; ;) {
+    const page = (await database.run('instances.page', after, PAGE)).map(storedOf);
+    found.push(...page.map(({ stored }) => stored));
+    const last = page.at(-1);
+    if (!last || page.length < PAGE) return found;
+    after = last.seq;
+  }
+};
+
+const amended = (
+  database: Database,
+  change: Parameters<InstanceRecords['amend']>[1],
+  where: readonly [id: string, seen: number],
+): Promise<readonly Row[]> => {
+  if ('pausedAt' in change) {
+    const { pausedAt, endsAt = null } = change;
+    return database.run('instances.pause', pausedAt, endsAt, ...where);
+  }
+  return 'endsAt' in change
+    ? database.run('instances.amendEnd', change.endsAt, ...where)
+    : database.run('instances.amend', change.idleTimeoutMs, ...where);
+};
 
 const onlyRecord = ([row]: readonly Row[], id: string): InstanceRecord => {
   if (!row) throw moved(id);

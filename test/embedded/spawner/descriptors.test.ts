@@ -17,7 +17,7 @@ const shortOf = (spare: number, code: string): string => {
     const never = () => { throw new Error('an event came'); };
     const pty = (exited = () => {}) => new Pty({ file: '/bin/true', args: [], order: Buffer.alloc(0), cols: 80, rows: 24 }, { output() {}, taken() {}, exited });
     const place = { init: { pid: 1, startTime: '1' }, cgroups: [], env: {}, workingDir: '/', bare: undefined };
-    const execution = () => new Execution(new LauncherPool(() => '/bin/true'), place, { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 }, { output: never, exited: never, failed: never });
+    const execution = () => new Execution(new LauncherPool(() => '/bin/true'), { place, order: { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 } }, { output: never, exited: never, failed: never });
     const watcher = async () => {
       // Its complaint makes room. What it starts is no launcher, and ends at once: that it was tried again is enough.
       let complaints = 0;

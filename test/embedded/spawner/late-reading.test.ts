@@ -74,7 +74,7 @@ describe('what a command printed before its end, in a spawner that was stopped',
     const over = new Promise((exited, failed) => {
       const order = { argv: ['x'], timeoutMs: 60_000, outputLimit: 1_000 };
       const output = (_kind: number, bytes: Buffer): boolean => printed.push(String(bytes)) > 0;
-      new Execution(launchers, PLACE, order, { output, exited, failed });
+      new Execution(launchers, { place: PLACE, order }, { output, exited, failed });
     });
     endUnread(launchers.child, 200);
 
@@ -123,7 +123,7 @@ describe('a command that ended in time, in a spawner that was stopped until afte
     const launchers = new OneLauncher('exit 3');
     const over = new Promise((exited, failed) => {
       const order = { argv: ['x'], timeoutMs: 500, outputLimit: 1_000 };
-      new Execution(launchers, PLACE, order, { output: () => true, exited, failed });
+      new Execution(launchers, { place: PLACE, order }, { output: () => true, exited, failed });
     });
     untilEnded(launchers.child);
     standStill(700);

@@ -189,12 +189,12 @@ describe('what bubblewrap is told', () => {
       mounts = [],
     }: { system?: readonly string[]; mounts?: readonly HostMount[] } = {},
   ): string =>
-    bwrapOptions(
+    bwrapOptions({
       definition,
-      definition.containers[0] ?? aContainer(),
-      { taken: [], user: { uid: 1_000, gid: 1_000 }, launcher: '/l', system, proc: [] },
+      container: definition.containers[0] ?? aContainer(),
+      rootfs: { taken: [], user: { uid: 1_000, gid: 1_000 }, launcher: '/l', system, proc: [] },
       mounts,
-    ).join(' ');
+    }).join(' ');
 
   it('links /home/user to the home, unless there is a folder of that name', () => {
     const link = '--symlink sandbox /home/user';

@@ -177,26 +177,25 @@ export class ImageTree {
     const name = path.at(-1)!; // whiteouts have names
     const found = above?.kind === 'folder' ? above.children.get(name) : undefined;
     if (above?.kind !== 'folder' || !found) return [];
-    return this.#hide(above, name, found, path);
+    return this.#hide(above, found, path);
   }
 
   #opaque(path: readonly string[]): readonly Step[] {
     const folder = this.#find(path);
     if (folder?.kind !== 'folder') return [];
     return [...folder.children].flatMap(([name, node]) =>
-      this.#hide(folder, name, node, [...path, name]),
+      this.#hide(folder, node, [...path, name]),
     );
   }
 
-  #hide(above: Folder, name: string, node: Node, path: readonly string[]): readonly Step[] {
+  /** Hides a node of the folder above it; the path is the node's. */
+  #hide(above: Folder, node: Node, path: readonly string[]): readonly Step[] {
     if (node.layer < this.#layer) {
-      above.children.delete(name);
+      above.children.delete(path.at(-1)!); // a node below a folder has a name
       return [{ kind: 'remove', path: path.join('/') }];
     }
     return node.kind === 'folder'
-      ? [...node.children].flatMap(([child, below]) =>
-          this.#hide(node, child, below, [...path, child]),
-        )
+      ? [...node.children].flatMap(([child, below]) => this.#hide(node, below, [...path, child]))
       : [];
   }
 }

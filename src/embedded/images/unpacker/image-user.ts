@@ -19,15 +19,17 @@ export const imageUserOf = (text: string, passwd: string, group: string): ImageU
   );
   const uid = idOf(isNumber(user) ? user : entry?.[2], `the user ${JSON.stringify(user)}`);
   if (uid === 0) return SANDBOX_USER;
-  const gid =
-    groupName === undefined || groupName === ''
-      ? idOf(entry?.[3] ?? String(uid), `the group of the user ${JSON.stringify(user)}`)
-      : idOf(
-          isNumber(groupName) ? groupName : rows(group).find(([name]) => name === groupName)?.[2],
-          `the group ${JSON.stringify(groupName)}`,
-        );
+  const gid = groupName
+    ? groupIdOf(groupName, group)
+    : idOf(entry?.[3] ?? String(uid), `the group of the user ${JSON.stringify(user)}`);
   return { uid, gid: gid === 0 ? uid : gid, name: entry?.[0] ?? SANDBOX_USER.name };
 };
+
+const groupIdOf = (name: string, group: string): number =>
+  idOf(
+    isNumber(name) ? name : rows(group).find(([each]) => each === name)?.[2],
+    `the group ${JSON.stringify(name)}`,
+  );
 
 /** The image's, with a line for the user of the sandbox where it has none. */
 export const passwdFor = ({ uid, gid, name }: ImageUser, passwd: string): string =>

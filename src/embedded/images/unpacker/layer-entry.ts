@@ -53,10 +53,9 @@ export const layerEntryOf = (header: Header): LayerEntry => {
       return { kind: 'folder', path };
     case 'file':
     case 'contiguous-file':
-      if (last === undefined) throw new ImageRefused('the root of the image is no folder');
       return {
         kind: 'file',
-        path,
+        path: named(path),
         size,
         executable: (header.mode & 0o111) !== 0,
         modifiedAt: secondsOf(header),

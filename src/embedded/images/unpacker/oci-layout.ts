@@ -99,11 +99,17 @@ export const readOciImage = async (
   return {
     digest: descriptor.digest,
     config,
-    layers: manifest.layers.map((layer, at) => layerBlob(layout, layer, diffIds[at] ?? '', at)),
+    layers: manifest.layers.map((layer, at) =>
+      layerBlob(layout, layer, { at, diffId: diffIds[at] ?? '' }),
+    ),
   };
 };
 
-const layerBlob = (layout: string, layer: Descriptor, diffId: string, at: number): LayerBlob => {
+const layerBlob = (
+  layout: string,
+  layer: Descriptor,
+  { at, diffId }: { readonly at: number; readonly diffId: string },
+): LayerBlob => {
   const compression = LAYER_TYPES.get(layer.mediaType);
   if (!compression)
     throw new ImageRefused(
@@ -166,18 +172,20 @@ const tagsOf = (all: readonly Descriptor[]): string => {
 /** From an index to the manifest in it. */
 const descend = async (
   layout: string,
-  descriptor: Descriptor,
+  from: Descriptor,
   platform: Platform,
-  depth = 0,
 ): Promise<Descriptor> => {
-  if (MANIFEST_TYPES.has(descriptor.mediaType)) return descriptor;
-  if (!INDEX_TYPES.has(descriptor.mediaType))
-    throw new ImageRefused(
-      `it is of the type ${shown(descriptor.mediaType)}, which is not supported`,
-    );
-  if (depth >= MAX_INDEX_DEPTH) throw new ImageRefused('its index leads from one to the next');
-  const index = parse(IndexSchema, await readBlob(layout, descriptor, 'the index'), 'the index');
-  return descend(layout, choose(index.manifests, {}, platform), platform, depth + 1);
+  let descriptor = from;
+  for (let depth = 0; !MANIFEST_TYPES.has(descriptor.mediaType); depth += 1) {
+    if (!INDEX_TYPES.has(descriptor.mediaType))
+      throw new ImageRefused(
+        `it is of the type ${shown(descriptor.mediaType)}, which is not supported`,
+      );
+    if (depth >= MAX_INDEX_DEPTH) throw new ImageRefused('its index leads from one to the next');
+    const index = parse(IndexSchema, await readBlob(layout, descriptor, 'the index'), 'the index');
+    descriptor = choose(index.manifests, {}, platform);
+  }
+  return descriptor;
 };
 
 const readBlob = async (

@@ -36,8 +36,7 @@ const DIVERTED_BYTES = 256 * 1024;
  * makes errors.
  */
 export const portSocket = (path: string, failure: Failure): PortSocket => {
-  let memory = SHARED;
-  let taker: Taker | undefined;
+  const reading = new Reading();
   let answered: ((code: number) => void) | undefined;
   let settle:
     | { readonly resolve: () => void; readonly reject: (reason: unknown) => void }
@@ -47,20 +46,6 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
   });
   taken.catch(() => {});
 
-  /** False stops the reading, until somebody reads on. */
-  const pass = (bytes: Buffer): boolean => {
-    let done: boolean | undefined;
-    const took =
-      memory !== SHARED &&
-      bytes.buffer === memory.buffer &&
-      taker?.(bytes, () => {
-        if (done === false) socket.resume();
-        done = true;
-      });
-    if (took !== true) return socket.push(Buffer.from(bytes));
-    done ??= false;
-    return done;
-  };
   const callback = (count: number, read: Uint8Array): boolean => {
     let bytes = Buffer.from(read.buffer, read.byteOffset, count);
     if (answered) {
@@ -69,9 +54,9 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
       if (code !== 0) return false;
       bytes = bytes.subarray(1);
     }
-    return bytes.length === 0 || pass(bytes);
+    return bytes.length === 0 || reading.pass(bytes, socket);
   };
-  const socket: Socket = connect({ path, onread: { buffer: () => memory, callback } }).on(
+  const socket: Socket = connect({ path, onread: { buffer: () => reading.memory, callback } }).on(
     'error',
     () => {},
   );
@@ -104,9 +89,32 @@ export const portSocket = (path: string, failure: Failure): PortSocket => {
     socket.write(Buffer.from([port >> 8, port & 0xff]));
     setImmediate(() => socket.uncork());
   };
-  const divert: PortSocket['divert'] = (take) => {
-    taker = take;
-    memory = Buffer.allocUnsafeSlow(DIVERTED_BYTES);
-  };
+  const divert: PortSocket['divert'] = (take) => reading.divert(take);
   return Object.assign(socket, { taken, choose, divert });
 };
+
+/** Where a connection reads into, and who takes what came without a copy. */
+class Reading {
+  memory = SHARED;
+  #taker: Taker | undefined;
+
+  divert(taker: Taker): void {
+    this.#taker = taker;
+    this.memory = Buffer.allocUnsafeSlow(DIVERTED_BYTES);
+  }
+
+  /** False stops the reading, until somebody reads on. */
+  pass(bytes: Buffer, socket: Socket): boolean {
+    let done: boolean | undefined;
+    const took =
+      this.memory !== SHARED &&
+      bytes.buffer === this.memory.buffer &&
+      this.#taker?.(bytes, () => {
+        if (done === false) socket.resume();
+        done = true;
+      });
+    if (took !== true) return socket.push(Buffer.from(bytes));
+    done ??= false;
+    return done;
+  }
+}

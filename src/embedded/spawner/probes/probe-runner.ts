@@ -82,8 +82,7 @@ export class ProbeRunner {
       // Throws where no process can be started.
       new Execution(
         this.#deps.launchers,
-        place,
-        { argv, timeoutMs, outputLimit: SAID_BYTES },
+        { place, order: { argv, timeoutMs, outputLimit: SAID_BYTES } },
         {
           output: (_kind, bytes) => {
             said = (said + String(bytes)).slice(0, SAID_BYTES);

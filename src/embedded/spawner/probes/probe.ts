@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { startOrder } from '../orders.ts';
 import {
   bwrapOptions,
@@ -37,30 +37,32 @@ export const probed = async (rootfs: Rootfs, terms: ProbeTerms): Promise<Rootfs>
   return plain;
 };
 
+const CONTAINER = {
+  name: 'probe',
+  image: 'host',
+  argv: ['true'],
+  env: {},
+  workingDir: HOME,
+  cpuCores: 1,
+  memoryBytes: MEMORY_BYTES,
+  ports: {},
+};
+
+const DEFINITION = {
+  containers: [CONTAINER],
+  network: 'none' as const,
+  startupTimeoutMs: 0,
+  idleTimeoutMs: 0,
+  maxLifetimeMs: 0,
+  cpu: '',
+  memory: '',
+};
+
 /**
  * Runs `true` in a sandbox, so that a machine that can't make one is told before anybody waits for
  * it. Throws the reason.
  */
 const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<void> => {
-  const container = {
-    name: 'probe',
-    image: 'host',
-    argv: ['true'],
-    env: {},
-    workingDir: HOME,
-    cpuCores: 1,
-    memoryBytes: MEMORY_BYTES,
-    ports: {},
-  };
-  const definition = {
-    containers: [container],
-    network: 'none' as const,
-    startupTimeoutMs: 0,
-    idleTimeoutMs: 0,
-    maxLifetimeMs: 0,
-    cpu: '',
-    memory: '',
-  };
   const child = withPipes(
     spawn(terms.rootfs.launcher, ['start'], {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
@@ -78,9 +80,13 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
           uid: terms.uid,
           cgroups: [],
           rlimits: [],
-          options: bwrapOptions(definition, container, terms.rootfs),
-          tmpfs: writableMounts(container, terms.rootfs, terms.uid),
-          argv: container.argv,
+          options: bwrapOptions({
+            definition: DEFINITION,
+            container: CONTAINER,
+            rootfs: terms.rootfs,
+          }),
+          tmpfs: writableMounts(CONTAINER, terms.rootfs, terms.uid),
+          argv: CONTAINER.argv,
           bare: terms.bare ? { cwd: '/', env: environmentOf() } : undefined,
         }),
       );
@@ -91,7 +97,15 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
   child.stderr?.on('data', (bytes: Buffer) => {
     if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes);
   });
-  const outcome = await new Promise<number | string>((resolve) => {
+  const outcome = await endOf(child);
+  if (outcome === 0) return;
+  const ended = `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`;
+  throw new Error(`no sandbox can be started on this machine: ${complaint.trim() || ended}`);
+};
+
+/** The exit code of the probe, or why it has none. It is killed where it takes too long. */
+const endOf = (child: ChildProcess): Promise<number | string> =>
+  new Promise((resolve) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL');
       resolve('it takes too long');
@@ -105,7 +119,3 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
       resolve(code ?? String(signal));
     });
   });
-  if (outcome === 0) return;
-  const ended = `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`;
-  throw new Error(`no sandbox can be started on this machine: ${complaint.trim() || ended}`);
-};

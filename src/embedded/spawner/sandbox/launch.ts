@@ -100,7 +100,7 @@ export class Launch {
         cgroups: terms.cgroups,
         output: terms.output,
         rlimits: rlimitsOf(terms),
-        options: bwrapOptions(terms.definition, terms.container, terms.rootfs, terms.mounts),
+        options: bwrapOptions(terms),
         tmpfs: writableMounts(terms.container, terms.rootfs, terms.uid),
         folders: foldersOf(terms.mounts),
         argv: terms.container.argv,

@@ -204,19 +204,18 @@ const linkTimezone = (etc: string): void => {
  * volumes can be written, and the first three are in memory, together at most half of the
  * sandbox's.
  */
-export const bwrapOptions = (
-  definition: InstanceDefinition,
-  container: ContainerDefinition,
-  rootfs: Rootfs,
-  mounts: readonly HostMount[] = [],
-): readonly string[] => {
-  const writable = (inside: string): readonly string[] =>
-    WRITABLE.flatMap(({ at, name, share, mode }) => {
-      if (at !== inside) return [];
-      return rootfs.writable === undefined
-        ? ['--size', String(sizeOf(container, share)), '--perms', mode, '--tmpfs', at]
-        : ['--bind', join(rootfs.writable, name), at];
-    });
+export const bwrapOptions = ({
+  definition,
+  container,
+  rootfs,
+  mounts = [],
+}: {
+  readonly definition: InstanceDefinition;
+  readonly container: ContainerDefinition;
+  readonly rootfs: Rootfs;
+  readonly mounts?: readonly HostMount[];
+}): readonly string[] => {
+  const writable = (inside: string) => writableAt(inside, container, rootfs);
   return [
     '--unshare-all',
     ...(definition.network === 'host' ? ['--share-net'] : []),
@@ -263,6 +262,18 @@ export const bwrapOptions = (
     ]),
   ];
 };
+
+const writableAt = (
+  inside: string,
+  container: ContainerDefinition,
+  rootfs: Rootfs,
+): readonly string[] =>
+  WRITABLE.flatMap(({ at, name, share, mode }) => {
+    if (at !== inside) return [];
+    return rootfs.writable === undefined
+      ? ['--size', String(sizeOf(container, share)), '--perms', mode, '--tmpfs', at]
+      : ['--bind', join(rootfs.writable, name), at];
+  });
 
 /**
  * Lists the folders that the launcher mounts for a sandbox of that host uid before it starts
