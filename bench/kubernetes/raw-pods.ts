@@ -40,7 +40,7 @@ export class RawPods {
     const n = this.#claimed++;
     const path = this.#paths[n % this.#paths.length];
     if (path === undefined) throw new Error('there are no Pods');
-    await api.patch(path, 'application/merge-patch+json', {
+    await api.patch(path, {
       metadata: {
         labels: {
           'bench.sandpool.dev/state': `claimed-${n}`,

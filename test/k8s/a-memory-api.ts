@@ -73,7 +73,7 @@ export class MemoryApi {
         throw refused(409, 'Conflict');
       return this.put(path, body);
     },
-    patch: async (path, _type, body) => {
+    patch: async (path, body) => {
       this.asked.push(`PATCH ${path} ${JSON.stringify(body)}`);
       const isStatus = path.endsWith('/status');
       const at = isStatus ? path.slice(0, -'/status'.length) : path;

@@ -139,7 +139,7 @@ describe('the API client', () => {
     await claims().list(path, { labelSelector: 'a=b,c', limit: 20 });
     await claims().create(path, { a: 'ä' });
     await claims().replace(`${path}/x`, { b: 1 });
-    await claims().patch(`${path}/x`, 'application/merge-patch+json', { c: null });
+    await claims().patch(`${path}/x`, { c: null });
     await claims().remove(`${path}/x`, { uid: 'u', resourceVersion: '7', gracePeriodSeconds: 0 });
 
     expect(

@@ -63,15 +63,14 @@ const aWorld = () => {
     ...api.server,
     lane: () => ({
       ...api.client,
-      patch: async (path, ...rest) => {
+      patch: async (path, body, options) => {
         if (path === `${PATH}/status`) world.writes += 1;
         const fault = failNext.shift();
         if (fault) throw fault();
-        const [type, body, options] = rest;
         const event = path.startsWith(EVENTS) && api.objects.get(path);
         return event
           ? api.put(path, { ...event, ...body })
-          : await api.client.patch(path, type, body, options);
+          : await api.client.patch(path, body, options);
       },
     }),
   };

@@ -49,7 +49,7 @@ describe('the API client, of a real API server', function () {
       ...aMap('one', { resourceVersion: made.resourceVersion, labels: { l: 'x' } }),
       data: { a: '2' },
     });
-    const patched = await api().patch(`${path}/one`, 'application/merge-patch+json', {
+    const patched = await api().patch(`${path}/one`, {
       data: { b: '3' },
     });
     expect([replaced, patched].map((object) => (object as { data: unknown }).data)).to.deep.equal([

@@ -253,7 +253,7 @@ describe('sandboxes as Pods of a real API server', function () {
       version: '0',
     });
 
-    await admin.lane('claims').patch(path, 'application/merge-patch+json', {
+    await admin.lane('claims').patch(path, {
       metadata: { labels: { [POOL_LABEL]: null } },
     });
 

@@ -55,12 +55,6 @@ export interface WatchEvent {
   readonly object: unknown;
 }
 
-export type PatchType =
-  | 'application/merge-patch+json'
-  | 'application/json-patch+json'
-  | 'application/apply-patch+yaml'
-  | 'application/strategic-merge-patch+json';
-
 /**
  * The API server's REST interface over kept connections. Paths are absolute and encoded; objects go
  * in and come out as plain JSON, which the functions of each kind parse.
@@ -78,7 +72,8 @@ export interface ApiClient {
   create(path: string, body: object, options?: WriteOptions): Promise<unknown>;
   /** PUT: conditional where the body has a `metadata.resourceVersion`. */
   replace(path: string, body: object, options?: WriteOptions): Promise<unknown>;
-  patch(path: string, type: PatchType, body: object, options?: CallOptions): Promise<unknown>;
+  /** A merge patch: a field that is null is removed. */
+  patch(path: string, body: object, options?: CallOptions): Promise<unknown>;
   /**
    * Refused with 409 where the object has another uid or resourceVersion, with 404 where there is
    * none.

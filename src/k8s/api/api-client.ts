@@ -15,7 +15,6 @@ import type {
   ListQuery,
   WatchQuery,
   WatchEvent,
-  PatchType,
   ApiClient,
   LaneName,
   ApiServer,
@@ -122,7 +121,8 @@ class Lane implements ApiClient {
     return this.#write({ method: 'PUT', path, body, type: 'application/json', options });
   }
 
-  patch(path: string, type: PatchType, body: object, options: CallOptions = {}): Promise<unknown> {
+  patch(path: string, body: object, options: CallOptions = {}): Promise<unknown> {
+    const type = 'application/merge-patch+json';
     return this.#write({ method: 'PATCH', path, body, type, options });
   }
 

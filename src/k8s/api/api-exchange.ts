@@ -31,77 +31,113 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
  * undici never repeats a request on its own here: without pipelining, the one on a connection that
  * closes fails.
  */
-export const exchange = (
-  pool: Dispatcher,
-  { method, path, headers, body, deadlineMs, permission }: Exchange,
-): Promise<Answer> =>
+export const exchange = (pool: Dispatcher, wanted: Exchange): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    let begun: Dispatcher.DispatchController | undefined;
-    let overdue = false;
-    let status = 0;
-    let answerHeaders: AnswerHeaders = {};
-    let size = 0;
-    const chunks: Buffer[] = [];
-    const failed = (why: string, cause?: Error): void => {
-      clearTimeout(timer);
-      const message = `${method} ${pathOf(path)}: ${why}`;
-      reject(begun ? new ApiUnreachable(message, { cause }) : new NotSent(message, { cause }));
-    };
-    const endIn = (ms: number): NodeJS.Timeout =>
-      setTimeout(() => {
-        overdue = true;
-        failed(`no answer within ${ms} ms`);
-        begun?.abort(new ApiUnreachable('overdue'));
-      }, ms);
-    const dueAt = performance.now() + deadlineMs;
-    let timer = endIn(deadlineMs);
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart: (controller) => {
-        // A second start would write the request a second time.
-        if (overdue || begun) {
-          controller.abort(new NotSent('given up'));
-          return;
-        }
-        if (permission?.permitted() === false) {
-          overdue = true;
-          clearTimeout(timer);
-          reject(new LeaseLost(`${method} ${pathOf(path)}: not sent in time`));
-          controller.abort(new NotSent('given up'));
-          return;
-        }
-        begun = controller;
-        if (!permission) return;
-        clearTimeout(timer);
-        timer = endIn(
-          Math.min(permission.answeredWithinMs, Math.max(0, dueAt - performance.now())),
-        );
-      },
-      onResponseStart: (_controller, statusCode, given) => {
-        status = statusCode;
-        answerHeaders = given;
-      },
-      onResponseData: (controller, chunk) => {
-        size += chunk.length;
-        if (size > LONGEST_ANSWER) controller.abort(new ApiUnreachable('the answer is too long'));
-        else chunks.push(chunk);
-      },
-      onResponseEnd: () => {
-        clearTimeout(timer);
-        const [only] = chunks;
-        resolve({
-          status,
-          headers: answerHeaders,
-          body: (chunks.length === 1 && only ? only : Buffer.concat(chunks)).toString('utf8'),
-        });
-      },
-      onResponseError: (_controller, error) => {
-        failed(error.message, error);
-      },
-    };
+    const { method, path, headers, body } = wanted;
     // undici answers a faulty request by its own handler too; nothing is thrown after that.
     // `reset: false` keeps the connection after a DELETE with a body too.
-    pool.dispatch({ method, path, headers, reset: false, body }, handler);
+    pool.dispatch(
+      { method, path, headers, reset: false, body },
+      new ExchangeHandler(wanted, { resolve, reject }),
+    );
   });
+
+interface Settling {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** What comes of one request, as undici reports it. */
+class ExchangeHandler implements Dispatcher.DispatchHandler {
+  readonly #wanted: Exchange;
+  readonly #settling: Settling;
+  readonly #dueAt: number;
+  #timer: NodeJS.Timeout;
+  #begun: Dispatcher.DispatchController | undefined;
+  #overdue = false;
+  #status = 0;
+  #headers: AnswerHeaders = {};
+  #size = 0;
+  readonly #chunks: Buffer[] = [];
+
+  constructor(wanted: Exchange, settling: Settling) {
+    this.#wanted = wanted;
+    this.#settling = settling;
+    this.#dueAt = performance.now() + wanted.deadlineMs;
+    this.#timer = this.#endIn(wanted.deadlineMs);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const { permission } = this.#wanted;
+    // A second start would write the request a second time.
+    if (this.#overdue || this.#begun) {
+      controller.abort(new NotSent('given up'));
+      return;
+    }
+    if (permission?.permitted() === false) {
+      this.#overdue = true;
+      clearTimeout(this.#timer);
+      this.#settling.reject(new LeaseLost(this.#saying('not sent in time')));
+      controller.abort(new NotSent('given up'));
+      return;
+    }
+    this.#begun = controller;
+    if (!permission) return;
+    clearTimeout(this.#timer);
+    this.#timer = this.#endIn(
+      Math.min(permission.answeredWithinMs, Math.max(0, this.#dueAt - performance.now())),
+    );
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHeaders,
+  ): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.length;
+    if (this.#size > LONGEST_ANSWER) controller.abort(new ApiUnreachable('the answer is too long'));
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#timer);
+    const [only, ...more] = this.#chunks;
+    this.#settling.resolve({
+      status: this.#status,
+      headers: this.#headers,
+      body: (only && more.length === 0 ? only : Buffer.concat(this.#chunks)).toString('utf8'),
+    });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#failed(error.message, error);
+  }
+
+  #endIn(ms: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#overdue = true;
+      this.#failed(`no answer within ${ms} ms`);
+      this.#begun?.abort(new ApiUnreachable('overdue'));
+    }, ms);
+  }
+
+  #failed(why: string, cause?: Error): void {
+    clearTimeout(this.#timer);
+    const message = this.#saying(why);
+    this.#settling.reject(
+      this.#begun ? new ApiUnreachable(message, { cause }) : new NotSent(message, { cause }),
+    );
+  }
+
+  #saying(why: string): string {
+    return `${this.#wanted.method} ${pathOf(this.#wanted.path)}: ${why}`;
+  }
+}
 
 const LONGEST_ANSWER = 64 * 2 ** 20;
 

@@ -289,9 +289,9 @@ export class Reflector<T> {
    * the one before.
    */
   async #verify(doubt: Doubt): Promise<void> {
-    const { api, mirror } = this.#deps;
+    const { mirror } = this.#deps;
     const by = doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision';
-    const checking = checked(mirror, api, this.#deps, by);
+    const checking = checked(mirror, this.#deps, by);
     const found = await unlessAborted(this.#stopped.signal, checking);
     if (this.#trust.listDue) return;
     if (found.wentBack !== undefined) this.#storeWentBack(found.wentBack);

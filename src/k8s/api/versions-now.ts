@@ -73,20 +73,20 @@ const CHECK_MS = 15_000;
  */
 export const checked = async <T>(
   mirror: Mirror<T>,
-  api: Pick<ApiClient, 'list'>,
-  collection: Collection,
+  store: Collection & { readonly api: Pick<ApiClient, 'list'> },
   by: 'objects' | 'revision',
 ): Promise<MirrorCheck> => {
+  const { api } = store;
   const before = mirror.revision;
   if (by === 'revision') {
     const revision = resourceVersionOf(
-      await api.list(collection.path, { limit: 1 }, { metadataOnly: true }),
+      await api.list(store.path, { limit: 1 }, { metadataOnly: true }),
     );
     return isOlder(revision, before)
       ? { wentBack: `it went back from revision ${before} to ${revision}` }
       : {};
   }
-  const { revision, versions } = await versionsNow(api, collection, CHECK_MS);
+  const { revision, versions } = await versionsNow(api, store, CHECK_MS);
   if (isOlder(revision, before))
     return { wentBack: `it went back from revision ${before} to ${revision}` };
   let differs = false;

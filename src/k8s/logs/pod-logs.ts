@@ -112,9 +112,11 @@ export class PodLogs {
     let pauseMs = FIRST_PAUSE_MS;
     for (let isFirst = true; !signal.aborted; isFirst = false) {
       const presence = await this.#presence(target);
-      if (presence?.state === 'gone' && isFirst) throw gone(presence.why);
-      if (presence?.state === 'gone') return;
-      const isOver = presence?.state === 'ended' || presence?.state === 'container-ended';
+      if (presence?.state === 'gone') {
+        if (isFirst) throw gone(presence.why);
+        return;
+      }
+      const isOver = hasEnded(presence);
       const wakeable = this.#wakeable(target.uid);
       const silence = new LogSilence(this.#silenceMs, () => this.#hasMore(target, place));
       const either = AbortSignal.any([signal, wakeable.woken, silence.missed]);
@@ -259,6 +261,9 @@ export class PodLogs {
     return { woken: controller.signal, leave };
   }
 }
+
+const hasEnded = (presence: PodPresence | undefined): boolean =>
+  presence?.state === 'ended' || presence?.state === 'container-ended';
 
 const gone = (why: string): LogsGone =>
   new LogsGone(`a sandbox's log ends with its Pod (${why}); look in the cluster's own log store`);

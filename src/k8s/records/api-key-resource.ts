@@ -54,54 +54,14 @@ export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<
     return name === undefined ? { labelSelector: `${KEY_LABEL}=${key}` } : { namespace, name };
   },
   unique: ({ keyId }) => `${KEY_LABEL}=${keyId}`,
-  write: (
-    {
-      namespace,
-      shortName,
-      keyId,
-      team,
-      user,
-      role,
-      description,
-      hash,
-      verifier,
-      global,
-      promotedBy,
-      confirmedAt,
-      createdBy,
-      gated,
-      makers,
-      issuedAt,
-      expiresAt,
-    },
-    before,
-  ) => {
-    const content: ApiKeySpec = {
-      format: FORMAT,
-      keyId,
-      team,
-      user,
-      role,
-      description,
-      hash,
-      verifier,
-      global,
-      promotedBy,
-      confirmedAt: confirmedAt === undefined ? undefined : new Date(confirmedAt).toISOString(),
-      createdBy,
-      gated,
-      makers: makers === undefined ? undefined : [...makers],
-      issuedAt: new Date(issuedAt).toISOString(),
-      expiresAt: new Date(expiresAt).toISOString(),
-      bornAt: (before?.spec as ApiKeySpec | undefined)?.bornAt ?? new Date(now()).toISOString(),
-    };
+  write: (record, before) => {
+    const { namespace, shortName: name, keyId } = record;
+    const bornAt =
+      (before?.spec as ApiKeySpec | undefined)?.bornAt ?? new Date(now()).toISOString();
+    const content = specOf(record, bornAt);
     return {
       labels: { [KEY_LABEL]: keyId },
-      spec: seals.sealed(
-        KIND,
-        { namespace, name: shortName },
-        { uid: before?.metadata.uid, content },
-      ),
+      spec: seals.sealed(KIND, { namespace, name }, { uid: before?.metadata.uid, content }),
     };
   },
   read: (object) => {
@@ -122,6 +82,29 @@ export const apiKeyResource = ({ seals, teamOf, now }: ResourceTerms): Resource<
     };
   },
 });
+
+const specOf = (record: Omit<ApiKeyRecord, 'revision'>, bornAt: string): ApiKeySpec => ({
+  format: FORMAT,
+  keyId: record.keyId,
+  team: record.team,
+  user: record.user,
+  role: record.role,
+  description: record.description,
+  hash: record.hash,
+  verifier: record.verifier,
+  global: record.global,
+  promotedBy: record.promotedBy,
+  confirmedAt: dateText(record.confirmedAt),
+  createdBy: record.createdBy,
+  gated: record.gated,
+  makers: record.makers && [...record.makers],
+  issuedAt: new Date(record.issuedAt).toISOString(),
+  expiresAt: new Date(record.expiresAt).toISOString(),
+  bornAt,
+});
+
+const dateText = (at: number | undefined): string | undefined =>
+  at === undefined ? undefined : new Date(at).toISOString();
 
 const NOT_SEALED = {
   reason: 'NotSealed',

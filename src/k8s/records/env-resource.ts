@@ -101,65 +101,54 @@ export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> =>
 const written = (
   record: Omit<EnvRecord, 'revision'>,
   bornAt: string,
-): Written & { readonly resolved: ResolvedEnv } => {
-  const {
-    uid,
-    name,
-    owner,
-    access,
-    createdAt,
-    mark,
+): Written & { readonly resolved: ResolvedEnv } => ({
+  labels: { [ENV_LABEL]: record.uid },
+  spec: specOf(record),
+  resolved: resolvedOf(record, bornAt),
+});
+
+const specOf = (record: Omit<EnvRecord, 'revision'>) => {
+  const { access, templateRef, mode, labels, annotations, envDocs, overrides, groups } = record;
+  return {
+    ...accessField(access),
     templateRef,
     mode,
     labels,
     annotations,
     envDocs,
     overrides,
-    members,
     groups,
-    scaling,
-    conditions,
-    deleting,
-  } = record;
+    members: record.members.map((member) => ({
+      name: member.name,
+      clusterID: member.clusterId,
+      replicas: member.replicas,
+      config: member.config,
+    })),
+  } satisfies EnvSpec;
+};
+
+const resolvedOf = (record: Omit<EnvRecord, 'revision'>, bornAt: string) => {
+  const { uid, name, owner, createdAt, mark, members, scaling, conditions, deleting } = record;
   return {
-    labels: { [ENV_LABEL]: uid },
-    spec: {
-      ...accessField(access),
-      templateRef,
-      mode,
-      labels,
-      annotations,
-      envDocs,
-      overrides,
-      groups,
-      members: members.map((member) => ({
-        name: member.name,
-        clusterID: member.clusterId,
-        replicas: member.replicas,
-        config: member.config,
-      })),
-    } satisfies EnvSpec,
-    resolved: {
-      format: FORMAT,
-      uid,
-      bornAs: `${owner.namespace}/${name}`,
-      bornAt,
-      createdAt: new Date(createdAt).toISOString(),
-      team: owner.team,
-      user: owner.user,
-      mark: mark ? formatFingerprint(mark) : undefined,
-      members: members.map((member) => ({
-        name: member.name,
-        createdAt: new Date(member.createdAt).toISOString(),
-        mark: member.mark ? formatFingerprint(member.mark) : undefined,
-        asked: member.asked,
-        deleting: member.deleting === false ? 'none' : member.deleting,
-      })),
-      scaling: { ...scaling } as ResolvedEnv['scaling'],
-      conditions: [...conditions],
-      deleting: deleting === false ? 'none' : deleting,
-    } satisfies ResolvedEnv,
-  };
+    format: FORMAT,
+    uid,
+    bornAs: `${owner.namespace}/${name}`,
+    bornAt,
+    createdAt: new Date(createdAt).toISOString(),
+    team: owner.team,
+    user: owner.user,
+    mark: mark ? formatFingerprint(mark) : undefined,
+    members: members.map((member) => ({
+      name: member.name,
+      createdAt: new Date(member.createdAt).toISOString(),
+      mark: member.mark ? formatFingerprint(member.mark) : undefined,
+      asked: member.asked,
+      deleting: member.deleting === false ? ('none' as const) : member.deleting,
+    })),
+    scaling: { ...scaling } as ResolvedEnv['scaling'],
+    conditions: [...conditions],
+    deleting: deleting === false ? ('none' as const) : deleting,
+  } satisfies ResolvedEnv;
 };
 
 const recordOf = (

@@ -66,8 +66,6 @@ export interface OwnedKind<T extends Owned, R extends Resolved> extends Resource
 export const ownedResource = <T extends Owned, R extends Resolved>(
   of: OwnedKind<T, R>,
 ): Resource<T> => {
-  const resolvedOf = (object: ResourceObject | undefined): R | undefined =>
-    object?.resolved as R | undefined; // by the schema of the kind
   const place = ({
     owner: { namespace },
     name,
@@ -97,32 +95,10 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
     unique: ({ uid }) => `${of.label}=${uid}`,
     write: (record, before) =>
       signed(record, {
-        bornAt: resolvedOf(before)?.bornAt ?? new Date(of.now()).toISOString(),
+        bornAt: resolvedOf<R>(before)?.bornAt ?? new Date(of.now()).toISOString(),
         uid: before?.metadata.uid,
       }),
-    read: (object) => {
-      if (of.teamOf(object.metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
-      const resolved = resolvedOf(object);
-      if (!resolved) return { kind: 'uninitialized', object };
-      const verdict = of.seals.judge(object, resolved);
-      if (resolved.format > of.format)
-        return verdict === 'bound' || verdict === 'unbound'
-          ? { kind: 'too-new', format: resolved.format }
-          : laterFormat(object, resolved.format);
-      if (verdict !== 'bound' && !matchesIdentity(object, resolved))
-        return { kind: 'uninitialized', object };
-      if (verdict === 'forged') return forged(object);
-      const record = of.recordOf(object, resolved);
-      const asked = of.asked?.(record, resolved);
-      return {
-        kind: 'record',
-        record,
-        ...(asked ? { asked: { object, record: asked } } : {}),
-        ...mendedOf(object),
-        standing: standingOf(object),
-        ...(verdict === 'unbound' ? { unbound: object } : {}),
-      };
-    },
+    read: (object) => readingOf(of, object),
     initialize: (object) => {
       const settled = of.settled(object);
       if ('reason' in settled) return settled;
@@ -136,6 +112,37 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
     },
   };
 };
+
+/** Reads an object of the kind, by what a daemon added to it. */
+const readingOf = <T extends Owned, R extends Resolved>(
+  of: OwnedKind<T, R>,
+  object: ResourceObject,
+): Reading<T> => {
+  if (of.teamOf(object.metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
+  const resolved = resolvedOf<R>(object);
+  if (!resolved) return { kind: 'uninitialized', object };
+  const verdict = of.seals.judge(object, resolved);
+  if (resolved.format > of.format)
+    return verdict === 'bound' || verdict === 'unbound'
+      ? { kind: 'too-new', format: resolved.format }
+      : laterFormat(object, resolved.format);
+  if (verdict !== 'bound' && !matchesIdentity(object, resolved))
+    return { kind: 'uninitialized', object };
+  if (verdict === 'forged') return forged(object);
+  const record = of.recordOf(object, resolved);
+  const asked = of.asked?.(record, resolved);
+  return {
+    kind: 'record',
+    record,
+    ...(asked ? { asked: { object, record: asked } } : {}),
+    ...mendedOf(object),
+    standing: standingOf(object),
+    ...(verdict === 'unbound' ? { unbound: object } : {}),
+  };
+};
+
+const resolvedOf = <R>(object: ResourceObject | undefined): R | undefined =>
+  object?.resolved as R | undefined; // by the schema of the kind
 
 const standingOf = ({ metadata, status }: ResourceObject): StandingObject => ({
   uid: metadata.uid,

@@ -72,71 +72,54 @@ export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> =>
 const written = (
   record: Omit<PoolRecord, 'revision'>,
   bornAt: string,
-): Written & { readonly resolved: ResolvedPool } => {
-  const {
-    uid,
-    name,
-    owner,
-    createdAt,
-    mark,
-    env,
-    decided,
-    replicas,
-    requested,
+): Written & { readonly resolved: ResolvedPool } => ({
+  labels: { [POOL_LABEL]: record.uid },
+  spec: specOf(record),
+  resolved: resolvedOf(record, bornAt),
+});
+
+const specOf = (record: Omit<PoolRecord, 'revision'>) => {
+  const { source, replicas, requested, minReplicas, maxReplicas } = record;
+  const { updateStrategy, labels, annotations, access } = record;
+  return {
+    ...sourceOf(source),
+    replicas: requested ?? replicas,
     minReplicas,
     maxReplicas,
-    source,
     updateStrategy,
     labels,
     annotations,
-    access,
-  } = record;
-  const {
+    ...accessField(access),
+  } satisfies PoolSpec;
+};
+
+const resolvedOf = (record: Omit<PoolRecord, 'revision'>, bornAt: string) => {
+  const { uid, name, owner, createdAt, mark, env, decided, replicas, source } = record;
+  const { templateVersion, unrendered, unresolved, definition, updateRevision } = record;
+  const { breaker, conditions, deleting } = record;
+  return {
+    format: FORMAT,
+    uid,
+    bornAs: `${owner.namespace}/${name}`,
+    bornAt,
+    createdAt: new Date(createdAt).toISOString(),
+    team: owner.team,
+    user: owner.user,
+    replicas,
+    mark: mark ? formatFingerprint(mark) : undefined,
+    env,
+    decided,
     templateVersion,
-    unrendered,
-    unresolved,
+    renderedFrom: unrendered ? UNRENDERED : sourceHashOf(source),
     definition,
     updateRevision,
-    breaker,
-    conditions,
-    deleting,
-  } = record;
-  return {
-    labels: { [POOL_LABEL]: uid },
-    spec: {
-      ...sourceOf(source),
-      replicas: requested ?? replicas,
-      minReplicas,
-      maxReplicas,
-      updateStrategy,
-      labels,
-      annotations,
-      ...accessField(access),
-    } satisfies PoolSpec,
-    resolved: {
-      format: FORMAT,
-      uid,
-      bornAs: `${owner.namespace}/${name}`,
-      bornAt,
-      createdAt: new Date(createdAt).toISOString(),
-      team: owner.team,
-      user: owner.user,
-      replicas,
-      mark: mark ? formatFingerprint(mark) : undefined,
-      env,
-      decided,
-      templateVersion,
-      renderedFrom: unrendered ? UNRENDERED : sourceHashOf(source),
-      definition,
-      updateRevision,
-      breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
-      unresolved: unresolved
-        ? { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) }
-        : undefined,
-      conditions: conditions ? [...conditions] : undefined,
-      deleting: deleting === false ? 'none' : deleting,
-    } satisfies ResolvedPool,
-  };
+    breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
+    unresolved: unresolved
+      ? { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) }
+      : undefined,
+    conditions: conditions ? [...conditions] : undefined,
+    deleting: deleting === false ? ('none' as const) : deleting,
+  } satisfies ResolvedPool;
 };
 
 /** The record that the object says, whoever wrote it. */

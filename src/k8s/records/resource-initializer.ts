@@ -217,7 +217,7 @@ export class ResourceInitializer<T> {
       known?.status === status
         ? known.lastTransitionTime
         : new Date(this.#deps.now()).toISOString();
-    await api.patch(`${this.#pathOf(object)}/status`, 'application/merge-patch+json', {
+    await api.patch(`${this.#pathOf(object)}/status`, {
       metadata: { resourceVersion },
       status: { conditions: [{ ...condition, lastTransitionTime }, ...others] },
     });

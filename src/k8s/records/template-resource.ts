@@ -82,37 +82,40 @@ export const templateResource = ({
     };
     return { kind: 'record', record, ...mendedOf(object) };
   },
-  initialize: (object) => {
-    const {
-      version = '0',
-      createdAt = object.metadata.creationTimestamp,
-      versions = [],
-      ...kept
-    } = (object.resolved ?? {}) as Partial<ResolvedTemplate>;
-    const [before, ...earlier] = versions;
-    // a copy of a manager's is changed there alone; the copy's own replica puts its docs back
-    if (before && isCopy(kept)) {
-      const spec = JSON.parse(before.spec) as TemplateSpec;
-      return {
-        spec,
-        resolved: resolvedOf({ ...kept, document: { spec }, version, earlier }, createdAt),
-      };
-    }
-    const spec = object.spec as TemplateSpec;
+  initialize: initialized,
+});
+
+/** The next version of a template that was changed; a manager's copy as it was before. */
+const initialized = (object: ResourceObject) => {
+  const {
+    version = '0',
+    createdAt = object.metadata.creationTimestamp,
+    versions = [],
+    ...kept
+  } = (object.resolved ?? {}) as Partial<ResolvedTemplate>;
+  const [before, ...earlier] = versions;
+  // a copy of a manager's is changed there alone; the copy's own replica puts its docs back
+  if (before && isCopy(kept)) {
+    const spec = JSON.parse(before.spec) as TemplateSpec;
     return {
       spec,
-      resolved: resolvedOf(
-        {
-          ...(isGlobalHere(kept) ? kept : ownTemplate(kept)),
-          document: { spec },
-          version: String(Number(version) + 1),
-          earlier: versions,
-        },
-        createdAt,
-      ),
+      resolved: resolvedOf({ ...kept, document: { spec }, version, earlier }, createdAt),
     };
-  },
-});
+  }
+  const spec = object.spec as TemplateSpec;
+  return {
+    spec,
+    resolved: resolvedOf(
+      {
+        ...(isGlobalHere(kept) ? kept : ownTemplate(kept)),
+        document: { spec },
+        version: String(Number(version) + 1),
+        earlier: versions,
+      },
+      createdAt,
+    ),
+  };
+};
 
 /** Whether somebody changed a manager's copy, of which it is known what it was. */
 const isEditedCopy = ({ spec }: ResourceObject, resolved: ResolvedTemplate | undefined): boolean =>

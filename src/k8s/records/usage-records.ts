@@ -38,13 +38,15 @@ export const usageRecords = (
     const read =
       tenants.length > MOST_APART
         ? [
-            readSandboxes(api, usages, sandboxesPath(), {
+            readSandboxes(api, usages, {
+              path: sandboxesPath(),
               labelSelector: `${STATE_LABEL}=claimed`,
             }),
             readPools(pools, usages),
           ]
         : tenants.flatMap((tenant) => [
-            readSandboxes(api, usages, sandboxesPath(tenant.namespace), {
+            readSandboxes(api, usages, {
+              path: sandboxesPath(tenant.namespace),
               labelSelector: `${OWNER_LABEL}=${ownerLabel(tenant)}`,
             }),
             readPools(pools, usages, tenant.namespace),
@@ -86,8 +88,7 @@ class Usages {
 const readSandboxes = async (
   api: Pick<ApiClient, 'list'>,
   usages: Usages,
-  path: string,
-  selection: ListQuery,
+  { path, ...selection }: ListQuery & { readonly path: string },
 ): Promise<void> => {
   const read = (next?: string): Promise<unknown> =>
     api.list(path, {

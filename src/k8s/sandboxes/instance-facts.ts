@@ -1,6 +1,6 @@
 import { podNameOf } from '../../model/identifiers.ts';
 import type { Version } from '../../model/mirror/mirror-terms.ts';
-import type { End, Gone, InstanceRecord, Vitals } from '../../model/sandbox.ts';
+import type { End, Gone, InstanceFact, InstanceRecord, Vitals } from '../../model/sandbox.ts';
 import type { StoredPod } from './pods/pod-resource.ts';
 import { keyOf } from '../api/api-objects.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
@@ -15,14 +15,39 @@ export interface Entry {
   /** When it was first seen ready; what is not ready after that is unavailable. */
   startedAt?: number;
   /** The facts that were last reported. */
-  shown?: {
-    readonly revision: string | undefined;
-    readonly state: InstanceRecord['state'] | undefined;
-    readonly kind: Vitals['kind'];
-    readonly reason: string | undefined;
-    readonly remains: boolean;
-  };
+  shown?: Shown;
 }
+
+/** What of a fact makes it another one. */
+interface Shown {
+  readonly revision: string | undefined;
+  readonly state: InstanceRecord['state'] | undefined;
+  readonly kind: Vitals['kind'];
+  readonly reason: string | undefined;
+  readonly remains: boolean;
+}
+
+export const shownOf = ({ record, vitals }: InstanceFact): Shown => ({
+  revision: record?.revision,
+  state: record?.state,
+  kind: vitals.kind,
+  reason: 'reason' in vitals ? vitals.reason : undefined,
+  remains: vitals.kind === 'gone' && vitals.remains === true,
+});
+
+export const sameShown = (one: Shown, other: Shown): boolean =>
+  one.revision === other.revision &&
+  one.state === other.state &&
+  one.kind === other.kind &&
+  one.reason === other.reason &&
+  one.remains === other.remains;
+
+/** Whether a claimed instance should have a Pod that nobody has seen, nor seen end. */
+export const missesPod = (entry: Entry, { record, vitals }: InstanceFact): boolean =>
+  record?.claim !== undefined &&
+  !entry.podGone &&
+  !ownPodOf(entry) &&
+  vitals.kind !== 'unavailable';
 
 export const sandboxVersionOf = (stored: StoredSandbox): Version<StoredSandbox> => {
   const {

@@ -20,6 +20,9 @@ import {
   ownPodOf,
   recordOf,
   endOf,
+  missesPod,
+  sameShown,
+  shownOf,
 } from './instance-facts.ts';
 import type { InstanceMirrorDeps } from './instance-mirror-deps.ts';
 
@@ -284,27 +287,13 @@ export class InstanceMirror {
     const entry = this.#entries.get(id);
     if (!entry || (!this.#reporting && !isWhole(entry))) return;
     const fact = this.#factOf(id, entry);
-    const { record, vitals } = fact;
     const before = entry.shown;
-    const reason = 'reason' in vitals ? vitals.reason : undefined;
-    const remains = vitals.kind === 'gone' && vitals.remains === true;
-    const isSame =
-      before?.revision === record?.revision &&
-      before?.state === record?.state &&
-      before?.kind === vitals.kind &&
-      before.reason === reason;
-    if (isSame && before.remains === remains) return;
-    entry.shown = {
-      revision: record?.revision,
-      state: record?.state,
-      kind: vitals.kind,
-      reason,
-      remains,
-    };
+    const shown = shownOf(fact);
+    if (before && sameShown(before, shown)) return;
+    entry.shown = shown;
     if (!entry.sandbox && !entry.pod) this.#entries.delete(id);
-    if (!quietly && (before || record)) this.#deps.report(afresh ? { ...fact, afresh } : fact);
-    const missesPod = record?.claim && !entry.podGone && !ownPodOf(entry);
-    if (this.#reporting && missesPod && vitals.kind !== 'unavailable') this.#deps.missesPod(id);
+    if (!quietly && (before || fact.record)) this.#deps.report(afresh ? { ...fact, afresh } : fact);
+    if (this.#reporting && missesPod(entry, fact)) this.#deps.missesPod(id);
   }
 
   #factOf(id: InstanceId, entry: Entry): InstanceFact {

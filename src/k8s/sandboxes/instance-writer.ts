@@ -104,8 +104,7 @@ export class InstanceWriter {
    */
   async release(id: InstanceId, end: End): Promise<void> {
     const pod = this.#mirror.pod(id);
-    const isOver = pod?.vitals.kind === 'gone' && !pod.vitals.remains;
-    if (pod?.endsBy !== undefined || isOver || this.#mirror.isPodGone(id)) return;
+    if (isEnding(pod) || this.#mirror.isPodGone(id)) return;
     if (end.reason !== 'deleted') await this.#noteEnd(id, end);
     const known = this.#mirror.sandbox(id);
     const namespace = known?.record.poolOwner.namespace ?? pod?.namespace;
@@ -178,3 +177,7 @@ export class InstanceWriter {
     }
   }
 }
+
+/** Its end is under way, or over. */
+const isEnding = (pod: StoredPod | undefined): boolean =>
+  pod?.endsBy !== undefined || (pod?.vitals.kind === 'gone' && !pod.vitals.remains);

@@ -99,30 +99,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     deps.streams.whenSilent((name) => {
       this.#silentNodes.noAnswer(name);
     });
-    this.#mirror = new InstanceMirror({
-      idleTrouble: (name) => this.#silentNodes.trouble(name),
-      report: (fact) => {
-        this.#report(fact);
-      },
-      missesPod: (id) => {
-        this.#lookForPod(id);
-      },
-      nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
-      nodeLeaves: (name) => this.#reflectors.nodeLeaves(name),
-      recordIn: (namespace) => {
-        this.#reflectors.followPods(namespace);
-      },
-      podsTrouble: (namespace) => this.#reflectors.podsTrouble(namespace),
-      podGone: (uid) => {
-        deps.streams.gone(uid);
-      },
-      laterSandbox: (key, record) => {
-        deps.outdated(
-          `sandboxes: ${key}`,
-          record && `was written by a later version (format ${record.laterFormat})`,
-        );
-      },
-    });
+    this.#mirror = this.#mirrorOf(deps);
     this.#reflectors = new InstanceReflectors({ ...deps, mirror: this.#mirror });
     this.#doubted = new DoubtedPods({ ...deps, api: this.#background, mirror: this.#mirror });
     this.#podCreator = new PodCreator({
@@ -140,19 +117,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     });
     this.processes = this.#access.processes;
     this.files = this.#access.files;
-    this.#removal = new PodRemoval({
-      soon: this.#soon,
-      background: this.#background,
-      mirror: this.#mirror,
-      clock: deps.clock,
-      graceSeconds: deps.pods.terminationGraceSeconds,
-      gone: (uid) => {
-        deps.streams.gone(uid);
-      },
-      run: (work, running) => {
-        this.#run(work, running);
-      },
-    });
+    this.#removal = this.#removalOf(deps);
     this.#reads = new InstanceReads({
       api: this.#soon,
       mirror: this.#mirror,
@@ -174,6 +139,49 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       read: (stored) => this.#reads.factOf(stored),
       podsReached: (...of) => this.#reflectors.podsReached(...of),
       lookAtNode: (name) => this.#reflectors.lookAtNode(name),
+    });
+  }
+
+  #mirrorOf({ streams, outdated }: KubernetesDriverDeps): InstanceMirror {
+    return new InstanceMirror({
+      idleTrouble: (name) => this.#silentNodes.trouble(name),
+      report: (fact) => {
+        this.#report(fact);
+      },
+      missesPod: (id) => {
+        this.#lookForPod(id);
+      },
+      nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
+      nodeLeaves: (name) => this.#reflectors.nodeLeaves(name),
+      recordIn: (namespace) => {
+        this.#reflectors.followPods(namespace);
+      },
+      podsTrouble: (namespace) => this.#reflectors.podsTrouble(namespace),
+      podGone: (uid) => {
+        streams.gone(uid);
+      },
+      laterSandbox: (key, record) => {
+        outdated(
+          `sandboxes: ${key}`,
+          record && `was written by a later version (format ${record.laterFormat})`,
+        );
+      },
+    });
+  }
+
+  #removalOf({ clock, pods, streams }: KubernetesDriverDeps): PodRemoval {
+    return new PodRemoval({
+      soon: this.#soon,
+      background: this.#background,
+      mirror: this.#mirror,
+      clock,
+      graceSeconds: pods.terminationGraceSeconds,
+      gone: (uid) => {
+        streams.gone(uid);
+      },
+      run: (work, running) => {
+        this.#run(work, running);
+      },
     });
   }
 

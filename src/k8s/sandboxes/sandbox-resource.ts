@@ -231,13 +231,15 @@ interface ObjectMeta extends ForeignMetadata {
   readonly deletionTimestamp?: string;
 }
 
+type Share = <T>(value: T) => T;
+
 /**
  * Undefined for an object that is no whole `Sandbox` of a format that is known here: somebody
  * else's to mend. `share` gives equal texts and values one place in memory.
  */
 export const storedSandboxOf = (
   object: unknown,
-  share: <T>(value: T) => T = (value) => value,
+  share: Share = (value) => value,
 ): StoredSandbox | undefined => {
   const { metadata, spec } = object as {
     readonly metadata: ObjectMeta;
@@ -253,14 +255,26 @@ export const storedSandboxOf = (
     (spec.state === 'claimed') !== (spec.claim !== undefined)
   )
     return undefined;
-  const { namespace } = metadata;
   const id = idOfPodName(metadata.name);
   if (id === undefined) return undefined;
+  const foreign = foreignMetadataOf(metadata);
+  return {
+    record: { ...recordIn(spec, metadata, share), id },
+    uid: metadata.uid,
+    podUid: spec.podUid,
+    terminating: metadata.deletionTimestamp !== undefined,
+    ...(foreign ? { foreign } : {}),
+  };
+};
+
+const recordIn = (
+  spec: SandboxSpec,
+  { namespace, resourceVersion }: ObjectMeta,
+  share: Share,
+): Omit<InstanceRecord, 'id'> => {
   const { claim, end } = spec;
-  const mark = claim?.mark === undefined ? undefined : parseFingerprint(claim.mark);
-  const record: InstanceRecord = {
-    id,
-    revision: metadata.resourceVersion,
+  return {
+    revision: resourceVersion,
     state: spec.state,
     poolUid: share(spec.poolUid),
     poolName: share(spec.poolName),
@@ -273,29 +287,26 @@ export const storedSandboxOf = (
     ...(spec.endpoints ? { endpoints: share(spec.endpoints) } : {}),
     startupTimeoutMs: spec.startupTimeoutMs,
     ...(spec.claimBy === undefined ? {} : { claimBy: Date.parse(spec.claimBy) }),
-    ...(claim
-      ? {
-          claim: {
-            owner: share({ namespace, team: claim.team, user: claim.user }),
-            claimedAt: Date.parse(claim.claimedAt),
-            idleTimeoutMs: claim.idleTimeoutMs,
-            maxLifetimeMs: claim.maxLifetimeMs,
-            ...(claim.endsAt === undefined ? {} : { endsAt: Date.parse(claim.endsAt) }),
-            ...(mark ? { mark } : {}),
-            ...(claim.metadata ? { metadata: claim.metadata } : {}),
-            ...(claim.sealedEnv === undefined ? {} : { sealedEnv: claim.sealedEnv }),
-          },
-        }
-      : {}),
+    ...(claim ? { claim: claimIn(claim, namespace, share) } : {}),
     ...(end ? { end: { reason: end.reason, exitCode: end.exitCode ?? null } } : {}),
   };
-  const foreign = foreignMetadataOf(metadata);
+};
+
+const claimIn = (
+  claim: NonNullable<SandboxSpec['claim']>,
+  namespace: string,
+  share: Share,
+): Claim => {
+  const mark = claim.mark === undefined ? undefined : parseFingerprint(claim.mark);
   return {
-    record,
-    uid: metadata.uid,
-    podUid: spec.podUid,
-    terminating: metadata.deletionTimestamp !== undefined,
-    ...(foreign ? { foreign } : {}),
+    owner: share({ namespace, team: claim.team, user: claim.user }),
+    claimedAt: Date.parse(claim.claimedAt),
+    idleTimeoutMs: claim.idleTimeoutMs,
+    maxLifetimeMs: claim.maxLifetimeMs,
+    ...(claim.endsAt === undefined ? {} : { endsAt: Date.parse(claim.endsAt) }),
+    ...(mark ? { mark } : {}),
+    ...(claim.metadata ? { metadata: claim.metadata } : {}),
+    ...(claim.sealedEnv === undefined ? {} : { sealedEnv: claim.sealedEnv }),
   };
 };
 

@@ -57,11 +57,8 @@ const vitalsWithPod = (
   if (vitals.kind === 'gone')
     return endsBy !== undefined && disruption === undefined ? { ...vitals, removed: true } : vitals;
   const trouble =
-    endsBy !== undefined ? (disruption ?? 'its Pod is being deleted') : nodeTrouble?.reason;
-  const rest = {
-    ...(endsBy === undefined ? {} : { endsBy }),
-    ...('endedContainers' in vitals ? { endedContainers: vitals.endedContainers } : {}),
-  };
+    endsBy === undefined ? nodeTrouble?.reason : (disruption ?? 'its Pod is being deleted');
+  const rest = { ...(endsBy === undefined ? {} : { endsBy }), ...endedIn(vitals) };
   if (startedAt === undefined)
     return vitals.kind === 'available' || trouble === undefined
       ? vitals
@@ -72,3 +69,6 @@ const vitalsWithPod = (
   const { advice: _ofStarts, hindrance: _none, ...unready } = vitals;
   return { ...unready, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' };
 };
+
+const endedIn = (vitals: Vitals): Pick<Extract<Vitals, { kind: 'starting' }>, 'endedContainers'> =>
+  'endedContainers' in vitals ? { endedContainers: vitals.endedContainers } : {};

@@ -107,7 +107,7 @@ export class ObjectEvents {
     if (known) {
       known.count += 1;
       const again = await events
-        .patch(`${path}/${known.name}`, 'application/merge-patch+json', {
+        .patch(`${path}/${known.name}`, {
           count: known.count,
           lastTimestamp,
         })

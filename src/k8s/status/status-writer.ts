@@ -170,12 +170,10 @@ export class StatusWriter implements StatusPublisher {
     if (status === undefined || isSameData(status, { ...object.status }))
       return wanted.pending ? 'pending' : 'settled';
     entry.writtenAt = clock.now();
-    await api
-      .lane('background')
-      .patch(`${objectPath(plural, wanted)}/status`, 'application/merge-patch+json', {
-        metadata: { resourceVersion: object.resourceVersion },
-        status,
-      });
+    await api.lane('background').patch(`${objectPath(plural, wanted)}/status`, {
+      metadata: { resourceVersion: object.resourceVersion },
+      status,
+    });
     events.note({ kind, ...wanted, uid: object.uid }, entry.uid, {
       before: object.status?.conditions ?? [],
       after: status.conditions ?? [],

@@ -108,7 +108,7 @@ export class DoubtedPods {
     );
     pods.learn(
       versionOf(
-        await api.patch(path, 'application/merge-patch+json', {
+        await api.patch(path, {
           metadata: { uid: pod.uid, labels: { [POOL_LABEL]: poolUid } },
         }),
         storedPodOf,

@@ -69,23 +69,33 @@ export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<Pod
     if (isAbsent(error, 'pods')) return undefined;
     throw error;
   });
-  const { metadata, spec, status } = (found ?? {}) as PodObject;
+  const pod = (found ?? {}) as PodObject;
+  const { metadata } = pod;
   if (metadata?.uid === undefined) return { state: 'gone', why: 'there is no such Pod' };
   if (metadata.uid !== target.uid) return { state: 'gone', why: 'another Pod has its name now' };
-  if (status?.phase === 'Succeeded' || status?.phase === 'Failed')
-    return { state: 'ended', why: `its Pod ${status.reason ?? 'ended'}` };
-  const stateOf = (container: string) =>
-    status?.containerStatuses?.find(({ name }) => name === container)?.state;
-  const main = spec?.containers?.[0]?.name ?? target.container;
-  if (stateOf(main)?.terminated) return { state: 'ended', why: 'its main process ended' };
-  const state = stateOf(target.container);
-  if (state?.terminated)
-    return { state: 'container-ended', why: `the container "${target.container}" has ended` };
+  const over = overIn(pod, target);
+  if (over) return over;
   if (metadata.deletionTimestamp !== undefined) return { state: 'ending', why: 'its Pod ends' };
+  const state = stateOf(pod, target.container);
   return state?.running
     ? { state: 'running', why: 'it runs' }
     : { state: 'waiting', why: state?.waiting?.reason ?? 'its container has not started' };
 };
+
+/** Says what has ended: the Pod, its first container or the target's; undefined if all go on. */
+const overIn = (pod: PodObject, { container }: PodTarget): PodPresence | undefined => {
+  const { spec, status } = pod;
+  if (status?.phase === 'Succeeded' || status?.phase === 'Failed')
+    return { state: 'ended', why: `its Pod ${status.reason ?? 'ended'}` };
+  if (stateOf(pod, spec?.containers?.[0]?.name ?? container)?.terminated)
+    return { state: 'ended', why: 'its main process ended' };
+  return stateOf(pod, container)?.terminated
+    ? { state: 'container-ended', why: `the container "${container}" has ended` }
+    : undefined;
+};
+
+const stateOf = ({ status }: PodObject, container: string) =>
+  status?.containerStatuses?.find(({ name }) => name === container)?.state;
 
 /**
  * Rejects with InstanceGone or ContainerGone, or with NotJoinable where nothing can be run in it

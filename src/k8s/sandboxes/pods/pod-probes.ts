@@ -111,19 +111,7 @@ export class PodProbes {
     target: PodTarget,
     { exec, httpGet, tcpSocket, timeoutSeconds = 1 }: StoredProbe,
   ): Promise<string | undefined> {
-    const late = `it took longer than ${timeoutSeconds} s`;
-    if (exec) {
-      const { exitCode, timedOut, stdout, stderr } = await this.#deps.streams.exec(
-        target,
-        { argv: exec.command, timeoutMs: timeoutSeconds * 1_000, outputLimit: KEPT_OUTPUT },
-        NEVER,
-      );
-      if (timedOut) return late;
-      const words = (String(stderr).trim() || String(stdout).trim()).slice(0, KEPT_OUTPUT);
-      return exitCode === 0
-        ? undefined
-        : `${exec.command[0] ?? ''} ended with ${exitCode}${words === '' ? '' : `: ${words}`}`;
-    }
+    if (exec) return await this.#command(target, exec.command, timeoutSeconds);
     const asked = httpGet ?? tcpSocket;
     if (!asked) return undefined;
     const signal = AbortSignal.timeout(timeoutSeconds * 1_000);
@@ -133,14 +121,32 @@ export class PodProbes {
       await connection.taken;
       return httpGet && (await answered(connection, httpGet, signal));
     } catch (error) {
-      if (signal.aborted) return late;
+      if (signal.aborted) return lateAfter(timeoutSeconds);
       if (error instanceof PortUnreachable || error instanceof NoAnswer) return error.message;
       throw error;
     } finally {
       connection?.destroy();
     }
   }
+
+  async #command(
+    target: PodTarget,
+    argv: readonly string[],
+    timeoutSeconds: number,
+  ): Promise<string | undefined> {
+    const { exitCode, timedOut, stdout, stderr } = await this.#deps.streams.exec(
+      target,
+      { argv, timeoutMs: timeoutSeconds * 1_000, outputLimit: KEPT_OUTPUT },
+      NEVER,
+    );
+    if (timedOut) return lateAfter(timeoutSeconds);
+    if (exitCode === 0) return undefined;
+    const words = (String(stderr).trim() || String(stdout).trim()).slice(0, KEPT_OUTPUT);
+    return `${argv[0] ?? ''} ended with ${exitCode}${words === '' ? '' : `: ${words}`}`;
+  }
 }
+
+const lateAfter = (seconds: number): string => `it took longer than ${seconds} s`;
 
 const NEVER = new AbortController().signal;
 

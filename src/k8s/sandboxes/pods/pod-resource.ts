@@ -76,9 +76,6 @@ export const podOf = (
   const { byContainer } = placedProbes(definition);
   const mounts = definition.volumes ?? [];
   const { podLabels, podAnnotations, ...placement } = definition.placement ?? {};
-  const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) =>
-    endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]],
-  );
   const agent = agentOf(definition, settings);
   const volumes = [...volumesOf(mounts), ...agent.volumes];
   const volumeMounts = [...mountsOf(mounts), ...agent.mounts];
@@ -88,7 +85,7 @@ export const podOf = (
     ...annotationsOfPool(given),
     ...agent.annotations,
     ...(settings.protected ? PROTECTED : {}),
-    ...(Object.fromEntries(ofEndpoints) as Record<string, string>),
+    ...annotationsOfProbes(byContainer),
   };
   return {
     apiVersion: 'v1',
@@ -104,16 +101,7 @@ export const podOf = (
         ...CLOSED_NETWORK,
       },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-      ownerReferences: [
-        {
-          apiVersion: 'sandpool.dev/v1alpha1',
-          kind: 'Sandbox',
-          name: podNameOf(record.id),
-          uid: ownerUid,
-          controller: true,
-          blockOwnerDeletion: false,
-        },
-      ],
+      ownerReferences: [ownerReference(record, ownerUid)],
     },
     spec: {
       ...(settings.runtimeClassName === undefined
@@ -128,12 +116,7 @@ export const podOf = (
       // The pause container is pid 1 then: it reaps orphans, and a main process without handlers
       // heeds SIGTERM. Several containers stay apart.
       ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: settings.runAsUser,
-        runAsGroup: settings.runAsUser,
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
+      securityContext: securityContextOf(settings),
       ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets }),
       ...agent.spec,
       containers: definition.containers.map((container) => ({
@@ -147,6 +130,32 @@ export const podOf = (
     },
   };
 };
+
+/** Names the endpoints whose probes containers have. */
+const annotationsOfProbes = (
+  byContainer: ReturnType<typeof placedProbes>['byContainer'],
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...byContainer].flatMap(([container, { endpoint }]) =>
+      endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint] as const],
+    ),
+  );
+
+const ownerReference = ({ id }: LaunchOrder['record'], uid: string): object => ({
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'Sandbox',
+  name: podNameOf(id),
+  uid,
+  controller: true,
+  blockOwnerDeletion: false,
+});
+
+const securityContextOf = ({ runAsUser }: PodSettings): object => ({
+  runAsNonRoot: true,
+  runAsUser,
+  runAsGroup: runAsUser,
+  seccompProfile: { type: 'RuntimeDefault' },
+});
 
 interface AgentParts {
   readonly annotations: Readonly<Record<string, string>>;

@@ -62,12 +62,20 @@ export const vitalsOf = (status: PodStatus | undefined, shape: PodShape): Vitals
     return { kind: 'starting', reason: wordsOfEnded(ended), endedContainers: ended, ...since };
   const startedAt = status?.startTime === undefined ? 0 : Date.parse(status.startTime);
   if (ready?.status === 'True') return { kind: 'available', startedAt, ...since };
-  const reason =
+  return { ...unreadyOf(ready, shape), ...since };
+};
+
+const unreadyOf = (
+  ready: Condition | undefined,
+  { isAsked, node }: PodShape,
+): Extract<Vitals, { kind: 'starting' }> => ({
+  kind: 'starting',
+  reason:
     ready?.message === undefined
       ? 'its readiness probe has not passed'
-      : cleaned(ready.message, shape.node);
-  return { kind: 'starting', reason, ...(shape.isAsked ? { advice: LISTEN } : {}), ...since };
-};
+      : cleaned(ready.message, node),
+  ...(isAsked ? { advice: LISTEN } : {}),
+});
 
 /**
  * Says why a kubelet or the cluster ends the Pod: one that never fitted its node is Failed with a
