@@ -4,7 +4,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FleetUnderTest, noCopies } from './a-fleet.ts';
 import { HELLO } from './hostile-ends.ts';
-import { PendingLinks } from '../../src/fleet/link/pending-links.ts';
+import { PendingLinks } from '../../src/fleet/link/manager-links.ts';
 import type { ManagerLink } from '../../src/fleet/link/manager-link.ts';
 
 describe('links that have yet to prove whose they are', () => {

@@ -39,23 +39,6 @@ describe('what a manager makes where clusterID says', () => {
     expect((await tenant.get('/sandboxpools/big')).status).to.equal(404);
   });
 
-  it('goes on without clusterID, of which a worker of an earlier version would warn', async () => {
-    const bodies: string[] = [];
-    const { operations, tenant } = serverOf('w1');
-    const { idempotentRequest } = operations;
-    Object.assign(operations, {
-      idempotentRequest: (...of: Parameters<typeof idempotentRequest>) => {
-        bodies.push(of[0].body);
-        return idempotentRequest(...of);
-      },
-    });
-    await create('w1');
-    const asked = { name: 'big', templateName: 'default', replicas: 2 };
-    await tenant.post('/sandboxpools', asked, { headers: { 'Idempotency-Key': 'k' } });
-    expect(bodies).to.have.length(2);
-    expect(bodies[0]).to.equal(bodies[1]);
-  });
-
   it("is of the manager's own where it names that, or none", async () => {
     expect((await create('hub')).json.template).to.have.property('name', 'hub::big');
     const { tenant } = servers.manager;

@@ -1,9 +1,4 @@
-import {
-  Agent,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import type { ClusterRoute, FleetLinks } from '../../contracts/fleet/cluster-links.ts';
 import { FairSlots } from '../../lib/fair-slots.ts';
@@ -13,6 +8,7 @@ import { ClusterBusy, clusterUnavailable } from '../../model/fleet/cluster-refus
 import { IDENTITY_HEADER } from '../../model/fleet/identity-header.ts';
 import { Refusal, type RefusalCode } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
+import { LinkAgent, type LinkOptions } from './link-agent.ts';
 
 /** A request of the manager's own to a cluster, in a caller's name. */
 export interface ClusterRequest {
@@ -52,32 +48,12 @@ const MOST_LOOKS_OF_TENANT = 16;
 const MOST_WAITING = 1_024;
 const MOST_WAITING_OF_TENANT = 128;
 const TURN_MS = 5_000;
-const KEPT_MS = 30_000;
-
-interface DialledOptions extends RequestOptions {
-  readonly route: ClusterRoute;
-}
-
-/** Keeps connections over links, each for its own. */
-class LinkAgent extends Agent {
-  constructor() {
-    super({ keepAlive: true, maxFreeSockets: 16, timeout: KEPT_MS });
-  }
-
-  override getName(options?: DialledOptions): string {
-    if (!options) throw new Error('a connection is over a link');
-    return options.route.linkId;
-  }
-
-  override createConnection(options: DialledOptions): ReturnType<ClusterRoute['dial']> {
-    return options.route.dial();
-  }
-}
+const MOST_KEPT = 16;
 
 /** Asks other clusters by their own HTTP API, over their links. */
 export class ClusterClient {
   readonly #deps: ClusterClientDeps;
-  readonly #agent = new LinkAgent();
+  readonly #agent = new LinkAgent(MOST_KEPT);
   readonly #share = new LoopShare();
   /** By cluster; no more of them than have ever joined. */
   readonly #slots = new Map<string, FairSlots>();
@@ -152,7 +128,7 @@ export class ClusterClient {
   ): Promise<{ readonly answer: IncomingMessage; readonly body: unknown }> {
     const { clock } = this.#deps;
     const bytes = body && Buffer.from(JSON.stringify(body));
-    const options: DialledOptions = {
+    const options: LinkOptions = {
       route,
       agent: this.#agent,
       method,

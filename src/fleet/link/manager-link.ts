@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { connect, type ClientHttp2Session } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import type { z } from 'zod';
 import type { Clock } from '../../contracts/clock.ts';
 import type { ClusterRoute, LinkView } from '../../contracts/fleet/cluster-links.ts';
@@ -8,26 +8,28 @@ import type { PromotedKeySource } from '../../contracts/fleet/promoted-keys.ts';
 import type { ToldSource } from '../../contracts/fleet/told-records.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { ClusterRegistry } from './cluster-registry.ts';
-import { newNonce, signatureCheck, type FleetKey } from './fleet-keys.ts';
+import { type FleetKey, newNonce, signatureCheck } from './fleet-keys.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { newSecretHalf, type LinkSecret } from './link-secret.ts';
+import { type LinkSecret, newSecretHalf } from './link-secret.ts';
 import { ask, askInTime, LINK_SETTINGS, MOST_MEMORY_MB, WINDOW_BYTES } from './link-calls.ts';
 import { endSession, type LinkChannel } from './link-channel.ts';
 import { LinkRefused, type RefusedReason } from './link-refused.ts';
-import { routeOver } from './link-route.ts';
 import {
   isOfOtherEnd,
   LINK_VERSION,
-  transcriptOf,
+  type ManagerHello,
   type Refused,
+  transcriptOf,
   WorkerHello,
   WorkerProof,
-  type ManagerHello,
 } from './link-words.ts';
 import { KEY_WORDS } from './told/promoted-words.ts';
 import { RecordTeller } from './told/record-teller.ts';
 import { TEMPLATE_WORDS, TemplateReport } from './told/template-words.ts';
 import type { ToldWords } from './told/told-words.ts';
+import { clusterUnavailable } from '../../model/fleet/cluster-refusals.ts';
+import { identitySigner } from './identity.ts';
+import { TunnelSocket } from './tunnel-socket.ts';
 
 export interface ManagerLinkTerms {
   readonly registry: ClusterRegistry;
@@ -320,3 +322,34 @@ export class ManagerLink {
     throw new LinkRefused(reason, `the cluster ${error}`);
   }
 }
+
+interface RouteTerms extends Pick<ClusterRoute, 'clusterId' | 'linkId'> {
+  /** Signs identities that this worker takes. */
+  readonly signer: Pick<LinkSecret, 'sign'>;
+  readonly clock: Clock;
+  /** Undefined until it has begun. */
+  readonly heartbeat: () => Heartbeat | undefined;
+}
+
+/** Returns the way to a worker's server over the HTTP/2 of a link. */
+const routeOver = (
+  session: ClientHttp2Session,
+  { clusterId, linkId, signer, clock, heartbeat }: RouteTerms,
+): ClusterRoute => ({
+  clusterId,
+  linkId,
+  latencyMs: () => heartbeat()?.latencyMs ?? 0,
+  dial: () => {
+    if (session.closed || session.destroyed)
+      throw clusterUnavailable(clusterId, 'is not connected; try again');
+    const stream = session.request({ ':method': 'CONNECT', ':authority': clusterId });
+    const connection = new TunnelSocket(stream, 'client');
+    stream.once('response', (headers) => {
+      if (headers[':status'] !== 200)
+        connection.destroy(new Error('the worker takes no more connections'));
+    });
+    return connection;
+  },
+  identify: identitySigner(signer, { clusterId, linkId, clock }),
+  probe: (silent) => heartbeat()?.probe(silent) ?? (() => undefined),
+});

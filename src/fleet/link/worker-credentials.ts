@@ -13,11 +13,10 @@ import {
 /** Managers that are remembered; the one that took the cluster in the longest ago goes first. */
 const MOST_MANAGERS = 16;
 
-/** As many as an earlier version may have written. */
 const Kept = z.object({
   /** Absent: what the cluster is known by was given. */
   privateKey: z.string().optional(),
-  managers: z.array(z.string()).max(1_024),
+  managers: z.array(z.string()).max(MOST_MANAGERS),
 });
 
 export interface WorkerCredentialsTerms {
@@ -53,7 +52,7 @@ export class WorkerCredentials {
     const { privateKey } = kept ?? {};
     this.key = key ?? (privateKey === undefined ? newFleetKey() : fleetKeyOf(privateKey));
     this.#isGiven = key !== undefined;
-    this.#managers = kept?.managers.slice(-MOST_MANAGERS) ?? [];
+    this.#managers = kept?.managers ?? [];
     this.#joinToken = joinTokenFile === undefined ? undefined : this.#tokenIn(joinTokenFile);
     if (!key && privateKey === undefined) this.#write();
   }

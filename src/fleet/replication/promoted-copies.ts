@@ -12,10 +12,9 @@ import { RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { ApiKeyMirror } from '../../services/keys/api-keys.ts';
 import type { PromotedTrust } from '../../services/keys/promoted-trust.ts';
-import { isSameCopy, keyCopy } from './key-copy.ts';
-import { ReplicatedRecords, type RecordOrigin, type WantedRecord } from './replicated-records.ts';
+import { type RecordOrigin, ReplicatedRecords, type WantedRecord } from './replicated-records.ts';
 import { inParts, type Tried } from './store-retries.ts';
-import { lapseWarning, unheardManagers } from './unheard-managers.ts';
+import { promotedHashOf } from '../../services/keys/mint-api-key.ts';
 
 export interface PromotedCopiesDeps {
   readonly apiKeys: ApiKeyMirror;
@@ -211,3 +210,77 @@ export class PromotedCopies
     }
   }
 }
+
+interface KeyCopyTerms {
+  readonly manager: string;
+  readonly pepper: Buffer;
+  /** The namespace of a team, on this cluster. */
+  readonly namespaceOf: (team: string) => string;
+  readonly now: number;
+  /** How far the clock of this cluster is ahead of the manager's, in ms. */
+  readonly ahead: number;
+}
+
+/** Clocks that are read on the way differ by less; those of the two ends may by any amount. */
+const SAME_MS = 5_000;
+
+/**
+ * Makes the copy of a manager's promoted key as this cluster keeps it. Times are those of this
+ * cluster's clock, whatever the manager's says.
+ */
+const keyCopy = (
+  { verifier, gated, makers, ...key }: PromotedKey,
+  { manager, pepper, namespaceOf, now, ahead }: KeyCopyTerms,
+): Omit<ApiKeyRecord, 'revision'> => ({
+  ...key,
+  namespace: namespaceOf(key.team),
+  hash: promotedHashOf(verifier, pepper),
+  global: true,
+  promotedBy: manager,
+  confirmedAt: now,
+  ...(gated ? { gated } : {}),
+  ...(makers ? { makers } : {}),
+  issuedAt: Math.round(key.issuedAt + ahead),
+  expiresAt: Math.round(key.expiresAt + ahead),
+});
+
+/** Compares all but its name, which may be another one here. */
+const isSameCopy = (known: ApiKeyRecord, wanted: Omit<ApiKeyRecord, 'revision'>): boolean =>
+  Math.abs(known.expiresAt - wanted.expiresAt) < SAME_MS &&
+  known.hash === wanted.hash &&
+  known.description === wanted.description;
+
+/** A manager that is not heard now, and when it last was. */
+interface UnheardManager {
+  readonly manager: string;
+  readonly since: number;
+}
+
+/** Finds the managers of copies that are not heard now, the one of the longest silence first. */
+const unheardManagers = (
+  copies: Iterable<ApiKeyRecord>,
+  trust: PromotedTrust,
+): readonly UnheardManager[] => {
+  const heard = new Set(trust.reports.managers);
+  const since = new Map<string, number>();
+  for (const copy of copies) {
+    const { promotedBy = '' } = copy;
+    const at = trust.confirmedAt(copy);
+    if (!heard.has(promotedBy)) since.set(promotedBy, Math.max(at, since.get(promotedBy) ?? 0));
+  }
+  return [...since]
+    .map(([manager, at]) => ({ manager, since: at }))
+    .toSorted((one, other) => one.since - other.since);
+};
+
+/** Tells an operator of it from half of the time on for which copies are good alone. */
+const lapseWarning = (
+  { since }: UnheardManager,
+  { now, aloneMs }: { readonly now: number; readonly aloneMs: number },
+): string | undefined => {
+  if (now - since < aloneMs / 2) return undefined;
+  const [heard, until] = [since, since + aloneMs].map((at) => new Date(at).toISOString());
+  return now >= since + aloneMs
+    ? `promoted keys are refused until their manager is heard: it confirmed them last at ${heard}`
+    : `promoted keys are refused from ${until} on: their manager confirmed them last at ${heard}`;
+};

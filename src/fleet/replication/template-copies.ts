@@ -1,30 +1,41 @@
 import { isSameData } from '../../lib/plain-data.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import {
-  MOST_GLOBAL_TEMPLATES,
   type CopyReport,
   type GlobalTemplateChange,
   type GlobalTemplateCopies,
+  MOST_GLOBAL_TEMPLATES,
   type ToldTemplate,
 } from '../../contracts/fleet/global-templates.ts';
 import type { ToldVisit } from '../../contracts/fleet/told-records.ts';
 import type { Log } from '../../contracts/log.ts';
 import { RecordExists, type Records } from '../../contracts/record-store.ts';
-import { RecordConflict, type SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import {
+  DefinitionRefused,
+  RecordConflict,
+  type SandboxDriver,
+} from '../../contracts/sandbox-driver.ts';
 import { LinkReports } from '../../model/fleet/link-reports.ts';
 import { isCopy } from '../../model/templates/global-template.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import type { TemplateRecord } from '../../model/templates/template.ts';
+import {
+  type InstanceDefinition,
+  SandboxTemplateSchema,
+  type TemplateRecord,
+  type TemplateVersion,
+} from '../../model/templates/template.ts';
 import { poolsMadeFrom } from '../../services/templates/pools-made-from.ts';
 import type { TemplateCatalog } from '../../actors/pool/template-catalog.ts';
 import {
-  ReplicatedRecords,
   type CopyProblem,
   type RecordOrigin,
+  ReplicatedRecords,
   type WantedRecord,
 } from './replicated-records.ts';
 import type { Tried } from './store-retries.ts';
-import { readToldTemplate } from './told-template.ts';
+import { fieldPath } from '../../lib/field-path.ts';
+import { renderDefinition } from '../../model/pools/render-definition.ts';
+import { keptOf } from '../../model/templates/template-versions.ts';
 
 export interface TemplateCopiesDeps {
   readonly templates: Records<TemplateRecord>;
@@ -178,3 +189,53 @@ const isSame = (known: TemplateRecord, wanted: Omit<TemplateRecord, 'revision'>)
   known.version === wanted.version &&
   known.createdAt === wanted.createdAt &&
   isSameData(known.document, wanted.document);
+
+const LONGEST_FAULT = 1_024;
+
+type ReadTemplate =
+  | {
+      readonly template: Omit<TemplateRecord, 'revision'>;
+      readonly definition: InstanceDefinition;
+    }
+  | { readonly fault: string };
+
+/**
+ * Reads a template as a manager told it, or says what of it this cluster can't run or doesn't know.
+ * `check` throws DefinitionRefused. Of earlier versions those that are not understood are left out.
+ */
+const readToldTemplate = (
+  { globalId, name, version, createdAt, document, earlier = [] }: ToldTemplate,
+  check: (definition: InstanceDefinition) => void,
+): ReadTemplate => {
+  const parsed = SandboxTemplateSchema.safeParse(document);
+  if (!parsed.success)
+    return faultOf(
+      parsed.error.issues.map(({ path, message }) => `${fieldPath(path)}: ${message}`).join('; '),
+    );
+  if (parsed.data.metadata.name !== name) return faultOf('metadata.name: is of another template');
+  const definition = renderDefinition(parsed.data.spec);
+  try {
+    check(definition);
+  } catch (error) {
+    if (error instanceof DefinitionRefused) return faultOf(error.message);
+    throw error;
+  }
+  const kept = keptOf(earlier.filter(isUnderstood));
+  return {
+    template: {
+      ...{ name, version, createdAt, document: parsed.data, globalId },
+      ...(kept.length > 0 ? { earlier: kept } : {}),
+    },
+    definition,
+  };
+};
+
+const faultOf = (fault: string): ReadTemplate => ({ fault: fault.slice(0, LONGEST_FAULT) });
+
+const isUnderstood = ({ spec }: TemplateVersion): boolean => {
+  try {
+    return SandboxTemplateSchema.shape.spec.safeParse(JSON.parse(spec)).success;
+  } catch {
+    return false;
+  }
+};

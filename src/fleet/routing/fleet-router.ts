@@ -11,7 +11,6 @@ import { nameKindOf, readName } from '../../http/corridor/local-names.ts';
 import { hasBody } from '../../http/corridor/request-body.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import type { Context } from '../../http/reply/context.ts';
-import { isMadeAnywhere, namedByQuery } from '../../http/corridor/stages/named-cluster.ts';
 import { isMerged, shownInFleet } from './fleet-names.ts';
 import type { SurfaceInFleet } from './surface-in-fleet.ts';
 import { askAgain, newClaimKey, toldTerms } from './claim-key.ts';
@@ -177,7 +176,6 @@ const answerOver = async (
     way,
     caller,
     request: context.req,
-    ...(namedByQuery(request.query) !== undefined && asNamed(context)),
     ...(surface && {
       ...{ base: surface.base, without: surface.secrets },
       ...asListed(surface, context, request),
@@ -186,7 +184,7 @@ const answerOver = async (
       row,
       context,
       request,
-      bytes: surface ? asClaimed(surface, row, bytes) : asMade(row, bytes),
+      bytes: surface ? asClaimed(surface, row, bytes) : bytes,
     }),
     requestId: context.state.requestId,
     key,
@@ -267,17 +265,6 @@ const asClaimed = (
   operationId === 'claimSandbox'
     ? Buffer.from(JSON.stringify(claimOf(JSON.parse(bytes.toString()) as object)))
     : bytes;
-
-/** Leaves `clusterID` out of the body of what is made there: earlier versions do not know it. */
-const asMade = (row: Away['row'], bytes: Buffer): Buffer => {
-  if (!isMadeAnywhere(row)) return bytes;
-  const { clusterID: _there, ...body } = JSON.parse(bytes.toString()) as Record<string, unknown>;
-  return Buffer.from(JSON.stringify(body));
-};
-
-/** Leaves `clusterID` out of the query of what is read there: earlier versions do not know it. */
-const asNamed = (context: Context): Pick<PassedRequest, 'target'> =>
-  context.method === 'GET' ? { target: targetOf(context, {}) } : {};
 
 /** A list of a pool goes on with no alias in it. */
 const asListed = (

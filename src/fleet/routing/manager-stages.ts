@@ -1,7 +1,7 @@
 import type { CorridorDeps, ManagerStages } from '../../http/corridor/corridor.ts';
-import { FREE, useAway, type WorkAway } from '../../http/corridor/pass.ts';
-import { carryOut } from '../../http/corridor/marked-answer.ts';
-import type { Answer, AnyRequest } from '../../http/corridor/route.ts';
+import { FREE, passAway, useAway, type WorkAway } from '../../http/corridor/pass.ts';
+import { carryOut, type Marked, markedPathOf } from '../../http/corridor/marked-answer.ts';
+import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
 import { mayBeKeyed } from '../../http/corridor/stages/approve.ts';
 import type { Exchange, Stage } from '../../http/corridor/stages/exchange.ts';
 import type { Operations } from '../../services/operations.ts';
@@ -9,16 +9,22 @@ import type { WayToCluster } from '../replication/fleet-operations.ts';
 import { claimInFleet, refuseElsewhere } from './claim-in-fleet.ts';
 import {
   answerAway,
+  type FleetDeps,
   requireThere,
   shownOwn,
   shownOwnText,
   wayByPath,
   wayByPool,
-  type FleetDeps,
 } from './fleet-router.ts';
-import { answerHeldAway } from './held-away.ts';
-import { mergeOf, wayByCluster, type Merge } from './over-clusters.ts';
+import { type Merge, mergeOf, wayByCluster } from './over-clusters.ts';
 import { givePassed, PassedBody } from './passed-answer.ts';
+import {
+  answerOnce,
+  fingerprintOf,
+  type IdempotencyDeps,
+  type WrittenAnswer,
+} from '../../http/corridor/idempotency.ts';
+import { written } from '../../http/corridor/answer-writing.ts';
 
 type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces' | 'idempotentRequest'>;
 
@@ -106,3 +112,42 @@ const showOwn = (fleet: FleetDeps, exchange: Exchange): void => {
   else if (answer)
     exchange.answer = { ...answer, body: shownOwn(fleet, row, request, answer.body) };
 };
+
+/**
+ * Has another cluster carry out what a rule holds, once under its key: repetitions get the first
+ * answer, which is kept here, and need no approval.
+ */
+const answerHeldAway = async (
+  row: Pick<Route, 'method'>,
+  deps: IdempotencyDeps,
+  { context, request, caller, key, bytes, pass }: Omit<Marked, 'perform'>,
+  work: WorkAway,
+): Promise<Answer> => {
+  const path = markedPathOf({ context, request, key, pass });
+  const mark = fingerprintOf(caller, {
+    method: row.method,
+    path: `${path} elsewhere`, // it may be this cluster's to carry out, under the key itself
+    key,
+    body: bytes,
+  });
+  let given: Answer | undefined;
+  const marked = await answerOnce(deps, {
+    mark,
+    caller,
+    credential: String(context.req.headers['service-api-key']),
+    opensItself: false,
+    earlier: undefined,
+    pendingOutcome: () => undefined,
+    carryOut: async () => {
+      given = await passAway(pass, work);
+      return given.body instanceof PassedBody ? NOT_KEPT : { ...written(given), secret: true };
+    },
+    settle: async () => {
+      if (!given || given.status < 400) await pass.settle();
+    },
+  });
+  const { status, headers, text } = marked;
+  return given ?? { status, headers, body: JSON.parse(text) as object };
+};
+
+const NOT_KEPT: WrittenAnswer = { status: 500, headers: {}, text: '', secret: false };

@@ -7,7 +7,7 @@ import { AnswerLost, LinkBusy } from '../../model/fleet/cluster-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { FleetOperations, WayToCluster } from '../replication/fleet-operations.ts';
 import { PassedRequests } from '../replication/passed-requests.ts';
-import { FleetAgent, type ClusterOptions } from './fleet-agent.ts';
+import { LinkAgent, type LinkOptions } from '../link/link-agent.ts';
 import { passedHeaders } from './passed-headers.ts';
 import type { Context } from '../../http/reply/context.ts';
 import { TokenOwners } from './token-owners.ts';
@@ -19,6 +19,7 @@ const MOST_OF_TENANT = 256;
 const SILENT_MS = 1_000;
 /** Longer than any operation waits, and event streams are silent. */
 const MOST_SILENT_MS = 330_000;
+const MOST_KEPT = 256;
 export const MAX_ANSWER_HEADER_BYTES = 16_384;
 
 export interface PassedRequest {
@@ -53,7 +54,7 @@ export interface PassedRequest {
  * link breaks, whether it took effect is for its client to find out.
  */
 export class Passing {
-  readonly #agent = new FleetAgent();
+  readonly #agent = new LinkAgent(MOST_KEPT);
   readonly clock: Clock;
   readonly #ofLink = new KeyedSemaphore(MOST_OF_LINK);
   readonly #ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
@@ -154,8 +155,8 @@ export class Passing {
     const method = (given.target === undefined && request.method) || 'GET';
     const target = (given.base ?? '') + (given.target ?? request.url ?? '/');
     const key = request.headers['idempotency-key'] ?? given.key ?? given.claimKey;
-    const options: ClusterOptions = {
-      way,
+    const options: LinkOptions = {
+      route: way,
       agent: this.#agent,
       method,
       path: target,

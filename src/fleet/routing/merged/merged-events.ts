@@ -2,8 +2,6 @@ import { clusterUnavailable } from '../../../model/fleet/cluster-refusals.ts';
 import type { WayToCluster } from '../../replication/fleet-operations.ts';
 import type { Answer } from '../../../http/corridor/route.ts';
 import { EventStream, type ServerEvent } from '../../../http/reply/event-streams.ts';
-import { BoundedQueue } from './bounded-queue.ts';
-import { readClusterEvents, type ClusterEvent } from './cluster-events.ts';
 import { isPosition, positionsIn, positionsText } from '../../../model/fleet/cluster-positions.ts';
 import { namedByQuery } from '../../../http/corridor/stages/named-cluster.ts';
 import { itemInFleet } from '../fleet-names.ts';
@@ -11,6 +9,9 @@ import type { FleetDeps } from '../fleet-router.ts';
 import type { MergedTerms } from './gathered.ts';
 import { targetOf } from '../pass-on.ts';
 import { LAST_EVENT_ID } from '../passed-headers.ts';
+import type { IncomingMessage } from 'node:http';
+import { createParser } from 'eventsource-parser';
+import { isTooDeep } from '../passed-answer.ts';
 
 /** Events of one stream that its client has not taken; beyond them clusters wait. */
 const MOST_QUEUED = 32;
@@ -218,5 +219,94 @@ class MergedEvents {
   #asksForBegin(): boolean {
     const { begin } = this.#terms.request.query as { readonly begin?: boolean };
     return begin === true;
+  }
+}
+
+/**
+ * Takes what several produce for one who takes it, in the order in which it came. Whoever would put
+ * more into it than fits waits, each in its turn.
+ */
+class BoundedQueue<T> {
+  readonly #most: number;
+  readonly #items: T[] = [];
+  readonly #full: (() => void)[] = [];
+  #empty: (() => void) | undefined;
+  #closed = false;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Resolves once the item is in it; at once, and without it, where it is closed. */
+  async put(item: T): Promise<void> {
+    if (!this.#closed && (this.#items.length >= this.#most || this.#full.length > 0))
+      await new Promise<void>((resolve) => void this.#full.push(resolve));
+    if (this.#closed) return;
+    this.#items.push(item);
+    this.#empty?.();
+    this.#empty = undefined;
+  }
+
+  /** Resolves with undefined once it is closed. One at a time may wait. */
+  async take(): Promise<T | undefined> {
+    if (this.#items.length === 0 && !this.#closed)
+      await new Promise<void>((resolve) => {
+        this.#empty = resolve;
+      });
+    const item = this.#closed ? undefined : this.#items.shift();
+    this.#full.shift()?.();
+    return item;
+  }
+
+  /** Drops what is in it. May be repeated. */
+  close(): void {
+    this.#closed = true;
+    this.#items.length = 0;
+    this.#empty?.();
+    for (const resolve of this.#full.splice(0)) resolve();
+  }
+}
+
+/** The longest event of a cluster, which is cut off where it sends longer ones. */
+const MOST_EVENT_CHARACTERS = 65_536;
+
+/** One event of a cluster's stream. */
+interface ClusterEvent {
+  /** Absent: `message`. */
+  readonly event: string | undefined;
+  readonly id: string | undefined;
+  readonly data: object;
+}
+
+/**
+ * Reads the events of a cluster until its stream ends, no faster than they are taken. Throws where
+ * it sends what is none, or one that is too long.
+ */
+async function* readClusterEvents(
+  answer: IncomingMessage,
+): AsyncGenerator<ClusterEvent, void, undefined> {
+  const read: ClusterEvent[] = [];
+  let failure: Error | undefined;
+  const parser = createParser({
+    maxBufferSize: MOST_EVENT_CHARACTERS,
+    onEvent: ({ event, id, data }) => {
+      const value: unknown = JSON.parse(data);
+      if (typeof value !== 'object' || value === null || isTooDeep(value))
+        throw new Error('the cluster sent no event');
+      read.push({ event, id, data: value });
+    },
+    onError: (error) => {
+      if (error.type === 'max-buffer-size-exceeded') failure = error; // else a word that is unknown
+    },
+  });
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      yield* read.splice(0);
+      if (failure) throw failure;
+    }
+  } finally {
+    answer.destroy();
   }
 }

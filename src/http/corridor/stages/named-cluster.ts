@@ -42,7 +42,7 @@ export const namedByQuery = (query: unknown): string | undefined =>
 /** The rows that make something on the cluster that `clusterID` of their body names. */
 const MADE_ANYWHERE: ReadonlySet<string> = new Set(['createPool']);
 
-export const isMadeAnywhere = ({ operationId }: { readonly operationId: string }): boolean =>
+const isMadeAnywhere = ({ operationId }: { readonly operationId: string }): boolean =>
   MADE_ANYWHERE.has(operationId);
 
 /** The cluster before the name of the pool that a query asks for. */
