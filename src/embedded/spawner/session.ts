@@ -59,7 +59,7 @@ export interface DaemonListener {
 /** Commands and terminals at a time, so that nothing here grows without end. */
 const CHANNEL_LIMIT = 4_096;
 
-/** What a daemon may say before its hello is accepted. */
+/** Names the messages that a daemon may send before its hello is accepted. */
 const BEFORE_HELLO: ReadonlySet<string> = new Set(['leave', 'part', 'hello']);
 
 /** One daemon's connection. What it has open ends with it. */

@@ -47,7 +47,7 @@ interface Settling {
   readonly reject: (error: Error) => void;
 }
 
-/** What comes of one request, as undici reports it. */
+/** Hears from undici what comes of one request. */
 class ExchangeHandler implements Dispatcher.DispatchHandler {
   readonly #wanted: Exchange;
   readonly #settling: Settling;

@@ -18,7 +18,7 @@ export interface Entry {
   shown?: Shown;
 }
 
-/** What of a fact makes it another one. */
+/** The parts of a fact that make it another one. */
 interface Shown {
   readonly revision: string | undefined;
   readonly state: InstanceRecord['state'] | undefined;
