@@ -5,7 +5,7 @@ import {
   approvalIdOf,
   type ApprovingServer,
 } from '../http/an-approving-server.ts';
-import { isForAdmins } from '../../src/cli/commands/explained-route.ts';
+import { isForAdmins } from '../../src/cli/commands/approvals.ts';
 import { routesOf } from '../../src/http/server/app.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { cliHere, type CliEnd } from './cli-support.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { stateChart } from '../../src/cli/show/state-chart.ts';
+import { stateChart } from '../../src/cli/show/explain-actor.ts';
 import { anActorView } from '../support/fakes/fake-debug.ts';
 import { onACliDaemon } from './cli-support.ts';
 

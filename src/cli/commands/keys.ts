@@ -1,19 +1,21 @@
 import { type Command, Option } from 'commander';
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { writeFile, access, mkdir } from 'node:fs/promises';
 import type { Query } from '../client/operation-request.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { IssuedApiKey } from '../client/wire.ts';
 import { formatApiKey, newApiKeyText, toCompatibleForm } from '../../model/api-key-text.ts';
 import type { Action, Actions, ServiceAction } from '../common/action.ts';
 import { addConnectionOptions } from '../common/connection.ts';
-import { print, say } from '../common/context.ts';
+import { print, say, type CliContext } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
 import { group, leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../common/paging.ts';
 import { keyTable, shortTime } from '../show/rows.ts';
-import { issueForUsers } from './keys-of-users.ts';
+import { join } from 'node:path';
+import { isDnsLabel } from '../../model/identifiers.ts';
+import { readText } from '../common/document.ts';
 
 /** `keys list|create|delete|delete-all|promote|mint`. */
 export const keysGroup = ({ action, serviceAction }: Actions): Command =>
@@ -274,4 +276,74 @@ const mintLeaf = (action: Action): Command =>
       await print(stdout, `${formatApiKey(newApiKeyText(randomBytes))}\n`);
       return 0;
     }),
+  );
+
+/** The options of `keys create --users`. `to` is a folder. */
+interface UsersOptions {
+  readonly users: string;
+  readonly team?: string;
+  readonly to?: string;
+  readonly description?: string;
+  readonly expiresAt?: string;
+}
+
+/**
+ * Makes a key for each user that a file names, one a line, and has `write` put it into `USER.key`
+ * in a folder. A user whose file is there is passed over, so that the command may be repeated.
+ */
+const issueForUsers = async (
+  api: SandpoolClient,
+  context: CliContext,
+  options: UsersOptions,
+  write: (file: string, issued: IssuedApiKey) => Promise<void>,
+): Promise<void> => {
+  const { team, to, description, expiresAt } = options;
+  if (team === undefined || to === undefined)
+    throw new CliFailure('--users needs --team, and --to with a folder for the keys');
+  const users = usersIn(await readText(context, options.users));
+  await mkdir(to, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new CliFailure(
+      `${to} can’t be made: ${error instanceof Error ? error.message : String(error)}`,
+      ['--to names a folder here'],
+    );
+  });
+  for (const user of users) {
+    const file = join(to, `${user}.key`);
+    if (await exists(file)) {
+      await print(context.stdout, `${user}.key is there already\n`);
+      continue;
+    }
+    const issued = await api.call('createApiKeyForTenant', {
+      body: {
+        team,
+        user,
+        description,
+        expiresAt,
+      },
+    });
+    await write(file, issued);
+    await print(context.stdout, `${user}.key\n`);
+  }
+};
+
+/** Refuses what can be no user before any key is made. */
+const usersIn = (text: string): readonly string[] => {
+  const lines = text.split('\n').map((line, at) => ({ user: line.trim(), number: at + 1 }));
+  const named = lines.filter(({ user }) => user !== '' && !user.startsWith('#'));
+  for (const { user, number } of named) {
+    if (!isDnsLabel(user)) {
+      throw new CliFailure(`line ${number}: ${JSON.stringify(user)} can be no user`, [
+        'a user is 1 to 63 of a-z, 0-9 and inner hyphens',
+      ]);
+    }
+  }
+  if (named.length === 0)
+    throw new CliFailure('the file names no users', ['it should have one a line']);
+  return [...new Set(named.map(({ user }) => user))];
+};
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
   );

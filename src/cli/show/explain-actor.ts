@@ -2,7 +2,6 @@ import type { ActorReport, ActorTransition, MachineReport } from '../client/wire
 import { formatDuration } from '../../model/durations.ts';
 import { printable } from '../common/printable.ts';
 import { shortTime, statusOf } from './rows.ts';
-import { stateChart } from './state-chart.ts';
 import { fields, table } from './table.ts';
 
 /**
@@ -95,3 +94,37 @@ const shown = (value: unknown): string =>
 /** To the second where it is longer than that. */
 const lasting = (ms: number): string =>
   formatDuration(ms >= 1_000 ? Math.round(ms / 1_000) * 1_000 : Math.max(0, Math.round(ms)));
+
+type State = MachineReport['states'][number];
+
+/**
+ * A machine's states as a tree, with marks at those that an actor stands in, and below these the
+ * ways out of them. `present` is the actor's state as the service spells it.
+ */
+export const stateChart = ({ states }: Pick<MachineReport, 'states'>, present: string): string => {
+  const parts = present.split(' ');
+  const isIn = ({ path }: State): boolean =>
+    path !== '' && parts.some((part) => part === path || part.startsWith(`${path}.`));
+  return states
+    .filter(({ path }) => path !== '')
+    .flatMap((state) => {
+      const depth = state.path.split('.').length;
+      const line =
+        `${isIn(state) ? '▶' : ' '} ` +
+        `${'  '.repeat(depth - 1)}${state.path.slice(state.path.lastIndexOf('.') + 1)}`;
+      return [
+        line,
+        ...(isIn(state) ? waysOf(state).map((way) => `    ${'  '.repeat(depth)}${way}`) : []),
+      ];
+    })
+    .map((line) => `${line}\n`)
+    .join('');
+};
+
+/** Lists the ways that lead to another state, one line for each event. */
+const waysOf = ({ ways }: State): readonly string[] =>
+  ways.flatMap(({ event, guard, to }) =>
+    to === undefined
+      ? []
+      : [`${[event, guard && `[${guard}]`].filter(Boolean).join(' ') || 'otherwise'} → ${to}`],
+  );

@@ -19,10 +19,10 @@ import { omitUndefined } from '../../../lib/plain-data.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../../common/paging.ts';
-import { explainLeaf } from './env-explain.ts';
 import { groupsGroup } from './env-groups.ts';
 import { membersGroup } from './env-members.ts';
 import { statusLeaf } from './env-status.ts';
+import { type EnvStory, explainEnv } from '../../show/explain-env.ts';
 
 /** `envs list|get|create|update|delete|sync|status|explain`, `envs members …`, `envs groups …`. */
 export const envsGroup = (action: ServiceAction): Command =>
@@ -257,3 +257,39 @@ const showEnv = async (
 ): Promise<void> => {
   await show(context, options, { value: env, text: () => envFields(env) });
 };
+
+/** `envs explain`. */
+const explainLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'explain <env>',
+        summary:
+          'Says in words why an env is the size it is: what its groups decided and why, ' +
+          'what limits them, and what they wait for.',
+        examples: ['sandpool envs explain default'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [name], options: OutputOptions) => {
+      const { env } = await api.call('getEnv', { params: { name: name as string } });
+      const groups = env.spec.autoscaling.groups.map(({ name: group }) => group);
+      const decisions = new Map(
+        await Promise.all(
+          groups.map(
+            async (group) =>
+              [
+                group,
+                (await api.call('listDecisions', { params: { name: env.name, groupName: group } }))
+                  .items,
+              ] as const,
+          ),
+        ),
+      );
+      const story: EnvStory = { env, decisions };
+      await show(context, options, {
+        value: { env, decisions: Object.fromEntries(decisions) },
+        text: () => explainEnv(story),
+      });
+    }),
+  );
