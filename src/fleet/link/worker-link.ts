@@ -99,6 +99,12 @@ export interface ManagerReplica {
   readonly replica: string;
 }
 
+/** Holds what both ends said of themselves. */
+interface Words {
+  readonly manager: ManagerHello;
+  readonly worker: WorkerHello;
+}
+
 interface Heard {
   readonly keys: RecordListener<PromotedChange>;
   readonly templates: RecordListener<GlobalTemplateChange>;
@@ -115,7 +121,7 @@ export class WorkerLink {
   readonly #channel: LinkChannel;
   readonly #terms: WorkerLinkTerms;
   readonly #session: ServerHttp2Session;
-  #words: { readonly manager: ManagerHello; readonly worker: WorkerHello } | undefined;
+  #words: Words | undefined;
   readonly #half = newSecretHalf();
   readonly #read = wordsReader(TOLD, 2 * MOST_TOLD);
   /** Since the manager has proved to be ours. */
@@ -219,64 +225,70 @@ export class WorkerLink {
     }
   }
 
+  /** Undefined: it is no word that may come now. */
   #hear(path: string, body: unknown): Promise<object | undefined> | object | undefined {
-    const { credentials, clusterId } = this.#terms;
-    if (path === '/hello' && !this.#words) {
-      const manager = ManagerHello.parse(body);
-      const worker = {
-        version: LINK_VERSION,
-        clusterID: clusterId,
-        clusterKey: credentials.key.publicKey,
-        nonce: newNonce(),
-        replica: this.#terms.replica,
-        address: this.#terms.address,
-        half: this.#half.publicKey,
-        start: this.#terms.start,
-      };
-      this.#words = { manager, worker };
-      return worker;
-    }
-    if (!this.#words) return undefined;
-    const { manager, worker } = this.#words;
-    if (path === '/prove' && !this.#heard && !this.#isHeld) {
-      const isSigned = signatureCheck(manager.managerKey);
-      const { signature } = ManagerProof.parse(body);
-      const transcript = transcriptOf('manager', manager, worker);
-      if (!isSigned?.(transcript, signature))
-        throw new UnsoundWord('the manager has not the key that it names');
-      if (manager.channel !== '' && manager.channel !== this.#terms.channel)
-        throw new UnsoundWord('somebody between the manager and this cluster passes the link on');
-      if (!credentials.trusts(manager.managerKey))
-        throw new UnsoundWord('this is not the manager that the cluster joined, or has a token of');
-      if (this.#terms.proved(manager) === 'held') {
-        this.#isHeld = true; // the manager ends it
-        return { held: true };
-      }
-      this.#heard = this.#listen(fingerprintOf(manager.managerKey), { isSigned, transcript });
-      const joinToken = credentials.joinTokenFor(manager.managerKey);
-      return {
-        signature: credentials.key.sign(transcriptOf('worker', manager, worker)),
-        joinToken,
-      };
-    }
-    if (path === '/refused') return this.#refused(manager.managerKey, Refused.parse(body));
+    const words = this.#words;
+    if (!words) return path === '/hello' ? this.#greet(ManagerHello.parse(body)) : undefined;
+    if (path === '/prove') return this.#prove(words, body);
+    if (path === '/refused') return this.#refused(words.manager.managerKey, Refused.parse(body));
     if (path === KEY_WORDS.path) return this.#heard?.keys.take(body);
-    if (path === TEMPLATE_WORDS.path && this.#check) return this.#heard?.templates.take(body);
-    if (path === '/template' && this.#check)
-      return this.#report(manager.managerKey, TemplateQuestion.parse(body).globalId);
-    if (path === '/replicas' && this.#check) {
-      this.#terms.told(manager, ReplicaCount.parse(body).replicas);
-      return {};
+    if (path === '/welcome') return this.#welcome(words, body);
+    return this.#check && this.#hearOpen(words.manager, path, body);
+  }
+
+  #greet(manager: ManagerHello): WorkerHello {
+    const { credentials, clusterId, replica, address, start } = this.#terms;
+    const worker = {
+      ...{ version: LINK_VERSION, clusterID: clusterId, clusterKey: credentials.key.publicKey },
+      ...{ nonce: newNonce(), replica, address, half: this.#half.publicKey, start },
+    };
+    this.#words = { manager, worker };
+    return worker;
+  }
+
+  #prove({ manager, worker }: Words, body: unknown): object | undefined {
+    if (this.#heard || this.#isHeld) return undefined;
+    const { credentials, channel, proved } = this.#terms;
+    const isSigned = signatureCheck(manager.managerKey);
+    const { signature } = ManagerProof.parse(body);
+    const transcript = transcriptOf('manager', manager, worker);
+    if (!isSigned?.(transcript, signature))
+      throw new UnsoundWord('the manager has not the key that it names');
+    if (manager.channel !== '' && manager.channel !== channel)
+      throw new UnsoundWord('somebody between the manager and this cluster passes the link on');
+    if (!credentials.trusts(manager.managerKey))
+      throw new UnsoundWord('this is not the manager that the cluster joined, or has a token of');
+    if (proved(manager) === 'held') {
+      this.#isHeld = true; // the manager ends it
+      return { held: true };
     }
-    if (path !== '/welcome' || !this.#heard?.keys.isCaughtUp || this.#check) return undefined;
+    this.#heard = this.#listen(fingerprintOf(manager.managerKey), { isSigned, transcript });
+    return {
+      signature: credentials.key.sign(transcriptOf('worker', manager, worker)),
+      joinToken: credentials.joinTokenFor(manager.managerKey),
+    };
+  }
+
+  #welcome({ manager, worker }: Words, body: unknown): object | undefined {
+    if (!this.#heard?.keys.isCaughtUp || this.#check) return undefined;
+    const { credentials, clusterId, clock } = this.#terms;
     const { linkId } = Welcome.parse(body);
     const secret = this.#half.agree(manager.half, transcriptOf('manager', manager, worker));
     if (!secret) throw new UnsoundWord('the manager gives what is no half of a secret');
     credentials.joined(manager.managerKey);
     this.#check = identityCheck(secret.isSigned, {
-      ...{ clusterId, linkId, clock: this.#terms.clock },
+      ...{ clusterId, linkId, clock },
       isOff: () => this.end('the clock of one end stood still', 'cut'), // the worker dials again
     });
+    return {};
+  }
+
+  #hearOpen(manager: ManagerHello, path: string, body: unknown) {
+    if (path === TEMPLATE_WORDS.path) return this.#heard?.templates.take(body);
+    if (path === '/template')
+      return this.#report(manager.managerKey, TemplateQuestion.parse(body).globalId);
+    if (path !== '/replicas') return undefined;
+    this.#terms.told(manager, ReplicaCount.parse(body).replicas);
     return {};
   }
 

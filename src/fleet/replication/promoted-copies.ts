@@ -59,7 +59,7 @@ export class PromotedCopies
 
   constructor(deps: PromotedCopiesDeps) {
     const lookMs = Math.min(LOOK_MS, deps.aloneMs / 8);
-    super({ ...deps, reports: deps.trust.reports, most: MOST_PROMOTED, lookMs });
+    super({ ...deps, reports: deps.trust.reports, most: 2 * MOST_PROMOTED, lookMs });
     this.#deps = deps;
   }
 

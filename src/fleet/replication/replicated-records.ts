@@ -36,7 +36,7 @@ export interface ReplicationTerms {
   readonly clock: Clock;
   /** How many addresses of managers this cluster has. */
   readonly managers: number;
-  /** The most records that one manager may want here. */
+  /** The most records that one manager may want here: some end a moment after others began. */
   readonly most: number;
   readonly lookMs?: number;
 }

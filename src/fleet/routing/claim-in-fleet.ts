@@ -94,12 +94,12 @@ const claimHere = async (
   const request = { ...asked, body, waitMs };
   if (key === undefined) {
     const answer = await carryOut(row, deps, request);
-    return { ...answer, body: shownOwn(fleet, row, request, answer.body) };
+    return { ...answer, body: shownOwn(fleet, { row, request }, answer.body) };
   }
   const pass: Pass = { ...FREE, key: claim.pass.key, use: (work) => work(use) };
   const perform = (changed: AnyRequest) => carryOut(row, deps, changed);
   const marked = await answerMarked(row, deps, { ...claim, request, key, pass, perform });
-  return { ...marked, body: JSON.parse(shownOwnText(fleet, row, request, marked)) as object };
+  return { ...marked, body: JSON.parse(shownOwnText(fleet, { row, request }, marked)) as object };
 };
 
 const claimOf = ({ surface, fleet }: FleetDeps, body: object, poolName: string): object =>

@@ -61,33 +61,30 @@ export const wayByPool = (
   return undefined;
 };
 
+/** A request that the manager's own cluster answered. */
+interface OwnRequest {
+  readonly row: Pick<Route, 'path' | 'operationId'>;
+  readonly request: Pick<AnyRequest, 'incoming' | 'query'>;
+}
+
 /** An answer of the manager's own cluster, with the names that the fleet knows it by. */
 export const shownOwn = (
-  deps: FleetDeps | undefined,
-  row: Pick<Route, 'path' | 'operationId'>,
-  request: Pick<AnyRequest, 'incoming' | 'query'>,
+  { surface, fleet: { clusterId } }: FleetDeps,
+  { row, request }: OwnRequest,
   body: object,
 ): object =>
-  deps &&
-  !deps.surface &&
-  !isMerged(row, request) &&
-  Object.getPrototypeOf(body) === Object.prototype
-    ? shownInFleet(row, body, {
-        clusterId: deps.fleet.clusterId,
-        base: request.incoming.base,
-        isOwn: true,
-      })
+  !surface && !isMerged(row, request) && Object.getPrototypeOf(body) === Object.prototype
+    ? shownInFleet(row, body, { clusterId, base: request.incoming.base, isOwn: true })
     : body;
 
 /** The text of such an answer. A kept one is kept without a cluster, as other replicas answer. */
 export const shownOwnText = (
-  deps: FleetDeps | undefined,
-  row: Pick<Route, 'path' | 'operationId'>,
-  request: Pick<AnyRequest, 'incoming' | 'query'>,
+  deps: FleetDeps,
+  own: OwnRequest,
   { status, text }: { readonly status: number; readonly text: string },
 ): string =>
-  deps && !deps.surface && status < 400
-    ? JSON.stringify(shownOwn(deps, row, request, JSON.parse(text) as object))
+  !deps.surface && status < 400
+    ? JSON.stringify(shownOwn(deps, own, JSON.parse(text) as object))
     : text;
 
 export interface Away {

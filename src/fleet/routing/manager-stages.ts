@@ -93,7 +93,7 @@ const useElsewhere = (deps: CorridorDeps, exchange: Exchange, work: WorkAway): P
   const { row, pass, caller } = exchange;
   const { context, request, bytes, key } = askedOf(exchange);
   return caller && key !== undefined && pass !== FREE && !deps.terms.surface
-    ? answerHeldAway(row, deps, { context, request, caller, key, bytes, pass }, work)
+    ? answerHeldAway(deps, { row, context, request, caller, key, bytes, pass }, work)
     : useAway(pass, work);
 };
 
@@ -107,20 +107,22 @@ const giveAway = (exchange: Exchange, answer: Answer): void => {
 
 /** An answer of the manager's own cluster gets the names that the fleet knows it by. */
 const showOwn = (fleet: FleetDeps, exchange: Exchange): void => {
-  const { row, request, kept, answer } = exchange;
-  if (kept) exchange.kept = { ...kept, text: shownOwnText(fleet, row, request, kept) };
-  else if (answer)
-    exchange.answer = { ...answer, body: shownOwn(fleet, row, request, answer.body) };
+  const { kept, answer } = exchange;
+  if (kept) exchange.kept = { ...kept, text: shownOwnText(fleet, exchange, kept) };
+  else if (answer) exchange.answer = { ...answer, body: shownOwn(fleet, exchange, answer.body) };
 };
+
+interface HeldAway extends Omit<Marked, 'perform'> {
+  readonly row: Pick<Route, 'method'>;
+}
 
 /**
  * Has another cluster carry out what a rule holds, once under its key: repetitions get the first
  * answer, which is kept here, and need no approval.
  */
 const answerHeldAway = async (
-  row: Pick<Route, 'method'>,
   deps: IdempotencyDeps,
-  { context, request, caller, key, bytes, pass }: Omit<Marked, 'perform'>,
+  { row, context, request, caller, key, bytes, pass }: HeldAway,
   work: WorkAway,
 ): Promise<Answer> => {
   const path = markedPathOf({ context, request, key, pass });
