@@ -27,6 +27,8 @@ export interface ReplicaWorld {
   restart(): Promise<void>;
   /** The records of which the store has a copy that is a manager's, in order. */
   kept(): readonly number[];
+  /** How many records the store has, whosever they are. */
+  stored(): number;
   /** Whether the store refuses every write from now on. */
   breakStore(isBroken: boolean): void;
 }
@@ -150,6 +152,15 @@ export const replicatedRecordsContract = (kind: string, start: Start): Mocha.Sui
       expect(world.kept()).to.deep.equal([]);
       await linked([0, 1]);
       expect(world.kept()).to.deep.equal([0, 1]);
+    });
+
+    it('that lapsed and were reported again go for good once they are reported gone', async () => {
+      (await linked([0])).end();
+      world.cutOff();
+      await turns();
+      const link = await linked([0]);
+      await link.gone([0]);
+      expect([world.kept(), world.stored()]).to.deep.equal([[], 0]);
     });
 
     it('lapse durably where the manager does not know the cluster any more', async () => {

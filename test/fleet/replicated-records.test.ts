@@ -66,6 +66,7 @@ replicatedRecordsContract('promoted keys', async (clock) => {
       return west.restart();
     },
     kept: () => [...keys.keys()].filter((number) => west.store.records.has(keys[number]!.keyId)),
+    stored: () => west.store.records.size,
     breakStore: (isBroken) => breaks(west.store, isBroken),
   };
 });
@@ -97,6 +98,7 @@ replicatedRecordsContract('global templates', async (clock) => {
         const { managedBy = '' } = west.get(`t${number}`) ?? {};
         return managedBy !== '';
       }),
+    stored: () => west.store.records.size,
     breakStore: (broken) => {
       isBroken = broken;
       breaks(west.store, broken);
