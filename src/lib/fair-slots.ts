@@ -8,6 +8,14 @@ export interface FairSlotsLimits {
   readonly mostWaitingOfTenant: number;
 }
 
+/** Why a turn is not had. */
+export interface TurnTerms {
+  readonly full: () => Error;
+  /** Absent: it is waited for however long it takes. */
+  readonly late?: () => Error;
+  readonly patienceMs?: number;
+}
+
 /**
  * Called when its turn has come, with what gives the slot back; repeated calls of that do nothing.
  */
@@ -54,6 +62,27 @@ export class FairSlots {
     return () => {
       this.#remove(tenant, mine);
     };
+  }
+
+  /**
+   * Resolves with what gives the slot back, once its turn has come. Rejects with `full` where too
+   * many wait already, and with `late` where it has not come in time.
+   */
+  take(tenant: string, { full, late, patienceMs = 0 }: TurnTerms): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        takeBack?.();
+        reject(late?.() ?? full());
+      };
+      const timer = late && setTimeout(giveUp, patienceMs);
+      const takeBack = this.request(tenant, (release) => {
+        clearTimeout(timer);
+        resolve(release);
+      });
+      if (takeBack) return;
+      clearTimeout(timer);
+      reject(full());
+    });
   }
 
   #serve(): void {

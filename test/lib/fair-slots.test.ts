@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { rejection } from '../support/harness/rejection.ts';
 import fc from 'fast-check';
 import { FairSlots } from '../../src/lib/fair-slots.ts';
 import { check } from '../properties/check.ts';
@@ -146,5 +147,23 @@ describe('slots that tenants share', () => {
         },
       ),
     );
+  });
+
+  it('are taken in time, or given up', async () => {
+    const slots = new FairSlots({
+      most: () => 1,
+      mostOfTenant: (most) => most,
+      mostWaiting: 1,
+      mostWaitingOfTenant: 1,
+    });
+    const terms = { full: () => new Error('full'), late: () => new Error('late'), patienceMs: 1 };
+    const release = await slots.take('one', terms);
+    const late = rejection(slots.take('one', terms));
+    expect(await rejection(slots.take('two', terms))).to.have.property('message', 'full');
+    expect(await late).to.have.property('message', 'late');
+    const next = slots.take('two', { full: () => new Error('full') });
+    release();
+    (await next)();
+    expect(await slots.take('one', terms)).to.be.a('function');
   });
 });

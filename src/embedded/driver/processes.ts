@@ -145,18 +145,14 @@ export class EmbeddedProcesses implements ProcessDriver {
   }
 
   /** Resolves with a function that ends the turn, which ends by itself after 50 ms. */
-  #turn({ tenant }: ProcessOrder): Promise<() => void> {
-    return new Promise((resolve, reject) => {
-      const asked = this.#starts.request(tenant, (release) => {
-        const callOff = this.#clock.at(this.#clock.now() + TURN_MS, release);
-        resolve(() => {
-          callOff();
-          release();
-        });
-      });
-      if (!asked)
-        reject(new ProcessesFull('tenant', 'too many of your processes wait to be started'));
-    });
+  async #turn({ tenant }: ProcessOrder): Promise<() => void> {
+    const full = () => new ProcessesFull('tenant', 'too many of your processes wait to be started');
+    const release = await this.#starts.take(tenant, { full });
+    const callOff = this.#clock.at(this.#clock.now() + TURN_MS, release);
+    return () => {
+      callOff();
+      release();
+    };
   }
 
   async #call(id: InstanceId, call: ProcessCall): Promise<readonly ProcessFact[]> {

@@ -9,6 +9,7 @@ import {
   type ExecRequest,
   type LogBatch,
   type LogFollowing,
+  NoPlace,
   type LogRequest,
   type LogTail,
   type PortConnection,
@@ -17,6 +18,7 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
+import { FairSlots } from '../../lib/fair-slots.ts';
 import type { ClaimChange } from '../../model/claim-change.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
@@ -27,7 +29,6 @@ import { withImageConfig } from '../images/image-command.ts';
 import { Images } from '../images/images.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
 import { EmbeddedFiles } from './embedded-files.ts';
-import { LaunchTurns } from './launch-turns.ts';
 import { LogFiles } from './log-files.ts';
 import { Pauses } from './pauses.ts';
 import { Ports } from './ports.ts';
@@ -59,6 +60,13 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly machine?: () => MachineSize;
 }
 
+/** Records of new instances: they share a commit, and are soon answered. */
+const MOST_WRITTEN_AT_ONCE = 16;
+/** As many as may wait for the spawner. */
+const MOST_LAUNCHES_WAITING = { mostWaiting: 4_096, mostWaitingOfTenant: 1_024 };
+
+const noPlace = (): NoPlace => new NoPlace('too many sandboxes wait to be started on this machine');
+
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files: EmbeddedFiles;
@@ -70,7 +78,12 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #machine: MachineSize;
   /** Asked of bubblewrap once, for the first pool that mounts a folder. */
   #bindsFolders: boolean | undefined;
-  readonly #launchTurns = new LaunchTurns();
+  /** Tenants write in turn: whatever one asks for at once, another's order comes soon. */
+  readonly #launches = new FairSlots({
+    most: () => MOST_WRITTEN_AT_ONCE,
+    mostOfTenant: (most) => most,
+    ...MOST_LAUNCHES_WAITING,
+  });
   readonly #client: SpawnerClient;
   readonly #logs: LogFiles;
   readonly #images: Images;
@@ -182,7 +195,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   ): Promise<InstanceRecord> {
     this.check(definition);
     const { id } = unborn;
-    const release = await this.#launchTurns.take(unborn.poolOwner);
+    const release = await this.#launches.take(tenantKey(unborn.poolOwner), { full: noPlace });
     const { record, found } = await this.#launchOrder(unborn, definition, permitted).finally(
       release,
     );

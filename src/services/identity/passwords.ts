@@ -18,10 +18,8 @@ export const argon2Passwords = (): Passwords => {
     mostWaitingOfTenant: MOST_WAITING,
   });
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    const release = await new Promise<() => void>((resolve, reject) => {
-      if (!slots.request('passwords', resolve))
-        reject(unavailable('too many logins wait for their turn'));
-    });
+    const full = () => unavailable('too many logins wait for their turn');
+    const release = await slots.take('passwords', { full });
     try {
       return await work();
     } finally {

@@ -1,10 +1,8 @@
 import { expect } from 'chai';
 import { NoPlace } from '../../../src/contracts/sandbox-driver.ts';
-import { LaunchTurns } from '../../../src/embedded/driver/launch-turns.ts';
 import type { LaunchOrder } from '../../../src/model/sandbox.ts';
 import { aSpawnedDriver } from '../../support/harness/a-spawned-driver.ts';
 import { ALICE, anOrder, permitted } from '../../support/builders/instance-orders.ts';
-import { rejection } from '../../support/harness/rejection.ts';
 
 describe('launches on one machine', () => {
   it('are written a few at a time, tenants in turn, and ask for the size of the machine once', async () => {
@@ -47,14 +45,30 @@ describe('launches on one machine', () => {
     await spawned.close();
   });
 
-  it('wait, 1,024 of a tenant at most; more have no place now, and keep nobody else from waiting', async () => {
-    const turns = new LaunchTurns();
-    const begun: Promise<() => void>[] = [];
-    for (let n = 0; n < 16 + 1_024; n += 1) begun.push(turns.take(ALICE));
-    expect(await rejection(turns.take(ALICE))).to.be.instanceOf(NoPlace);
-    begun.push(turns.take({ ...ALICE, user: 'bob' }));
-
-    for (const each of begun) (await each)();
-    (await turns.take(ALICE))();
+  it('are refused where 1,024 of their tenant wait, and keep nobody else from waiting', async () => {
+    const spawned = aSpawnedDriver({});
+    const letGo: (() => void)[] = [];
+    spawned.records.launchOrder = () =>
+      new Promise((_, reject) => {
+        letGo.push(() => reject(new Error('not now')));
+      });
+    const launch = (user: string): Promise<unknown> => {
+      const made = anOrder();
+      const record = { ...made.record, poolOwner: { ...ALICE, user } };
+      return spawned.driver.launch({ ...made, record }, permitted).catch((error: unknown) => error);
+    };
+    const launches = Array.from({ length: 16 + 1_024 }, () => launch('noisy'));
+    expect(await launch('noisy')).to.be.instanceOf(NoPlace);
+    launches.push(launch('quiet'));
+    let isOver = false;
+    const all = Promise.all(launches).finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      for (const each of letGo.splice(0)) each();
+      await new Promise(setImmediate);
+    }
+    expect((await all).some((outcome) => outcome instanceof NoPlace)).to.equal(false);
+    await spawned.close();
   });
 });

@@ -2,7 +2,7 @@ import { NoPlace, OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
 import { FairSlots } from '../../../lib/fair-slots.ts';
 import { podNameOf } from '../../../model/identifiers.ts';
 import type { LaunchOrder, InstanceRecord } from '../../../model/sandbox.ts';
-import { tenantKey, type Tenant } from '../../../model/tenant.ts';
+import { tenantKey } from '../../../model/tenant.ts';
 import type { ApiClient } from '../../api/api-calls.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../../api/api-errors.ts';
 import { cleaned } from '../cleaned-message.ts';
@@ -38,6 +38,13 @@ const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
 /** Less than after which a launch is asked for once more. */
 const PATIENCE_MS = 10_000;
+/** Of a turn. */
+const TURN = {
+  patienceMs: PATIENCE_MS,
+  full: () => new NotSent('too many instances wait to be made'),
+  late: () =>
+    new NotSent(`no instance could be made within ${PATIENCE_MS} ms: others are made first`),
+};
 
 /**
  * Makes instances: the record, and the Pod that it owns as soon as the record is there. So a
@@ -62,7 +69,8 @@ export class PodCreator {
   async create(launchOrder: LaunchOrder, may: () => void): Promise<InstanceRecord> {
     try {
       await this.#deps.untilIdleEnough();
-      const release = await this.#turn(launchOrder.record.poolOwner);
+      const owner = tenantKey(launchOrder.record.poolOwner);
+      const release = await this.#turns.take(owner, TURN);
       try {
         return await this.#make(launchOrder, may);
       } finally {
@@ -71,28 +79,6 @@ export class PodCreator {
     } catch (error) {
       throw await this.#refusalOf(error, launchOrder.record.poolOwner.namespace);
     }
-  }
-
-  /**
-   * Returns what gives the turn back. Rejects with NotSent where none came in time, or too many
-   * wait.
-   */
-  async #turn(owner: Tenant): Promise<() => void> {
-    return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        takeBack?.();
-        reject(
-          new NotSent(`no instance could be made within ${PATIENCE_MS} ms: others are made first`),
-        );
-      }, PATIENCE_MS);
-      const takeBack = this.#turns.request(tenantKey(owner), (release) => {
-        clearTimeout(timer);
-        resolve(release);
-      });
-      if (takeBack) return;
-      clearTimeout(timer);
-      reject(new NotSent('too many instances wait to be made'));
-    });
   }
 
   async #make(launchOrder: LaunchOrder, may: () => void): Promise<InstanceRecord> {
