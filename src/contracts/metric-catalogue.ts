@@ -185,16 +185,15 @@ export const METRICS = {
   ),
 
   sandpool_costly_waiting: gauge(
-    'Requests that take long, and wait for their turn: one at a time, tenants in turn.',
+    'Requests that wait for their turn of the event loop, tenants in turn, and previews.',
     [],
   ),
   sandpool_costly_refused_total: counter(
-    'Requests that were answered with 429 because too many costly ones of their tenant ' +
-      'waited already.',
+    'Requests that were answered with 429 because too many of their tenant waited already.',
     [],
   ),
   sandpool_costly_seconds_total: counter(
-    'For how long such requests kept the event loop busy: pieces of 5 ms and more.',
+    'For how long requests kept the event loop busy: pieces of 5 ms and more.',
     [],
   ),
 

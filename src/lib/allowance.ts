@@ -42,3 +42,32 @@ export class Allowance {
     this.#at = Math.max(this.#at, now);
   }
 }
+
+const MOST_NAMES = 10_000;
+
+/** An allowance for each name. Those of the 10,000 names that were asked for last are known. */
+export class Allowances {
+  readonly #terms: AllowanceTerms;
+  readonly #ofName = new Map<string, Allowance>();
+
+  constructor(terms: AllowanceTerms) {
+    this.#terms = terms;
+  }
+
+  of(name: string, now: number): Allowance {
+    const allowance = this.#ofName.get(name) ?? new Allowance(this.#terms, now);
+    this.#ofName.delete(name);
+    this.#ofName.set(name, allowance);
+    if (this.#ofName.size > MOST_NAMES)
+      for (const first of this.#ofName.keys()) {
+        this.#ofName.delete(first);
+        break;
+      }
+    return allowance;
+  }
+
+  /** Undefined: nothing was spent of it lately. */
+  known(name: string): Allowance | undefined {
+    return this.#ofName.get(name);
+  }
+}

@@ -25,7 +25,8 @@ import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
-import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
+import { anAdmission } from '../support/fakes/an-admission.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 /** Program and arguments that run the command line. */
@@ -98,16 +99,12 @@ export const aCliDaemon = async ({
     shellHere(request, terminals);
   const clock = systemClock();
   const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock });
+  const clients = clientsOf({ operations, clock, log: quietLog });
   const http = createHttpServer({
     watchers: { log: quietLog, metrics: silentMetrics },
     terms: { clusterId: 'local', sunset: undefined },
-    limits: {
-      answers: new AnswerBudget({
-        metrics: silentMetrics,
-        mostBytes: 256 * 1024 * 1024,
-        tenantPercent: 50,
-      }),
-    },
+    clients,
+    admission: anAdmission({ clients }),
     operations,
     clock,
     upgrade: upgrades.upgrade,

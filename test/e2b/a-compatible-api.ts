@@ -7,10 +7,8 @@ import {
 import { compatibleFleet } from '../../src/fleet/e2b/compatible-fleet.ts';
 import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
-import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
-import { KeyRates } from '../../src/http/limits/key-rates.ts';
-import { LoopTurns } from '../../src/http/limits/loop-turns.ts';
-import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
+import { Turns } from '../../src/http/limits/turns.ts';
+import { anAdmission } from '../support/fakes/an-admission.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 
@@ -20,7 +18,7 @@ export interface CompatibleApi {
   /** Keys of a tenant, and of one of another team. */
   readonly keys: { readonly tenant: string; readonly stranger: string };
   /** Of the control API and of what is for sandboxes. */
-  readonly loopTurns: LoopTurns;
+  readonly turns: Turns;
   readonly overLinks: CompatibleServer['overLinks'];
   readonly stop: () => Promise<void>;
 }
@@ -53,7 +51,7 @@ export const aCompatibleApi = async ({
     annotations: {},
     source: { templateName: 'default' },
   });
-  const loopTurns = new LoopTurns({ metrics: silentMetrics });
+  const turns = new Turns({ metrics: silentMetrics });
   const served = {
     clusterId: 'local',
     domain: undefined,
@@ -72,16 +70,7 @@ export const aCompatibleApi = async ({
     operations,
     clock,
     watchers: { log: quietLog, metrics: silentMetrics },
-    limits: {
-      keyRates: new KeyRates(0),
-      costly: new CostlyTurns({ metrics: silentMetrics }),
-      loopTurns,
-      answers: new AnswerBudget({
-        metrics: silentMetrics,
-        mostBytes: 64 * 1024 * 1024,
-        tenantPercent: 50,
-      }),
-    },
+    admission: anAdmission({ clients, turns }),
     gating: undefined,
     audit: undefined,
     tls: undefined,
@@ -95,7 +84,7 @@ export const aCompatibleApi = async ({
     operations,
     url: `http://127.0.0.1:${port}`,
     keys,
-    loopTurns,
+    turns,
     overLinks: server.overLinks,
     stop: () => server.stop(1_000),
   };

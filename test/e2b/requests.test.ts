@@ -426,10 +426,10 @@ describe('requests to the compatible API', () => {
     });
 
     it('begins in the turns of the event loop that its tenant has for all of its requests', async () => {
-      const { loopTurns } = api;
-      const take = loopTurns.take.bind(loopTurns);
+      const { turns } = api;
+      const take = turns.take.bind(turns);
       const tenants: string[] = [];
-      loopTurns.take = (tenant) => {
+      turns.take = (tenant) => {
         tenants.push(tenant);
         return Promise.reject(tooMuchWaits());
       };
@@ -438,7 +438,7 @@ describe('requests to the compatible API', () => {
         expect(await health(token)).to.equal(429);
         expect((await ask('/v2/sandboxes')).status).to.equal(429);
       } finally {
-        loopTurns.take = take;
+        turns.take = take;
       }
       expect(tenants).to.have.lengthOf(2);
       expect(new Set(tenants)).to.have.lengthOf(1);

@@ -2,16 +2,17 @@ import type { Requests } from '../../src/contracts/coordination/requests.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
 import { managerStages } from '../../src/fleet/routing/manager-stages.ts';
+import type { AdmissionDeps } from '../../src/http/limits/admission.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import {
   createHttpServer,
   type HttpServer,
   type HttpServerDeps,
 } from '../../src/http/server/http-server.ts';
+import { anAdmission } from '../support/fakes/an-admission.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
 import { watchAnswers } from '../support/harness/watched-answers.ts';
-import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 export interface LogLine {
@@ -51,27 +52,23 @@ export const aServer = async ({
   clusterId = 'local',
   sunset,
   fleet,
-  answers = new AnswerBudget({
-    metrics: silentMetrics,
-    mostBytes: 256 * 1024 * 1024,
-    tenantPercent: 50,
-  }),
+  answers,
   keyRates,
-  costly,
-  refusalPace,
+  turns,
+  pace,
   limits,
   gating,
   sessionOf,
   console,
   ...given
 }: Partial<
-  Omit<HttpServerDeps, 'watchers' | 'terms' | 'limits' | 'people'> &
+  Omit<HttpServerDeps, 'watchers' | 'terms' | 'limits' | 'people' | 'admission'> &
     NonNullable<HttpServerDeps['people']> &
     HttpServerDeps['watchers'] &
     HttpServerDeps['terms'] &
-    Omit<HttpServerDeps['limits'], 'bounds'>
+    Pick<AdmissionDeps, 'answers' | 'keyRates' | 'turns' | 'pace'>
 > & {
-  readonly limits?: NonNullable<HttpServerDeps['limits']['bounds']>;
+  readonly limits?: HttpServerDeps['limits'] & Partial<AdmissionDeps>;
   /** Makes it a manager. */
   readonly fleet?: FleetDeps;
   readonly operations?: FakeOperations;
@@ -87,30 +84,27 @@ export const aServer = async ({
     stranger: await operations.key('red', 'eve'),
     admin: await operations.key('ops', 'root', 'admin'),
   };
+  const { clock } = operations;
+  const clients =
+    given.clients ?? clientsOf({ operations, clock, log: recording(log), trustedProxies });
   const http = createHttpServer({
     operations,
-    clock: operations.clock,
+    clock,
     watchers: { log: givenLog ?? recording(log), metrics, tracer, traceScope, audit },
     terms: { clusterId, sunset, manager: fleet && managerStages(fleet, operations) },
-    limits: {
-      answers,
-      ...(limits ? { bounds: limits } : {}),
-      ...(keyRates ? { keyRates } : {}),
-      ...(costly ? { costly } : {}),
-      ...(refusalPace ? { refusalPace } : {}),
-    },
-    people: { gating, ...(sessionOf ? { sessionOf } : {}), console },
-    clients: clientsOf({
-      operations,
-      clock: operations.clock,
-      log: recording(log),
-      trustedProxies,
+    limits,
+    admission: anAdmission({
+      ...{ clients, metrics, keyRates, turns, pace, ...(answers ? { answers } : {}) },
+      log: givenLog ?? recording(log),
+      ...limits,
     }),
+    people: { gating, ...(sessionOf ? { sessionOf } : {}), console },
     ...given,
+    clients,
   });
   const checkAnswers = watchAnswers(http.server);
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
-  const clients = {
+  const asking = {
     tenant: new HttpClient(port, keys.tenant),
     colleague: new HttpClient(port, keys.colleague),
     stranger: new HttpClient(port, keys.stranger),
@@ -121,10 +115,10 @@ export const aServer = async ({
     operations,
     port,
     log,
-    ...clients,
+    ...asking,
     makeShells: async (replicas) => {
       const pool = { name: 'shells', templateName: 'default', replicas };
-      await clients.tenant.post('/sandboxpools', pool);
+      await asking.tenant.post('/sandboxpools', pool);
     },
     leave: () => {
       http.leave();
@@ -136,7 +130,7 @@ export const aServer = async ({
       http.accept(connection);
     },
     stop: async (graceMs = 1_000) => {
-      for (const client of Object.values(clients)) client.close();
+      for (const client of Object.values(asking)) client.close();
       await http.stop(graceMs);
       checkAnswers();
     },

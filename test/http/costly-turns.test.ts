@@ -1,144 +1,19 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
+import { Turns } from '../../src/http/limits/turns.ts';
 import { MOST_PREVIEWS_WAITING, PoolPreviews } from '../../src/http/resources/pools/previews.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { within } from '../support/harness/a-daemon.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
-import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { aServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const COSTLY_MS = 25;
 
-/** Requests whose work takes as long as they say, by a clock that goes on only so. */
-const someTurns = (mostWaitingOfTenant = 64) => {
-  let [time, processorMs] = [10_000, 0];
-  const metrics = new MemoryMetrics();
-  const turns = new CostlyTurns({
-    metrics,
-    now: () => time,
-    processorMs: () => processorMs,
-    mostWaitingOfTenant,
-    holdMs: 1,
-  });
-  const order: string[] = [];
-  const ask = async (tenant: string, ms = COSTLY_MS, workedMs = ms): Promise<string> => {
-    try {
-      await turns.request(tenant, 'createPool').begin();
-    } catch (error) {
-      return error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    }
-    order.push(tenant);
-    time += ms;
-    processorMs += workedMs;
-    return 'done';
-  };
-  const learn = async (tenant: string): Promise<void> => {
-    for (let at = 0; at < 4; at += 1) {
-      time += 5_000; // nobody else is about: no rest
-      await ask(tenant);
-      await new Promise(setImmediate);
-      await new Promise(setImmediate);
-    }
-    order.length = 0;
-  };
-  return { turns, metrics, order, ask, learn };
-};
-
 describe('costly requests', () => {
-  it('of one tenant are carried out before the queue of another', async () => {
-    const { order, ask, learn } = someTurns();
-    await learn('flood');
-    await learn('other');
-
-    const all = [...Array.from({ length: 10 }, () => ask('flood')), ask('other')];
-    await Promise.all(all);
-
-    expect(order.indexOf('other')).to.be.lessThan(3);
-    expect(order).to.have.length(11);
-  });
-
-  it('are refused once too many of the same tenant wait, and not those of others', async () => {
-    const { metrics, ask, learn } = someTurns(3);
-    await learn('flood');
-    await learn('other');
-
-    const flood = Array.from({ length: 6 }, () => ask('flood'));
-    const other = ask('other');
-
-    expect((await Promise.all(flood)).sort()).to.deep.equal([
-      'RATE_LIMITED',
-      'RATE_LIMITED',
-      'done',
-      'done',
-      'done',
-      'done',
-    ]);
-    expect(await other).to.equal('done');
-    expect(metrics.shown('sandpool_costly_refused_total', {})).to.equal(2);
-    expect(metrics.shown('sandpool_costly_waiting', {})).to.equal(0);
-  });
-
-  it('are those that take long again and again, not one that the machine held up', async () => {
-    const { turns, ask } = someTurns();
-
-    expect(await ask('quiet', 5_000)).to.equal('done');
-    await new Promise(setImmediate);
-
-    expect(turns.request('quiet', 'createPool').begin()).to.equal(undefined);
-  });
-
-  it('are not those that waited for the processor, which others had', async () => {
-    const { turns, ask } = someTurns();
-
-    for (let at = 0; at < 20; at += 1) {
-      expect(await ask('quiet', 60, 1)).to.equal('done');
-      await new Promise(setImmediate);
-      await new Promise(setImmediate);
-    }
-
-    expect(turns.request('quiet', 'createPool').begin()).to.equal(undefined);
-  });
-
-  it('are none of many cheap ones that are carried out together', async () => {
-    const { turns, ask } = someTurns();
-    for (let round = 0; round < 4; round += 1) {
-      await Promise.all(Array.from({ length: 200 }, () => ask('quiet', 1)));
-      await new Promise(setImmediate);
-    }
-
-    expect(turns.request('quiet', 'createPool').begin()).to.equal(undefined);
-  });
-
-  it('are cheap again once they take little', async () => {
-    const { turns, ask, learn } = someTurns();
-    await learn('quiet');
-    expect(turns.request('quiet', 'createPool').begin()).to.be.instanceOf(Promise);
-    for (let at = 0; at < 10; at += 1) {
-      await ask('quiet', 0);
-      await new Promise(setImmediate);
-    }
-
-    expect(turns.request('quiet', 'createPool').begin()).to.equal(undefined);
-  });
-
-  it('are known of the 10,000 tenants whose requests were costly last', async () => {
-    const { turns, ask } = someTurns();
-    const isKnown = (): boolean => turns.request('first', 'createPool').isWatched;
-    await ask('first');
-    await new Promise(setImmediate);
-    expect(isKnown()).to.equal(true);
-    for (let n = 0; n < 10_000; n += 1) {
-      await ask(`tenant-${n}`);
-      await new Promise(setImmediate);
-    }
-
-    expect(isKnown()).to.equal(false);
-  });
-
   it('let a request of somebody else pass that came after them', async () => {
     let time = 0;
+    const now = (): number => performance.now() + time;
     const operations = new FakeOperations();
     const order: string[] = [];
     const list = operations.listPools;
@@ -151,7 +26,7 @@ describe('costly requests', () => {
     });
     const server = await aServer({
       operations,
-      costly: new CostlyTurns({ metrics: silentMetrics, now: () => time }),
+      turns: new Turns({ metrics: silentMetrics, now, processorMs: now }),
     });
     for (let at = 0; at < 4; at += 1) await server.tenant.get('/sandboxpools');
     await server.stranger.get('/sandboxpools');
@@ -223,7 +98,7 @@ describe('a flood of previews', () => {
   });
 
   it('of many tenants is refused past 128 that wait', async () => {
-    const previews = new PoolPreviews({ metrics: silentMetrics, holdMs: 1 });
+    const previews = new PoolPreviews({ metrics: silentMetrics });
     let letGo: () => void = () => {};
     const held = new Promise<void>((resolve) => {
       letGo = resolve;

@@ -21,6 +21,7 @@ import { dialThroughChannel } from '../support/fakes/channel-dial.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
+import type { AdmissionDeps } from '../../src/http/limits/admission.ts';
 import { aServer, type TestServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
@@ -56,7 +57,7 @@ export interface EndpointWay {
 }
 
 interface GivenGateway extends EndpointWay, Pick<GatewayDeps, 'audit' | 'gate'> {
-  readonly limits?: NonNullable<HttpServerDeps['limits']['bounds']>;
+  readonly limits?: HttpServerDeps['limits'] & Partial<AdmissionDeps>;
 }
 
 export const aGateway = async ({

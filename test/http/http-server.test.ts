@@ -7,7 +7,8 @@ import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/harnes
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { rejection } from '../support/harness/rejection.ts';
 import { aServer } from './a-server.ts';
-import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
+import { anAdmission } from '../support/fakes/an-admission.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
 const upgrade = (protocol: string, extra = ''): string =>
@@ -19,18 +20,15 @@ describe('the HTTP server', () => {
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
     const operations = new FakeOperations();
+    const { clock } = operations;
+    const clients = clientsOf({ operations, clock, log: quietLog });
     const server = createHttpServer({
       watchers: { log: quietLog, metrics: silentMetrics },
       terms: { clusterId: 'local', sunset: undefined },
-      limits: {
-        answers: new AnswerBudget({
-          metrics: silentMetrics,
-          mostBytes: 256 * 1024 * 1024,
-          tenantPercent: 50,
-        }),
-      },
+      clients,
+      admission: anAdmission({ clients }),
       operations,
-      clock: operations.clock,
+      clock,
     });
     expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property(
       'code',

@@ -83,7 +83,7 @@ export class FakeProcess {
           return () => {};
         },
       },
-      keyRates: {
+      admission: {
         count: ({ keyId }) => {
           if (keyId === 'fast') throw keyRateMet(1, 1);
         },

@@ -3,9 +3,8 @@ import type { Config } from '../config/config.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import { createGateway, type Gateway } from '../../http/gateway/gateway.ts';
+import { Admission } from '../../http/limits/admission.ts';
 import { clientsOf } from '../../http/limits/clients.ts';
-import { CostlyTurns } from '../../http/limits/costly-turns.ts';
-import { LoopTurns } from '../../http/limits/loop-turns.ts';
 import { KeyRates } from '../../http/limits/key-rates.ts';
 import type { RequestWatchers } from '../../http/server/app.ts';
 import { createHttpServer, type HttpServer } from '../../http/server/http-server.ts';
@@ -61,23 +60,19 @@ export const openListeners = (
       hasConsole: config.console.mode !== 'off',
     }),
   );
-  const keyRates = new KeyRates(config.keys.requestsPerSecond);
-  const limits = {
+  const admission = new Admission({
+    ...{ clients, metrics, log },
     answers: answerBudget(config, metrics),
-    keyRates,
-    costly: new CostlyTurns({ metrics }),
-    loopTurns: new LoopTurns({ metrics }),
-    bounds: {
-      maxConnections: config.connections.most,
-      maxConnectionsPerAddress: config.connections.mostPerAddress,
-    },
-  };
-  const served = { operations, clock, watchers, tls, clients, limits };
+    keyRates: new KeyRates(config.keys.requestsPerSecond),
+    maxConnectionsPerAddress: config.connections.mostPerAddress,
+  });
+  const limits = { maxConnections: config.connections.most };
+  const served = { operations, clock, watchers, tls, clients, admission, limits };
   const gating = approvals.gating(operations);
   const { gate } = approvals;
   const terminals = terminalUpgrades({
     operations,
-    processes: { operations, clock, clients, keyRates, gate },
+    processes: { operations, clock, clients, admission, gate },
     log,
     clock,
     audit,

@@ -71,7 +71,7 @@ export const managerStages =
         exchange.answer = await exchange.pass.use(() =>
           merge(fleet, { caller, context, request, own }),
         );
-        exchange.work?.working();
+        deps.admission.working(caller);
         context.state.answered = exchange.answer.body;
         return;
       }

@@ -2,14 +2,15 @@ import Router from '@koa/router';
 import type { RequestState } from '../reply/context.ts';
 import { BASES } from '../reply/bases.ts';
 import type { EventStreams } from '../reply/event-streams.ts';
+import type { Admission } from '../limits/admission.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { ApiSurface } from './api-surface.ts';
 import type { GatingDeps } from './approval-gating.ts';
 import { NoFields } from './common-schema.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
 import { mapParametersOf } from './query.ts';
-import type { RequestLimits } from './request-limits.ts';
 import type { Route } from './route.ts';
+import { admit } from './stages/admit.ts';
 import { approve } from './stages/approve.ts';
 import {
   Exchange,
@@ -35,7 +36,7 @@ export interface CorridorDeps extends IdempotencyDeps {
   /** Finds the person at the console who asks. Absent: nobody does. */
   readonly sessionOf?: SessionFinder;
   readonly streams: EventStreams;
-  readonly limits: RequestLimits;
+  readonly admission: Admission;
   readonly terms: ApiTerms;
 }
 
@@ -69,6 +70,7 @@ const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
     announce(deps),
     reply(deps),
     identify(deps),
+    admit(deps),
     ...(manager ? [manager.locate] : []),
     resolve(deps),
     read(deps),

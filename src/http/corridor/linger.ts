@@ -26,7 +26,8 @@ export const thenLinger = async <T>(
 export const lingerAfter = (request: IncomingMessage, response: ServerResponse): void => {
   if (request.complete || request.destroyed) return;
   response.shouldKeepAlive = false;
-  request.read(0); // of what nobody has begun to read, Node would drop all itself, and tell of none
+  // Of what nobody has begun to read, Node would drop all itself, and tell of none.
+  if (request.readableFlowing === null) request.read();
   const socket: Socket = request.socket;
   // Node calls it once the answer is out, and would reset the connection under the client's hands.
   socket.destroySoon = (): void => {

@@ -2,8 +2,8 @@ import { ApprovalUsed } from '../../model/approvals/approval-refusals.ts';
 import { managersFingerprint } from '../../model/request-fingerprint.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { AskedByManager } from '../../actors/request/idempotent-request.ts';
+import type { Admission } from '../limits/admission.ts';
 import type { Context } from '../reply/context.ts';
-import type { RequestLimits } from './request-limits.ts';
 import { written } from './answer-writing.ts';
 import { withoutBase } from '../reply/bases.ts';
 import type { Pass } from './pass.ts';
@@ -17,7 +17,7 @@ import {
 import type { Answer, AnyRequest, Route } from './route.ts';
 
 export interface CarryOutDeps extends IdempotencyDeps {
-  readonly limits: RequestLimits;
+  readonly admission: Admission;
 }
 
 export interface Marked {
@@ -89,15 +89,15 @@ export const answerMarked = async (
   });
 };
 
-/** One of the places that the gate has, unless the operation mostly waits. */
+/** One of the places that there are, unless the operation mostly waits. */
 export const carryOut = (
   row: Route,
-  { limits: { gate } }: { readonly limits: Pick<RequestLimits, 'gate'> },
+  { admission: { places } }: { readonly admission: Pick<Admission, 'places'> },
   request: AnyRequest,
 ): Promise<Answer> | Answer =>
   row.waits === true || row.waits?.(request) || !request.caller
     ? row.handle(request)
-    : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
+    : places.within({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
         row.handle(request),
       );
 

@@ -21,16 +21,13 @@ export const readJsonBody = async (
   response: ServerResponse,
   { arriving, turn, mergePatch = false }: BodyTerms,
 ): Promise<JsonBody> => {
-  if (!hasBody(request)) {
-    await turn();
-    return { value: {}, bytes: NO_BYTES };
-  }
+  if (!hasBody(request)) return { value: {}, bytes: NO_BYTES };
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
     throw tooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
   const bytes = await readBytes(request, response, { arriving });
-  const awaited = turn();
+  const awaited = turn(bytes.length);
   if (awaited) await awaited;
   if (bytes.length === 0) return { value: {}, bytes };
   checkContentType(request, mergePatch);
@@ -90,7 +87,7 @@ interface WholeTerms {
 export interface BodyTerms {
   readonly arriving: ArrivingBodies;
   /** Asked once the body is there, before it is parsed. */
-  readonly turn: () => Promise<void> | undefined;
+  readonly turn: (bytes: number) => Promise<void> | undefined;
   /** Its content may also be of the type that RFC 7396 gives such bodies. */
   readonly mergePatch?: boolean;
 }

@@ -10,7 +10,6 @@ import type { ApprovalGate } from '../../services/approvals/approval-gate.ts';
 import { fromCompatibleForm } from '../../model/api-key-text.ts';
 import { featureDisabled, poolNotFound } from '../../model/refusals.ts';
 import type { Clients } from '../limits/clients.ts';
-import type { RequestLimits } from '../corridor/request-limits.ts';
 import { controlRoutes, type ControlDeps } from './control/routes.ts';
 import { linkedAddressOf, overLinks } from './traffic/over-links.ts';
 import { restIdOf, sandboxNamed } from './sandbox-id.ts';
@@ -22,17 +21,13 @@ import { sandboxTraffic } from './traffic/traffic.ts';
 
 export interface CompatibleApiDeps extends Pick<
   HttpServerDeps,
-  'operations' | 'clock' | 'watchers' | 'tls'
+  'operations' | 'clock' | 'watchers' | 'tls' | 'clients' | 'admission'
 > {
   readonly terms: ControlDeps['terms'] & {
     /** These two are absent where there are no other clusters. */
     readonly others?: OtherClusters;
     readonly manager?: ApiTerms['manager'];
   };
-  readonly clients: Clients;
-  /** Shared with the REST API: a key and a tenant have one share, whichever port they use. */
-  readonly limits: HttpServerDeps['limits'] &
-    Pick<RequestLimits, 'keyRates' | 'costly' | 'loopTurns'>;
   /** Absent: no request waits for a person. */
   readonly gating: GatingDeps | undefined;
   readonly gate: ApprovalGate;
@@ -55,15 +50,13 @@ export const createCompatibleApi = ({
   audit,
   ...deps
 }: CompatibleApiDeps): CompatibleServer => {
-  const { operations, clock, clients } = deps;
+  const { operations, clock, clients, admission } = deps;
   const { log, metrics } = deps.watchers;
   const services = sandboxServices({
-    ...{ operations, clock, log, metrics, gate, audit },
-    ...{ answers: deps.limits.answers, costly: deps.limits.costly },
+    ...{ operations, clock, log, metrics, gate, audit, admission },
   });
   const traffic = sandboxTraffic({
-    ...{ operations, services, clients, clock, log, metrics, audit },
-    ...{ keyRates: deps.limits.keyRates, loopTurns: deps.limits.loopTurns },
+    ...{ operations, services, clients, clock, log, metrics, audit, admission },
     terms,
   });
   const server = createHttpServer({

@@ -1,8 +1,6 @@
-import { Allowance } from '../../lib/allowance.ts';
+import { Allowances } from '../../lib/allowance.ts';
 import { keyRateMet } from '../../model/limit-refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
-
-const MOST_KEYS = 10_000;
 
 /**
  * How many requests each API key may send to this replica: so many a second, and as many at once
@@ -11,13 +9,14 @@ const MOST_KEYS = 10_000;
 export class KeyRates {
   readonly #perSecond: number;
   readonly #now: () => number;
-  readonly #ofKey = new Map<string, Allowance>();
+  readonly #ofKey: Allowances;
   readonly #counted = new WeakSet<object>();
 
   /** 0: as many as they like. */
   constructor(perSecond: number, now: () => number = () => performance.now()) {
     this.#perSecond = perSecond;
     this.#now = now;
+    this.#ofKey = new Allowances({ perSecond, most: perSecond - 1 });
   }
 
   /**
@@ -37,19 +36,10 @@ export class KeyRates {
   #count(keyId: string, request: object): number {
     if (this.#perSecond === 0 || this.#counted.has(request)) return 0;
     const now = this.#now();
-    const allowance =
-      this.#ofKey.get(keyId) ??
-      new Allowance({ perSecond: this.#perSecond, most: this.#perSecond - 1 }, now);
-    this.#ofKey.delete(keyId);
-    this.#ofKey.set(keyId, allowance);
-    if (this.#ofKey.size > MOST_KEYS)
-      for (const first of this.#ofKey.keys()) {
-        this.#ofKey.delete(first);
-        break;
-      }
-    const waitMs = allowance.waitMs(now);
+    const own = this.#ofKey.of(keyId, now);
+    const waitMs = own.waitMs(now);
     if (waitMs > 0) return waitMs;
-    allowance.spend(1, now);
+    own.spend(1, now);
     this.#counted.add(request);
     return 0;
   }

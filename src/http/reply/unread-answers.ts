@@ -11,12 +11,12 @@ const LONG_BYTES = 64 * 1024;
  * command's output is megabytes, and any tenant may ask and never read.
  */
 export class UnreadAnswers {
-  readonly #stallMs: number;
+  readonly stallMs: number;
   readonly #log: Log;
   readonly #watched = new WeakSet<ServerResponse>();
 
   constructor(options: { readonly stallMs: number; readonly log: Log }) {
-    this.#stallMs = options.stallMs;
+    this.stallMs = options.stallMs;
     this.#log = options.log;
   }
 
@@ -31,7 +31,7 @@ export class UnreadAnswers {
     this.#watched.add(response);
     // Before Node sets the connection's own timeout for the next request.
     response.prependOnceListener('finish', () => response.socket?.setTimeout(0));
-    response.setTimeout(this.#stallMs, () => {
+    response.setTimeout(this.stallMs, () => {
       this.#log.info({ why: 'stalled', bytes: response.writableLength }, 'unread-answer-cut');
       response.destroy();
     });

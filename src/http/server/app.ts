@@ -19,7 +19,6 @@ import {
 } from './middleware.ts';
 import type { RequestState } from '../reply/context.ts';
 import { inNamespace } from '../resources/in-namespace.ts';
-import type { RefusalPace } from '../limits/refusal-pace.ts';
 import { pages } from './pages.ts';
 import { PoolPreviews } from '../resources/pools/previews.ts';
 import type { Route } from '../corridor/route.ts';
@@ -58,10 +57,9 @@ export interface RequestWatchers {
   readonly audit?: AuditSink;
 }
 
-export interface AppDeps extends Pick<CorridorDeps, 'clients' | 'streams' | 'limits' | 'terms'> {
+export interface AppDeps extends Pick<CorridorDeps, 'clients' | 'streams' | 'admission' | 'terms'> {
   readonly operations: Operations;
   readonly watchers: RequestWatchers;
-  readonly refusalPace: Pick<RefusalPace, 'note' | 'hold'>;
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
   readonly people?: PeopleDeps;
@@ -105,7 +103,6 @@ export const routesOf = (
 export const createApp = ({
   operations,
   watchers: { log, metrics, tracer, traceScope, audit },
-  refusalPace,
   stopping,
   people = {},
   ...deps
@@ -123,7 +120,7 @@ export const createApp = ({
       ...(audit ? [audited(audit, surface?.named)] : []),
     ]),
   );
-  app.use(errors(log, refusalPace, surface?.shown));
+  app.use(errors(log, deps.admission, surface?.shown));
   app.use(admit(stopping));
   const routes = surface?.routes ?? routesOf(operations, new PoolPreviews({ metrics }));
   if (!surface) app.use(pages(routes, { hasConsole: console !== undefined }));
@@ -133,7 +130,7 @@ export const createApp = ({
         ...console,
         more: approvalPages({ operations, routes }),
         clients: deps.clients,
-        arriving: deps.limits.arriving,
+        arriving: deps.admission.arriving,
       }),
     );
   app.use(corridorOf(routes, { ...deps, gating, sessionOf, operations, log }));

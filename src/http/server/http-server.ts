@@ -3,21 +3,16 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
-import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../../services/operations.ts';
 import { createApp, type AppDeps, type RequestWatchers } from './app.ts';
-import { ArrivingBodies, awaitsContinue, hasBody } from '../corridor/request-body.ts';
+import { awaitsContinue, hasBody } from '../corridor/request-body.ts';
 import { closeWithConnection, InFlight, stopServing } from './in-flight.ts';
-import { clientsOf, type Clients } from '../limits/clients.ts';
-import { CostlyTurns } from '../limits/costly-turns.ts';
-import { RefusalPace } from '../limits/refusal-pace.ts';
-import type { RequestLimits } from '../corridor/request-limits.ts';
-import { ConnectionShares } from '../limits/connection-shares.ts';
+import type { Admission } from '../limits/admission.ts';
+import type { Clients } from '../limits/clients.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../reply/error-table.ts';
 import { EventStreams } from '../reply/event-streams.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { unhurried } from '../reply/unhurried.ts';
-import { InFlightGate, Overload, type TurnLimits } from '../limits/overload.ts';
 import {
   createListener,
   MAX_HEADER_BYTES,
@@ -27,59 +22,30 @@ import {
   type ListenerLimits,
   type TlsIdentity,
 } from './listener.ts';
-import { inTurn, LoopTurns } from '../limits/loop-turns.ts';
 import { prepared, turnAway } from '../limits/prepared-answer.ts';
 import { endWithError } from '../corridor/raw-answer.ts';
 import { takeBearer, takeTarget } from '../limits/request-head.ts';
-import { KeyRates } from '../limits/key-rates.ts';
-import { UnreadAnswers } from '../reply/unread-answers.ts';
 
-export interface HttpLimits extends ListenerLimits, TurnLimits {
-  /** Connections of one address at most; a trusted proxy has no such share. */
-  readonly maxConnectionsPerAddress: number;
-  /** Operations under way at once; more requests are turned away. */
-  readonly maxInFlight: number;
-  /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
-  readonly answerStallMs: number;
-  /** Bounds what all bodies that are still arriving may hold together; the oldest are refused. */
-  readonly maxArrivingBytes: number;
-}
-
-const DEFAULT_HTTP_LIMITS: HttpLimits = {
+const DEFAULT_LIMITS: ListenerLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 65_000,
   maxConnections: 10_000,
-  maxConnectionsPerAddress: 2_500,
-  maxInFlight: 2_048,
-  leastPerTurn: 128,
-  maxTurnMs: 60,
-  answerStallMs: 30_000,
-  maxArrivingBytes: 128 * 1024 * 1024,
 };
-
-/** The parts of RequestLimits that the daemon's owner sets, and that tests replace. */
-export interface GivenLimits extends Pick<RequestLimits, 'answers'> {
-  /** Absent: a key may send as many requests as it likes. */
-  readonly keyRates?: KeyRates;
-  readonly costly?: CostlyTurns;
-  readonly loopTurns?: LoopTurns;
-  readonly bounds?: Partial<HttpLimits>;
-  readonly refusalPace?: AppDeps['refusalPace'];
-}
 
 export interface HttpServerDeps extends Pick<AppDeps, 'people'> {
   readonly operations: Operations;
   readonly clock: Clock;
   readonly watchers: RequestWatchers;
   readonly terms: AppDeps['terms'];
-  readonly limits: GivenLimits;
+  /** Shared by all ports: a key and a tenant have one share, whichever they use. */
+  readonly admission: Admission;
+  readonly limits?: Partial<ListenerLimits>;
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
   readonly tls?: TlsIdentity;
-  /** Absent: no proxy is trusted. */
-  readonly clients?: Clients;
+  readonly clients: Clients;
   /**
    * Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is
    * answered like any request.
@@ -115,39 +81,21 @@ export interface HttpServer {
 }
 
 export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
-  const { clock, operations, watchers, limits } = deps;
-  const { log, metrics } = watchers;
-  const bounds = { ...DEFAULT_HTTP_LIMITS, ...limits.bounds };
+  const { clock, operations, watchers, admission, clients } = deps;
+  const { log } = watchers;
   let leaving = false;
   let stopping = false;
   const inFlight = new InFlight();
-  const unread = new UnreadAnswers({ stallMs: bounds.answerStallMs, log });
-  const streams = new EventStreams({ clock, log, stallMs: bounds.answerStallMs });
-  const clients = deps.clients ?? clientsOf({ operations, clock, log });
-  const gate = new InFlightGate(bounds.maxInFlight);
-  const overload = new Overload({ gate, turn: bounds, tenantOf: clients.tenantOf, metrics });
-  const { answers, keyRates = new KeyRates(0), refusalPace = new RefusalPace() } = limits;
-  const { costly = new CostlyTurns({ metrics }), loopTurns = new LoopTurns({ metrics }) } = limits;
-  const arriving = new ArrivingBodies(bounds.maxArrivingBytes);
+  const streams = new EventStreams({ clock, log, stallMs: admission.unread.stallMs });
   const handle = createApp({
-    operations,
-    watchers,
+    ...{ operations, watchers, admission, streams, clients },
     terms: deps.terms,
-    limits: { loopTurns, gate, unread, answers, arriving, keyRates, costly },
-    refusalPace,
-    streams,
-    clients,
     people: deps.people,
     stopping: () => stopping,
   }).callback();
-  /**
-   * Says whose turn a request takes: one too many of its key is refused at once, and takes none.
-   */
-  const tenantInTurn = (request: IncomingMessage): string | undefined => {
-    const caller = clients.knownCaller(request);
-    return caller && keyRates.countEarly(caller, request) ? tenantKey(caller) : undefined;
+  const begin = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (await admission.begin(request, response)) await handle(request, response);
   };
-  const begin = inTurn({ overload, loopTurns, tenantOf: tenantInTurn, handle });
   const onRequest: RequestListener = (request, response) => {
     // The answer before it said that it is the last one here.
     if (request.socket.writableEnded) return void request.socket.destroy();
@@ -158,7 +106,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     if (deps.terms.surface) deps.terms.surface.adopt(request);
     // what an endpoint is sent is for the program behind it
     else if (!gateway?.takes(request)) takeBearer(request);
-    if (overload.shedLoad(request, response)) return;
+    if (admission.turnsAway(request, response)) return;
     if (!hasTarget) return turnAway(request, response, NO_REQUEST);
     inFlight.add(request, response);
     const handled = gateway?.takes(request)
@@ -166,15 +114,11 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
       : begin(request, response);
     void handled.finally(() => {
       inFlight.settled(response);
-      unread.follow(response);
+      admission.unread.follow(response);
     });
   };
-  const server = createListener(bounds, deps.tls, onRequest);
-  const shares = new ConnectionShares({
-    most: bounds.maxConnectionsPerAddress,
-    isProxy: clients.isProxy,
-  });
-  server.on('connection', (socket: Socket) => shares.admit(socket));
+  const server = createListener({ ...DEFAULT_LIMITS, ...deps.limits }, deps.tls, onRequest);
+  server.on('connection', (socket: Socket) => admission.connect(socket));
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     awaitsContinue.add(request);
     onRequest(request, response);

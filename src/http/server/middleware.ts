@@ -2,11 +2,10 @@ import type { Next } from 'koa';
 import type { Log } from '../../contracts/log.ts';
 import { inRequest } from '../../model/request-scope.ts';
 import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
-import { tenantKey } from '../../model/tenant.ts';
 import type { Context, RequestState } from '../reply/context.ts';
 import type { ShowError } from '../corridor/api-surface.ts';
 import { errorAnswer } from '../reply/error-table.ts';
-import type { RefusalPace } from '../limits/refusal-pace.ts';
+import type { Admission } from '../limits/admission.ts';
 import { wasCutShort } from '../limits/prepared-answer.ts';
 import { lingerAfter } from '../corridor/linger.ts';
 import { ClientGone } from '../corridor/request-body.ts';
@@ -40,11 +39,10 @@ export const requestId =
  * client gets none of it. A tenant that is refused again and again waits for these answers.
  */
 export const errors =
-  (log: Log, pace: Pick<RefusalPace, 'note' | 'hold'>, shown: ShowError = asItIs) =>
+  (log: Log, admission: Pick<Admission, 'hold'>, shown: ShowError = asItIs) =>
   async (context: Context, next: Next): Promise<void> => {
     try {
       await next();
-      if (context.state.caller) pace.note(tenantKey(context.state.caller));
     } catch (error) {
       if (wasCutShort(context.res)) {
         log.debug(
@@ -77,7 +75,7 @@ export const errors =
       if (errorCode === 'INTERNAL') log.error(fields, 'request failed');
       else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
       if ((status === 429 || status === 503) && context.state.caller)
-        await pace.hold(tenantKey(context.state.caller));
+        await admission.hold(context.state.caller);
       const told = shown(answer, context.req);
       context.state.errorCode = errorCode;
       context.status = told.status;

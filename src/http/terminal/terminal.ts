@@ -15,7 +15,7 @@ import type { ApprovalGate } from '../../services/approvals/approval-gate.ts';
 import { refuseHeld } from '../../services/approvals/refuse-held.ts';
 import type { Operations } from '../../services/operations.ts';
 import type { Clients } from '../limits/clients.ts';
-import type { KeyRates } from '../limits/key-rates.ts';
+import type { Admission } from '../limits/admission.ts';
 import { refusalOf, statusOf } from '../reply/error-table.ts';
 import { requestIdFrom } from '../limits/request-head.ts';
 import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';
@@ -47,7 +47,7 @@ export interface TerminalDeps extends TerminalRules {
 /** Opens processes for whoever has a good key. */
 export interface ProcessUpgrades extends ProcessTerminalDeps {
   readonly clients: Pick<Clients, 'authenticate' | 'followKey'>;
-  readonly keyRates: Pick<KeyRates, 'count'>;
+  readonly admission: Pick<Admission, 'count'>;
   /** Absent: no request waits for a person. */
   readonly gate?: Pick<ApprovalGate, 'rulesFor'>;
 }
@@ -249,7 +249,7 @@ const processAsk = (
     open: async () => {
       requireHandshake(request, allowedOrigins);
       const caller = await processes.clients.authenticate(request);
-      processes.keyRates.count(caller, request);
+      processes.admission.count(caller, request);
       const read = readProcessRequest(request, clusterId);
       if (processes.gate) {
         const { sandboxId, processId } = read;

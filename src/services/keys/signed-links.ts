@@ -1,7 +1,7 @@
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import { Allowance } from '../../lib/allowance.ts';
+import { Allowance, Allowances } from '../../lib/allowance.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { tooManyLinks } from '../../model/limit-refusals.ts';
@@ -24,7 +24,6 @@ export interface SignedLinksDeps {
 const MOST_TRIED = 5_000;
 const TRIED_FROM_ADDRESS = 5_000;
 const TRIED_PER_SECOND = 20_000;
-const MOST_ADDRESSES = 10_000;
 const MOST_SANDBOXES = 1_000;
 const MOST_KEYS = 64;
 /** Sandboxes of other clusters of which it is known whose key signed last. */
@@ -41,15 +40,8 @@ const MOST_SIGNED = 10_000;
 export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] => {
   const { apiKeys, clock, tokensOf } = deps;
   const ofAll = new Allowance({ perSecond: TRIED_PER_SECOND, most: TRIED_PER_SECOND }, clock.now());
-  const ofAddress = new Map<string, Allowance>();
+  const ofAddress = new Allowances({ perSecond: TRIED_FROM_ADDRESS, most: TRIED_FROM_ADDRESS });
   const signedLast = new Map<string, string>();
-  const triesOf = (from: string, now: number): Allowance => {
-    const own =
-      ofAddress.get(from) ??
-      new Allowance({ perSecond: TRIED_FROM_ADDRESS, most: TRIED_FROM_ADDRESS }, now);
-    keepLast(ofAddress, { name: from, value: own, most: MOST_ADDRESSES });
-    return own;
-  };
   const lastOf = ({ sandboxId, clusterId }: SignedLink): Candidate | undefined => {
     const key = apiKeys.find(signedLast.get(`${clusterId} ${sandboxId}`) ?? '');
     return key && sandboxId !== undefined ? { sandboxId, key } : undefined;
@@ -71,7 +63,7 @@ export const signedLinks = (deps: SignedLinksDeps): KeyOperations['signerOf'] =>
     const last = lastOf(link);
     const found = last && goodFor(last);
     if (found) return found;
-    const own = triesOf(from, now);
+    const own = ofAddress.of(from, now);
     // One that says its sandbox is tried little, and waits for nobody else's.
     const isNamed = link.sandboxId !== undefined && clusterId === undefined;
     const allowances = isNamed ? [own] : [own, ofAll];

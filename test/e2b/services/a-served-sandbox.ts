@@ -7,7 +7,8 @@ import { silentMetrics } from '../../../src/contracts/metrics.ts';
 import type { SandboxDriver } from '../../../src/contracts/sandbox-driver.ts';
 import { isGone } from '../../../src/http/e2b/services/rpc/rpc-errors.ts';
 import { sandboxServices } from '../../../src/http/e2b/services/services.ts';
-import { CostlyTurns } from '../../../src/http/limits/costly-turns.ts';
+import { anAdmission } from '../../support/fakes/an-admission.ts';
+import type { Admission } from '../../../src/http/limits/admission.ts';
 import { errorAnswer } from '../../../src/http/reply/error-table.ts';
 import { mayConcern, type PolicyRule } from '../../../src/model/approvals/policy.ts';
 import { sandboxNotFound } from '../../../src/model/refusals.ts';
@@ -34,7 +35,7 @@ export interface ServedSandbox {
   readonly counted: CountedEntry[];
   /** What its answers may take. */
   readonly answers: AnswerBudget;
-  readonly costly: CostlyTurns;
+  readonly admission: Admission;
   /** Who comes. */
   caller: Caller;
   /** The policy that holds. */
@@ -68,7 +69,10 @@ export const aServedSandbox = async ({
   const answers = new AnswerBudget({
     ...{ mostBytes: ANSWER_BYTES, tenantPercent: 50, metrics: silentMetrics },
   });
-  const costly = new CostlyTurns({ metrics: silentMetrics });
+  const admission = anAdmission({
+    clients: { isProxy: () => false, knownCaller: () => undefined },
+    answers,
+  });
   const services = sandboxServices({
     operations: {
       ...processOperations({ sandboxes, driver, clock, newId: v7 }),
@@ -88,8 +92,7 @@ export const aServedSandbox = async ({
       rulesFor: (operation, method) =>
         served.rules.filter((rule) => mayConcern(rule, { operation, method })),
     },
-    answers,
-    costly,
+    admission,
     log: quietLog,
     metrics: silentMetrics,
     audit: {
@@ -99,7 +102,7 @@ export const aServedSandbox = async ({
   });
   const served: ServedSandbox = {
     port: 0,
-    ...{ audited, counted, answers, costly, caller, sandboxId },
+    ...{ audited, counted, answers, admission, caller, sandboxId },
     rules: [],
     isEnding: false,
     endStreams: () => services.endStreams(),

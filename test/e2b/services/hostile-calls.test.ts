@@ -3,7 +3,6 @@ import { buffer } from 'node:stream/consumers';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { Refusal } from '../../../src/model/refusals.ts';
-import { tenantKey } from '../../../src/model/tenant.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import { onAServedSandbox } from './a-served-sandbox.ts';
 import { call, frame, RpcStream, sent, type Json } from './rpc-client.ts';
@@ -117,24 +116,22 @@ describe("hostile calls of E2B's services", function () {
   });
 
   it('of a tenant whose calls are costly wait for their turn, as those of the API', async () => {
-    const { costly } = served();
-    const request = costly.request.bind(costly);
+    const { admission, caller } = served();
+    const parse = admission.parse.bind(admission);
     const asked: unknown[] = [];
-    costly.request = (...of) => {
+    admission.parse = (...of) => {
       asked.push(of);
-      return Object.assign(request(...of), {
-        begin: () => Promise.reject<void>(new Refusal('RATE_LIMITED', 'too much waits')),
-      });
+      return Promise.reject<void>(new Refusal('RATE_LIMITED', 'too much waits'));
     };
     try {
       expect(await stream(frame(order))).to.equal(429);
       expect((await call(served().port, LIST, {})).status).to.equal(429);
     } finally {
-      costly.request = request;
+      admission.parse = parse;
     }
     expect(asked).to.deep.equal([
-      [tenantKey(served().caller), 'startProcess'],
-      [tenantKey(served().caller), 'listProcesses'],
+      [caller, frame(order).length],
+      [caller, 2],
     ]);
   });
 

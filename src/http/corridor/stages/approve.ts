@@ -1,13 +1,13 @@
+import type { Admission } from '../../limits/admission.ts';
 import type { Context } from '../../reply/context.ts';
 import { mayBeHeld, passOf, type GatingDeps } from '../approval-gating.ts';
 import { readWhole } from '../request-body.ts';
-import type { RequestLimits } from '../request-limits.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
 interface ApproveDeps {
   /** Absent: no request waits for a person. */
   readonly gating?: GatingDeps;
-  readonly limits: RequestLimits;
+  readonly admission: Admission;
   readonly terms: { readonly surface?: object | undefined };
 }
 
@@ -29,14 +29,17 @@ export const approve =
 export const mayBeKeyed = ({ row }: Pick<Exchange, 'row'>): boolean =>
   row.method === 'POST' && row.effect?.kind !== 'unkeyed';
 
-const rule = async ({ gating, limits, terms }: ApproveDeps, exchange: Exchange): Promise<void> => {
+const rule = async (
+  { gating, admission, terms }: ApproveDeps,
+  exchange: Exchange,
+): Promise<void> => {
   const { row, context, caller, bytes, value, unknown, requireThere } = exchange;
   if (!caller || !gating || !mayBeHeld(gating, row)) return;
   const { pass, request } = await passOf(gating, {
     ...{ row, context, caller, bytes, value, unknown, requireThere },
     request: exchange.request,
     api: terms.surface ? 'compatible' : 'REST',
-    readStream: () => readWhole(context.req, context.res, limits),
+    readStream: () => readWhole(context.req, context.res, admission),
   });
   exchange.pass = pass;
   exchange.request = request;

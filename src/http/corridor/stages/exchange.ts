@@ -1,6 +1,5 @@
 import type { Caller } from '../../../model/tenant.ts';
 import type { ConsoleSession } from '../../../model/console-session.ts';
-import type { CostlyRequest } from '../../limits/costly-turns.ts';
 import type { Context } from '../../reply/context.ts';
 import type { WrittenAnswer } from '../idempotency.ts';
 import { FREE, type Pass } from '../pass.ts';
@@ -42,8 +41,6 @@ export class Exchange {
   params: unknown;
   query: unknown;
 
-  /** read: the request's share of costly work. */
-  work: CostlyRequest | undefined;
   /** read: the body as bytes, as JSON, and the names of fields that no schema has. */
   bytes: Buffer = NO_BYTES;
   value: unknown;

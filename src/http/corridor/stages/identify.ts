@@ -1,6 +1,4 @@
-import { tenantKey } from '../../../model/tenant.ts';
 import type { Clients } from '../../limits/clients.ts';
-import type { RequestLimits } from '../request-limits.ts';
 import { whoAsks, type SessionFinder } from '../who-asks.ts';
 import type { Stage } from './exchange.ts';
 
@@ -8,25 +6,15 @@ interface IdentifyDeps {
   readonly clients: Clients;
   /** Absent: no person asks. */
   readonly sessionOf?: SessionFinder;
-  readonly limits: Pick<RequestLimits, 'keyRates' | 'loopTurns'>;
 }
 
-/**
- * Finds the caller by key, link or session, and whether they may call the row. A caller waits for
- * the turn of their tenant on the event loop.
- */
+/** Finds the caller by key, link or session, and whether they may call the row. */
 export const identify =
   (deps: IdentifyDeps): Stage =>
   async (exchange, next) => {
-    const { row, context } = exchange;
-    const asking = whoAsks(row, deps, context);
+    const asking = whoAsks(exchange.row, deps, exchange.context);
     const { caller, session } = asking instanceof Promise ? await asking : asking;
     exchange.caller = caller;
     exchange.session = session;
-    if (caller) {
-      deps.limits.keyRates.count(caller, context.req);
-      const mayBegin = deps.limits.loopTurns.take(tenantKey(caller), context.req);
-      if (mayBegin) await mayBegin;
-    }
     await next();
   };

@@ -1,13 +1,14 @@
+import type { Admission } from '../../limits/admission.ts';
 import { carryOut } from '../marked-answer.ts';
-import type { RequestLimits } from '../request-limits.ts';
 import type { Stage } from './exchange.ts';
 
 /** Carries the operation out, in one of the places that its tenant has. */
 export const perform =
-  ({ limits }: { readonly limits: Pick<RequestLimits, 'gate'> }): Stage =>
+  (deps: { readonly admission: Pick<Admission, 'places' | 'working'> }): Stage =>
   async (exchange) => {
-    const answer = await carryOut(exchange.row, { limits }, exchange.request);
-    exchange.work?.working();
-    exchange.context.state.answered = answer.body;
+    const { row, caller, context, request } = exchange;
+    const answer = await carryOut(row, deps, request);
+    if (caller) deps.admission.working(caller);
+    context.state.answered = answer.body;
     exchange.answer = answer;
   };

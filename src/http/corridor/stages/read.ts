@@ -1,5 +1,5 @@
 import { invalidApiKey } from '../../../model/refusals.ts';
-import { tenantKey } from '../../../model/tenant.ts';
+import type { Admission } from '../../limits/admission.ts';
 import type { Clients } from '../../limits/clients.ts';
 import { wasCutShort } from '../../limits/prepared-answer.ts';
 import { askedBase } from '../../reply/bases.ts';
@@ -9,7 +9,6 @@ import { roomOf } from '../answer-writing.ts';
 import { revisionsOf } from '../entity-tag.ts';
 import { localName } from '../local-names.ts';
 import { ClientGone, readJsonBody, type JsonBody } from '../request-body.ts';
-import type { RequestLimits } from '../request-limits.ts';
 import type { AnyRequest, Incoming, Route } from '../route.ts';
 import { streamedBody } from '../streamed-body.ts';
 import { refuseIfStrict, unknownFieldWarning } from '../unknown-fields.ts';
@@ -21,7 +20,7 @@ import type { Exchange, Stage } from './exchange.ts';
 interface ReadDeps {
   readonly clients: Clients;
   readonly sessionOf?: SessionFinder;
-  readonly limits: RequestLimits;
+  readonly admission: Admission;
   readonly terms: { readonly clusterId: string };
 }
 
@@ -32,11 +31,7 @@ interface ReadDeps {
 export const read =
   (deps: ReadDeps): Stage =>
   async (exchange, next) => {
-    const { row, context, caller, session } = exchange;
-    const work = caller && deps.limits.costly.request(tenantKey(caller), row.operationId);
-    exchange.work = work;
-    const turn = row.body ? undefined : work?.begin();
-    if (turn) await turn;
+    const { row, context, session } = exchange;
     let body: unknown;
     if (row.body) {
       const { value, bytes } = await jsonBody(deps, exchange);
@@ -54,14 +49,11 @@ export const read =
     await next();
   };
 
-const jsonBody = (
-  { limits: { arriving } }: ReadDeps,
-  { row, context, work }: Exchange,
-): Promise<JsonBody> =>
+const jsonBody = ({ admission }: ReadDeps, { row, context, caller }: Exchange): Promise<JsonBody> =>
   readJsonBody(context.req, context.res, {
-    arriving,
+    arriving: admission.arriving,
     mergePatch: row.method === 'PATCH',
-    turn: () => work?.begin(),
+    turn: (bytes) => caller && admission.parse(caller, bytes),
   });
 
 /** After query and body were found good: a refusal names a bad field already. */
@@ -74,7 +66,7 @@ const warnOfUnknown = ({ row, context, unknown }: Exchange): void => {
 };
 
 const requestOf = (
-  { clients, limits, terms: { clusterId } }: ReadDeps,
+  { clients, admission, terms: { clusterId } }: ReadDeps,
   { row, context, caller, session, params, query, overLink }: Exchange,
   body: unknown,
 ): AnyRequest => ({
@@ -87,7 +79,7 @@ const requestOf = (
   step: context.state.step,
   waitMs: overLink.waitMs,
   signal: () => abortOf(context, caller && ((ended) => clients.followKey(caller, ended))),
-  room: roomOf(context, limits.answers, caller),
+  room: roomOf(context, admission.answers, caller),
   localPool: (poolName) => localName('pool', poolName, { clusterId, field: 'poolName' }),
   incoming: incomingOf(row, context, clients),
 });

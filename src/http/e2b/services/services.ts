@@ -4,14 +4,10 @@ import type { AuditSink } from '../../../contracts/audit.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Log } from '../../../contracts/log.ts';
 import type { Metrics } from '../../../contracts/metrics.ts';
-import type { CostlyTurns } from '../../limits/costly-turns.ts';
-import { UnreadAnswers } from '../../reply/unread-answers.ts';
-import { ArrivingBodies } from '../../corridor/request-body.ts';
 import { Refusal } from '../../../model/refusals.ts';
 import { INTERPRETER_PORT } from '../../../model/sandbox.ts';
 import type { ApprovalGate } from '../../../services/approvals/approval-gate.ts';
 import type { Operations } from '../../../services/operations.ts';
-import type { AnswerBudget } from '../../../actors/sandbox/commands/answer-budget.ts';
 import { SERVICES_PORT } from '../traffic/address.ts';
 import type { AddressedSandbox } from '../traffic/addressed-sandbox.ts';
 import { Conduct, type AskedPort, type ServedOperation } from './conduct.ts';
@@ -25,7 +21,7 @@ import { Process } from './generated/process.ts';
 import { processService, type ProcessServiceDeps } from './process/process-service.ts';
 import { OPERATIONS } from './rpc/call-guard.ts';
 import { pathOf } from './rpc/read-call.ts';
-import { rpcServer } from './rpc/rpc-server.ts';
+import { rpcServer, type RpcDeps } from './rpc/rpc-server.ts';
 
 /** The version of E2B's own services that clients are told; by it they know what they may ask. */
 export const ENVD_VERSION = '0.6.4';
@@ -36,9 +32,7 @@ export interface ServicesDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly gate: Pick<ApprovalGate, 'rulesFor'>;
-  readonly answers: AnswerBudget;
-  /** Shared with the REST API: a tenant has one share of the event loop, whichever port it uses. */
-  readonly costly: CostlyTurns;
+  readonly admission: RpcDeps['admission'];
   /** Absent: nobody takes down what is written. */
   readonly audit: Pick<AuditSink, 'note' | 'count'> | undefined;
 }
@@ -66,11 +60,6 @@ export interface SandboxServices {
   readonly stop: () => void;
 }
 
-/** Bounds how long a client may take nothing of an answer before it is cut. */
-const STALL_MS = 30_000;
-/** Bounds what bodies of calls that are still arriving hold together. */
-const ARRIVING_BYTES = 64 << 20;
-
 const isReading = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
 
 const operationOf = (request: IncomingMessage): ServedOperation | undefined => {
@@ -86,15 +75,12 @@ const portOperation = ({ port }: AskedPort): ServedOperation =>
 
 /** Makes the services of all sandboxes. */
 export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
-  const { operations, clock, log, answers, costly } = deps;
+  const { operations, clock, log, admission } = deps;
   const homes = new Homes(operations);
   const watchers = new Watchers({ clock, newId: randomUUID });
-  const unread = new UnreadAnswers({ stallMs: STALL_MS, log });
   const conduct = new Conduct(deps);
-  const arriving = new ArrivingBodies(ARRIVING_BYTES);
-  const terms = { clock, log, arriving, conduct, answers, costly, stallMs: STALL_MS };
   const processes = processService({ operations, homes, clock });
-  const rpc = rpcServer(terms, processes.streams, (router) => {
+  const rpc = rpcServer({ clock, log, admission, conduct }, processes.streams, (router) => {
     router.service(Process, processes.calls);
     router.service(Filesystem, filesystemService({ operations, homes, watchers, clock }));
   });
@@ -108,7 +94,7 @@ export const sandboxServices = (deps: ServicesDeps): SandboxServices => {
       const exchange = { request, response };
       if (isReading(request))
         return await conduct.around(sandbox, 'readFile', () =>
-          readFile({ operations, homes, unread }, exchange, sandbox),
+          readFile({ operations, homes, unread: admission.unread }, exchange, sandbox),
         );
       if (request.method === 'POST')
         return await conduct.around(sandbox, 'writeFile', () =>

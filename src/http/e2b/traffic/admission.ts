@@ -3,7 +3,6 @@ import type { ClusterView } from '../../../actors/views.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { Clients } from '../../limits/clients.ts';
-import type { KeyRates } from '../../limits/key-rates.ts';
 import type { InstanceId } from '../../../model/identifiers.ts';
 import {
   invalidArgument,
@@ -24,9 +23,7 @@ import { addressOf, SERVICES_PORT } from './address.ts';
 export interface AdmissionDeps {
   readonly operations: Pick<Operations, 'bearerOf' | 'signerOf' | 'guestOf'>;
   readonly clients: Pick<Clients, 'lookUp' | 'authenticate'>;
-
   readonly clock: Clock;
-  readonly keyRates: KeyRates;
   readonly terms: {
     /** Ports are for whoever knows the sandbox's id, without a token. */
     readonly openPorts: boolean;
@@ -72,12 +69,10 @@ export const admitted = async (
   deps: AdmissionDeps,
   request: IncomingMessage,
 ): Promise<Admitted> => {
-  const { operations, keyRates } = deps;
+  const { operations } = deps;
   const linked = linkedAddressOf(request);
   if (linked !== undefined && linked !== 'control') {
-    const caller = await deps.clients.authenticate(request);
-    keyRates.count(caller, request);
-    return { ...linked, caller };
+    return { ...linked, caller: await deps.clients.authenticate(request) };
   }
   const { sandbox: text, port } = addressOf(request);
   const sandbox = text === undefined ? undefined : namedHere(deps, text);
@@ -88,7 +83,6 @@ export const admitted = async (
   const { sandboxId, clusterId, caller } = bearer;
   if (text !== undefined && (sandbox?.id !== sandboxId || sandbox.clusterId !== clusterId))
     throw invalidTokenAt(port);
-  keyRates.count(caller, request);
   return { sandboxId, clusterId, caller, port, by: 'token' };
 };
 
@@ -110,7 +104,7 @@ const withoutToken = async (
   if (link && text !== undefined && !sandbox) throw invalidToken();
   if (link) return await bySignature(deps, request, { link, sandbox });
   if (text === undefined) throw invalidArgument('E2b-Sandbox-Id', 'is required');
-  if (deps.terms.openPorts && isOpen(port)) return asGuest(deps, request, { sandbox, port });
+  if (deps.terms.openPorts && isOpen(port)) return asGuest(deps, { sandbox, port });
   throw invalidTokenAt(port);
 };
 
@@ -141,20 +135,18 @@ const namedHere = (
  * cluster's to know.
  */
 const asGuest = (
-  { operations, keyRates }: AdmissionDeps,
-  request: IncomingMessage,
+  { operations }: AdmissionDeps,
   { sandbox, port }: { readonly sandbox: NamedSandbox | undefined; readonly port: number },
 ): Admitted => {
   if (sandbox?.clusterId !== undefined) throw invalidToken();
   const sandboxId = sandbox?.id;
   const caller = sandboxId === undefined ? undefined : operations.guestOf(sandboxId);
   if (sandboxId === undefined || !caller) throw sandboxNotFound();
-  keyRates.count(caller, request);
   return { sandboxId, caller, port, by: 'nothing' };
 };
 
 const bySignature = async (
-  { operations, clients, keyRates, clock, terms }: AdmissionDeps,
+  { operations, clients, clock, terms }: AdmissionDeps,
   request: IncomingMessage,
   { link, sandbox }: { readonly link: FileLink; readonly sandbox: NamedSandbox | undefined },
 ): Promise<Admitted> => {
@@ -169,7 +161,6 @@ const bySignature = async (
     return found;
   });
   if (expiresAt < clock.now()) throw invalidToken();
-  keyRates.count(signer.caller, request);
   const { caller } = signer;
   return { sandboxId: signer.sandboxId, clusterId, caller, port: SERVICES_PORT, by: 'signature' };
 };

@@ -8,9 +8,8 @@ import { GatewayAgent } from '../../gateway/agent.ts';
 import { exchange, type ExchangeTerms } from '../../gateway/exchange.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { upgradeEndpoint } from '../../gateway/upgrade.ts';
+import type { Admission } from '../../limits/admission.ts';
 import type { Clients } from '../../limits/clients.ts';
-import type { KeyRates } from '../../limits/key-rates.ts';
-import type { LoopTurns } from '../../limits/loop-turns.ts';
 import { errorAnswer } from '../../reply/error-table.ts';
 import { ClientGone } from '../../corridor/request-body.ts';
 import { giveError } from '../../corridor/raw-answer.ts';
@@ -24,7 +23,6 @@ import {
   IDENTITY_HEADER,
 } from '../../../model/fleet/identity-header.ts';
 import { invalidToken, Refusal, sandboxNotFound, unavailable } from '../../../model/refusals.ts';
-import { tenantKey } from '../../../model/tenant.ts';
 import { INTERPRETER_PORT } from '../../../model/sandbox.ts';
 import type { Operations } from '../../../services/operations.ts';
 import type { SandboxServices } from '../services/services.ts';
@@ -42,8 +40,7 @@ export interface TrafficDeps {
   readonly terms: AdmissionDeps['terms'];
   readonly services: SandboxServices;
   readonly clients: Clients;
-  readonly keyRates: KeyRates;
-  readonly loopTurns: Pick<LoopTurns, 'take'>;
+  readonly admission: Pick<Admission, 'admit' | 'count'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -67,8 +64,8 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     try {
       if (stopping) throw unavailable('the daemon is stopping');
       const sandbox = await admitted(deps, request);
-      const mayBegin = deps.loopTurns.take(tenantKey(sandbox.caller), request);
-      if (mayBegin) await mayBegin;
+      const turn = deps.admission.admit(sandbox.caller, request);
+      if (turn) await turn;
       if (request.socket.destroyed) throw new ClientGone('the client left');
       await whileKeyIsGood(deps, sandbox, {
         response,
@@ -99,6 +96,7 @@ export const sandboxTraffic = (deps: TrafficDeps): Gateway => {
     const relayed = async (): Promise<void> => {
       if (!isTraffic(request)) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
       const sandbox = await admitted(deps, request);
+      deps.admission.count(sandbox.caller, request);
       // A link is good for its file alone, and an upgrade leads to the port.
       if (sandbox.by === 'signature') throw invalidToken();
       await whileKeyIsGood(deps, sandbox, {

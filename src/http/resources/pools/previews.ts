@@ -4,7 +4,8 @@ import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 import type { PoolSyncView } from '../../../actors/views.ts';
 import { poolSyncDocument } from './presenter.ts';
 import type { PoolSyncPreviewWire } from './schema.ts';
-import { TenantLine } from '../../limits/tenant-line.ts';
+import { FairSlots } from '../../../lib/fair-slots.ts';
+import { tooMuchWaits } from '../../../model/limit-refusals.ts';
 import { YamlThread } from './yaml-thread.ts';
 
 /** Previews of one tenant that wait; one more is refused. */
@@ -16,7 +17,6 @@ const MOST_REST_MS = 300;
 
 export interface PoolPreviewsTerms {
   readonly metrics: Metrics;
-  readonly holdMs?: number;
   /** Milliseconds that only grow; absent: the process' own. */
   readonly now?: () => number;
   readonly rest?: (ms: number) => Promise<void>;
@@ -27,14 +27,20 @@ export interface PoolPreviewsTerms {
  * from the event loop; since that takes a processor from everybody, it may take a quarter of two.
  */
 export class PoolPreviews {
-  readonly #line: TenantLine;
+  readonly #slots = new FairSlots({
+    most: () => 2,
+    mostOfTenant: () => 1,
+    mostWaitingOfTenant: MOST_PREVIEWS_WAITING,
+    mostWaiting: 16 * MOST_PREVIEWS_WAITING,
+  });
   readonly #yaml = new YamlThread();
   readonly #now: () => number;
   readonly #rest: (ms: number) => Promise<void>;
+  #waiting = 0;
+  #refused = 0;
 
   constructor({
     metrics,
-    holdMs = 200,
     now = () => performance.now(),
     rest = async (ms) => {
       await pause(ms, undefined, { ref: false });
@@ -42,16 +48,8 @@ export class PoolPreviews {
   }: PoolPreviewsTerms) {
     this.#now = now;
     this.#rest = rest;
-    this.#line = new TenantLine({
-      most: 2,
-      mostWaitingOfTenant: MOST_PREVIEWS_WAITING,
-      mostWaiting: 16 * MOST_PREVIEWS_WAITING,
-      holdMs,
-    });
-    metrics.read('sandpool_costly_waiting', () => [{ labels: {}, value: this.#line.waiting }]);
-    metrics.read('sandpool_costly_refused_total', () => [
-      { labels: {}, value: this.#line.refused },
-    ]);
+    metrics.read('sandpool_costly_waiting', () => [{ labels: {}, value: this.#waiting }]);
+    metrics.read('sandpool_costly_refused_total', () => [{ labels: {}, value: this.#refused }]);
   }
 
   /**
@@ -59,13 +57,25 @@ export class PoolPreviews {
    * tenant's wait.
    */
   async show(tenant: Tenant, preview: () => Promise<PoolSyncView>): Promise<PoolSyncPreviewWire> {
-    const endTurn = await this.#line.turn(tenantKey(tenant));
+    const endTurn = await this.#turn(tenantKey(tenant));
     const began = this.#now();
     try {
       const view = await preview();
       return { specYaml: await this.#yaml.textOf(poolSyncDocument(view)), version: view.version };
     } finally {
       void this.#rest(Math.min(MOST_REST_MS, REST * (this.#now() - began))).then(endTurn);
+    }
+  }
+  /** Resolves with what ends the turn, once it has come. */
+  async #turn(tenant: string): Promise<() => void> {
+    this.#waiting += 1;
+    try {
+      return await this.#slots.take(tenant, { full: tooMuchWaits });
+    } catch (error) {
+      this.#refused += 1;
+      throw error;
+    } finally {
+      this.#waiting -= 1;
     }
   }
 }

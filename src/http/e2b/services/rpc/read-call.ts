@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { CostlyTurns } from '../../../limits/costly-turns.ts';
-import { readWhole, type ArrivingBodies } from '../../../corridor/request-body.ts';
+import type { Admission } from '../../../limits/admission.ts';
+import { readWhole } from '../../../corridor/request-body.ts';
 import { streamedBody } from '../../../corridor/streamed-body.ts';
 import { Refusal } from '../../../../model/refusals.ts';
-import { tenantKey } from '../../../../model/tenant.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import { boundValues, mostBytesOf, wholeMessages } from './call-bounds.ts';
-import { OPERATIONS } from './call-guard.ts';
 
 /** The content types of a call that is a stream. */
 export const STREAM_TYPE = /^application\/connect\+/i;
@@ -15,8 +13,7 @@ export const STREAM_TYPE = /^application\/connect\+/i;
 export const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/';
 
 export interface ReadCallTerms {
-  readonly arriving: ArrivingBodies;
-  readonly costly: Pick<CostlyTurns, 'request'>;
+  readonly admission: Pick<Admission, 'arriving' | 'parse'>;
   readonly sandbox: AddressedSandbox;
 }
 
@@ -27,11 +24,12 @@ export interface ReadCallTerms {
 export const readCall = async (
   request: IncomingMessage,
   response: ServerResponse,
-  { arriving, costly, sandbox }: ReadCallTerms,
+  { admission, sandbox }: ReadCallTerms,
 ): Promise<Buffer> => {
-  const path = pathOf(request);
-  const body = await readWhole(request, response, { arriving, mostBytes: mostBytesOf(path) });
-  await turnOf(path, { costly, sandbox });
+  const { arriving } = admission;
+  const mostBytes = mostBytesOf(pathOf(request));
+  const body = await readWhole(request, response, { arriving, mostBytes });
+  await admission.parse(sandbox.caller, body.length);
   boundValues(body, STREAM_TYPE.test(request.headers['content-type'] ?? ''));
   return body;
 };
@@ -40,20 +38,12 @@ export const readCall = async (
 export const readMessages = (
   request: IncomingMessage,
   response: ServerResponse,
-  terms: Pick<ReadCallTerms, 'costly' | 'sandbox'>,
+  { admission, sandbox }: ReadCallTerms,
 ): AsyncIterable<Buffer> =>
   wholeMessages(streamedBody(request, response), async (message) => {
-    await turnOf(pathOf(request), terms);
+    await admission.parse(sandbox.caller, message.length);
     boundValues(message, true);
   });
-
-const turnOf = async (
-  path: string,
-  { costly, sandbox }: Pick<ReadCallTerms, 'costly' | 'sandbox'>,
-): Promise<void> => {
-  const operation = OPERATIONS[path.slice(path.lastIndexOf('/') + 1)] ?? path;
-  await costly.request(tenantKey(sandbox.caller), operation).begin();
-};
 
 /** Whether an error says what is wrong with the body of a call. */
 export const isOfCall = (error: unknown): error is Refusal =>

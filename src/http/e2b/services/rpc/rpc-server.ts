@@ -9,12 +9,10 @@ import {
 import type { UniversalHandler, UniversalServerResponse } from '@connectrpc/connect/protocol';
 import type { Clock } from '../../../../contracts/clock.ts';
 import type { Log } from '../../../../contracts/log.ts';
-import type { CostlyTurns } from '../../../limits/costly-turns.ts';
+import type { Admission } from '../../../limits/admission.ts';
 import { roomOf } from '../../../corridor/answer-writing.ts';
 import { thenLinger } from '../../../corridor/linger.ts';
-import type { ArrivingBodies } from '../../../corridor/request-body.ts';
 import { Refusal, unavailable } from '../../../../model/refusals.ts';
-import type { AnswerBudget } from '../../../../actors/sandbox/commands/answer-budget.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import type { Conduct } from '../conduct.ts';
 import { isOfCall, pathOf, readCall, readMessages, STREAM_TYPE } from './read-call.ts';
@@ -39,12 +37,8 @@ import {
 export interface RpcDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly arriving: ArrivingBodies;
-  readonly costly: Pick<CostlyTurns, 'request'>;
+  readonly admission: Pick<Admission, 'arriving' | 'answers' | 'unread' | 'parse'>;
   readonly conduct: Conduct;
-  readonly answers: AnswerBudget;
-  /** A client that takes nothing of a stream for so long is cut. */
-  readonly stallMs: number;
 }
 
 export interface RpcServer {
@@ -187,7 +181,7 @@ const beginByLibrary = async (
 };
 
 const callFor = (deps: RpcDeps, response: ServerResponse, sandbox: AddressedSandbox): Call => {
-  const room = roomOf({ res: response }, deps.answers, sandbox.caller);
+  const room = roomOf({ res: response }, deps.admission.answers, sandbox.caller);
   return { sandbox, room, permitProcess: unguarded };
 };
 
@@ -308,14 +302,14 @@ const sendRest = async (
 };
 
 /** Resolves once more can be written. A client that reads nothing for long is cut. */
-const drained = ({ clock, log, stallMs }: RpcDeps, response: ServerResponse): Promise<void> =>
+const drained = ({ clock, log, admission }: RpcDeps, response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     const settle = (): void => {
       cancel();
       response.off('drain', settle).off('close', settle);
       resolve();
     };
-    const cancel = clock.at(clock.now() + stallMs, () => {
+    const cancel = clock.at(clock.now() + admission.unread.stallMs, () => {
       log.info({ why: 'stalled', bytes: response.writableLength }, 'unread-answer-cut');
       response.destroy();
       settle();

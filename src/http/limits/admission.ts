@@ -1,0 +1,183 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { AnswerBudget } from '../../actors/sandbox/commands/answer-budget.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
+import { tooMuchWaits } from '../../model/limit-refusals.ts';
+import { unavailable } from '../../model/refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import { ArrivingBodies } from '../corridor/request-body.ts';
+import { UnreadAnswers } from '../reply/unread-answers.ts';
+import { addressGroup, plainAddress } from './address-group.ts';
+import type { Clients } from './clients.ts';
+import { KeyRates } from './key-rates.ts';
+import { overloaded, Places } from './places.ts';
+import { prepared, turnAway, type PreparedAnswer } from './prepared-answer.ts';
+import { RefusalPace } from './refusal-pace.ts';
+import { Turns } from './turns.ts';
+
+export interface AdmissionDeps {
+  readonly clients: Pick<Clients, 'isProxy' | 'knownCaller'>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly answers: AnswerBudget;
+  /** Absent: a key may send as many requests as it likes. */
+  readonly keyRates?: KeyRates;
+  readonly turns?: Turns;
+  readonly pace?: Pick<RefusalPace, 'hold'>;
+  /** Connections of one address at most; a trusted proxy has no such share. */
+  readonly maxConnectionsPerAddress?: number;
+  /** Operations under way at once; more requests are turned away. */
+  readonly maxInFlight?: number;
+  /** Bounds what all bodies that are still arriving may hold together; the oldest are refused. */
+  readonly maxArrivingBytes?: number;
+  /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
+  readonly answerStallMs?: number;
+}
+
+/** Requests of one connection that may wait for their answers at once. */
+const MOST_PIPELINED = 32;
+/** What is refused before it is looked at is answered no sooner, in ms. */
+const TURNED_AWAY_MS = 100;
+/** A longer body has a turn of its own before it is parsed. */
+const LONG_BYTES = 16_384;
+/** Requests whose key is not known take their turns together. */
+const STRANGERS = '';
+const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
+
+const OVERLOADED = prepared(overloaded());
+const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this connection'));
+const TOO_MUCH_WAITS = prepared(tooMuchWaits());
+
+/**
+ * Lets requests in at all ports, by four rules: so many operations are under way at once; a tenant
+ * has its share of them and of the event loop; a key has its rate, an address its connections;
+ * bodies and answers have their memory. What is one too many is refused before anything is spent on
+ * it, and at a pace that leaves time for work. Health is always answered.
+ */
+export class Admission {
+  readonly arriving: ArrivingBodies;
+  readonly answers: AnswerBudget;
+  readonly unread: UnreadAnswers;
+  readonly places: Places;
+  readonly #clients: AdmissionDeps['clients'];
+  readonly #keyRates: KeyRates;
+  readonly #turns: Turns;
+  readonly #pace: Pick<RefusalPace, 'hold'>;
+  readonly #connections: KeyedSemaphore;
+  readonly #connected = new WeakSet<Duplex>();
+  readonly #pipelined = new WeakMap<Duplex, number>();
+  readonly #ending = new WeakSet<Duplex>();
+  /** Requests that had their tenant's turn before their caller was known for certain. */
+  readonly #begun = new WeakSet<IncomingMessage>();
+  #turnedAway = 0;
+
+  constructor({ clients, metrics, log, answers, ...deps }: AdmissionDeps) {
+    const { maxConnectionsPerAddress = 2_500, maxInFlight = 2_048 } = deps;
+    this.#clients = clients;
+    this.answers = answers;
+    this.arriving = new ArrivingBodies(deps.maxArrivingBytes ?? 128 << 20);
+    this.unread = new UnreadAnswers({ stallMs: deps.answerStallMs ?? 30_000, log });
+    this.places = new Places(maxInFlight);
+    this.#keyRates = deps.keyRates ?? new KeyRates(0);
+    this.#turns = deps.turns ?? new Turns({ metrics });
+    this.#pace = deps.pace ?? new RefusalPace();
+    this.#connections = new KeyedSemaphore(maxConnectionsPerAddress);
+    metrics.read('sandpool_http_turned_away_total', () => [
+      { labels: {}, value: this.#turnedAway },
+    ]);
+  }
+
+  /** Cuts a connection that is one too many of its address, an IPv6 one by its /64. */
+  connect(socket: Socket): void {
+    const { remoteAddress } = socket;
+    if (this.#connected.has(socket)) return;
+    this.#connected.add(socket);
+    if (remoteAddress === undefined || this.#clients.isProxy(remoteAddress)) return;
+    const group = addressGroup(plainAddress(remoteAddress));
+    if (!this.#connections.acquire(group)) return void socket.destroy();
+    socket.once('close', () => this.#connections.release(group));
+  }
+
+  /** True where the request is answered, or will not be: there is nothing more to do. */
+  turnsAway(request: IncomingMessage, response: ServerResponse): boolean {
+    const { socket } = request;
+    if (this.#ending.has(socket)) return true;
+    const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
+    this.#pipelined.set(socket, waiting);
+    response.once('close', () =>
+      this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 1) - 1),
+    );
+    if (waiting > MOST_PIPELINED) {
+      this.#ending.add(socket);
+      response.shouldKeepAlive = false;
+      void this.#refuse(request, response, TOO_MANY_WAIT);
+    } else if (this.places.areTaken && !isHealth(request)) {
+      void this.#refuse(request, response, OVERLOADED);
+    } else return false;
+    return true;
+  }
+
+  /**
+   * Resolves before anything of the request is looked at, in the turn of the tenant whose key it
+   * brings. False: it was refused, or its client has left. What is one too many of its key takes no
+   * turn.
+   */
+  async begin(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    if (isHealth(request)) return true;
+    const caller = this.#clients.knownCaller(request);
+    if (caller && !this.#keyRates.countEarly(caller, request)) return true;
+    if (caller) this.#begun.add(request);
+    try {
+      const turn = this.#turns.take(caller ? tenantKey(caller) : STRANGERS);
+      if (turn) await turn;
+    } catch {
+      await this.#refuse(request, response, caller ? TOO_MUCH_WAITS : OVERLOADED);
+    }
+    return !response.closed && !response.writableEnded;
+  }
+
+  /** Counts one request of the caller's key, once. Throws RATE_LIMITED if it is one too many. */
+  count(caller: Pick<Caller, 'keyId'>, request: IncomingMessage): void {
+    this.#keyRates.count(caller, request);
+  }
+
+  /** Counts a request whose caller is known now. Undefined: it may go on; else when it may. */
+  admit(caller: Caller, request: IncomingMessage): Promise<void> | undefined {
+    this.#keyRates.count(caller, request);
+    if (this.#begun.has(request)) return this.working(caller);
+    this.#begun.add(request);
+    return this.#turns.take(tenantKey(caller));
+  }
+
+  /** A body of the caller's is there, and is parsed next: at once, or when that resolves. */
+  parse(caller: Caller, bytes: number): Promise<void> | undefined {
+    return bytes > LONG_BYTES ? this.#turns.take(tenantKey(caller), true) : this.working(caller);
+  }
+
+  /** The caller's request goes on after it waited: the event loop's time is theirs. */
+  working(caller: Caller): undefined {
+    return this.#turns.working(tenantKey(caller));
+  }
+
+  /** Resolves when a refusal for want of room may be answered; undefined: at once. */
+  hold(caller: Caller): Promise<void> | undefined {
+    const tenant = tenantKey(caller);
+    return this.#turns.othersThan(tenant) ? this.#pace.hold(tenant) : undefined;
+  }
+
+  async #refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: PreparedAnswer,
+  ): Promise<void> {
+    if (answer.status === 503) this.#turnedAway += 1;
+    if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    await this.#pace.hold(STRANGERS, TURNED_AWAY_MS);
+    if (!response.closed) turnAway(request, response, answer);
+  }
+}
+
+const isHealth = ({ url = '' }: IncomingMessage): boolean => HEALTH.test(url);
