@@ -87,6 +87,11 @@ export interface OutputRequest {
   readonly pace: boolean;
 }
 
+export interface ProcessInput {
+  readonly bytes: Buffer;
+  readonly signal: AbortSignal;
+}
+
 /** Is answered to `run`: the process, and the reading of its output that began with it. */
 export interface StartedReading {
   readonly fact: ProcessFact;
@@ -139,22 +144,25 @@ export interface ProcessDriver {
   output(
     id: InstanceId,
     processId: ProcessId,
-    request: OutputRequest,
-    signal: AbortSignal,
+    request: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncIterable<ProcessOutput>;
   /**
    * Hands over input, whole and in the order of the calls; at most 64 KiB a call. Resolves once it
    * is with the process, or waits right before it (64 KiB at most do). An abort before that takes
    * it back whole and rejects with the signal's reason. Rejects with ProcessGone or InputClosed.
    */
-  write(id: InstanceId, processId: ProcessId, bytes: Buffer, signal: AbortSignal): Promise<void>;
+  write(id: InstanceId, processId: ProcessId, input: ProcessInput): Promise<void>;
   /**
    * Lets the process read the end of its input behind what was written; on a terminal it types
    * the character for it. May be repeated. Rejects with ProcessGone or InputClosed.
    */
   closeInput(id: InstanceId, processId: ProcessId): Promise<void>;
   /** Rejects with ProcessGone, ProcessEnded, or ProcessRefused where it has no terminal. */
-  resize(id: InstanceId, processId: ProcessId, cols: number, rows: number): Promise<void>;
+  resize(
+    id: InstanceId,
+    processId: ProcessId,
+    size: { readonly cols: number; readonly rows: number },
+  ): Promise<void>;
   /**
    * Signals its process group, or the foreground group of its terminal. Rejects with ProcessGone or
    * ProcessEnded.
@@ -174,6 +182,6 @@ export const startThenRead = async (
   { order, request }: { readonly order: ProcessOrder; readonly request: OutputRequest },
 ): Promise<StartedReading> => ({
   fact: await driver.start(id, order),
-  output: (signal) => driver.output(id, order.processId, request, signal),
+  output: (signal) => driver.output(id, order.processId, { ...request, signal }),
   leave: () => {},
 });

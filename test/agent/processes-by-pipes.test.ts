@@ -97,7 +97,7 @@ describe('the holder of a process in a Pod', () => {
     return await pipes.processes.start(ID, order);
   };
   const read = (processId: string): OutputReading =>
-    new OutputReading((signal) => pipes.processes.output(ID, processId, { pace: false }, signal));
+    new OutputReading((signal) => pipes.processes.output(ID, processId, { pace: false, signal }));
   const holderOf = (pid: number): number =>
     Number(/\d+/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') S ')[1] ?? '')?.[0]);
   /** Cuts each way as its answer comes, so that it is lost, so many times. */
@@ -128,7 +128,7 @@ describe('the holder of a process in a Pod', () => {
     const reading = read(processId);
     await reading.until('ready\n');
     loseAnswers(2);
-    await pipes.processes.write(ID, processId, Buffer.from('line\n'), NEVER);
+    await pipes.processes.write(ID, processId, { bytes: Buffer.from('line\n'), signal: NEVER });
     await reading.until('line\n');
     loseAnswers(2);
     await pipes.processes.signal(ID, processId, 'USR1');

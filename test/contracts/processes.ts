@@ -90,7 +90,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       part: { readonly from?: string; readonly pace?: boolean } = {},
     ): OutputReading => {
       const reading = new OutputReading((signal) =>
-        under.processes.output(id, processId, { pace: false, ...part }, signal),
+        under.processes.output(id, processId, { pace: false, ...part, signal }),
       );
       readings.push(reading);
       return reading;
@@ -98,7 +98,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
     const signal = ({ processId }: ProcessFact, name: 'USR1' | 'KILL'): Promise<void> =>
       again(() => under.processes.signal(id, processId, name));
     const write = ({ processId }: ProcessFact, text: string): Promise<void> =>
-      under.processes.write(id, processId, Buffer.from(text), NEVER);
+      under.processes.write(id, processId, { bytes: Buffer.from(text), signal: NEVER });
     const ended = (fact: ProcessFact): Promise<ProcessFact> => again(() => read(fact).end());
 
     it('run, print to both streams, and end with their code', async () => {
@@ -265,7 +265,7 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       const piece = Buffer.alloc(64 << 10, 'x');
       const controllers = Array.from({ length: 40 }, () => new AbortController());
       const writes = controllers.map((controller) =>
-        under.processes.write(id, fact.processId, piece, controller.signal),
+        under.processes.write(id, fact.processId, { bytes: piece, signal: controller.signal }),
       );
       const outcomes = Promise.allSettled(writes);
       await writes[0];
@@ -300,15 +300,15 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       });
       const reading = read(fact);
       await reading.until('31 91\r\n');
-      await again(() => under.processes.resize(id, fact.processId, 70, 20));
+      await again(() => under.processes.resize(id, fact.processId, { cols: 70, rows: 20 }));
       await write(fact, '\n');
 
       expect((await reading.end()).exitCode).to.equal(0);
       expect(reading.text('stdout')).to.contain('20 70');
       const other = await start('exec sleep 1000');
-      expect(await rejection(under.processes.resize(id, other.processId, 10, 10))).to.be.instanceOf(
-        ProcessRefused,
-      );
+      expect(
+        await rejection(under.processes.resize(id, other.processId, { cols: 10, rows: 10 })),
+      ).to.be.instanceOf(ProcessRefused);
     });
 
     it('end at their time, and say so', async () => {
@@ -392,12 +392,12 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       for (const call of [
         () => processes.remove(id, processId),
         () => processes.signal(id, processId, 'TERM'),
-        () => processes.resize(id, processId, 80, 24),
+        () => processes.resize(id, processId, { cols: 80, rows: 24 }),
         () => processes.closeInput(id, processId),
-        () => processes.write(id, processId, Buffer.from('x'), NEVER),
+        () => processes.write(id, processId, { bytes: Buffer.from('x'), signal: NEVER }),
         () =>
           new OutputReading((signal) =>
-            processes.output(id, processId, { pace: false }, signal),
+            processes.output(id, processId, { pace: false, signal }),
           ).end(),
       ])
         expect(await rejection(call())).to.be.instanceOf(ProcessGone);

@@ -39,7 +39,7 @@ describe('on a real node', () => {
     expect(await processes.start(id, { ...order, processId: v7(), tty })).to.include({ tty: true });
     await processes.signal(id, processId, 'KILL');
     const reading = new OutputReading((signal) =>
-      processes.output(id, processId, { pace: false }, signal),
+      processes.output(id, processId, { pace: false, signal }),
     );
     expect(await reading.end()).to.include({ signal: 'KILL' });
     expect(await processes.list(id)).to.have.length(2);

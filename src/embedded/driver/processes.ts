@@ -5,6 +5,7 @@ import {
   ProcessRefused,
   type OutputRequest,
   type ProcessDriver,
+  type ProcessInput,
   type ProcessOrder,
   type StartedReading,
 } from '../../contracts/processes.ts';
@@ -84,8 +85,7 @@ export class EmbeddedProcesses implements ProcessDriver {
   async *output(
     id: InstanceId,
     processId: ProcessId,
-    request: OutputRequest,
-    signal: AbortSignal,
+    { signal, ...request }: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncGenerator<ProcessOutput, void, undefined> {
     yield* (await this.#link()).open(id, { processId, ...request }).read(signal);
   }
@@ -93,8 +93,7 @@ export class EmbeddedProcesses implements ProcessDriver {
   async write(
     id: InstanceId,
     processId: ProcessId,
-    bytes: Buffer,
-    signal: AbortSignal,
+    { bytes, signal }: ProcessInput,
   ): Promise<void> {
     await (await this.#link()).write(id, { processId, bytes }, signal);
   }
@@ -103,7 +102,11 @@ export class EmbeddedProcesses implements ProcessDriver {
     await this.#call(id, { act: 'close-input', processId });
   }
 
-  async resize(id: InstanceId, processId: ProcessId, cols: number, rows: number): Promise<void> {
+  async resize(
+    id: InstanceId,
+    processId: ProcessId,
+    { cols, rows }: { readonly cols: number; readonly rows: number },
+  ): Promise<void> {
     await this.#call(id, { act: 'resize', processId, cols, rows });
   }
 

@@ -6,6 +6,7 @@ import {
   ProcessRefused,
   type OutputRequest,
   type ProcessDriver,
+  type ProcessInput,
   type ProcessOrder,
   type StartedReading,
 } from '../../contracts/processes.ts';
@@ -117,14 +118,13 @@ export class InstanceProcesses implements ProcessDriver {
   async *output(
     id: InstanceId,
     processId: ProcessId,
-    request: OutputRequest,
-    signal: AbortSignal,
+    request: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncGenerator<ProcessOutput, void, undefined> {
     const place = await this.#enter(id, (containers) => this.#place(containers, processId));
-    yield* followOutput(this.#calls, place, { ...request, signal });
+    yield* followOutput(this.#calls, place, request);
   }
 
-  write(id: InstanceId, processId: ProcessId, bytes: Buffer, signal: AbortSignal): Promise<void> {
+  write(id: InstanceId, processId: ProcessId, { bytes, signal }: ProcessInput): Promise<void> {
     if (bytes.length > INPUT_BYTES) throw new Error(`more than ${INPUT_BYTES} bytes of input`);
     return this.#inTurn(id, processId, {
       tokens: ['input'],
@@ -137,7 +137,11 @@ export class InstanceProcesses implements ProcessDriver {
     return this.#inTurn(id, processId, { tokens: ['eof'] });
   }
 
-  async resize(id: InstanceId, processId: ProcessId, cols: number, rows: number): Promise<void> {
+  async resize(
+    id: InstanceId,
+    processId: ProcessId,
+    { cols, rows }: { readonly cols: number; readonly rows: number },
+  ): Promise<void> {
     await this.#act(id, processId, ['resize', 'columns', String(cols), 'rows', String(rows)]);
   }
 

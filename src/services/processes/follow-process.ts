@@ -60,7 +60,7 @@ export const followProcess =
     const fact = await foundProcess(driver, sandboxId, processId);
     const close = places.take(caller, sandboxId);
     const output = (signal: AbortSignal) =>
-      driver.processes.output(sandboxId, processId, outputRequest(request), signal);
+      driver.processes.output(sandboxId, processId, { ...outputRequest(request), signal });
     return { fact, output: (signal) => worded(output(signal)), close };
   };
 

@@ -44,7 +44,7 @@ export const processOperations = (
   resizeProcess: async (caller, sandboxId, { processId, cols, rows }) => {
     await deps.sandboxes.require(caller, sandboxId);
     deps.sandboxes.active(sandboxId);
-    await asked(deps.driver.processes.resize(sandboxId, processId, cols, rows));
+    await asked(deps.driver.processes.resize(sandboxId, processId, { cols, rows }));
     return await foundProcess(deps.driver, sandboxId, processId);
   },
   deleteProcess: async (caller, sandboxId, processId) => {
@@ -75,7 +75,7 @@ const handOver = async (
   );
   try {
     if (bytes.length > 0)
-      await asked(processes.write(sandboxId, processId, bytes, controller.signal));
+      await asked(processes.write(sandboxId, processId, { bytes, signal: controller.signal }));
     if (last) await asked(processes.closeInput(sandboxId, processId));
   } finally {
     callOff();

@@ -48,7 +48,7 @@ describe('processes and crashes', function () {
   const read = ({ processId }: ProcessFact, from?: string): OutputReading => {
     const request = { pace: true, from };
     return new OutputReading((signal) =>
-      spawned.driver.processes.output(id, processId, request, signal),
+      spawned.driver.processes.output(id, processId, { ...request, signal }),
     );
   };
   const marked = (): number =>
@@ -87,7 +87,7 @@ describe('processes and crashes', function () {
     const found = await spawned.driver.processes.find(id, fact.processId);
     const [second, third] = [read(fact), read(fact, first.positions().at(-1))];
     const { signal } = new AbortController();
-    await spawned.driver.processes.write(id, fact.processId, Buffer.from('\n'), signal);
+    await spawned.driver.processes.write(id, fact.processId, { bytes: Buffer.from('\n'), signal });
 
     expect(found).to.deep.equal(fact);
     expect((await second.end()).exitCode).to.equal(0);
@@ -107,10 +107,10 @@ describe('processes and crashes', function () {
 
     const { driver } = await next();
     const { signal } = new AbortController();
-    await driver.processes.write(id, fact.processId, Buffer.from('\n'), signal);
+    await driver.processes.write(id, fact.processId, { bytes: Buffer.from('\n'), signal });
     const from = first.positions().at(-1) ?? '';
     const second = new OutputReading((call) =>
-      driver.processes.output(id, fact.processId, { pace: true, from }, call),
+      driver.processes.output(id, fact.processId, { pace: true, from, signal: call }),
     );
     const end = await second.end();
 

@@ -7,6 +7,7 @@ import {
   startThenRead,
   type OutputRequest,
   type ProcessDriver,
+  type ProcessInput,
   type ProcessOrder,
   type StartedReading,
 } from '../../../src/contracts/processes.ts';
@@ -70,13 +71,12 @@ export class FakeProcesses implements ProcessDriver {
   async *output(
     id: string,
     processId: string,
-    { from }: OutputRequest,
-    signal: AbortSignal,
+    { from, signal }: OutputRequest & { readonly signal: AbortSignal },
   ): AsyncGenerator<ProcessOutput, void, undefined> {
     yield* this.#get(id, processId).read(from, signal);
   }
 
-  async write(id: string, processId: string, bytes: Buffer): Promise<void> {
+  async write(id: string, processId: string, { bytes }: ProcessInput): Promise<void> {
     this.#get(id, processId).write(bytes);
   }
 
