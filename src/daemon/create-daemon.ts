@@ -228,13 +228,7 @@ export const createDaemon = async (
       });
       await templates.start();
       parts.onOutdated((why) => {
-        if (why === undefined) {
-          log.info({}, 'leads again: nothing of another version is there any more');
-          supervisor.standUp();
-          return;
-        }
-        log.error({ why }, 'leads nothing while the cluster has what is of another version');
-        supervisor.standDown();
+        standBy(why, supervisor, log);
       });
       parts.grantBy(grantPools({ supervisor, coordination, clock, quotaLimits }));
       await Promise.all([envs.mirror.start(), approvals.start(), fleet.know()]);
@@ -299,6 +293,21 @@ export const createDaemon = async (
       return stopped;
     },
   };
+};
+
+/** Leads nothing while the cluster has what is of another version. */
+const standBy = (
+  why: string | undefined,
+  supervisor: Supervisor,
+  log: DaemonTerms['log'],
+): void => {
+  if (why === undefined) {
+    log.info({}, 'leads again: nothing of another version is there any more');
+    supervisor.standUp();
+    return;
+  }
+  log.error({ why }, 'leads nothing while the cluster has what is of another version');
+  supervisor.standDown();
 };
 
 interface Served extends Pick<OperationParts, 'parts' | 'supervisor' | 'events'> {

@@ -11,7 +11,10 @@ import { inProcessCoordination } from '../embedded/coordination/coordination.ts'
 import { keptClock, WORTH_MS } from '../embedded/store/clock-file.ts';
 import { lockDataDir } from '../embedded/store/data-lock.ts';
 import { diskRoom, type DiskRoom } from '../embedded/store/disk-room.ts';
-import { openDatabase } from '../embedded/store/database.ts';
+import { openDatabase, type Database } from '../embedded/store/database.ts';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
 import { sqliteHistory } from '../embedded/store/history.ts';
 import { sqliteRecordStore } from '../embedded/store/record-store.ts';
 import { sqliteDeadLetters } from '../embedded/store/dead-letters.ts';
@@ -38,80 +41,22 @@ export const openEmbedded = async (
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
   const { clock, aheadMs, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
-  const measured = (of: 'freeBytes' | 'bytes') => () => {
-    const room = roomOf(dataDir);
-    return typeof room === 'string' ? [] : [{ labels: {}, value: room[of] }];
-  };
-  metrics.read('sandpool_disk_free_bytes', measured('freeBytes'));
-  metrics.read('sandpool_disk_bytes', measured('bytes'));
+  measureDisk(metrics, dataDir);
   try {
     requireWholeRestore(dataDir);
     const pepper = readOrMakePepper(dataDir);
-    const database = await openDatabase(join(dataDir, 'sandpool.db'), {
-      log,
-      clock,
-      metrics,
-      version: version(),
-    });
-    const history = sqliteHistory(database, {
-      clock,
-      log,
-      metrics,
-      bounds: config.history,
-      retentionMs: config.history.retention,
-    });
-    const answers = new KeptAnswers({
-      rows: sqliteAnswerRows(database),
-      clock,
-      log,
-      bounds: config.keptAnswers,
-    });
-    const pullSecrets = sqlitePullSecrets(database, pepper);
+    const stores = await openStores(config, { log, clock, metrics, pepper });
+    const { database, history, answers, pullSecrets } = stores;
     const volumes = new VolumeDirectories(
       config.volumes.provider === 'none' ? [] : config.volumes.directories,
     );
-    const driver = new EmbeddedSandboxDriver({
-      dataDir,
-      log,
-      clock,
-      volumes,
-      records: sqliteInstanceRecords(database),
-      launcherPath: fileURLToPath(new URL('../../native/build-output/launcher', import.meta.url)),
-      bwrapPath: '/usr/bin/bwrap',
-      uidRange: config.uidRange,
-      pidsMax: config.pidsMax,
-      parallelStarts: config.parallelStarts,
-      isolation: config.isolation,
-      logs: { ...config.logs, retentionMs: config.history.retention },
-      spawnerEntry: { command: [process.execPath, ...loaderFlags(), programOf('spawner')] },
-      images: {
-        directories: config.images.directories,
-        unpackedDir: config.images.unpackedDir,
-        maxBytes: config.images.maxBytes,
-        unusedAfterMs: config.images.unusedAfter,
-        unpackerCommand: [process.execPath, ...loaderFlags(), programOf('images/unpacker')],
-      },
-    });
+    const driver = driverOf(config, { log, clock, volumes, database });
     return {
       clock,
       driver,
       history,
       pepper,
-      ensureFirstKeys: async (apiKeys) => {
-        const tenant = {
-          namespace: namespaceOf(config.namespacePattern, 'default'),
-          team: 'default',
-          user: 'default',
-        };
-        await ensureFirstKeys({
-          dataDir,
-          apiKeys,
-          pepper,
-          now: clock.now(),
-          lifetimeMs: config.keys.defaultLifetime,
-          tenant,
-        });
-      },
+      ensureFirstKeys: firstKeysOf(config, { pepper, clock }),
       startsAtOnce: 32,
       // what takes long to become ready works for most of that time; a tenant may have all but one
       startPlaces: { first: 1 + Math.max(4, 2 * availableParallelism()), most: 256 },
@@ -148,6 +93,92 @@ export const openEmbedded = async (
     lock.release();
     throw error;
   }
+};
+
+const openStores = async (
+  config: Config,
+  {
+    log,
+    clock,
+    metrics,
+    pepper,
+  }: {
+    readonly log: Log;
+    readonly clock: Clock;
+    readonly metrics: Metrics;
+    readonly pepper: Buffer;
+  },
+) => {
+  const watched = { log, clock, metrics, version: version() };
+  const database = await openDatabase(join(config.dataDir, 'sandpool.db'), watched);
+  const bounds = config.history;
+  const retentionMs = bounds.retention;
+  const history = sqliteHistory(database, { clock, log, metrics, bounds, retentionMs });
+  const rows = sqliteAnswerRows(database);
+  const answers = new KeptAnswers({ rows, clock, log, bounds: config.keptAnswers });
+  const pullSecrets = sqlitePullSecrets(database, pepper);
+  return { database, history, answers, pullSecrets };
+};
+
+const driverOf = (
+  config: Config,
+  {
+    log,
+    clock,
+    volumes,
+    database,
+  }: {
+    readonly log: Log;
+    readonly clock: Clock;
+    readonly volumes: VolumeDirectories;
+    readonly database: Database;
+  },
+): EmbeddedSandboxDriver =>
+  new EmbeddedSandboxDriver({
+    dataDir: config.dataDir,
+    log,
+    clock,
+    volumes,
+    records: sqliteInstanceRecords(database),
+    launcherPath: fileURLToPath(new URL('../../native/build-output/launcher', import.meta.url)),
+    bwrapPath: '/usr/bin/bwrap',
+    uidRange: config.uidRange,
+    pidsMax: config.pidsMax,
+    parallelStarts: config.parallelStarts,
+    isolation: config.isolation,
+    logs: { ...config.logs, retentionMs: config.history.retention },
+    spawnerEntry: { command: [process.execPath, ...loaderFlags(), programOf('spawner')] },
+    images: {
+      directories: config.images.directories,
+      unpackedDir: config.images.unpackedDir,
+      maxBytes: config.images.maxBytes,
+      unusedAfterMs: config.images.unusedAfter,
+      unpackerCommand: [process.execPath, ...loaderFlags(), programOf('images/unpacker')],
+    },
+  });
+
+const firstKeysOf =
+  (
+    { dataDir, keys, namespacePattern }: Config,
+    { pepper, clock }: { readonly pepper: Buffer; readonly clock: Clock },
+  ): Assembly['ensureFirstKeys'] =>
+  async (apiKeys) => {
+    const tenant = {
+      namespace: namespaceOf(namespacePattern, 'default'),
+      team: 'default',
+      user: 'default',
+    };
+    const lifetimeMs = keys.defaultLifetime;
+    await ensureFirstKeys({ dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs, tenant });
+  };
+
+const measureDisk = (metrics: Metrics, dataDir: string): void => {
+  const measured = (of: 'freeBytes' | 'bytes') => () => {
+    const room = roomOf(dataDir);
+    return typeof room === 'string' ? [] : [{ labels: {}, value: room[of] }];
+  };
+  metrics.read('sandpool_disk_free_bytes', measured('freeBytes'));
+  metrics.read('sandpool_disk_bytes', measured('bytes'));
 };
 
 /** Measures the disk, or says why it can't be measured: the folder may be gone. */

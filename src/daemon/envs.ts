@@ -81,83 +81,10 @@ export interface EnvParts extends Required<ShardParticipant> {
 }
 
 export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
-  const {
-    parts: { clock, coordination, history, records, pullSecrets },
-    log,
-    supervisor,
-    quotaLimits,
-    fleet: { clusterId, copies },
-  } = deps;
-  const writing = { ...deps, clock, coordination, pools: records.pools, envs: mirror };
-  const away = copies && openAway(mirror, copies, deps);
-  const members: MemberHost = new MemberHost({
-    runtime: supervisor.runtime,
-    envs: mirror,
-    clusterId,
-    away: away && {
-      factOf: (...which) => away.mirror.factOf(...which),
-      carryOut: awayEffects(away),
-    },
-    changed: (uid) => {
-      conditions.consider(uid);
-      deps.changed(uid);
-    },
-    effects: memberEffects({
-      ...writing,
-      removeEnv: async (env) => {
-        await mirror.remove(
-          env.uid,
-          ({ deleting, members: left }) => deleting !== false && left.length === 0,
-        );
-        if (env.overrides.imagePullSecretConfigured)
-          await pullSecrets.forget({ namespace: env.owner.namespace, uid: env.uid });
-      },
-    }),
-  });
-  const conditions = new EnvConditions({
-    envs: mirror,
-    members,
-    groups: { group: (...which) => groups.group(...which) },
-    pools: supervisor.pools,
-    template: (name) => deps.templates.get(name),
-    clock,
-    log,
-  });
-  const { demand, groups, wake } = sizingOf(mirror, deps, {
-    away: away && { ...away, clusterId, clock },
-    saturated: (...call) => {
-      members.saturate(...call);
-    },
-    limited: (uid) => {
-      conditions.consider(uid);
-      deps.changed(uid);
-    },
-  });
-  const viewing = {
-    supervisor,
-    envs: mirror,
-    members,
-    groups,
-    demand,
-    conditions,
-    templates: deps.templates,
-    clock,
-    clusterId,
-    quotaLimits,
-    away,
-    copies: away?.mirror,
-  };
-  const all: EnvMembersDeps = {
-    ...writing,
-    ...viewing,
-    envRecords: records.envs,
-    pullSecrets,
-    background: (name, work) => {
-      work.catch((error: unknown) => {
-        log.error({ work: name, error }, 'background work failed');
-      });
-    },
-  };
+  const { records } = deps.parts;
+  const hosts = hostsOf(mirror, deps);
+  const { members, groups, demand, conditions, away, wake } = hosts;
+  const viewing = viewingOf(mirror, deps, hosts);
   return {
     mirror,
     members,
@@ -183,27 +110,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       groups.stir(env.uid, name);
       deps.changed(env.uid);
     },
-    operations: {
-      claimPlaces: claimPlaces(all),
-      createEnv: createEnv(all),
-      findEnvByKey: findEnvByKey(all),
-      getEnv: getEnv(all),
-      listEnvs: listEnvs(all),
-      replaceEnv: replaceEnv(all),
-      patchEnv: patchEnv(all),
-      deleteEnv: deleteEnv(all),
-      syncEnv: syncEnv(all),
-      addMember: addMember(all),
-      findMemberByKey: findMemberByKey(all),
-      listMembers: listMembers(all),
-      updateMember: updateMember(all),
-      deleteMember: deleteMember(all),
-      listGroups: listGroups(all),
-      getGroup: getGroup(all),
-      groupDecisions: groupDecisions({ ...all, history }),
-      updateGroup: updateGroup(all),
-      deleteGroup: deleteGroup(all),
-    },
+    operations: operationsOf(mirror, deps, viewing),
     start: async () => {
       await records.pools.watch((change) => {
         members.pool(change);
@@ -228,6 +135,122 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       conditions.stop();
       away?.mirror.stop();
     },
+  };
+};
+
+/** The actors of members and groups, and what they judge by. */
+type Hosts = ReturnType<typeof hostsOf>;
+
+const hostsOf = (mirror: EnvMirror, deps: EnvPartsDeps) => {
+  const { parts, log, supervisor, fleet } = deps;
+  const { clock, pullSecrets } = parts;
+  const { clusterId, copies } = fleet;
+  const judge = (uid: string): void => {
+    conditions.consider(uid);
+    deps.changed(uid);
+  };
+  const away = copies && openAway(mirror, copies, deps);
+  const members: MemberHost = new MemberHost({
+    runtime: supervisor.runtime,
+    envs: mirror,
+    clusterId,
+    away: away && {
+      factOf: (...which) => away.mirror.factOf(...which),
+      carryOut: awayEffects(away),
+    },
+    changed: judge,
+    effects: memberEffects({
+      ...writingOf(mirror, deps),
+      removeEnv: async (env) => {
+        await mirror.remove(
+          env.uid,
+          ({ deleting, members: left }) => deleting !== false && left.length === 0,
+        );
+        if (env.overrides.imagePullSecretConfigured)
+          await pullSecrets.forget({ namespace: env.owner.namespace, uid: env.uid });
+      },
+    }),
+  });
+  const conditions = new EnvConditions({
+    envs: mirror,
+    members,
+    groups: { group: (...which) => groups.group(...which) },
+    pools: supervisor.pools,
+    template: (name) => deps.templates.get(name),
+    clock,
+    log,
+  });
+  const { demand, groups, wake } = sizingOf(mirror, deps, {
+    away: away && { ...away, clusterId, clock },
+    saturated: (...call) => {
+      members.saturate(...call);
+    },
+    limited: judge,
+  });
+  return { members, groups, demand, conditions, away, wake };
+};
+
+const writingOf = (mirror: EnvMirror, deps: EnvPartsDeps) => {
+  const { clock, coordination, records } = deps.parts;
+  return { ...deps, clock, coordination, pools: records.pools, envs: mirror };
+};
+
+const viewingOf = (
+  mirror: EnvMirror,
+  { supervisor, templates, parts: { clock }, fleet: { clusterId }, quotaLimits }: EnvPartsDeps,
+  { members, groups, demand, conditions, away }: Hosts,
+) => ({
+  supervisor,
+  envs: mirror,
+  members,
+  groups,
+  demand,
+  conditions,
+  templates,
+  clock,
+  clusterId,
+  quotaLimits,
+  away,
+  copies: away?.mirror,
+});
+
+const operationsOf = (
+  mirror: EnvMirror,
+  deps: EnvPartsDeps,
+  viewing: ReturnType<typeof viewingOf>,
+): EnvOperations => {
+  const { records, pullSecrets, history } = deps.parts;
+  const all: EnvMembersDeps = {
+    ...writingOf(mirror, deps),
+    ...viewing,
+    envRecords: records.envs,
+    pullSecrets,
+    background: (name, work) => {
+      work.catch((error: unknown) => {
+        deps.log.error({ work: name, error }, 'background work failed');
+      });
+    },
+  };
+  return {
+    claimPlaces: claimPlaces(all),
+    createEnv: createEnv(all),
+    findEnvByKey: findEnvByKey(all),
+    getEnv: getEnv(all),
+    listEnvs: listEnvs(all),
+    replaceEnv: replaceEnv(all),
+    patchEnv: patchEnv(all),
+    deleteEnv: deleteEnv(all),
+    syncEnv: syncEnv(all),
+    addMember: addMember(all),
+    findMemberByKey: findMemberByKey(all),
+    listMembers: listMembers(all),
+    updateMember: updateMember(all),
+    deleteMember: deleteMember(all),
+    listGroups: listGroups(all),
+    getGroup: getGroup(all),
+    groupDecisions: groupDecisions({ ...all, history }),
+    updateGroup: updateGroup(all),
+    deleteGroup: deleteGroup(all),
   };
 };
 
@@ -260,12 +283,12 @@ const sizingOf = (
     envs: mirror,
     members: groupMembers({ supervisor, demand, coordination, quotaLimits, clock, away }),
     ...heard,
-    decided: (env, group, decision, outcomes) => {
+    decided: (env, group, decision) => {
       metrics.count('sandpool_autoscaling_decisions_total', {
         cause: decision.cause,
         direction: directionOf(decision),
       });
-      return history.recordDecision({ envUid: env.uid, group }, { ...decision, outcomes });
+      return history.recordDecision({ envUid: env.uid, group }, decision);
     },
   });
   return { demand, groups, wake };

@@ -105,55 +105,79 @@ export interface RecordMirrors {
 export const operationsOf = (
   config: Config,
   log: LevelledLog,
-  {
-    parts,
-    tls,
-    audit,
-    life,
-    mirrors: { apiKeys, quotaLimits, templates, types, fleet },
-    supervisor,
-    events,
-    envs,
-    approvals,
-    metrics,
-  }: OperationParts,
+  given: OperationParts,
 ): Operations => {
-  const { clock, driver, coordination, history, records, pepper } = parts;
-  const { replica } = life;
-  const keys = {
-    apiKeys,
-    quotaLimits,
-    pepper,
-    clock,
-    coordination,
-    namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
-    defaultLifetimeMs: config.keys.defaultLifetime,
-    maxLifetimeMs: config.keys.maxLifetime,
-    creation: config.keys.creation,
-    isLinked: (caller: Caller) => fleet.callers?.came(caller) ?? false,
-  };
-  const { promotions } = fleet;
-  const tokenKeys = fleet.callers?.besides(apiKeys) ?? apiKeys;
-  const tokens = sandboxTokens(keys);
-  const pendingRequests = new PendingRequests();
-  const claimEnv = new ClaimEnv(pepper);
-  const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
-  const rendering = {
-    templates,
-    types,
-    volumes: parts.volumes,
-    driver,
-    terms: sourceTerms(config),
-  };
-  const syncing = { ...common, ...rendering };
-  const background = (name: string, work: Promise<void>): void => {
-    work.catch((error: unknown) => {
-      log.error({ work: name, error }, 'background work failed');
-    });
-  };
+  const { parts, tls, audit, life, supervisor, envs, approvals } = given;
+  const { fleet } = given.mirrors;
+  const { clock, driver, coordination } = parts;
+  const shared = sharedOf(config, log, given);
   return {
     ...requestOperations(coordination),
     ...approvals.operations,
+    ...keyOperations(shared),
+    ...claimOperations(shared),
+    ...sandboxOperations(shared),
+    ...insideOperations(shared),
+    ...poolOperations(shared),
+    ...envs.operations,
+    ...templateOperations(shared),
+    ...fleet.managers,
+    ...fileOperations(filesInSandboxes({ supervisor, driver, clock })),
+    ...debugOperations(shared),
+    readiness: () =>
+      readinessOf(
+        parts,
+        [audit?.problem, tls?.problem, hostNetworkWarning(supervisor), fleet.warning()],
+        life.stopping,
+      ),
+  };
+};
+
+/** What operations of several resources are made of. */
+type Shared = ReturnType<typeof sharedOf>;
+
+const sharedOf = (config: Config, log: LevelledLog, given: OperationParts) => {
+  const { parts, supervisor, envs } = given;
+  const { apiKeys, quotaLimits, templates, types, fleet } = given.mirrors;
+  const { clock, driver, coordination, pepper } = parts;
+  return {
+    config,
+    log,
+    given,
+    common: { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror },
+    keys: {
+      apiKeys,
+      quotaLimits,
+      pepper,
+      clock,
+      coordination,
+      namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
+      defaultLifetimeMs: config.keys.defaultLifetime,
+      maxLifetimeMs: config.keys.maxLifetime,
+      creation: config.keys.creation,
+      isLinked: (caller: Caller) => fleet.callers?.came(caller) ?? false,
+    },
+    rendering: {
+      templates,
+      types,
+      volumes: parts.volumes,
+      driver,
+      terms: sourceTerms(config),
+    },
+    claimEnv: new ClaimEnv(pepper),
+    background: (name: string, work: Promise<void>): void => {
+      work.catch((error: unknown) => {
+        log.error({ work: name, error }, 'background work failed');
+      });
+    },
+  };
+};
+
+const keyOperations = ({ common, keys, given }: Shared) => {
+  const { apiKeys } = keys;
+  const { promotions } = given.mirrors.fleet;
+  const tokens = sandboxTokens(keys);
+  return {
     ...authentication(keys),
     ...tokens,
     ...guests(common),
@@ -169,23 +193,57 @@ export const operationsOf = (
     deleteApiKeysOf: toldToWorkers(promotions, deleteApiKeysOf(keys)),
     promoteApiKey: promoteApiKey({ apiKeys, promotions }),
     followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
+    getQuotas: getQuotas(keys),
+    getQuotasOf: getQuotasOf(keys),
+    setQuotasOf: setQuotasOf(keys),
+  } satisfies Partial<Operations>;
+};
+
+const claimOperations = ({ common, rendering, claimEnv, background, given }: Shared) => {
+  const pendingRequests = new PendingRequests();
+  const { supervisor, clock } = common;
+  return {
     claimSandbox: claimSandbox({
       ...common,
       claimEnv,
       allowedImages: rendering.terms.images,
-      demand: envs.demand,
-      metrics,
+      demand: given.envs.demand,
+      metrics: given.metrics,
       pendingRequests,
       background,
     }),
     pendingClaim: (mark) => pendingRequests.settled(mark),
     claimedBefore: (caller, opening) =>
       openAndFind({ supervisor, clock, pendingRequests }, caller, opening),
+  } satisfies Partial<Operations>;
+};
+
+const sandboxOperations = ({ config, common, given }: Shared) => {
+  const { events } = given;
+  const { history } = given.parts;
+  return {
     getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),
     ...sandboxAmendments(common),
     setSandboxState: setSandboxState(common),
+    sandboxLogs: sandboxLogs({ ...common, history }),
+    followSandboxLogs: followSandboxLogs({ ...common, history }),
+    sandboxEvents: sandboxEvents({ ...common, history, events }),
+    sandboxStatistics: sandboxStatistics({ ...common, history }),
+    isReady: isReady(common),
+    poolEvents: poolEvents({ ...common, events }),
+    followEvents: followEvents({ events }),
+  } satisfies Partial<Operations>;
+};
+
+/** Commands, processes, terminals and endpoints: what reaches into a sandbox. */
+const insideOperations = ({ config, common, claimEnv, given }: Shared) => {
+  const { supervisor, driver, clock } = common;
+  const { apiKeys: all, fleet } = given.mirrors;
+  const apiKeys = fleet.callers?.besides(all) ?? all;
+  const { clusterId } = config;
+  return {
     execInSandbox: execInSandbox({ ...common, claimEnv }),
     ...processOperations({
       sandboxes: runningSandboxes({ supervisor, clock, claimEnv }),
@@ -193,55 +251,55 @@ export const operationsOf = (
       clock,
       newId: v7,
     }),
-    sandboxLogs: sandboxLogs({ ...common, history }),
-    followSandboxLogs: followSandboxLogs({ ...common, history }),
-    sandboxEvents: sandboxEvents({ ...common, history, events }),
-    poolEvents: poolEvents({ ...common, events }),
-    followEvents: followEvents({ events }),
-    createExecToken: createExecToken({
-      ...common,
-      apiKeys: tokenKeys,
-      clusterId: config.clusterId,
-    }),
+    createExecToken: createExecToken({ ...common, apiKeys, clusterId }),
     openTerminal: openTerminal({
       ...common,
       claimEnv,
-      apiKeys: tokenKeys,
-      clusterId: config.clusterId,
+      apiKeys,
+      clusterId,
       mostOfTenant: config.limits.terminalsOfTenant,
     }),
-    isReady: isReady(common),
     ...endpointOperations({ ...common, claimEnv }),
+  } satisfies Partial<Operations>;
+};
+
+const poolOperations = ({ common, rendering, background, given }: Shared) => {
+  const { records, pullSecrets } = given.parts;
+  const syncing = { ...common, ...rendering };
+  return {
     createPool: createPool({
-      ...common,
-      ...rendering,
+      ...syncing,
       pools: records.pools,
       newUid: () => idAt(common.clock.now()),
-      pullSecrets: parts.pullSecrets,
+      pullSecrets,
       background,
     }),
     findPoolByKey: findPoolByKey(common),
     getPool: getPool(common),
     listPools: listPools(common),
-    updatePool: updatePool({ ...common, ...rendering, pullSecrets: parts.pullSecrets }),
+    updatePool: updatePool({ ...syncing, pullSecrets }),
     syncPool: syncPool(syncing),
     previewPoolSync: previewPoolSync(syncing),
     deletePool: deletePool(common),
-    ...envs.operations,
-    getQuotas: getQuotas(keys),
-    getQuotasOf: getQuotasOf(keys),
-    setQuotasOf: setQuotasOf(keys),
-    getTemplate: getTemplate(records),
+  } satisfies Partial<Operations>;
+};
+
+const templateOperations = ({ config, common, given }: Shared) => {
+  const { parts, mirrors } = given;
+  const { templates, types, fleet } = mirrors;
+  const { driver, clock } = common;
+  const changing = { ...parts.records, ...common, ...fleet };
+  return {
+    getTemplate: getTemplate(parts.records),
     listTemplates: listTemplates({ catalog: templates }),
-    createTemplate: createTemplate({ ...records, ...common, ...fleet }),
-    updateTemplate: updateTemplate({ ...records, ...common, ...fleet }),
-    deleteTemplate: deleteTemplate({ ...records, ...common, ...fleet }),
+    createTemplate: createTemplate(changing),
+    updateTemplate: updateTemplate(changing),
+    deleteTemplate: deleteTemplate(changing),
     templateClusters: templateClusters({
-      ...{ clock, templates: records.templates },
+      clock,
+      templates: parts.records.templates,
       links: fleet.templateLinks,
     }),
-    ...fleet.managers,
-    ...fileOperations(filesInSandboxes({ supervisor, driver, clock })),
     ...catalogue({
       instanceTypes: types,
       volumes: parts.volumes,
@@ -253,7 +311,13 @@ export const operationsOf = (
       holdsRequests: config.approvals.rules.length > 0,
       servesCompatibleApi: config.compatibleApi.listen !== 'none',
     }),
-    sandboxStatistics: sandboxStatistics({ supervisor, history }),
+  } satisfies Partial<Operations>;
+};
+
+const debugOperations = ({ log, common, given }: Shared) => {
+  const { parts, audit, approvals, supervisor, envs } = given;
+  const { replica } = given.life;
+  return {
     listAudit: listAudit({ recent: audit && parts.recentAudit }),
     shards: listShards({ ...common, replica }),
     ...debug({
@@ -263,12 +327,6 @@ export const operationsOf = (
       webhooks: () => approvals.webhooks?.report() ?? [],
       kinds: inspectedKinds({ parts, supervisor, envs, approvals }),
     }),
-    ...logLevels({ log, clock, replica }),
-    readiness: () =>
-      readinessOf(
-        parts,
-        [audit?.problem, tls?.problem, hostNetworkWarning(supervisor), fleet.warning()],
-        life.stopping,
-      ),
-  };
+    ...logLevels({ log, clock: common.clock, replica }),
+  } satisfies Partial<Operations>;
 };

@@ -14,6 +14,7 @@ import { askedOf } from '../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import type {
   ChangeOutcome,
+  CompletedDecision,
   ScalingChange,
   ScalingDecision,
 } from '../../model/envs/scaling-decision.ts';
@@ -42,12 +43,7 @@ export interface GroupEffectsDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Called with each decision that was carried out; perhaps twice with one of a predecessor's. */
-  readonly decided: (
-    env: EnvRecord,
-    group: string,
-    decision: ScalingDecision,
-    outcomes: Readonly<Record<string, ChangeOutcome>>,
-  ) => Promise<void>;
+  readonly decided: (env: EnvRecord, group: string, decision: CompletedDecision) => Promise<void>;
   /** Returns what the group's actor knows. */
   readonly contextOf: (envUid: string, name: string) => GroupContext | undefined;
 }
@@ -76,7 +72,7 @@ export const groupEffects =
       }
       case 'tell': {
         logDecision(deps.log, { env: env.name, group: name }, intent);
-        await decided(env, name, intent.decision, intent.outcomes);
+        await decided(env, name, { ...intent.decision, outcomes: intent.outcomes });
         return undefined;
       }
     }

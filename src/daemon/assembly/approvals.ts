@@ -26,27 +26,22 @@ export interface ApprovalsOfDaemon extends ApprovalParts {
   stop(): void;
 }
 
+interface GivenToApprovals {
+  readonly parts: Pick<Assembly, 'clock' | 'pepper' | 'coordination' | 'deadLetters'> & {
+    readonly records: Pick<Assembly['records'], 'approvals'>;
+  };
+  readonly log: Log;
+  readonly runtime: ActorRuntime;
+  readonly metrics: Metrics;
+  readonly events: EventSink;
+  /** Whether more than one person decides. */
+  readonly severalDecide: () => boolean;
+}
+
 /** The parts of a daemon that see to approvals. */
 export const openApprovals = (
   config: Config,
-  {
-    parts,
-    log,
-    runtime,
-    severalDecide,
-    metrics,
-    events,
-  }: {
-    readonly parts: Pick<Assembly, 'clock' | 'pepper' | 'coordination' | 'deadLetters'> & {
-      readonly records: Pick<Assembly['records'], 'approvals'>;
-    };
-    readonly log: Log;
-    readonly runtime: ActorRuntime;
-    readonly metrics: Metrics;
-    readonly events: EventSink;
-    /** Whether more than one person decides. */
-    readonly severalDecide: () => boolean;
-  },
+  { parts, log, runtime, severalDecide, metrics, events }: GivenToApprovals,
 ): ApprovalsOfDaemon => {
   const { approvals: settings } = config;
   const { clock, records, pepper } = parts;

@@ -36,7 +36,7 @@ import { clusterCommands } from '../commands/cluster-commands.ts';
 import { namespaceOf } from '../assembly/namespaces.ts';
 import { ownManagerKey, sharedClusterKey } from './cluster-key.ts';
 import { tellOfClusters } from './fleet-metrics.ts';
-import { openWorker } from './worker.ts';
+import { openWorker, type WorkerParts } from './worker.ts';
 
 interface Given {
   readonly parts: Pick<Assembly, 'clock' | 'records' | 'coordination' | 'pepper' | 'driver'>;
@@ -131,22 +131,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
     copies: manager?.copies,
     clients: (clients) => worker?.clients(clients) ?? clients,
     manager: manager?.http,
-    gateway: ({ gateway, terminals, ...rest }) => {
-      const upgrade: Gateway['upgrade'] = (request, socket, head) =>
-        (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
-      if (!manager) return { ...gateway, upgrade };
-      const passed = fleetGateway({
-        ...{ ...rest, gateway, upgrade, log: given.log, ...manager.http },
-        keyOwner: (keyId) => given.apiKeys.find(keyId),
-      });
-      return {
-        ...passed,
-        upgrade: (request, socket, head) => {
-          const { links } = manager;
-          (links.takes(request) ? links : passed).upgrade(request, socket, head);
-        },
-      };
-    },
+    gateway: (answering) => gatewayOf(answering, manager, given),
     commands: manager ? clusterCommands(manager, given.audit) : {},
     know: async () => {
       await manager?.registry.start();
@@ -159,23 +144,57 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
       worker?.follow();
     },
     link: (accept) => worker?.start(accept),
-    ending: {
-      leave: () => {
-        worker?.leave();
-        manager?.links.leave();
-      },
-      drained: async (withinMs) => await worker?.drained(withinMs),
-      stop: () => {
-        worker?.stop();
-        templateCopies.stop();
-        copies.stop();
-        manager?.http.passing.stop();
-        manager?.client.stop();
-        manager?.links.stop();
-      },
+    ending: endingOf({ manager, worker, copies, templateCopies }),
+  };
+};
+
+/** Has a manager pass on what other clusters answer. */
+const gatewayOf = (
+  { gateway, terminals, ...rest }: OwnWays,
+  manager: ManagerParts | undefined,
+  { log, apiKeys }: Given,
+): Gateway => {
+  const upgrade: Gateway['upgrade'] = (request, socket, head) =>
+    (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
+  if (!manager) return { ...gateway, upgrade };
+  const { http, links } = manager;
+  const passed = fleetGateway({
+    ...{ ...rest, gateway, upgrade, log, ...http },
+    keyOwner: (keyId) => apiKeys.find(keyId),
+  });
+  return {
+    ...passed,
+    upgrade: (request, socket, head) => {
+      (links.takes(request) ? links : passed).upgrade(request, socket, head);
     },
   };
 };
+
+const endingOf = ({
+  manager,
+  worker,
+  copies,
+  templateCopies,
+}: {
+  readonly manager: ManagerParts | undefined;
+  readonly worker: WorkerParts | undefined;
+  readonly copies: PromotedCopies;
+  readonly templateCopies: TemplateCopies;
+}): FleetEnding => ({
+  leave: () => {
+    worker?.leave();
+    manager?.links.leave();
+  },
+  drained: async (withinMs) => await worker?.drained(withinMs),
+  stop: () => {
+    worker?.stop();
+    templateCopies.stop();
+    copies.stop();
+    manager?.http.passing.stop();
+    manager?.client.stop();
+    manager?.links.stop();
+  },
+});
 
 interface ManagerParts {
   readonly http: FleetDeps;

@@ -15,7 +15,7 @@ import type { Assembly } from '../assembly/assembly.ts';
 import { sharedClusterKey } from './cluster-key.ts';
 import { tellOfManagers } from './fleet-metrics.ts';
 
-interface WorkerParts {
+export interface WorkerParts {
   readonly callers: LinkedCallers;
   readonly clients: (clients: Clients) => Clients;
   /** Counts the links that stand. */

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
 import { createGateway, type Gateway } from '../../http/gateway/gateway.ts';
 import { Admission } from '../../http/limits/admission.ts';
-import { clientsOf } from '../../http/limits/clients.ts';
+import { clientsOf, type Clients } from '../../http/limits/clients.ts';
 import { KeyRates } from '../../http/limits/key-rates.ts';
 import type { RequestWatchers } from '../../http/server/app.ts';
 import { createHttpServer, type HttpServer } from '../../http/server/http-server.ts';
@@ -45,21 +45,13 @@ export interface Listeners extends Pick<HttpServer, 'accept' | 'leave' | 'renew'
 /**
  * Makes what answers requests: the REST API with terminals and endpoints, and the compatible API.
  */
-export const openListeners = (
-  config: Config,
-  { operations, clock, watchers, approvals, people, fleet, tls, compatibleGiven }: ListenerParts,
-): Listeners => {
+export const openListeners = (config: Config, parts: ListenerParts): Listeners => {
+  const { operations, clock, watchers, approvals, people, fleet, tls, compatibleGiven } = parts;
   const { log, metrics, audit } = watchers;
   const { clusterId } = config;
-  const clients = fleet.clients(
-    clientsOf({
-      operations,
-      clock,
-      log,
-      trustedProxies: config.trustedProxies,
-      hasConsole: config.console.mode !== 'off',
-    }),
-  );
+  const { trustedProxies } = config;
+  const hasConsole = config.console.mode !== 'off';
+  const clients = fleet.clients(clientsOf({ operations, clock, log, trustedProxies, hasConsole }));
   const admission = new Admission({
     ...{ clients, metrics, log },
     answers: answerBudget(config, metrics),
@@ -70,24 +62,7 @@ export const openListeners = (
   const served = { operations, clock, watchers, tls, clients, admission, limits };
   const gating = approvals.gating(operations);
   const { gate } = approvals;
-  const terminals = terminalUpgrades({
-    operations,
-    processes: { operations, clock, clients, admission, gate },
-    log,
-    clock,
-    audit,
-    clusterId,
-    allowedOrigins: config.terminal.allowedOrigins,
-    isLinked: clients.isLinked,
-    frames: framesOf(config.terminal),
-  });
-  const gateway = fleet.gateway({
-    gateway: createGateway({ operations, clients, log, clock, metrics, audit, gate, clusterId }),
-    gate,
-    terminals,
-    clients,
-    clock,
-  });
+  const { terminals, gateway } = openWays(config, parts, { clients, admission });
   const compatibleApi = openCompatibleApi(config, {
     ...served,
     gating,
@@ -109,13 +84,7 @@ export const openListeners = (
     people: { gating, console: people && { people: people.access, url: people.url } },
   });
   return {
-    requireFree: async () => {
-      await requireFree(config.listen);
-      const { listen } = config.compatibleApi;
-      if (listen === 'none') return;
-      const terms = { setting: 'compatibleApi.listen', given: compatibleGiven, taken: () => {} };
-      await listenOrDoWithout({ ...listen, ...terms, listen: requireFree });
-    },
+    requireFree: () => requireAllFree(config, compatibleGiven),
     start: async () => {
       const bound = await http.start(config.listen);
       return { ...bound, compatibleAddress: await compatibleApi.start() };
@@ -134,6 +103,44 @@ export const openListeners = (
       gateway.stop();
     },
   };
+};
+
+/** Makes the ways into sandboxes: terminals, and the gateway to endpoints. */
+const openWays = (
+  config: Config,
+  { operations, clock, watchers, approvals, fleet }: ListenerParts,
+  { clients, admission }: { readonly clients: Clients; readonly admission: Admission },
+) => {
+  const { log, metrics, audit } = watchers;
+  const { clusterId } = config;
+  const { gate } = approvals;
+  const terminals = terminalUpgrades({
+    operations,
+    processes: { operations, clock, clients, admission, gate },
+    log,
+    clock,
+    audit,
+    clusterId,
+    allowedOrigins: config.terminal.allowedOrigins,
+    isLinked: clients.isLinked,
+    frames: framesOf(config.terminal),
+  });
+  const gateway = fleet.gateway({
+    gateway: createGateway({ operations, clients, log, clock, metrics, audit, gate, clusterId }),
+    gate,
+    terminals,
+    clients,
+    clock,
+  });
+  return { terminals, gateway };
+};
+
+const requireAllFree = async (config: Config, given: boolean): Promise<void> => {
+  await requireFree(config.listen);
+  const { listen } = config.compatibleApi;
+  if (listen === 'none') return;
+  const terms = { setting: 'compatibleApi.listen', given, taken: () => {} };
+  await listenOrDoWithout({ ...listen, ...terms, listen: requireFree });
 };
 
 type Ways = Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;

@@ -1,4 +1,4 @@
-import pino, { type DestinationStream, type LoggerOptions } from 'pino';
+import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import type { LevelledLog, LogLevel } from '../../contracts/log.ts';
 import { logText } from './log-text.ts';
 import { eventCodeOf } from '../../contracts/log-events.ts';
@@ -24,38 +24,7 @@ export const createLog = (
   always: Readonly<Record<string, string>> = {},
   destination: DestinationStream & { flushSync?: () => void } = standardError(),
 ): ProcessLog => {
-  const blanked: DestinationStream = {
-    write: (line) => {
-      destination.write(blankApiKeys(line));
-    },
-  };
-  const options: LoggerOptions = {
-    level,
-    base: always,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
-  };
-  // To look for secrets in all depths costs more than the rest of a line.
-  const ofPlainFields = pino({ ...options, level: 'trace' }, blanked);
-  const logger = pino(
-    {
-      ...options,
-      hooks: {
-        // Called for lines that are written, and for no others.
-        logMethod(args, method, levelNumber) {
-          const [fields, event] = args as unknown as [Readonly<Record<string, unknown>>, string];
-          const eventCode = eventCodeOf(event);
-          const all = eventCode === undefined ? fields : { eventCode, ...fields };
-          const level = pino.levels.labels[levelNumber];
-          if (level !== undefined && isPlain(fields)) ofPlainFields[level as LogLevel](all, event);
-          else method.call(this, all, event);
-        },
-      },
-      redact: { paths: SECRET_PATHS, censor: '[secret]' },
-    },
-    blanked,
-  );
+  const logger = loggerTo(destination, level, always);
   return {
     get level() {
       return level;
@@ -86,6 +55,45 @@ export const createLog = (
       destination.flushSync?.();
     },
   };
+};
+
+const loggerTo = (
+  destination: DestinationStream,
+  level: LogLevel,
+  always: Readonly<Record<string, string>>,
+): Logger => {
+  const blanked: DestinationStream = {
+    write: (line) => {
+      destination.write(blankApiKeys(line));
+    },
+  };
+  const options: LoggerOptions = {
+    level,
+    base: always,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
+  };
+  // To look for secrets in all depths costs more than the rest of a line.
+  const ofPlainFields = pino({ ...options, level: 'trace' }, blanked);
+  return pino(
+    {
+      ...options,
+      hooks: {
+        // Called for lines that are written, and for no others.
+        logMethod(args, method, levelNumber) {
+          const [fields, event] = args as unknown as [Readonly<Record<string, unknown>>, string];
+          const eventCode = eventCodeOf(event);
+          const all = eventCode === undefined ? fields : { eventCode, ...fields };
+          const label = pino.levels.labels[levelNumber];
+          if (label !== undefined && isPlain(fields)) ofPlainFields[label as LogLevel](all, event);
+          else method.call(this, all, event);
+        },
+      },
+      redact: { paths: SECRET_PATHS, censor: '[secret]' },
+    },
+    blanked,
+  );
 };
 
 const WAITING_LIMIT_BYTES = 1_048_576;

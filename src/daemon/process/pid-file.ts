@@ -68,18 +68,20 @@ const noteOf = (value: unknown): PidFile | undefined => {
   )
     return undefined;
   const { address, pid, startTime, bootId: boot } = value;
-  return typeof address === 'string' &&
-    /^https?:/.test(address) &&
-    URL.canParse(address) &&
-    typeof pid === 'number' &&
-    Number.isSafeInteger(pid) &&
-    pid > 0 &&
+  return isAddress(address) &&
+    isPid(pid) &&
     typeof startTime === 'string' &&
     startTime !== '' &&
     typeof boot === 'string'
     ? { address, ...othersOf(value), pid, startTime, bootId: boot }
     : undefined;
 };
+
+const isAddress = (value: unknown): value is string =>
+  typeof value === 'string' && /^https?:/.test(value) && URL.canParse(value);
+
+const isPid = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 
 const OTHERS = ['metricsAddress', 'compatibleAddress'] as const;
 

@@ -87,7 +87,7 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   const before = deps.signalled?.();
   if (before) onSignal(before);
   try {
-    const failure = await startAndWait(daemon, deps, asked, armDeadline);
+    const failure = await startAndWait(daemon, deps, { asked, armDeadline });
     if (failure) {
       log.error({ error: failure }, 'daemon failed');
       armDeadline();
@@ -107,8 +107,7 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
 const startAndWait = async (
   daemon: RunnableDaemon,
   deps: ProcessDeps,
-  asked: Promise<void>,
-  armDeadline: () => void,
+  { asked, armDeadline }: { readonly asked: Promise<void>; readonly armDeadline: () => void },
 ): Promise<Error | undefined> => {
   try {
     if (deps.signalled?.()) return undefined;
