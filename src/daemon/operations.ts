@@ -133,7 +133,7 @@ export const operationsOf = (
   };
 };
 
-/** What operations of several resources are made of. */
+/** Holds what operations of several resources are made of. */
 type Shared = ReturnType<typeof sharedOf>;
 
 const sharedOf = (config: Config, log: LevelledLog, given: OperationParts) => {

@@ -4,7 +4,7 @@ import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { newNonce } from '../../fleet/link/fleet-keys.ts';
 import { WorkerCredentials } from '../../fleet/link/worker-credentials.ts';
-import { WorkerLinks } from '../../fleet/link/worker-links.ts';
+import { WorkerLinks, type WorkerLinksDeps } from '../../fleet/link/worker-links.ts';
 import { linkedClients, type CheckIdentity } from '../../fleet/routing/linked-clients.ts';
 import type { Clients } from '../../http/limits/clients.ts';
 import { LinkedCallers } from '../../fleet/replication/linked-callers.ts';
@@ -39,19 +39,12 @@ interface GivenWorker {
 }
 
 /** Has managers pass requests on to this cluster; undefined where there are none. */
-export const openWorker = (
-  config: Config,
-  { parts: { clock }, log, metrics, replica, copies, templateCopies, access }: GivenWorker,
-): WorkerParts | undefined => {
-  const { assembly, fleet, clusterId, dataDir } = config;
-  if (fleet.managers.length === 0) return undefined;
-  const credentials = new WorkerCredentials({
-    dataDir,
-    joinTokenFile: fleet.joinTokenFile,
-    key: sharedClusterKey(config),
-  });
+export const openWorker = (config: Config, given: GivenWorker): WorkerParts | undefined => {
+  const { log, metrics, copies, templateCopies, access } = given;
+  const { managers } = config.fleet;
+  if (managers.length === 0) return undefined;
+  const dialling = diallingOf(config, given);
   const callers = new LinkedCallers();
-  const start = assembly === 'embedded' ? newNonce() : undefined;
   const checks = new WeakMap<Duplex, CheckIdentity>();
   let links: WorkerLinks | undefined;
   /** Undefined before requests are answered, and once the daemon stops. */
@@ -65,20 +58,16 @@ export const openWorker = (
     links = undefined;
     copies.cutOff();
     templateCopies.cutOff();
-    log.warn(
-      { managers: fleet.managers },
-      'the managers of this cluster are cut off, as its admin said',
-    );
+    log.warn({ managers }, 'the managers of this cluster are cut off, as its admin said');
   };
   const standings = () => links?.standings;
-  tellOfManagers(metrics, { addresses: fleet.managers, standings, access });
+  tellOfManagers(metrics, { addresses: managers, standings, access });
   return {
     callers,
     links: () => links?.size ?? 0,
     follow: () => {
       access.follow((isCutOff) => {
-        if (!isCutOff)
-          log.info({ managers: fleet.managers }, 'the managers of this cluster are let in again');
+        if (!isCutOff) log.info({ managers }, 'the managers of this cluster are let in again');
         heed(isCutOff);
       });
       if (access.isCutOff) heed(true);
@@ -94,10 +83,7 @@ export const openWorker = (
     start: (accept) => {
       open = () =>
         new WorkerLinks({
-          ...{ clusterId, replica, start, credentials, clock, log },
-          managers: fleet.managers,
-          keys: copies,
-          templates: templateCopies,
+          ...dialling,
           serve: (connection, check) => {
             checks.set(connection, check);
             accept(connection);
@@ -111,5 +97,25 @@ export const openWorker = (
     },
     drained: async (withinMs) => await links?.drained(withinMs),
     stop: () => links?.stop(),
+  };
+};
+
+/** Says what links to managers are opened with, whoever serves their connections. */
+const diallingOf = (
+  config: Config,
+  { parts: { clock }, log, replica, copies, templateCopies }: GivenWorker,
+): Omit<WorkerLinksDeps, 'serve'> => {
+  const { assembly, fleet, clusterId, dataDir } = config;
+  return {
+    ...{ clusterId, replica, clock, log },
+    start: assembly === 'embedded' ? newNonce() : undefined,
+    credentials: new WorkerCredentials({
+      dataDir,
+      joinTokenFile: fleet.joinTokenFile,
+      key: sharedClusterKey(config),
+    }),
+    managers: fleet.managers,
+    keys: copies,
+    templates: templateCopies,
   };
 };
