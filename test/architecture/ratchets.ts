@@ -3,10 +3,10 @@
  * that needs a higher number says why in its commit.
  */
 export const RATCHETS = {
-  highestComplexity: 37,
-  functionsOverComplexity15: 53,
-  functionsOver60Lines: 62,
-  functionsOver3Parameters: 150,
+  highestComplexity: 28,
+  functionsOverComplexity15: 25,
+  functionsOver60Lines: 19,
+  functionsOver3Parameters: 72,
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
   claimPath: 122,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
