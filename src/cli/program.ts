@@ -33,7 +33,7 @@ export const runCommandLine = async (
       const { connect } = await import('./common/connection.ts');
       const api = await connect(options as ConnectionOptions, context);
       try {
-        await work(api, context, operands, options as Parameters<typeof work>[3]);
+        await work({ api, context }, operands, options as Parameters<typeof work>[2]);
         return 0;
       } finally {
         api.close();

@@ -95,5 +95,9 @@ const makeFirstPool = async (
       replicas,
       config: { minReplicas: replicas, maxReplicas },
     });
-  await operations.updateGroup(caller, name, name, { scaleUpPolicy: { mode: 'Moderate' } });
+  await operations.updateGroup(
+    caller,
+    { env: name, group: name },
+    { scaleUpPolicy: { mode: 'Moderate' } },
+  );
 };

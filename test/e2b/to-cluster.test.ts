@@ -64,10 +64,12 @@ describe('traffic for a sandbox of another cluster', () => {
     };
     if (head) response.assignSocket(given.socket);
     const sandbox = { sandboxId: SANDBOX, clusterId: 'w1', caller: CALLER, port: Number(port) };
-    await toCluster(deps, { ...sandbox, by: 'token' }, given, async (terms) => {
+    const exchanged: Parameters<typeof toCluster>[2]['exchanged'] = async (terms) => {
       if (head) await upgradeEndpoint({ request: given, response, head }, { ...terms, agent });
       else await exchange(given, response, { ...terms, agent });
-    }).catch((error: unknown) => {
+    };
+    const admitted = { ...sandbox, by: 'token' } as const;
+    await toCluster(deps, admitted, { request: given, exchanged }).catch((error: unknown) => {
       thrown = error;
       if (response.headersSent) response.destroy();
       else response.writeHead(503).end(String(error));

@@ -3,6 +3,7 @@ import type { Log } from '../../src/contracts/log.ts';
 import type { FleetDeps } from '../../src/fleet/routing/fleet-router.ts';
 import { managerStages } from '../../src/fleet/routing/manager-stages.ts';
 import type { AdmissionDeps } from '../../src/http/limits/admission.ts';
+import type { AdmissionBounds } from '../../src/http/limits/bounds.ts';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import {
   createHttpServer,
@@ -62,13 +63,13 @@ export const aServer = async ({
   console,
   ...given
 }: Partial<
-  Omit<HttpServerDeps, 'watchers' | 'terms' | 'limits' | 'people' | 'admission'> &
+  Omit<HttpServerDeps, 'watchers' | 'terms' | 'people' | 'admission'> &
     NonNullable<HttpServerDeps['people']> &
     HttpServerDeps['watchers'] &
     HttpServerDeps['terms'] &
     Pick<AdmissionDeps, 'answers' | 'keyRates' | 'turns' | 'pace'>
 > & {
-  readonly limits?: HttpServerDeps['limits'] & Partial<AdmissionDeps>;
+  readonly limits?: Partial<AdmissionBounds>;
   /** Makes it a manager. */
   readonly fleet?: FleetDeps;
   readonly operations?: FakeOperations;
@@ -92,11 +93,10 @@ export const aServer = async ({
     clock,
     watchers: { log: givenLog ?? recording(log), metrics, tracer, traceScope, audit },
     terms: { clusterId, sunset, manager: fleet && managerStages(fleet, operations) },
-    limits,
     admission: anAdmission({
       ...{ clients, metrics, keyRates, turns, pace, ...(answers ? { answers } : {}) },
       log: givenLog ?? recording(log),
-      ...limits,
+      bounds: limits,
     }),
     people: { gating, ...(sessionOf ? { sessionOf } : {}), console },
     ...given,

@@ -16,12 +16,11 @@ import {
 } from 'node:net';
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { createGateway, type GatewayDeps } from '../../src/http/gateway/gateway.ts';
-import type { HttpServerDeps } from '../../src/http/server/http-server.ts';
 import { dialThroughChannel } from '../support/fakes/channel-dial.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
-import type { AdmissionDeps } from '../../src/http/limits/admission.ts';
+import type { AdmissionBounds } from '../../src/http/limits/bounds.ts';
 import { aServer, type TestServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 
@@ -57,7 +56,7 @@ export interface EndpointWay {
 }
 
 interface GivenGateway extends EndpointWay, Pick<GatewayDeps, 'audit' | 'gate'> {
-  readonly limits?: HttpServerDeps['limits'] & Partial<AdmissionDeps>;
+  readonly limits?: Partial<AdmissionBounds>;
 }
 
 export const aGateway = async ({

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { eventually, NEVER_COMES_MS } from '../support/harness/eventually.ts';
 import { outcome } from '../support/fakes/fake-operations.ts';
 import { connectRaw, parseRaw } from '../support/harness/http-client.ts';
-import type { AdmissionDeps } from '../../src/http/limits/admission.ts';
+import type { AdmissionBounds } from '../../src/http/limits/bounds.ts';
 import { AnswerBudget } from '../../src/actors/sandbox/commands/answer-budget.ts';
 import { aServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -46,7 +46,7 @@ const isRefused = (answers: AnswerBudget, bytes: number): boolean => {
 };
 
 describe('an answer that is not read', () => {
-  const talkative = async (limits: Partial<AdmissionDeps>, answers?: AnswerBudget) => {
+  const talkative = async (limits: Partial<AdmissionBounds>, answers?: AnswerBudget) => {
     const server = await aServer({ limits, answers });
     await server.makeShells(3);
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });

@@ -60,7 +60,7 @@ describe('the variables of a claim', () => {
       return {};
     };
     const request = { argv: ['true'], timeoutMs: 1_000, outputLimit: 10, env: { A: '2' } };
-    await execInSandbox(world)(alice, view.id, request, new AbortController().signal);
+    await execInSandbox(world)(alice, view.id, { request, signal: new AbortController().signal });
 
     expect(view).to.deep.include({ metadata }).and.to.not.have.any.keys('env', 'sealedEnv');
     expect(record?.claim?.metadata).to.deep.equal(metadata);

@@ -50,7 +50,7 @@ describe('files of a claim', () => {
       return { text: (await buffer(opened.content)).toString(), mode: opened.stat.mode };
     };
     const claimMarked = async (part: Partial<ClaimRequest> = {}) => {
-      const opening = new IdempotentRequest(coordination, MARK, requestOwnerOf(alice));
+      const opening = new IdempotentRequest(coordination, MARK, { owner: requestOwnerOf(alice) });
       return await made.claim(alice, { poolName: 'default', opening, ...part });
     };
     const refused = async (work: Promise<unknown>) => {

@@ -87,7 +87,7 @@ describe('a claim under an Idempotency-Key', () => {
         },
       });
       const claimMarked = async (part: Partial<ClaimRequest> = {}) => {
-        const opening = new IdempotentRequest(made.coordination, MARK, OWNER);
+        const opening = new IdempotentRequest(made.coordination, MARK, { owner: OWNER });
         const view = await made.claim(alice, { poolName: 'default', opening, ...part });
         return { view, opening };
       };
@@ -178,7 +178,10 @@ describe('a claim under an Idempotency-Key', () => {
       const { claimMarked, coordination, calls, supervisor, pool, clock } = await opened(2);
       const mark = managersFingerprint(MARK.key);
       const asked = (byManager: 'first' | 'again') =>
-        new IdempotentRequest(coordination, mark, requestOwnerOf(alice, byManager), byManager);
+        new IdempotentRequest(coordination, mark, {
+          owner: requestOwnerOf(alice, byManager),
+          byManager,
+        });
       const [opening, again] = [asked('first'), asked('again')];
       const { id } = (await claimMarked({ opening })).view;
       await opening.keep('an answer');
@@ -196,7 +199,7 @@ describe('a claim under an Idempotency-Key', () => {
     it('by a manager’s key not at all where it is refused before', async () => {
       const { claimMarked, coordination, calls } = await opened(0);
       const owner = requestOwnerOf(alice, 'first');
-      const opening = new IdempotentRequest(coordination, MARK, owner, 'first');
+      const opening = new IdempotentRequest(coordination, MARK, { owner, byManager: 'first' });
 
       expect(await outcomeOf(claimMarked({ opening }).then(({ view }) => view))).to.equal(
         'POOL_EXHAUSTED',
@@ -210,7 +213,7 @@ describe('a claim under an Idempotency-Key', () => {
       await coordination.giveUpRequest(MARK, OWNER);
       supervisor.send(view.id, { type: 'END', reason: 'deleted', now: clock.now() });
       await eventually(() => supervisor.sandbox(view.id) === undefined, 'closed');
-      const opening = new IdempotentRequest(coordination, MARK, OWNER);
+      const opening = new IdempotentRequest(coordination, MARK, { owner: OWNER });
       opening.mayBeDone = true;
 
       expect(await rejection(claimMarked({ opening }))).to.be.instanceOf(EffectIsOver);
@@ -224,7 +227,7 @@ describe('a claim under an Idempotency-Key', () => {
         const opening = new IdempotentRequest(
           { ...coordination, openRequest: async () => ({ kind: 'new', instance }) as const },
           MARK,
-          OWNER,
+          { owner: OWNER },
         );
         opening.mayBeDone = true;
         return await claimMarked({ opening, waitMs: 1 });
@@ -238,7 +241,7 @@ describe('a claim under an Idempotency-Key', () => {
 
     it('also where it is refused, and then it is to be given up', async () => {
       const { claimMarked, coordination } = await opened();
-      const opening = new IdempotentRequest(coordination, MARK, OWNER);
+      const opening = new IdempotentRequest(coordination, MARK, { owner: OWNER });
 
       expect(codeOf(await rejection(claimMarked({ poolName: 'unknown', opening })))).to.equal(
         'POOL_NOT_FOUND',

@@ -37,7 +37,11 @@ describe('a claim by the name of an env', () => {
   it('waits on the member of the highest priority, where none has any', async () => {
     const { claimFrom, updateMember } = await stocked({ first: 0, second: 0 });
     const waiting = claimFrom('e', 60_000);
-    await updateMember(alice, 'e', 'first', { replicas: 1, config: {}, ifMatch: undefined });
+    await updateMember(
+      alice,
+      { env: 'e', member: 'first' },
+      { replicas: 1, config: {}, ifMatch: undefined },
+    );
     expect(await waiting).to.equal('first');
   });
 

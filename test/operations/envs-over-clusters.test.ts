@@ -45,7 +45,11 @@ describe('an env over clusters', () => {
     faults.w2.latencyMs = 31;
     expect(places()).to.deep.equal(['c', 'a', 'b']);
 
-    await hub.updateMember(alice, 'e', 'b', { config: { priority: 1 }, ifMatch: undefined });
+    await hub.updateMember(
+      alice,
+      { env: 'e', member: 'b' },
+      { config: { priority: 1 }, ifMatch: undefined },
+    );
     expect(places()).to.deep.equal(['b', 'c', 'a']);
   });
 

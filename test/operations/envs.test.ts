@@ -260,9 +260,13 @@ describe('members of an env', () => {
     });
 
     const refused = await rejection(
-      world.updateMember(alice, 'e', 'm', {
-        config: { inlineResources: { limits: { cpu: '2' } } },
-      }),
+      world.updateMember(
+        alice,
+        { env: 'e', member: 'm' },
+        {
+          config: { inlineResources: { limits: { cpu: '2' } } },
+        },
+      ),
     );
     expect(refused)
       .to.have.property('detail')
@@ -296,9 +300,13 @@ describe('members of an env', () => {
       labels: {},
       annotations: {},
     });
-    await world.updateMember(alice, 'e', 'm', {
-      config: { inlineResources: { limits: { cpu: '1500m' } } },
-    });
+    await world.updateMember(
+      alice,
+      { env: 'e', member: 'm' },
+      {
+        config: { inlineResources: { limits: { cpu: '1500m' } } },
+      },
+    );
     await eventually(() => world.pool('m')?.definition.cpu === '1500m', 'it follows');
     expect([world.pool('m')?.unresolved, (await world.coordination.used(alice)).cpu]).to.deep.equal(
       [undefined, 3_000],
@@ -408,11 +416,15 @@ describe('members of an env', () => {
     expect(
       (
         await refusedWith(
-          world.updateGroup(alice, 'e', 'm', { enabled: false, ifMatch: new Set(['another']) }),
+          world.updateGroup(
+            alice,
+            { env: 'e', group: 'm' },
+            { enabled: false, ifMatch: new Set(['another']) },
+          ),
         )
       )[0],
     ).to.equal('PRECONDITION_FAILED');
-    await world.updateGroup(alice, 'e', 'm', { enabled: false });
+    await world.updateGroup(alice, { env: 'e', group: 'm' }, { enabled: false });
     expect((await world.updatePool(alice, 'm', { replicas: 2 })).record.replicas).to.equal(2);
     expect((await refusedWith(world.updatePool(alice, 'm', { replicas: 4 })))[1]).to.deep.equal({
       field: 'replicas',
@@ -466,7 +478,9 @@ describe('members of an env', () => {
     const config = { scalingGroup: 'nobody' };
 
     const added = await rejection(add(world, 'b', { config }));
-    const changed = await rejection(world.updateMember(alice, 'e', 'a', { config }));
+    const changed = await rejection(
+      world.updateMember(alice, { env: 'e', member: 'a' }, { config }),
+    );
 
     expect(added).to.include({ code: 'INVALID_ARGUMENT' });
     expect([Reflect.get(changed, 'code'), changed.message]).to.deep.equal([
@@ -482,8 +496,8 @@ describe('members of an env', () => {
     await add(world, 'b', { config: { scalingGroup: 'a' } });
     await add(world, 'c');
 
-    await world.deleteMember(alice, 'e', 'a', { force: false });
-    await world.deleteMember(alice, 'e', 'c', { force: false });
+    await world.deleteMember(alice, { env: 'e', member: 'a' }, { force: false });
+    await world.deleteMember(alice, { env: 'e', member: 'c' }, { force: false });
 
     await eventually(() => world.env()?.members.length === 1, 'two are forgotten');
     expect(world.env()?.groups.map(({ name }) => name)).to.deep.equal(['a']);

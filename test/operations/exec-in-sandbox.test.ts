@@ -18,7 +18,10 @@ describe('a command in a running sandbox', () => {
     );
     const { id } = await world.claim(alice, { poolName: 'default' });
     const exec = (named: object = { container: 'main' }) =>
-      execInSandbox(world)(alice, id, { ...REQUEST, ...named }, new AbortController().signal);
+      execInSandbox(world)(alice, id, {
+        request: { ...REQUEST, ...named },
+        signal: new AbortController().signal,
+      });
     return { ...world, id, exec };
   };
   const answered = async (call: Promise<unknown>) => errorAnswer(await rejection(call), 'r');

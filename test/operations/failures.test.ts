@@ -37,7 +37,8 @@ const OPERATIONS: Readonly<Record<string, (world: World) => Promise<unknown>>> =
   claim: ({ claim }) => claim(alice, { poolName: 'default' }),
   get: (world) => getSandbox(world)(alice, world.id),
   is_ready: (world) => isReady(world)(alice, world.id),
-  exec: (world) => execInSandbox(world)(alice, world.id, TRUE, new AbortController().signal),
+  exec: (world) =>
+    execInSandbox(world)(alice, world.id, { request: TRUE, signal: new AbortController().signal }),
   'idle-timeout': (world) =>
     sandboxAmendments(world).setIdleTimeout(alice, world.id, { idleTimeoutMs: 1_000 }),
   logs: (world) => sandboxLogs(world)(alice, world.id, { tailLines: 1 }),

@@ -70,7 +70,8 @@ const terminal = (deps: World['a'], sandboxId: string, token: string) =>
 const BY_ID: Readonly<Record<string, (world: World) => unknown>> = {
   GET: ({ b, id }) => getSandbox(b)(alice, id),
   is_ready: ({ b, id }) => isReady(b)(alice, id),
-  exec: ({ b, id }) => execInSandbox(b)(alice, id, TRUE, new AbortController().signal),
+  exec: ({ b, id }) =>
+    execInSandbox(b)(alice, id, { request: TRUE, signal: new AbortController().signal }),
   'exec-token': ({ b, id }) => createExecToken(b)(alice, id),
   'the endpoint': async ({ b, id }) =>
     (await endpointOperations(b).openEndpoint(alice, id, 'web')).close(),

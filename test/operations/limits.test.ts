@@ -24,7 +24,7 @@ describe('commands under way', () => {
     const exec = execInSandbox(world);
     const { signal } = new AbortController();
     const refusalOf = (id: string): Promise<unknown> =>
-      exec(alice, id, TRUE, signal).then(
+      exec(alice, id, { request: TRUE, signal }).then(
         () => undefined,
         (error: unknown) => error,
       );
@@ -36,7 +36,7 @@ describe('commands under way', () => {
       expect(String(refused)).to.include(words);
     };
     for (const id of ids.slice(0, 4)) {
-      for (let n = 0; n < 64; n += 1) running.push(exec(alice, id, TRUE, signal));
+      for (let n = 0; n < 64; n += 1) running.push(exec(alice, id, { request: TRUE, signal }));
       await eventually(() => supervisor.sandbox(id)?.context.working === 64, 'all are under way');
       await expectRefused(id, 'the sandbox has 64');
     }

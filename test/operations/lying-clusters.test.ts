@@ -20,11 +20,15 @@ const aFleet = async () => {
     hub.addMember(alice, 'e', { name, clusterId, replicas, config });
   await add('honest', 'w1', { maxReplicas: 6 }, 4);
   await add('other', 'w2', { scalingGroup: 'honest' }, 1);
-  await hub.updateGroup(alice, 'e', 'honest', {
-    ifMatch: undefined,
-    minReplicas: 5,
-    maxReplicas: 6,
-  });
+  await hub.updateGroup(
+    alice,
+    { env: 'e', group: 'honest' },
+    {
+      ifMatch: undefined,
+      minReplicas: 5,
+      maxReplicas: 6,
+    },
+  );
   const worlds = [w1, w2, hub];
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += STEP_MS) {
@@ -74,11 +78,19 @@ describe('a cluster that lies about the pools of an env', () => {
   it('may have what the group asked for, also after a restart, and no more', async () => {
     const { hub, worlds, copies, faults, pass, sizes } = await aFleet();
     hub.size();
-    await hub.updateMember(alice, 'e', 'other', {
-      config: { scaleUpPriority: 9 },
-      ifMatch: undefined,
-    });
-    await hub.updateGroup(alice, 'e', 'honest', { minReplicas: 6, ifMatch: undefined });
+    await hub.updateMember(
+      alice,
+      { env: 'e', member: 'other' },
+      {
+        config: { scaleUpPriority: 9 },
+        ifMatch: undefined,
+      },
+    );
+    await hub.updateGroup(
+      alice,
+      { env: 'e', group: 'honest' },
+      { minReplicas: 6, ifMatch: undefined },
+    );
     await pass(10_000);
     expect(sizes()).to.deep.equal({ honest: 4, other: 2 });
 
@@ -96,7 +108,11 @@ describe('a cluster that lies about the pools of an env', () => {
   it('may have what the owner asked for last, more or less', async () => {
     const { hub, pass, sizes } = await aFleet();
     for (const replicas of [6, 2, 6]) {
-      await hub.updateMember(alice, 'e', 'other', { replicas, config: {}, ifMatch: undefined });
+      await hub.updateMember(
+        alice,
+        { env: 'e', member: 'other' },
+        { replicas, config: {}, ifMatch: undefined },
+      );
       await pass(10_000);
       expect(sizes().other).to.equal(replicas);
     }

@@ -23,7 +23,8 @@ describe('a paused sandbox', () => {
     const request = { poolName: 'default', idleTimeoutMs: IDLE_MS, ...part };
     const { id } = await claim(alice, request);
     const set = (state: 'paused' | 'running') => setSandboxState(world)(alice, id, state);
-    const exec = () => execInSandbox(world)(alice, id, TRUE, new AbortController().signal);
+    const exec = () =>
+      execInSandbox(world)(alice, id, { request: TRUE, signal: new AbortController().signal });
     const record = async () => (await world.driver.read(id)).record;
     return { ...world, id, set, exec, record };
   };

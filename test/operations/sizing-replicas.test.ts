@@ -141,7 +141,7 @@ describe('an env over several replicas', () => {
       (await replica.parts.operations.getEnv(alice, 'e')).observed.map((member) => member.headroom);
     expect([await headroom(one), await headroom(two)]).to.deep.equal([[47], [47]]);
 
-    await one.parts.operations.updateGroup(alice, 'e', 'g', { maxReplicas: 5 });
+    await one.parts.operations.updateGroup(alice, { env: 'e', group: 'g' }, { maxReplicas: 5 });
     expect([await headroom(one), await headroom(two)]).to.deep.equal([[2], [2]]);
   });
 

@@ -21,10 +21,14 @@ const aSizedEnv = async ({
   const world = await anEnvWorld(options);
   await world.made({ defaultStartupTimeout: '5m' });
   await world.addMember(alice, 'e', { name: 'm', replicas: idle, config: { maxReplicas: 50 } });
-  await world.updateGroup(alice, 'e', 'm', {
-    ...group,
-    scaleUpPolicy: { mode: 'Aggressive', ...group.scaleUpPolicy },
-  });
+  await world.updateGroup(
+    alice,
+    { env: 'e', group: 'm' },
+    {
+      ...group,
+      scaleUpPolicy: { mode: 'Aggressive', ...group.scaleUpPolicy },
+    },
+  );
   const env = world.env();
   if (!env) throw new Error('there is no env');
   const shown = () => memberPoolOf(world.supervisor, env, 'm');
@@ -246,7 +250,7 @@ describe('the pools of a group', () => {
       (await world.decisions()).map(({ changes, limitedBy }) => ({ changes, limitedBy })),
     ).to.deep.equal([{ changes: [], limitedBy: ["the group's most is 1"] }]);
 
-    await world.updateGroup(alice, 'e', 'm', { maxReplicas: 9 });
+    await world.updateGroup(alice, { env: 'e', group: 'm' }, { maxReplicas: 9 });
     await world.pass(30);
     expect(await limited()).to.include({ status: 'False', reason: 'Unlimited', message: '' });
   });

@@ -86,17 +86,25 @@ const take = async ({ hub, clusters, pass }: Fleet, { do: what, at }: Step): Pro
     }
     case 'change':
       return await refusable(
-        hub.updateMember(alice, 'e', name, {
-          config: { labels: { at: String(at) } },
-          ifMatch: undefined,
-        }),
+        hub.updateMember(
+          alice,
+          { env: 'e', member: name },
+          {
+            config: { labels: { at: String(at) } },
+            ifMatch: undefined,
+          },
+        ),
       );
     case 'size':
       return await refusable(
-        hub.updateMember(alice, 'e', name, { config: {}, replicas: at % 4, ifMatch: undefined }),
+        hub.updateMember(
+          alice,
+          { env: 'e', member: name },
+          { config: {}, replicas: at % 4, ifMatch: undefined },
+        ),
       );
     case 'delete':
-      return await refusable(hub.deleteMember(alice, 'e', name, { force: false }));
+      return await refusable(hub.deleteMember(alice, { env: 'e', member: name }, { force: false }));
     case 'patch':
       return await refusable(
         hub.patchEnv(alice, 'e', { patch: { labels: { at: String(at) } }, ifMatch: undefined }),

@@ -137,7 +137,7 @@ class GroupOverClusters {
   async #setLeast(minReplicas: number): Promise<void> {
     this.#least = minReplicas;
     const change = { minReplicas, maxReplicas: 8, ifMatch: undefined };
-    await this.#hub.updateGroup(alice, 'e', 'a', change);
+    await this.#hub.updateGroup(alice, { env: 'e', group: 'a' }, change);
   }
 
   async #restart(): Promise<void> {

@@ -288,18 +288,24 @@ export class SizingWorld {
     this.referee.edited();
     switch (step.do) {
       case 'group':
-        return this.#run(updateGroup(alice, 'e', name, step.change));
+        return this.#run(updateGroup(alice, { env: 'e', group: name }, step.change));
       case 'member':
         return this.#run(
-          updateMember(alice, 'e', name, {
-            config: { minReplicas: step.least, maxReplicas: Math.max(step.least, step.most) },
-          }),
+          updateMember(
+            alice,
+            { env: 'e', member: name },
+            {
+              config: { minReplicas: step.least, maxReplicas: Math.max(step.least, step.most) },
+            },
+          ),
         );
       case 'resize':
         this.referee.asked(name, step.replicas);
-        return this.#run(updateMember(alice, 'e', name, { replicas: step.replicas, config: {} }));
+        return this.#run(
+          updateMember(alice, { env: 'e', member: name }, { replicas: step.replicas, config: {} }),
+        );
       case 'drop':
-        return this.#run(deleteMember(alice, 'e', name, { force: false }));
+        return this.#run(deleteMember(alice, { env: 'e', member: name }, { force: false }));
       case 'add':
         return this.#run(addMember(alice, 'e', { name, replicas: 1, config: { maxReplicas: 12 } }));
     }

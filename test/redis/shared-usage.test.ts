@@ -260,7 +260,7 @@ describe('usage and requests of two replicas', function () {
       await known(() => other.used(ALICE));
       const found = await b.claim(alice, {
         poolName: 'default',
-        opening: new IdempotentRequest(other, MARK, OWNER),
+        opening: new IdempotentRequest(other, MARK, { owner: OWNER }),
       });
 
       expect(found.id).to.equal(id);
@@ -277,7 +277,7 @@ describe('usage and requests of two replicas', function () {
         const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
         await redis().client.flushall();
         await known(() => other.used(ALICE));
-        const opening = new IdempotentRequest(other, MARK, OWNER);
+        const opening = new IdempotentRequest(other, MARK, { owner: OWNER });
 
         expect(await b.claim(alice, { ...request, opening })).to.have.property('id', id);
         expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
@@ -288,7 +288,7 @@ describe('usage and requests of two replicas', function () {
       const { b, truth } = await begun(2);
       await redis().client.flushall();
       await known(() => other.used(ALICE));
-      const opening = new IdempotentRequest(other, MARK, OWNER);
+      const opening = new IdempotentRequest(other, MARK, { owner: OWNER });
       await b.claim(alice, { poolName: 'default', opening });
 
       expect(opening.foundEarlier).to.equal(false);
@@ -300,7 +300,7 @@ describe('usage and requests of two replicas', function () {
       b.driver.lag();
       const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
       await orphan();
-      const opening = new IdempotentRequest(other, MARK, OWNER);
+      const opening = new IdempotentRequest(other, MARK, { owner: OWNER });
       const found = await b.claim(alice, { poolName: 'default', opening });
 
       expect([found.id, opening.foundEarlier]).to.deep.equal([id, true]);
@@ -312,7 +312,7 @@ describe('usage and requests of two replicas', function () {
       const [stored] = await truth.records.all();
       await admitted(pool, stored?.record.id);
       await orphan();
-      const opening = new IdempotentRequest(other, MARK, OWNER);
+      const opening = new IdempotentRequest(other, MARK, { owner: OWNER });
       const claimed = await b.claim(alice, { poolName: 'default', opening });
 
       expect([claimed.id, opening.foundEarlier]).to.deep.equal([stored?.record.id, false]);

@@ -68,8 +68,7 @@ export class IdempotentRequest {
   constructor(
     requests: Requests,
     mark: RequestFingerprint,
-    owner: RequestOwner,
-    byManager?: AskedByManager,
+    { owner, byManager }: { readonly owner: RequestOwner; readonly byManager?: AskedByManager },
   ) {
     this.#requests = requests;
     this.mark = mark;

@@ -29,7 +29,10 @@ const WINDOW_MS = 60_000;
 
 export const requestOperations = (coordination: Requests & RateLimits): RequestOperations => ({
   idempotentRequest: (mark, caller, byManager) =>
-    new IdempotentRequest(coordination, mark, requestOwnerOf(caller, byManager), byManager),
+    new IdempotentRequest(coordination, mark, {
+      owner: requestOwnerOf(caller, byManager),
+      byManager,
+    }),
   countRejectedKey: (addressGroup) =>
     coordination.countWithin(`bad-keys/${addressGroup}`, MOST_REJECTED_KEYS, WINDOW_MS),
 });

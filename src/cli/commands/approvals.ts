@@ -45,7 +45,7 @@ const listLeaf = (action: Actions['serviceAction']): Command =>
       ),
     ).addOption(new Option('--status <status>', 'of this status').choices(APPROVAL_STATUSES)),
   ).action(
-    action(async (api, context, _operands, options: ListOptions) => {
+    action(async ({ api, context }, _operands, options: ListOptions) => {
       const { status, limit, offset } = options;
       const page = await api.call('listApprovals', {
         query: { status, limit, offset },
@@ -67,7 +67,7 @@ const getLeaf = (action: Actions['serviceAction']): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [id], options: OutputOptions) => {
+    action(async ({ api, context }, [id], options: OutputOptions) => {
       const approval = await api.call('getApproval', { params: { approvalId: String(id) } });
       await show(context, options, { value: approval, text: () => approvalFields(approval) });
     }),
@@ -231,7 +231,7 @@ const KEY_FOR_OTHERS: ExplainedRoute = {
 const ENDPOINT = /^\/sandboxes\/([^/]+)\/endpoints\/([^/]+)(?:\/|$)/;
 
 /** Finds the operation of a request; undefined where there is none. */
-export const routeOf = (
+const routeOf = (
   operations: Readonly<Record<string, { readonly method: string; readonly path: string }>>,
   method: string,
   given: string,
@@ -249,22 +249,29 @@ export const routeOf = (
   }
   for (const [operation, row] of Object.entries(operations)) {
     const params = row.method === method ? paramsIn(row.path, path) : undefined;
-    if (!params) continue;
-    const [own = operation, template = row.path] = SPELLED[operation] ?? [];
-    const [name, named] = (params['shortName'] ?? params['name'] ?? '').split('/').toReversed();
-    const namespace = new URLSearchParams(query).get('namespace') ?? params['namespace'] ?? named;
-    return {
-      operation: own,
-      method,
-      path: template.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
-        encodeURIComponent(
-          withoutCluster(parameter, (parameter === 'name' ? name : params[parameter]) ?? ''),
-        ),
-      ),
-      ...(namespace === undefined ? {} : { namespace }),
-    };
+    if (params) return explained({ operation, ...row }, params, query);
   }
   return undefined;
+};
+
+const explained = (
+  { operation, method, path }: ExplainedRoute,
+  params: Readonly<Record<string, string>>,
+  query: string,
+): ExplainedRoute => {
+  const [own = operation, template = path] = SPELLED[operation] ?? [];
+  const [name, named] = (params['shortName'] ?? params['name'] ?? '').split('/').toReversed();
+  const namespace = new URLSearchParams(query).get('namespace') ?? params['namespace'] ?? named;
+  return {
+    operation: own,
+    method,
+    path: template.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
+      encodeURIComponent(
+        withoutCluster(parameter, (parameter === 'name' ? name : params[parameter]) ?? ''),
+      ),
+    ),
+    ...(namespace === undefined ? {} : { namespace }),
+  };
 };
 
 const withoutCluster = (parameter: string, name: string): string =>

@@ -19,7 +19,7 @@ export const instanceTypesLeaf = (action: ServiceAction): Command =>
   })
     .option(...OF_CLUSTER_OPTION)
     .action(
-      action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
+      action(async ({ api, context }, _operands, options: OutputOptions & ClusterOption) => {
         const list = await api.call('listInstanceTypes', {
           query: { clusterID: options.cluster },
         });
@@ -38,7 +38,7 @@ export const volumesLeaf = (action: ServiceAction): Command =>
   })
     .option(...OF_CLUSTER_OPTION)
     .action(
-      action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
+      action(async ({ api, context }, _operands, options: OutputOptions & ClusterOption) => {
         const list = await api.call('listVolumes', {
           query: { clusterID: options.cluster },
         });
@@ -55,7 +55,7 @@ export const featuresLeaf = (action: ServiceAction): Command =>
     summary: 'Shows which optional features this deployment has.',
     examples: ['sandpool features', 'sandpool features -o json'],
   }).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
+    action(async ({ api, context }, _operands, options: OutputOptions) => {
       const gates = await api.call('getFeatureGates');
       await show(context, options, { value: gates, text: () => featureTable(gates) });
     }),
@@ -73,7 +73,7 @@ export const statsLeaf = (action: ServiceAction): Command =>
   })
     .option(...CLUSTER_OPTION)
     .action(
-      action(async (api, context, _operands, options: OutputOptions & ClusterOption) => {
+      action(async ({ api, context }, _operands, options: OutputOptions & ClusterOption) => {
         const { statistics, ...rest } = await api.call('getSandboxStatistics', {
           query: { clusterID: options.cluster },
         });

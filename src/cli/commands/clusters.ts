@@ -28,7 +28,7 @@ const listLeaf = (action: Actions['serviceAction']): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
+    action(async ({ api, context }, _operands, options: OutputOptions) => {
       const list = await api.call('listClusters');
       await show(context, options, { value: list, text: (wide) => clusterTable(list.items, wide) });
     }),
@@ -44,7 +44,7 @@ const getLeaf = (action: Actions['serviceAction']): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [clusterID], options: OutputOptions) => {
+    action(async ({ api, context }, [clusterID], options: OutputOptions) => {
       const { items } = await api.call('listClusters');
       const cluster = items.find((each) => each.clusterID === clusterID);
       if (!cluster)

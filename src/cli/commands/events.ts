@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { StreamEvent } from '../client/event-stream.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Event, EventList } from '../client/wire.ts';
 import type { Action } from '../common/action.ts';
@@ -157,9 +158,8 @@ const follow = async (
   const open = (lastEventId: string | undefined) =>
     openedFirst(api.stream('followEvents', { query, signal, lastEventId }));
   for await (const item of followed({ open, signal })) {
-    if (item.type === 'reset')
-      await say(context, `older events ${ofCluster(item.data)}are no longer known`);
-    else if (item.type === 'cluster') await say(context, heardText(item.data));
+    const remark = remarkOn(item);
+    if (remark !== undefined) await say(context, remark);
     else if (item.type === 'open') {
       if (subject && (await showListed(subject))) return;
     } else if (item.type !== 'message') continue;
@@ -173,19 +173,20 @@ const follow = async (
   }
 };
 
-const ofCluster = ({ clusterID }: { readonly clusterID?: string }): string =>
-  clusterID === undefined ? '' : `of cluster ${clusterID} `;
-
-const heardText = ({
-  clusterID,
-  incomplete,
-}: {
-  readonly clusterID: string;
-  readonly incomplete: boolean;
-}): string =>
-  incomplete
+const remarkOn = (
+  event: StreamEvent<'followEvents'> | { readonly type: 'open' },
+): string | undefined => {
+  if (event.type === 'reset') {
+    const { clusterID } = event.data;
+    const whose = clusterID === undefined ? '' : `of cluster ${clusterID} `;
+    return `older events ${whose}are no longer known`;
+  }
+  if (event.type !== 'cluster') return undefined;
+  const { clusterID, incomplete } = event.data;
+  return incomplete
     ? `what happens on cluster ${clusterID} is not shown: it does not answer`
     : `what happens on cluster ${clusterID} is shown again`;
+};
 
 const isLast = ({ reason }: Event): boolean => reason === 'Completed';
 

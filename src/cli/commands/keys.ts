@@ -46,16 +46,18 @@ const listLeaf = (action: ServiceAction): Command =>
   )
     .option('--all', 'of all tenants, for an admin')
     .action(
-      action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
-        const request = { limit: options.limit, offset: options.offset };
-        const page = options.all
-          ? await api.call('listAllApiKeys', { query: request })
-          : await api.call('listApiKeys', { query: request });
-        await showPage(context, options, {
-          page,
-          table: (items, wide) => keyTable(items, wide || options.all === true),
-        });
-      }),
+      action(
+        async ({ api, context }, _operands, options: PageOptions & { readonly all?: boolean }) => {
+          const request = { limit: options.limit, offset: options.offset };
+          const page = options.all
+            ? await api.call('listAllApiKeys', { query: request })
+            : await api.call('listApiKeys', { query: request });
+          await showPage(context, options, {
+            page,
+            table: (items, wide) => keyTable(items, wide || options.all === true),
+          });
+        },
+      ),
     );
 
 interface CreateOptions extends OutputOptions {
@@ -113,14 +115,14 @@ const createLeaf = (action: ServiceAction): Command =>
     )
     .addOption(new Option('--role <role>', 'for an admin: its role').choices(['user', 'admin']))
     .action(
-      action(async (api, context, [name], options: CreateOptions) => {
+      action(async ({ api, context }, [name], options: CreateOptions) => {
         const { users, form, ...others } = options;
         if (users !== undefined && form === 'e2b')
           throw new CliFailure('--users goes without --form');
         if (users !== undefined) {
           if (name !== undefined || options.user !== undefined || options.role !== undefined)
             throw new CliFailure('--users goes without a name, --user and --role');
-          await issueForUsers(api, context, { ...others, users }, writeKey);
+          await issueForUsers(api, context, { options: { ...others, users }, write: writeKey });
           return;
         }
         const made = await issue(api, typeof name === 'string' ? name : undefined, options);
@@ -188,7 +190,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
   )
     .option('--cascade', 'also what these keys made, and what that made')
     .action(
-      action(async (api, context, [keys], options: CascadeOptions) => {
+      action(async ({ api, context }, [keys], options: CascadeOptions) => {
         for (const key of keys as readonly string[]) {
           const deleted = key.includes('/')
             ? await api.call('deleteApiKeyByName', {
@@ -221,7 +223,7 @@ const deleteAllLeaf = (action: ServiceAction): Command =>
   )
     .option('--cascade', 'also what these keys made, and what that made, whosever it is')
     .action(
-      action(async (api, context, [team, user], options: CascadeOptions) => {
+      action(async ({ api, context }, [team, user], options: CascadeOptions) => {
         const deleted = await api.call('deleteApiKeysOf', {
           query: {
             team: team as string,
@@ -255,7 +257,7 @@ const promoteLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [name], options: OutputOptions) => {
+    action(async ({ api, context }, [name], options: OutputOptions) => {
       const promoted = await api.call('promoteApiKey', { params: { name: name as string } });
       await show(context, options, {
         value: promoted,
@@ -294,8 +296,13 @@ interface UsersOptions {
 const issueForUsers = async (
   api: SandpoolClient,
   context: CliContext,
-  options: UsersOptions,
-  write: (file: string, issued: IssuedApiKey) => Promise<void>,
+  {
+    options,
+    write,
+  }: {
+    readonly options: UsersOptions;
+    readonly write: (file: string, issued: IssuedApiKey) => Promise<void>;
+  },
 ): Promise<void> => {
   const { team, to, description, expiresAt } = options;
   if (team === undefined || to === undefined)

@@ -29,7 +29,7 @@ const stateLeaf = (
   { usage, summary, example, state }: StateTerms,
 ): Command =>
   addOutputOption(addConnectionOptions(leaf({ usage, summary, examples: [example] }))).action(
-    action(async (api, context, [ids], options: OutputOptions) => {
+    action(async ({ api, context }, [ids], options: OutputOptions) => {
       for (const sandboxId of ids as readonly string[]) {
         const { sandbox } = await api.call('setSandboxState', {
           params: { sandboxId },

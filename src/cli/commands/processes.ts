@@ -26,7 +26,7 @@ export const psLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [sandboxId], options: OutputOptions) => {
+    action(async ({ api, context }, [sandboxId], options: OutputOptions) => {
       const { items } = await api.call('listProcesses', {
         params: { sandboxId: String(sandboxId) },
       });
@@ -99,7 +99,7 @@ export const killLeaf = (action: ServiceAction): Command =>
       new Option('--signal <name>', 'the signal to send').choices(PROCESS_SIGNALS).default('TERM'),
     )
     .action(
-      action(async (api, context, [sandboxId, processId], options: KillOptions) => {
+      action(async ({ api, context }, [sandboxId, processId], options: KillOptions) => {
         await api.call('signalProcess', {
           params: { sandboxId: String(sandboxId), processId: String(processId) },
           body: { signal: options.signal },

@@ -32,7 +32,7 @@ const getLeaf = (action: ServiceAction): Command =>
   )
     .option(...CLUSTER_OPTION)
     .action(
-      action(async (api, context, [team, user], options: OutputOptions & ClusterOption) => {
+      action(async ({ api, context }, [team, user], options: OutputOptions & ClusterOption) => {
         const query = { clusterID: options.cluster };
         if (team === undefined)
           return await showQuotas(context, options, await api.call('getQuotas', { query }));
@@ -86,7 +86,7 @@ const setLeaf = (action: ServiceAction): Command =>
     .option('--memory <quantity>', 'memory of the same, such as 64Gi; none: as configured')
     .option('--cluster <clusterID>', 'on this cluster of a fleet; else on the one that is asked')
     .action(
-      action(async (api, context, [team, user], options: SetOptions) => {
+      action(async ({ api, context }, [team, user], options: SetOptions) => {
         const { sandboxes, pools, replicas, cpu, memory } = options;
         const change = omitUndefined({ sandboxes, pools, replicas, cpu, memory });
         if (Object.keys(change).length === 0)

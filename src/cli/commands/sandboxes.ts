@@ -58,7 +58,7 @@ const listLeaf = (action: ServiceAction): Command =>
     .option('--all', 'of all tenants, for an admin')
     .option(...CLUSTER_OPTION)
     .action(
-      action(async (api, context, _operands, options: ListOptions) => {
+      action(async ({ api, context }, _operands, options: ListOptions) => {
         const { pool: poolName, cluster: clusterID, phase, limit, offset, all, metadata } = options;
         const page = await api.call('listSandboxes', {
           query: { poolName, clusterID, phase, limit, offset, all, metadata },
@@ -77,7 +77,7 @@ const getLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [operand], options: OutputOptions & ConnectionOptions) => {
+    action(async ({ api, context }, [operand], options: OutputOptions & ConnectionOptions) => {
       const sandboxId = String(operand);
       const lookup = api.call('getSandbox', { params: { sandboxId } });
       const { sandbox } = await lookup.catch(async (error: unknown) => {
@@ -151,8 +151,7 @@ const createLeaf = (action: ServiceAction): Command =>
     .action(
       action(
         async (
-          api,
-          context,
+          { api, context },
           _operands,
           options: OutputOptions &
             VariableOptions & {
@@ -190,7 +189,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [ids], options: OutputOptions) => {
+    action(async ({ api, context }, [ids], options: OutputOptions) => {
       for (const sandboxId of ids as readonly string[]) {
         const deleted = await api.call('deleteSandbox', { params: { sandboxId } });
         await show(context, options, {

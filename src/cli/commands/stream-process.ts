@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream';
 import type { StreamEvent } from '../client/event-stream.ts';
 import type { Body } from '../client/operation-request.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
+import type { ProcessEnvelope } from '../client/wire.ts';
 import { PROCESS_SIGNALS, type ProcessSignal } from '../../model/process.ts';
 import { type CliContext, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
@@ -50,10 +51,7 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
         life.input = false;
         void handOn(streaming, life.processId, leaving.signal);
       }
-      if (event.type === 'end') {
-        if (event.data.process.oomKilled) await say(context, OUT_OF_MEMORY);
-        return readerLeft(interrupts)?.exitCode ?? event.data.process.exitCode ?? 0;
-      }
+      if (event.type === 'end') return await exitOf(event.data, streaming);
       await printEvent(event, context);
     }
     throw new CliFailure(
@@ -83,6 +81,14 @@ export const printEvent = async (
   else if (type === 'dropped')
     await say(context, `${data.bytes ?? 'some'} bytes of its output are no longer kept`);
   else if (type === 'error') throw new CliFailure(data.error, []);
+};
+
+const exitOf = async (
+  { process: { oomKilled, exitCode } }: ProcessEnvelope,
+  { context, interrupts }: Streaming,
+): Promise<number> => {
+  if (oomKilled) await say(context, OUT_OF_MEMORY);
+  return readerLeft(interrupts)?.exitCode ?? exitCode ?? 0;
 };
 
 const readerLeft = ({ reason }: AbortSignal): Interrupted | undefined =>

@@ -51,7 +51,7 @@ export const waitLeaf = (action: ServiceAction): Command =>
     )
     .option('--timeout <duration>', 'give up after so long', durationText, '5m')
     .action(
-      action(async (api, context, [what], options: WaitOptions) => {
+      action(async ({ api, context }, [what], options: WaitOptions) => {
         const look = lasting(context, lookFor(api, String(what), options.for));
         const progress = progressOn(context);
         const now = await until(look, options, (standing) =>

@@ -26,8 +26,7 @@ export type Action = <Options>(
  */
 export type ServiceAction = <Options>(
   work: (
-    api: SandpoolClient,
-    context: CliContext,
+    service: { readonly api: SandpoolClient; readonly context: CliContext },
     operands: readonly unknown[],
     options: Options,
   ) => Promise<void>,

@@ -12,8 +12,7 @@ const FIRST_ANSWER_MS = 15 * 60_000;
 export const askDaemon = async (
   dataDir: string,
   path: string,
-  signal: AbortSignal,
-  body?: object,
+  { signal, body }: { readonly signal: AbortSignal; readonly body?: object },
 ): Promise<IncomingMessage> => {
   const folder = openFolder(dataDir);
   try {
@@ -85,7 +84,7 @@ export const commandDaemon = async (
   path: string,
   body: object,
 ): Promise<Readonly<Record<string, unknown>>> => {
-  const answer = await askDaemon(dataDir, path, AbortSignal.timeout(COMMAND_MS), body);
+  const answer = await askDaemon(dataDir, path, { signal: AbortSignal.timeout(COMMAND_MS), body });
   let text = '';
   for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) text += chunk;
   return JSON.parse(text) as Readonly<Record<string, unknown>>;

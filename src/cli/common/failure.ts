@@ -51,36 +51,41 @@ const ownMessage = ({ errorCode, detail }: ApiError): string | undefined => {
   return errorCode === 'POOL_EXHAUSTED' ? `${pool} has no idle sandbox` : `${pool} not found`;
 };
 
-const apiHints = (error: ApiError): readonly string[] => {
-  if (error.errorCode === 'POOL_EXHAUSTED') return exhaustedHints(error.detail ?? {});
-  const hints = [...(OWN_HINTS[error.errorCode ?? ''] ?? [])];
-  const { detail } = error;
-  if (error.errorCode === 'APPROVAL_REQUIRED' && typeof detail?.['approvalId'] === 'string')
-    return approvalHints(detail);
-  if (error.errorCode === 'APPROVAL_DENIED' && typeof detail?.['approvalId'] === 'string')
-    return denialHints(detail);
-  const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
-  if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
-  if (error.errorCode === 'POOL_NOT_FOUND')
-    hints.push(
-      'see which there are: sandpool pools list',
-      `or create it: sandpool pools create ${poolIn(detail) ?? 'NAME'} --template TEMPLATE`,
-    );
-  const pools = namesOf(detail?.['pools']);
-  if (pools.length > 0) hints.unshift(`pools of it: ${pools.join(', ')}`);
-  hints.push(...failuresOf(detail?.['failed']));
-  if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string')
-    hints.push(
-      ...['update', 'remove'].map(
-        (verb) =>
-          `${verb} it there: sandpool envs members ${verb} ${String(detail['env'])} ` +
-          `${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`,
-      ),
-    );
-  if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
-  if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
-  return hints;
+const apiHints = ({ errorCode = '', detail = {} }: ApiError): readonly string[] => {
+  if (errorCode === 'POOL_EXHAUSTED') return exhaustedHints(detail);
+  const isOfApproval = typeof detail['approvalId'] === 'string';
+  if (errorCode === 'APPROVAL_REQUIRED' && isOfApproval) return approvalHints(detail);
+  if (errorCode === 'APPROVAL_DENIED' && isOfApproval) return denialHints(detail);
+  const names = namesOf(detail['availablePools'] ?? detail['availableTemplates']);
+  const pools = namesOf(detail['pools']);
+  const hints = [
+    ...(pools.length > 0 ? [`pools of it: ${pools.join(', ')}`] : []),
+    ...(OWN_HINTS[errorCode] ?? []),
+    ...(names.length > 0 ? [`there are: ${names.join(', ')}`] : []),
+    ...(errorCode === 'POOL_NOT_FOUND' ? unknownPoolHints(detail) : []),
+    ...failuresOf(detail['failed']),
+    ...(errorCode === 'CONFLICT' ? memberHints(detail) : []),
+    ...textsOf(detail['message']),
+  ];
+  return hints.length > 0 ? hints : textsOf(detail['hint']);
 };
+
+const textsOf = (value: unknown): readonly string[] => (typeof value === 'string' ? [value] : []);
+
+const unknownPoolHints = (detail: ApiError['detail']): readonly string[] => [
+  'see which there are: sandpool pools list',
+  `or create it: sandpool pools create ${poolIn(detail) ?? 'NAME'} --template TEMPLATE`,
+];
+
+/** A member's pool is changed where its env is. */
+const memberHints = ({ env, member }: Readonly<Record<string, unknown>>): readonly string[] =>
+  typeof env !== 'string'
+    ? []
+    : ['update', 'remove'].map(
+        (verb) =>
+          `${verb} it there: sandpool envs members ${verb} ${env} ` +
+          `${typeof member === 'string' ? member : 'MEMBER'}`,
+      );
 
 /** Says who may decide, where, and how to go on. */
 const approvalHints = ({

@@ -26,10 +26,9 @@ export const complete = async (
     before[0] === 'help' ? before.slice(1) : before,
   );
   const namesOf: LiveNames = (kind, of = operands[0]) => names(kind, of);
-  const attached = /^(--[^=]+)=(.*)$/.exec(current);
-  const own = attached && optionOf(command, attached[1] ?? '');
-  if (attached && own)
-    return prefixed(await valuesOf(own, attached[2] ?? '', namesOf), `${attached[1] ?? ''}=`);
+  const [, word = '', value = ''] = /^(--[^=]+)=(.*)$/.exec(current) ?? [];
+  const own = optionOf(command, word);
+  if (own) return prefixed(await valuesOf(own, value, namesOf), `${word}=`);
   if (awaiting) return await valuesOf(awaiting, current, namesOf);
   if (!ended && current.startsWith('-')) return fitting(optionsOf(command), current);
   if (!ended && operands.length === 0 && command.commands.length > 0)
@@ -112,32 +111,20 @@ const operandOf = async (
   const argument: Argument | undefined =
     command.registeredArguments[place] ??
     command.registeredArguments.findLast(({ variadic }) => variadic);
-  switch (argument?.name()) {
-    case 'sandbox':
-      return fitting(await names('sandbox'), current);
+  const name = argument?.name() ?? '';
+  const kind = OPERAND_KINDS[name];
+  if (kind !== undefined)
+    return fitting(await names(kind, PARTS.has(kind) ? first : undefined), current);
+  switch (name) {
     case 'subject':
       return fitting(
         [{ word: 'pool', about: 'then its name' }, ...(await names('sandbox'))],
         current,
       );
-    case 'pool':
-      return fitting(await names('pool'), current);
-    case 'env':
-      return fitting(await names('env'), current);
-    case 'member':
-      return fitting(await names('member', first), current);
-    case 'group':
-      return fitting(await names('group', first), current);
-    case 'process':
-      return fitting(await names('process', first), current);
-    case 'template':
-      return fitting(await names('template'), current);
-    case 'key':
-      return fitting(await names('key'), current);
     case 'file':
       return { ...NOTHING, files: true };
     case 'shell':
-      return fitting(argument.argChoices?.map((word) => ({ word })) ?? [], current);
+      return fitting(argument?.argChoices?.map((word) => ({ word })) ?? [], current);
     case 'what':
       return await targets(current, names);
     case 'from':
@@ -176,6 +163,18 @@ const places = async (current: string, names: LiveNames): Promise<Completion> =>
 };
 
 const NOTHING: Completion = { candidates: [], files: false, noSpace: false };
+const OPERAND_KINDS: Readonly<Record<string, NameKind>> = {
+  sandbox: 'sandbox',
+  pool: 'pool',
+  env: 'env',
+  member: 'member',
+  group: 'group',
+  process: 'process',
+  template: 'template',
+  key: 'key',
+};
+/** Kinds whose names belong to the first operand. */
+const PARTS: ReadonlySet<NameKind> = new Set(['member', 'group', 'process']);
 const VALUE_KINDS: Readonly<Record<string, NameKind>> = {
   '--pool': 'pool',
   '--template': 'template',

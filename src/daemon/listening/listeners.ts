@@ -56,10 +56,12 @@ export const openListeners = (config: Config, parts: ListenerParts): Listeners =
     ...{ clients, metrics, log },
     answers: answerBudget(config, metrics),
     keyRates: new KeyRates(config.keys.requestsPerSecond),
-    maxConnectionsPerAddress: config.connections.mostPerAddress,
+    bounds: {
+      maxConnections: config.connections.most,
+      maxConnectionsPerAddress: config.connections.mostPerAddress,
+    },
   });
-  const limits = { maxConnections: config.connections.most };
-  const served = { operations, clock, watchers, tls, clients, admission, limits };
+  const served = { operations, clock, watchers, tls, clients, admission };
   const gating = approvals.gating(operations);
   const { gate } = approvals;
   const { terminals, gateway } = openWays(config, parts, { clients, admission });

@@ -29,7 +29,7 @@ export const compatibleFleet = ({
     others: {
       listOthers: fleet.fleet.listOthers,
       toCluster: (admitted, request, exchanged) =>
-        toCluster({ fleet, clients, clock }, admitted, request, exchanged),
+        toCluster({ fleet, clients, clock }, admitted, { request, exchanged }),
     },
   };
 };

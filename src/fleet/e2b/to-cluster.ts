@@ -31,8 +31,13 @@ const brokenBy = new WeakSet<object>();
 export const toCluster = async (
   { fleet, clients, clock }: ToClusterDeps,
   { clusterId = '', sandboxId, port, by, caller }: Admitted,
-  request: IncomingMessage,
-  exchanged: (terms: Terms) => Promise<void>,
+  {
+    request,
+    exchanged,
+  }: {
+    readonly request: IncomingMessage;
+    readonly exchanged: (terms: Terms) => Promise<void>;
+  },
 ): Promise<void> => {
   if (by === 'nothing') throw sandboxNotFound();
   const { passed } = fleet.passing;

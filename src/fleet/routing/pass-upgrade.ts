@@ -88,23 +88,31 @@ export const passUpgrade = async (
       if (socket.destroyed) return refuse(stream);
       release();
       release = () => undefined;
-      try {
-        release = passing.hold(way, tenantKey(owner));
-      } catch (error) {
-        stream.destroy();
-        throw error;
-      }
+      release = holdOr(stream, () => passing.hold(way, tenantKey(owner)));
     }
     socket.write(headOf(answer, { ...routeHeaders(way), 'X-Request-Id': requestId }), 'latin1');
-    if (!stream) return await pipeline(answer, socket);
-    if (head.length > 0) stream.write(head);
-    // both ways add 8 listeners, for as long as they last, to those that the server has on it
-    socket.setMaxListeners(MOST_LISTENERS);
-    await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
+    await (stream ? relay(stream, socket, head) : pipeline(answer, socket));
   } finally {
     forgetKey();
     release();
   }
+};
+
+/** Destroys the stream where there is no room for it. */
+const holdOr = (stream: Duplex, hold: () => () => void): (() => void) => {
+  try {
+    return hold();
+  } catch (error) {
+    stream.destroy();
+    throw error;
+  }
+};
+
+const relay = async (stream: Duplex, socket: Duplex, head: Buffer): Promise<void> => {
+  if (head.length > 0) stream.write(head);
+  // both ways add 8 listeners, for as long as they last, to those that the server has on it
+  socket.setMaxListeners(MOST_LISTENERS);
+  await Promise.allSettled([pipeline(socket, stream), pipeline(stream, socket)]);
 };
 
 /** Refuses what rules of the manager hold of a way to an endpoint or a process. */

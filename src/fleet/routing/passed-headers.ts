@@ -81,9 +81,23 @@ interface PassedTerms {
 }
 
 /** The headers that the worker gets, in pairs. Its own server says how the body is framed. */
-export const passedHeaders = (
+export const passedHeaders = (request: IncomingMessage, terms: PassedTerms): string[] => {
+  const { headers } = request;
+  const { identity, requestId, key, claimKey, claimTerms } = terms;
+  const passed = clientsHeaders(request, terms);
+  if (key !== undefined && headers['idempotency-key'] === undefined)
+    passed.push('Idempotency-Key', key);
+  if (claimKey !== undefined) passed.push(CLAIM_KEY_HEADER, claimKey);
+  if (claimTerms !== undefined) passed.push(CLAIM_TERMS_HEADER, claimTerms);
+  if (headers.host === undefined) passed.push('Host', 'worker');
+  passed.push('X-Request-Id', requestId);
+  if (identity !== undefined) passed.push(IDENTITY_HEADER, identity);
+  return [...passed, ...framing(headers, terms.body)];
+};
+
+const clientsHeaders = (
   { rawHeaders, headers }: IncomingMessage,
-  { identity, requestId, body, after, key, claimKey, claimTerms, without }: PassedTerms,
+  { after, without }: PassedTerms,
 ): string[] => {
   const named = namedByConnection(headers.connection);
   const kept: string[] = [];
@@ -94,18 +108,17 @@ export const passedHeaders = (
     if (isKept && !(after && lower === LAST_EVENT_ID)) kept.push(name, rawHeaders[at + 1] ?? '');
   }
   if (after?.id !== undefined) kept.push(LAST_EVENT_ID, after.id);
-  if (key !== undefined && headers['idempotency-key'] === undefined)
-    kept.push('Idempotency-Key', key);
-  if (claimKey !== undefined) kept.push(CLAIM_KEY_HEADER, claimKey);
-  if (claimTerms !== undefined) kept.push(CLAIM_TERMS_HEADER, claimTerms);
-  if (headers.host === undefined) kept.push('Host', 'worker');
-  kept.push('X-Request-Id', requestId);
-  if (identity !== undefined) kept.push(IDENTITY_HEADER, identity);
-  if (Buffer.isBuffer(body)) kept.push('Content-Length', String(body.length));
-  else if (body && headers['content-length'] !== undefined)
-    kept.push('Content-Length', headers['content-length']);
-  else if (body) kept.push('Transfer-Encoding', 'chunked');
   return kept;
+};
+
+const framing = (
+  headers: IncomingMessage['headers'],
+  body: PassedTerms['body'],
+): readonly string[] => {
+  if (!body) return [];
+  if (Buffer.isBuffer(body)) return ['Content-Length', String(body.length)];
+  const length = headers['content-length'];
+  return length === undefined ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', length];
 };
 
 /**

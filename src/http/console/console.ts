@@ -1,5 +1,6 @@
 import type { Next } from 'koa';
-import { type ArrivingBodies, ClientGone, readForm } from '../corridor/request-body.ts';
+import { ClientGone, readForm } from '../corridor/request-body.ts';
+import type { ArrivingBodies } from '../limits/arriving-bodies.ts';
 import type { Context } from '../reply/context.ts';
 import type { Clients } from '../limits/clients.ts';
 import { addressGroup } from '../limits/address-group.ts';

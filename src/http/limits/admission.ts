@@ -8,9 +8,10 @@ import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import { tooMuchWaits } from '../../model/limit-refusals.ts';
 import { unavailable } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import { ArrivingBodies } from '../corridor/request-body.ts';
 import { UnreadAnswers } from '../reply/unread-answers.ts';
 import { addressGroup, plainAddress } from './address-group.ts';
+import { ArrivingBodies } from './arriving-bodies.ts';
+import { DEFAULT_BOUNDS, type AdmissionBounds } from './bounds.ts';
 import type { Clients } from './clients.ts';
 import { KeyRates } from './key-rates.ts';
 import { overloaded, Places } from './places.ts';
@@ -27,21 +28,12 @@ export interface AdmissionDeps {
   readonly keyRates?: KeyRates;
   readonly turns?: Turns;
   readonly pace?: Pick<RefusalPace, 'hold'>;
-  /** Connections of one address at most; a trusted proxy has no such share. */
-  readonly maxConnectionsPerAddress?: number;
-  /** Operations under way at once; more requests are turned away. */
-  readonly maxInFlight?: number;
-  /** Bounds what all bodies that are still arriving may hold together; the oldest are refused. */
-  readonly maxArrivingBytes?: number;
-  /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
-  readonly answerStallMs?: number;
+  readonly bounds?: Partial<AdmissionBounds>;
 }
 
-/** Requests of one connection that may wait for their answers at once. */
-const MOST_PIPELINED = 32;
-/** What is refused before it is looked at is answered no sooner, in ms. */
+/** Says how many ms later what is refused before it is looked at is answered, at least. */
 const TURNED_AWAY_MS = 100;
-/** A longer body has a turn of its own before it is parsed. */
+/** A body of more bytes has a turn of its own before it is parsed. */
 const LONG_BYTES = 16_384;
 /** Requests whose key is not known take their turns together. */
 const STRANGERS = '';
@@ -58,6 +50,7 @@ const TOO_MUCH_WAITS = prepared(tooMuchWaits());
  * it, and at a pace that leaves time for work. Health is always answered.
  */
 export class Admission {
+  readonly bounds: AdmissionBounds;
   readonly arriving: ArrivingBodies;
   readonly answers: AnswerBudget;
   readonly unread: UnreadAnswers;
@@ -66,7 +59,7 @@ export class Admission {
   readonly #keyRates: KeyRates;
   readonly #turns: Turns;
   readonly #pace: Pick<RefusalPace, 'hold'>;
-  readonly #connections: KeyedSemaphore;
+  readonly #ofAddress: KeyedSemaphore;
   readonly #connected = new WeakSet<Duplex>();
   readonly #pipelined = new WeakMap<Duplex, number>();
   readonly #ending = new WeakSet<Duplex>();
@@ -75,16 +68,17 @@ export class Admission {
   #turnedAway = 0;
 
   constructor({ clients, metrics, log, answers, ...deps }: AdmissionDeps) {
-    const { maxConnectionsPerAddress = 2_500, maxInFlight = 2_048 } = deps;
+    const bounds = { ...DEFAULT_BOUNDS, ...deps.bounds };
+    this.bounds = bounds;
     this.#clients = clients;
     this.answers = answers;
-    this.arriving = new ArrivingBodies(deps.maxArrivingBytes ?? 128 << 20);
-    this.unread = new UnreadAnswers({ stallMs: deps.answerStallMs ?? 30_000, log });
-    this.places = new Places(maxInFlight);
+    this.arriving = new ArrivingBodies(bounds.maxArrivingBytes);
+    this.unread = new UnreadAnswers({ stallMs: bounds.answerStallMs, log });
+    this.places = new Places(bounds.maxInFlight);
     this.#keyRates = deps.keyRates ?? new KeyRates(0);
     this.#turns = deps.turns ?? new Turns({ metrics });
     this.#pace = deps.pace ?? new RefusalPace();
-    this.#connections = new KeyedSemaphore(maxConnectionsPerAddress);
+    this.#ofAddress = new KeyedSemaphore(bounds.maxConnectionsPerAddress);
     metrics.read('sandpool_http_turned_away_total', () => [
       { labels: {}, value: this.#turnedAway },
     ]);
@@ -97,8 +91,8 @@ export class Admission {
     this.#connected.add(socket);
     if (remoteAddress === undefined || this.#clients.isProxy(remoteAddress)) return;
     const group = addressGroup(plainAddress(remoteAddress));
-    if (!this.#connections.acquire(group)) return void socket.destroy();
-    socket.once('close', () => this.#connections.release(group));
+    if (!this.#ofAddress.acquire(group)) return void socket.destroy();
+    socket.once('close', () => this.#ofAddress.release(group));
   }
 
   /** True where the request is answered, or will not be: there is nothing more to do. */
@@ -110,7 +104,7 @@ export class Admission {
     response.once('close', () =>
       this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 1) - 1),
     );
-    if (waiting > MOST_PIPELINED) {
+    if (waiting > this.bounds.maxPipelined) {
       this.#ending.add(socket);
       response.shouldKeepAlive = false;
       void this.#refuse(request, response, TOO_MANY_WAIT);

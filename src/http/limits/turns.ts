@@ -14,17 +14,17 @@ export interface TurnsTerms {
   readonly mostWaiting?: number;
 }
 
-/** Milliseconds in which a turn of the event loop begins the first requests of tenants. */
+/** Says for how many ms a turn of the event loop begins the first requests of tenants. */
 const FIRST_MS = 20;
-/** The same of more requests of a tenant beside whom others are about. */
+/** Says the same of more requests of a tenant beside whom others are about. */
 const MORE_MS = 2;
 /** Another tenant is about for so long after each of its requests. */
 const ABOUT_MS = 1_000;
-/** A piece of work that keeps the loop busy for so long is paid for, for so long at most. */
+/** A piece of work that keeps the loop busy for so many ms is paid for, for so many at most. */
 const [COSTLY_MS, MOST_PAID_MS] = [5, 100];
-/** What is costly has half of the loop's time: it rests for as long as it took, beyond this. */
+/** Says that what is costly has half of the time: it rests for as long as it took beyond this. */
 const LOOP_MS = { perSecond: 1_000, most: 20 };
-/** Requests of one tenant that wait while it rests, or with a long body; of all with one. */
+/** Bounds the requests of one tenant that wait while it rests, and the long bodies that wait. */
 export const MOST_COSTLY_WAITING = { ofTenant: 64, inAll: 512 };
 
 interface Waiting {

@@ -19,19 +19,11 @@ import {
   readyEvent,
   renewIdentity,
   startListening,
-  type ListenerLimits,
   type TlsIdentity,
 } from './listener.ts';
 import { prepared, turnAway } from '../limits/prepared-answer.ts';
 import { endWithError } from '../corridor/raw-answer.ts';
 import { takeBearer, takeTarget } from '../limits/request-head.ts';
-
-const DEFAULT_LIMITS: ListenerLimits = {
-  headersTimeoutMs: 10_000,
-  requestTimeoutMs: 30_000,
-  keepAliveTimeoutMs: 65_000,
-  maxConnections: 10_000,
-};
 
 export interface HttpServerDeps extends Pick<AppDeps, 'people'> {
   readonly operations: Operations;
@@ -40,7 +32,6 @@ export interface HttpServerDeps extends Pick<AppDeps, 'people'> {
   readonly terms: AppDeps['terms'];
   /** Shared by all ports: a key and a tenant have one share, whichever they use. */
   readonly admission: Admission;
-  readonly limits?: Partial<ListenerLimits>;
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
@@ -86,7 +77,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   let leaving = false;
   let stopping = false;
   const inFlight = new InFlight();
-  const streams = new EventStreams({ clock, log, stallMs: admission.unread.stallMs });
+  const streams = new EventStreams({ clock, log, stallMs: admission.bounds.answerStallMs });
   const handle = createApp({
     ...{ operations, watchers, admission, streams, clients },
     terms: deps.terms,
@@ -117,7 +108,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
       admission.unread.follow(response);
     });
   };
-  const server = createListener({ ...DEFAULT_LIMITS, ...deps.limits }, deps.tls, onRequest);
+  const server = createListener(admission.bounds, deps.tls, onRequest);
   server.on('connection', (socket: Socket) => admission.connect(socket));
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     awaitsContinue.add(request);

@@ -11,20 +11,12 @@ import {
   type Server as PlainServer,
   type Socket,
 } from 'node:net';
+import type { PortBounds } from '../limits/bounds.ts';
 
 /** Certificate chain and private key, PEM. */
 export interface TlsIdentity {
   readonly cert: string;
   readonly key: string;
-}
-
-export interface ListenerLimits {
-  /** Until the last header is in, and until the last byte of the body is. Milliseconds. */
-  readonly headersTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-  /** Longer than a balancer in front keeps its own. */
-  readonly keepAliveTimeoutMs: number;
-  readonly maxConnections: number;
 }
 
 export const MAX_HEADER_BYTES = 16_384;
@@ -33,7 +25,7 @@ export const MAX_HEADER_BYTES = 16_384;
  * Speaks HTTP/1.1, over TLS 1.2 or later where it is given an identity. Throws where that is none.
  */
 export const createListener = (
-  limits: ListenerLimits,
+  limits: PortBounds,
   tls: TlsIdentity | undefined,
   onRequest: RequestListener,
 ): Server => {

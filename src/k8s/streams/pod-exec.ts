@@ -62,8 +62,7 @@ const CHUNK = 64 << 10;
 export const execInPod = async (
   links: PodLinks,
   target: PodTarget,
-  request: ExecRequest,
-  signal: AbortSignal,
+  { request, signal }: { readonly request: ExecRequest; readonly signal: AbortSignal },
 ): Promise<ExecOutcome> => {
   signal.throwIfAborted();
   const execution = new Execution(links, target, request);

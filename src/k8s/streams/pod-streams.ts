@@ -46,7 +46,7 @@ export class PodStreams {
   }
 
   exec(pod: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    return execInPod(this.#links, meant(pod, request.container), request, signal);
+    return execInPod(this.#links, meant(pod, request.container), { request, signal });
   }
 
   /** Begins a call of the agent in the Pod's container. As `AgentStream.open`. */

@@ -217,14 +217,11 @@ export class Mirror<T> {
       if (comes === 'in turn' && known.isDoubted && known.uid === uid) this.#keep(known, false);
       return;
     }
-    if (comes === 'in turn') {
-      if (known && known.uid !== uid) this.#drop(known, comes); // made again under its name
-      return this.#set(version, { isDoubted: false, quietly });
-    }
+    if (known && known.uid !== uid) this.#drop(known, comes); // made again under its name
+    if (comes === 'in turn') return this.#set(version, { isDoubted: false, quietly });
     const isUnwatched =
       version.record !== undefined && this.#deps.isWatched?.(version.record) === false;
     if (!known && !isUnwatched && this.#hasPassed(revision)) return;
-    if (known && known.uid !== uid) this.#drop(known, comes);
     this.#set(version, {
       // Also what was watched: the watch may begin after a list that it was not in any more.
       isDoubted: isUnwatched || (known?.uid === uid && known.isDoubted),

@@ -85,7 +85,7 @@ export const aServedSandbox = async ({
         if (served.isEnding) throw sandboxNotFound();
         return { status: 'Running' } as SandboxDetailView;
       },
-      execInSandbox: (_caller, id, request, signal) => driver.exec(id, request, signal),
+      execInSandbox: (_caller, id, { request, signal }) => driver.exec(id, request, signal),
     },
     clock,
     gate: {

@@ -118,22 +118,6 @@ describe('processes and crashes', function () {
     expect(spawned.spawnerPid()).to.equal(spawner);
   });
 
-  it('outlive an upgrade of the daemon, which speaks the version of the spawner that is there', async () => {
-    await spawned.driver.stop();
-    const older = await next(['--import', asVersion(12)]);
-    const spawner = spawned.spawnerPid();
-    const order = { processId: v7(), tenant: 'team/user', argv: ['sleep', mark], stdin: false };
-    await older.driver.processes.start(id, order);
-    await older.driver.stop();
-    const { driver } = await next();
-
-    const { processId } = order;
-    expect((await driver.processes.find(id, processId))?.status).to.equal('Running');
-    await driver.stop();
-    expect((await (await next()).driver.processes.list(id))[0]?.status).to.equal('Running');
-    expect(spawned.spawnerPid()).to.equal(spawner);
-  });
-
   it('keep the spawner until the last has ended, and no longer', async () => {
     const fact = await start(`sleep ${mark}`);
     await spawned.driver.stop();
@@ -228,19 +212,6 @@ describe('processes and crashes', function () {
     );
   });
 });
-
-/** A module that has the spawner say that it is of this version of the protocol. */
-const asVersion = (version: number): string => {
-  const hooks = `export const load = async (url, context, next) => {
-    const loaded = await next(url, context);
-    if (!/spawner\\/protocol\\.[jt]s$/.test(url)) return loaded;
-    const source = String(loaded.source).replace(/PROTOCOL = \\d+/, 'PROTOCOL = ${version}');
-    return { ...loaded, source };
-  };`;
-  const begin = `import { register } from 'node:module';
-    register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hooks)}`)});`;
-  return `data:text/javascript,${encodeURIComponent(begin)}`;
-};
 
 const commandLine = (pid: string): string => {
   try {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { endStart, removeCgroups } from '../../../src/embedded/spawner/sandbox/cgroup-folders.ts';
@@ -123,21 +123,6 @@ describe('the cgroups of a data folder', () => {
     if (running.length === 0) skipBecause(this, 'no cgroup shares out the processor here');
     const usual = cgroups.level === 'cgroup-v1' ? 1_024 : 100;
     expect({ starting, running }).to.deep.equal({ starting: [100 * usual], running: [usual] });
-  });
-
-  it('are found also where an older version made them, beside the tenants', function () {
-    const cgroups = findCgroups(`sandpool-test-${process.pid}`);
-    if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
-    const [made] = cgroups.create('new', 'team/alice', {
-      memoryBytes: 64 << 20,
-      cpuCores: 1,
-      processes: 100,
-    });
-    const old = join(dirname(dirname(made ?? '')), 'old');
-    mkdirSync(old);
-    expect(cgroups.all().get('old')).to.deep.equal([old]);
-    removeCgroups([...cgroups.all().values()].flat());
-    cgroups.remove();
   });
 });
 

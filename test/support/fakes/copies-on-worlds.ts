@@ -89,16 +89,22 @@ export const copiesOnWorlds = (clusters: Readonly<Record<string, Cluster>>): Env
       }),
     changeMember: (place, name, { tag, config = {}, replicas }) =>
       ask(place, async ({ updateMember }, caller) => {
-        await updateMember(caller, place.name, name, {
-          config,
-          replicas,
-          ifMatch: tag === undefined ? undefined : new Set([tag]),
-        });
+        await updateMember(
+          caller,
+          { env: place.name, member: name },
+          {
+            config,
+            replicas,
+            ifMatch: tag === undefined ? undefined : new Set([tag]),
+          },
+        );
         return { name };
       }),
     endMember: async (place, name, force) => {
       await unless('ENV_MEMBER_NOT_FOUND', () =>
-        ask(place, ({ deleteMember }, caller) => deleteMember(caller, place.name, name, { force })),
+        ask(place, ({ deleteMember }, caller) =>
+          deleteMember(caller, { env: place.name, member: name }, { force }),
+        ),
       );
     },
     endGroup: async (place, name) => {

@@ -188,7 +188,7 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
     findMemberByKey: async () => undefined,
     listMembers: async (caller, name) =>
       find(caller, name).members.map((member) => poolOf(caller, member.name, member.replicas)),
-    updateMember: async (caller, envName, name, { replicas, config }) => {
+    updateMember: async (caller, { env: envName, member: name }, { replicas, config }) => {
       const env = find(caller, envName);
       const standing = memberIn(env, name);
       const member = {
@@ -203,7 +203,7 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
         poolOf(caller, name, member.replicas),
       );
     },
-    deleteMember: async (caller, envName, name) => {
+    deleteMember: async (caller, { env: envName, member: name }) => {
       const env = find(caller, envName);
       const standing = memberIn(env, name);
       changed(env, { members: env.members.filter((member) => member !== standing) });
@@ -229,8 +229,7 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
     ],
     updateGroup: async (
       caller,
-      envName,
-      name,
+      { env: envName, group: name },
       { ifMatch, scaleUpPolicy, scaleDownPolicy, ...change },
     ) => {
       const env = find(caller, envName);

@@ -438,8 +438,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly execInSandbox: Operations['execInSandbox'] = async (
     caller,
     sandboxId,
-    request,
-    signal,
+    { request, signal },
   ) => {
     const view = this.#sandbox(caller, sandboxId);
     if (view.status !== 'Running') throw sandboxNotRunning(view.status);

@@ -49,7 +49,7 @@ export const groupDecisions =
  */
 export const updateGroup =
   ({ envs }: GroupDeps): EnvOperations['updateGroup'] =>
-  async (caller, envName, groupName, { ifMatch, ...change }) => {
+  async (caller, { env: envName, group: groupName }, { ifMatch, ...change }) => {
     const before = await findEnv(envs, caller, envName);
     const standing = groupIn(before, groupName);
     requireMatch(ifMatch, wordRevisionOf(before));

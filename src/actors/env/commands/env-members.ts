@@ -195,7 +195,7 @@ const awayPool = async (
  */
 export const updateMember =
   (deps: EnvMembersDeps): EnvOperations['updateMember'] =>
-  async (caller, envName, name, wanted) => {
+  async (caller, { env: envName, member: name }, wanted) => {
     const { replicas, config: change, ifMatch } = wanted;
     const before = await findEnv(deps.envs, caller, envName);
     const standing = memberIn(before, name);
@@ -280,7 +280,7 @@ const noteAsked = async (
  */
 export const deleteMember =
   (deps: EnvMembersDeps): EnvOperations['deleteMember'] =>
-  async (caller, envName, name, { force }) => {
+  async (caller, { env: envName, member: name }, { force }) => {
     const before = await findEnv(deps.envs, caller, envName);
     memberIn(before, name);
     await deps.envs.change(before.uid, (env) => endingMember(env, name, force));

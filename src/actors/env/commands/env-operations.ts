@@ -16,6 +16,16 @@ import type { ClaimPlace } from '../claim-places.ts';
 import type { EnvView, MemberView, Page, PageRequest } from '../../views.ts';
 
 /** The use cases of envs, their members and groups. */
+interface MemberName {
+  readonly env: string;
+  readonly member: string;
+}
+
+interface GroupName {
+  readonly env: string;
+  readonly group: string;
+}
+
 export interface EnvOperations {
   /** See claim-places.ts. */
   readonly claimPlaces: (caller: Caller, name: string) => readonly ClaimPlace[];
@@ -60,14 +70,12 @@ export interface EnvOperations {
   readonly listMembers: (caller: Caller, envName: string) => Promise<readonly MemberView['pool'][]>;
   readonly updateMember: (
     caller: Caller,
-    envName: string,
-    name: string,
+    member: MemberName,
     change: MemberChange,
   ) => Promise<MemberView>;
   readonly deleteMember: (
     caller: Caller,
-    envName: string,
-    name: string,
+    member: MemberName,
     options: { readonly force: boolean },
   ) => Promise<{ readonly name: string; readonly namespace: string }>;
   readonly listGroups: (caller: Caller, envName: string) => Promise<readonly AutoscalingGroup[]>;
@@ -80,8 +88,7 @@ export interface EnvOperations {
   ) => Promise<readonly CompletedDecision[]>;
   readonly updateGroup: (
     caller: Caller,
-    envName: string,
-    groupName: string,
+    group: GroupName,
     change: GroupChange & { readonly ifMatch?: IfMatch },
   ) => Promise<GroupView>;
   readonly deleteGroup: (caller: Caller, envName: string, groupName: string) => Promise<void>;

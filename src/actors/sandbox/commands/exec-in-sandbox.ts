@@ -38,7 +38,7 @@ export const execInSandbox = (deps: {
 }): SandboxOperations['execInSandbox'] => {
   const commands = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
   const ofSandbox = new KeyedSemaphore(MOST_COMMANDS);
-  return async (caller, sandboxId, request, signal) => {
+  return async (caller, sandboxId, { request, signal }) => {
     const { supervisor, driver, clock, claimEnv } = deps;
     const snapshot = await runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);

@@ -78,8 +78,7 @@ export interface SandboxOperations {
   readonly execInSandbox: (
     caller: Caller,
     sandboxId: string,
-    request: ExecRequest,
-    signal: AbortSignal,
+    command: { readonly request: ExecRequest; readonly signal: AbortSignal },
   ) => Promise<ExecOutcome>;
   /** The end of what the sandbox printed; of a finished one for as long as it is kept. */
   readonly sandboxLogs: (

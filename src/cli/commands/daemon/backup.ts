@@ -35,7 +35,11 @@ export const backupLeaf = (action: Action): Command =>
           ]);
         const dataDir = await dataDirOf(options, context.env);
         return await withInterrupts(async (signal) => {
-          const received = receive(await askDaemon(dataDir, '/backup', signal), context, target);
+          const received = receive(
+            await askDaemon(dataDir, '/backup', { signal }),
+            context,
+            target,
+          );
           if (target === '-') {
             await writeStream(context.stdout, received);
           } else {

@@ -37,7 +37,10 @@ const loginLeaf = (action: Action): Command =>
     }).option('--as <operator>', 'whose login it is, where there are operators'),
   ).action(
     action(1, async (context, _operands, options: Place & { readonly as?: string }) => {
-      const { url } = await askLocalDaemon(context, options, '/console/login', { as: options.as });
+      const { url } = await askLocalDaemon(context, options, {
+        path: '/console/login',
+        body: { as: options.as },
+      });
       await print(context.stdout, `${String(url)}\n`);
       return 0;
     }),
@@ -54,7 +57,10 @@ const sessionsLeaf = (action: Action): Command =>
     ),
   ).action(
     action(1, async (context, _operands, options: Place & OutputOptions) => {
-      const value = await askLocalDaemon(context, options, '/console/sessions/list', {});
+      const value = await askLocalDaemon(context, options, {
+        path: '/console/sessions/list',
+        body: {},
+      });
       const sessions = value['sessions'] as readonly ShownSession[];
       const items = sessions.map(({ openedAt, seenAt, endsAt, ...session }) => ({
         ...session,
@@ -93,8 +99,11 @@ const endLeaf = (action: Action): Command =>
     }),
   ).action(
     action(1, async (context, [session], options: Place) => {
-      await askLocalDaemon(context, options, '/console/sessions/end', {
-        sessionId: String(session),
+      await askLocalDaemon(context, options, {
+        path: '/console/sessions/end',
+        body: {
+          sessionId: String(session),
+        },
       });
       await print(context.stdout, `${String(session)} has ended\n`);
       return 0;
@@ -110,14 +119,12 @@ const endAllLeaf = (action: Action): Command =>
     }).option('--of <identity>', 'of this operator, or this person of OpenID Connect'),
   ).action(
     action(1, async (context, _operands, options: Place & { readonly of?: string }) => {
-      const { sessionsEnded } = await askLocalDaemon(
-        context,
-        options,
-        '/console/sessions/end-all',
-        {
+      const { sessionsEnded } = await askLocalDaemon(context, options, {
+        path: '/console/sessions/end-all',
+        body: {
           operator: options.of,
         },
-      );
+      });
       await print(context.stdout, `sessions that ended: ${String(sessionsEnded)}\n`);
       return 0;
     }),

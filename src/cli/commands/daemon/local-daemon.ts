@@ -17,8 +17,7 @@ export const withPlace = (command: Command): Command =>
 export const askLocalDaemon = async (
   context: CliContext,
   options: Place,
-  path: string,
-  body: object,
+  { path, body }: { readonly path: string; readonly body: object },
 ): Promise<Readonly<Record<string, unknown>>> =>
   await commandDaemon(await dataDirOf(options, context.env), path, body);
 

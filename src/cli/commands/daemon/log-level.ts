@@ -41,7 +41,7 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
       wholeSeconds(86_400),
     )
     .action(
-      action(async (api, context, [level], options: LogLevelOptions) => {
+      action(async ({ api, context }, [level], options: LogLevelOptions) => {
         const report =
           level === undefined
             ? await api.call('getLogLevel')

@@ -35,7 +35,7 @@ const getLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
+    action(async ({ api, context }, _operands, options: OutputOptions) => {
       const managers = await api.call('getManagers');
       await show(context, options, { value: managers, text: () => managersFields(managers) });
     }),
@@ -53,7 +53,7 @@ const changeLeaf = (action: ServiceAction, { usage, summary, cutOff }: Change): 
       leaf({ usage, summary, examples: [`sandpool managers ${usage} --admin`] }),
     ),
   ).action(
-    action(async (api, context, _operands, options: OutputOptions) => {
+    action(async ({ api, context }, _operands, options: OutputOptions) => {
       const managers = await api.call('setManagers', { body: { cutOff } });
       await show(context, options, { value: managers, text: () => managersFields(managers) });
     }),

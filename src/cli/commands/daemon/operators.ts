@@ -72,11 +72,14 @@ const addLeaf = (action: Action): Command =>
     ),
   ).action(
     action(1, async (context, [name], options: NewOperator) => {
-      const { replaced } = await askLocalDaemon(context, options, '/operators/add', {
-        name: String(name),
-        role: options.role,
-        users: options.user,
-        password: await readPassword(context),
+      const { replaced } = await askLocalDaemon(context, options, {
+        path: '/operators/add',
+        body: {
+          name: String(name),
+          role: options.role,
+          users: options.user,
+          password: await readPassword(context),
+        },
       });
       await print(
         context.stdout,
@@ -97,12 +100,10 @@ const listLeaf = (action: Action): Command =>
     ),
   ).action(
     action(1, async (context, _operands, options: Place & OutputOptions) => {
-      const value = (await askLocalDaemon(
-        context,
-        options,
-        '/operators/list',
-        {},
-      )) as unknown as ShownOperators;
+      const value = (await askLocalDaemon(context, options, {
+        path: '/operators/list',
+        body: {},
+      })) as unknown as ShownOperators;
       await show(context, options, { value, text: () => tableOf(value) });
       return 0;
     }),
@@ -144,8 +145,11 @@ interface Change {
 const changeLeaf = (action: Action, { name, summary, operand, examples, done }: Change): Command =>
   withPlace(leaf({ usage: `${name} <${operand}>`, summary, examples })).action(
     action(1, async (context, [whom], options: Place) => {
-      const { sessionsEnded } = await askLocalDaemon(context, options, `/operators/${name}`, {
-        [operand]: String(whom),
+      const { sessionsEnded } = await askLocalDaemon(context, options, {
+        path: `/operators/${name}`,
+        body: {
+          [operand]: String(whom),
+        },
       });
       const ended =
         typeof sessionsEnded === 'number' ? `; sessions that ended: ${sessionsEnded}` : '';

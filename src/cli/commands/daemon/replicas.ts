@@ -27,7 +27,7 @@ export const replicasLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, _, options: OutputOptions) => {
+    action(async ({ api, context }, _, options: OutputOptions) => {
       const replicas = await replicasOf(api);
       await show(context, options, {
         value: { items: replicas, total: replicas.length },

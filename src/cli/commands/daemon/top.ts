@@ -53,7 +53,7 @@ export const topLeaf = (action: ServiceAction): Command =>
     .option('--broken', 'the pools that can’t start instances alone, and why: Failed and Degraded')
     .option('--limit <n>', 'pools that are shown', wholeNumber(1, MOST_POOLS), SHOWN_POOLS)
     .action(
-      action(async (api, context, _, options: TopOptions) => {
+      action(async ({ api, context }, _, options: TopOptions) => {
         const look = lasting(context, () => pageOf(api, options));
         if (!context.stdout.isTTY || options.output === 'json' || options.output === 'yaml') {
           const page = await look();

@@ -35,7 +35,7 @@ const listLeaf = (action: Action): Command =>
     ),
   ).action(
     action(1, async (context, _operands, options: Place & OutputOptions) => {
-      const value = await askLocalDaemon(context, options, '/webhooks/list', {});
+      const value = await askLocalDaemon(context, options, { path: '/webhooks/list', body: {} });
       const receivers = (value['receivers'] as readonly ShownReceiver[]).map(
         ({ address, deadLetters }) => ({
           address,
@@ -81,8 +81,11 @@ const retryLeaf = (action: Action): Command =>
         throw new CliFailure('name a message, or say --all', [
           'see which there are: sandpool webhooks list',
         ]);
-      const { retried } = await askLocalDaemon(context, options, '/webhooks/retry', {
-        id: message,
+      const { retried } = await askLocalDaemon(context, options, {
+        path: '/webhooks/retry',
+        body: {
+          id: message,
+        },
       });
       await print(context.stdout, `sent again: ${String(retried)}\n`);
       return 0;

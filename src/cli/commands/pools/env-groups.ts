@@ -52,7 +52,7 @@ const listLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [env], options: OutputOptions) => {
+    action(async ({ api, context }, [env], options: OutputOptions) => {
       const list = await api.call('listGroups', { params: { name: env as string } });
       await show(context, options, { value: list, text: (wide) => groupTable(list.items, wide) });
     }),
@@ -68,7 +68,7 @@ const getLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [env, name], options: OutputOptions) => {
+    action(async ({ api, context }, [env, name], options: OutputOptions) => {
       const { group: shown } = await api.call('getGroup', {
         params: { name: env as string, groupName: name as string },
       });
@@ -130,7 +130,7 @@ const setLeaf = (action: ServiceAction): Command =>
       wholeSeconds,
     )
     .action(
-      action(async (api, context, [env, operand], options: SetOptions) => {
+      action(async ({ api, context }, [env, operand], options: SetOptions) => {
         const { name: inFile, ...change } = await groupFieldsOf(context, options);
         const name = agreedName(operand, inFile, 'name');
         if (Object.keys(change).length === 0) throw nothingToDo('set', '--max 128');
@@ -152,7 +152,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [env, name], options: OutputOptions) => {
+    action(async ({ api, context }, [env, name], options: OutputOptions) => {
       const deleted = await api.call('deleteGroup', {
         params: { name: env as string, groupName: name as string },
       });
@@ -178,7 +178,7 @@ const decisionsLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [env, name], options: OutputOptions) => {
+    action(async ({ api, context }, [env, name], options: OutputOptions) => {
       const list = await api.call('listDecisions', {
         params: { name: env as string, groupName: name as string },
       });

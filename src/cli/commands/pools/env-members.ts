@@ -54,7 +54,7 @@ const listLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [env], options: OutputOptions) => {
+    action(async ({ api, context }, [env], options: OutputOptions) => {
       const list = await api.call('listMembers', { params: { name: env as string } });
       await show(context, options, { value: list, text: (wide) => poolTable(list.items, wide) });
     }),
@@ -83,7 +83,7 @@ const addLeaf = (action: ServiceAction): Command =>
     .option('--cluster <clusterID>', 'where it is; on the cluster that is asked unless told')
     .option('--replicas <n>', 'instances to begin with; 1 unless told', replicaCount)
     .action(
-      action(async (api, context, [env], options: OutputOptions & MemberOptions) => {
+      action(async ({ api, context }, [env], options: OutputOptions & MemberOptions) => {
         const spec = {
           ...(await memberFieldsOf(context, options)),
           ...omitUndefined({
@@ -120,7 +120,7 @@ const updateLeaf = (action: ServiceAction): Command =>
   )
     .option('--replicas <n>', 'instances, while its group is off', replicaCount)
     .action(
-      action(async (api, context, [env, operand], options: OutputOptions & MemberOptions) => {
+      action(async ({ api, context }, [env, operand], options: OutputOptions & MemberOptions) => {
         const { name: inFile, ...fields } = await memberFieldsOf(context, options);
         const member = agreedName(operand, inFile, 'name');
         const change = { ...fields, ...omitUndefined({ replicas: options.replicas }) };
@@ -152,8 +152,7 @@ const removeLeaf = (action: ServiceAction): Command =>
     .action(
       action(
         async (
-          api,
-          context,
+          { api, context },
           [env, member],
           options: OutputOptions & { readonly force?: boolean },
         ) => {

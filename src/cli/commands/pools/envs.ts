@@ -57,12 +57,14 @@ const listLeaf = (action: ServiceAction): Command =>
   )
     .option('--all', 'of all tenants, for an admin')
     .action(
-      action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
-        const page = await api.call('listEnvs', {
-          query: { limit: options.limit, offset: options.offset, all: options.all },
-        });
-        await showPage(context, options, { page, table: envTable });
-      }),
+      action(
+        async ({ api, context }, _operands, options: PageOptions & { readonly all?: boolean }) => {
+          const page = await api.call('listEnvs', {
+            query: { limit: options.limit, offset: options.offset, all: options.all },
+          });
+          await showPage(context, options, { page, table: envTable });
+        },
+      ),
     );
 
 const getLeaf = (action: ServiceAction): Command =>
@@ -81,7 +83,11 @@ const getLeaf = (action: ServiceAction): Command =>
     .option('--editable', 'only what may be changed of it: a file for create and update')
     .action(
       action(
-        async (api, context, [name], options: OutputOptions & { readonly editable?: boolean }) => {
+        async (
+          { api, context },
+          [name],
+          options: OutputOptions & { readonly editable?: boolean },
+        ) => {
           const envelope = await api.call('getEnv', { params: { name: name as string } });
           if (options.editable)
             return await show(context, options.output === 'json' ? options : { output: 'yaml' }, {
@@ -109,7 +115,7 @@ const createLeaf = (action: ServiceAction): Command =>
       ),
     ),
   ).action(
-    action(async (api, context, [operand], options: OutputOptions & EnvOptions) => {
+    action(async ({ api, context }, [operand], options: OutputOptions & EnvOptions) => {
       const { templateRef, ...spec } = await envFieldsOf(context, options);
       const name = agreedName(operand, spec['name'], 'name');
       if (!isObject(templateRef) || templateRef['name'] === undefined) {
@@ -154,7 +160,7 @@ const updateLeaf = (action: ServiceAction): Command =>
   )
     .option('--unset <override...>', `take these overrides away: ${OVERRIDES.join(', ')}`)
     .action(
-      action(async (api, context, [operand], options: OutputOptions & EnvOptions) => {
+      action(async ({ api, context }, [operand], options: OutputOptions & EnvOptions) => {
         checkUnset(options.unset ?? []);
         const { name: inFile, templateRef, mode, ...change } = await envFieldsOf(context, options);
         const name = agreedName(operand, inFile, 'name');
@@ -214,7 +220,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
     .option('--force', 'end its running sandboxes too')
     .action(
       action(
-        async (api, context, [name], options: OutputOptions & { readonly force?: boolean }) => {
+        async ({ api, context }, [name], options: OutputOptions & { readonly force?: boolean }) => {
           const deleted = await api.call('deleteEnv', {
             params: { name: name as string },
             query: { force: options.force },
@@ -239,7 +245,7 @@ const syncLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [name], options: OutputOptions) => {
+    action(async ({ api, context }, [name], options: OutputOptions) => {
       const { env } = await api.call('syncEnv', { params: { name: name as string } });
       await show(context, options, { value: env, text: () => syncedText(env) });
     }),
@@ -271,7 +277,7 @@ const explainLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [name], options: OutputOptions) => {
+    action(async ({ api, context }, [name], options: OutputOptions) => {
       const { env } = await api.call('getEnv', { params: { name: name as string } });
       const groups = env.spec.autoscaling.groups.map(({ name: group }) => group);
       const decisions = new Map(

@@ -43,7 +43,7 @@ const statusLeaf = (action: ServiceAction): Command =>
     )
     .option('--timeout <duration>', 'with --watch: give up after so long', durationText, '5m')
     .action(
-      action(async (api, context, [name], options: StatusOptions) => {
+      action(async ({ api, context }, [name], options: StatusOptions) => {
         if (options.watch) {
           return await watch(context, options, {
             look: async () => {

@@ -50,7 +50,7 @@ const listLeaf = (action: ServiceAction): Command =>
     .addOption(new Option('--phase <phase>', 'in this phase alone').choices(POOL_PHASES))
     .option(...CLUSTER_OPTION)
     .action(
-      action(async (api, context, _operands, options: ListOptions) => {
+      action(async ({ api, context }, _operands, options: ListOptions) => {
         const { limit, offset, all, phase, cluster: clusterID } = options;
         const page = await api.call('listPools', {
           query: { clusterID, limit, offset, all, phase },
@@ -69,7 +69,7 @@ const getLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [name], options: OutputOptions) => {
+    action(async ({ api, context }, [name], options: OutputOptions) => {
       const { template: pool } = await api.call('getPool', { params: { name: name as string } });
       await show(context, options, { value: pool, text: () => poolFields(pool) });
     }),
@@ -96,7 +96,11 @@ const createLeaf = (action: ServiceAction): Command =>
     .option('--cluster <clusterID>', 'where it is made; on the cluster that is asked unless told')
     .action(
       action(
-        async (api, context, [operand], options: OutputOptions & PoolOptions & ClusterOption) => {
+        async (
+          { api, context },
+          [operand],
+          options: OutputOptions & PoolOptions & ClusterOption,
+        ) => {
           const spec: FileDocument = {
             ...(await poolFieldsOf(context, options)),
             ...omitUndefined({ clusterID: options.cluster }),
@@ -141,7 +145,7 @@ const updateLeaf = (action: ServiceAction): Command =>
       ),
     ),
   ).action(
-    action(async (api, context, [operand], options: OutputOptions & PoolOptions) => {
+    action(async ({ api, context }, [operand], options: OutputOptions & PoolOptions) => {
       const { name: inFile, ...change } = await poolFieldsOf(context, options);
       const name = agreedName(operand, inFile, 'name');
       if (Object.keys(change).length === 0)
@@ -174,7 +178,11 @@ const syncTemplateLeaf = (action: ServiceAction): Command =>
     .option('--preview', 'only show what instances would be made from')
     .action(
       action(
-        async (api, context, [name], options: OutputOptions & { readonly preview?: boolean }) => {
+        async (
+          { api, context },
+          [name],
+          options: OutputOptions & { readonly preview?: boolean },
+        ) => {
           if (options.preview) {
             const preview = await api.call('previewPoolSync', { params: { name: name as string } });
             return await show(context, options, { value: preview, text: () => preview.specYaml });
@@ -201,7 +209,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
     .option('--force', 'end its running sandboxes too')
     .action(
       action(
-        async (api, context, [name], options: OutputOptions & { readonly force?: boolean }) => {
+        async ({ api, context }, [name], options: OutputOptions & { readonly force?: boolean }) => {
           const deleted = await api.call('deletePool', {
             params: { name: name as string },
             query: { force: options.force },

@@ -46,7 +46,7 @@ const listLeaf = (action: ServiceAction): Command =>
   )
     .option(...OF_CLUSTER_OPTION)
     .action(
-      action(async (api, context, _operands, options: PageOptions & ClusterOption) => {
+      action(async ({ api, context }, _operands, options: PageOptions & ClusterOption) => {
         const { limit, offset, cluster: clusterID } = options;
         const page = await api.call('listTemplates', {
           query: { clusterID, limit, offset },
@@ -80,7 +80,7 @@ const getLeaf = (action: ServiceAction): Command =>
       "at a fleet's manager, for an admin: how each cluster stands to it, where it is global",
     )
     .action(
-      action(async (api, context, [name], options: GetOptions) => {
+      action(async ({ api, context }, [name], options: GetOptions) => {
         const { cluster: clusterID } = options;
         const { template } = await api.call('getTemplate', {
           params: { name: name as string },
@@ -121,7 +121,7 @@ const createLeaf = (action: ServiceAction): Command =>
     .requiredOption('-f, --file <file>', 'its document as YAML or JSON; - is standard input')
     .option('--global', "at a fleet's manager: make it on all its clusters")
     .action(
-      action(async (api, context, _operands, options: CreateOptions) => {
+      action(async ({ api, context }, _operands, options: CreateOptions) => {
         const { template } = await api.call('createTemplate', {
           body: {
             crdJson: JSON.stringify(await readDocument(context, options.file)),
@@ -170,7 +170,7 @@ const updateLeaf = (action: ServiceAction): Command =>
     .option('--global', "at a fleet's manager: have it on all its clusters from now on")
     .option('--no-global', 'have it on all clusters no more')
     .action(
-      action(async (api, context, [operand], options: UpdateOptions) => {
+      action(async ({ api, context }, [operand], options: UpdateOptions) => {
         const document =
           options.file === undefined ? undefined : await readDocument(context, options.file);
         const change = omitUndefined({
@@ -207,7 +207,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
       }),
     ),
   ).action(
-    action(async (api, context, [names], options: OutputOptions) => {
+    action(async ({ api, context }, [names], options: OutputOptions) => {
       for (const name of names as readonly string[]) {
         const deleted = await api.call('deleteTemplate', { params: { name } });
         await show(context, options, {

@@ -126,11 +126,15 @@ const updateMember = (operations: Operations): Route =>
       'UNAVAILABLE',
     ],
     handle: async ({ caller, params, body: { replicas, ...config }, incoming }) => {
-      const view = await operations.updateMember(caller, params.name, params.pool, {
-        replicas,
-        config,
-        ifMatch: incoming.ifMatch,
-      });
+      const view = await operations.updateMember(
+        caller,
+        { env: params.name, member: params.pool },
+        {
+          replicas,
+          config,
+          ifMatch: incoming.ifMatch,
+        },
+      );
       return versioned(ok(presentMemberEnvelope(view)), wordRevisionOf(view.env));
     },
   });
@@ -149,9 +153,13 @@ const deleteMember = (operations: Operations): Route =>
     refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) =>
       ok({
-        ...(await operations.deleteMember(caller, params.name, params.pool, {
-          force: query.force,
-        })),
+        ...(await operations.deleteMember(
+          caller,
+          { env: params.name, member: params.pool },
+          {
+            force: query.force,
+          },
+        )),
         status: 'Deleting',
       }),
   });
@@ -225,10 +233,14 @@ const updateGroup = (operations: Operations): Route =>
       'UNAVAILABLE',
     ],
     handle: async ({ caller, params, body, incoming }) => {
-      const { env, group } = await operations.updateGroup(caller, params.name, params.groupName, {
-        ...body,
-        ifMatch: incoming.ifMatch,
-      });
+      const { env, group } = await operations.updateGroup(
+        caller,
+        { env: params.name, group: params.groupName },
+        {
+          ...body,
+          ifMatch: incoming.ifMatch,
+        },
+      );
       return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
     },
   });

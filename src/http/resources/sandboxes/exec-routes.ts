@@ -67,7 +67,10 @@ const execInSandbox = (operations: Operations): Route =>
       };
       return ok(
         presentExecOutcome(
-          await operations.execInSandbox(caller, params.sandboxId, request, signal()),
+          await operations.execInSandbox(caller, params.sandboxId, {
+            request,
+            signal: signal(),
+          }),
         ),
       );
     },

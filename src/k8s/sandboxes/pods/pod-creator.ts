@@ -38,7 +38,7 @@ const MOST_WAITING = 4_096;
 const MOST_WAITING_OF_TENANT = 1_024;
 /** Less than after which a launch is asked for once more. */
 const PATIENCE_MS = 10_000;
-/** Of a turn. */
+/** Bounds a turn. */
 const TURN = {
   patienceMs: PATIENCE_MS,
   full: () => new NotSent('too many instances wait to be made'),

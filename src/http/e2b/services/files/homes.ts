@@ -73,7 +73,7 @@ export class Homes {
     // Others may wait for the same answer: it does not end with whoever asked first.
     const signal = AbortSignal.timeout(2 * ASK_MS);
     const { stdout } = await this.#operations
-      .execInSandbox(caller, sandboxId, request, signal)
+      .execInSandbox(caller, sandboxId, { request, signal })
       .catch((error: unknown) => {
         throw signal.aborted ? unavailable('the sandbox does not say where its home is') : error;
       });

@@ -37,7 +37,7 @@ import {
 export interface RpcDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly admission: Pick<Admission, 'arriving' | 'answers' | 'unread' | 'parse'>;
+  readonly admission: Pick<Admission, 'arriving' | 'answers' | 'unread' | 'bounds' | 'parse'>;
   readonly conduct: Conduct;
 }
 
@@ -309,7 +309,7 @@ const drained = ({ clock, log, admission }: RpcDeps, response: ServerResponse): 
       response.off('drain', settle).off('close', settle);
       resolve();
     };
-    const cancel = clock.at(clock.now() + admission.unread.stallMs, () => {
+    const cancel = clock.at(clock.now() + admission.bounds.answerStallMs, () => {
       log.info({ why: 'stalled', bytes: response.writableLength }, 'unread-answer-cut');
       response.destroy();
       settle();
