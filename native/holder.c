@@ -23,8 +23,9 @@ enum {
   MOST_REQUEST = 4096,
   MOST_INPUT = 64 * 1024,
   PACE_BYTES = 256 * 1024,    /* a program whose pacing reader is so far behind waits for it, */
-  WINDOW_BYTES = 256 * 1024,  /* and so much is on its way to it, */
+  WINDOW_BYTES = 512 * 1024,  /* and so much is on its way to it, */
   TAKEN_BYTES = 64 * 1024,    /* of which each byte that it says has taken as many */
+  REST_MS = 4,                /* between two reads while another reader is as far behind: it can keep up */
   FIRST_READER_MS = 2000,     /* it waits as long for a reader before anything is dropped, */
   QUIET_MS = 2000,            /* and its output is over after such a pause behind its end, */
   LAST_WORDS_MS = 10 * 1000,  /* or so long behind it */
@@ -62,7 +63,7 @@ static struct {
   struct ring ring;
   int signals;
   struct client *clients[CLIENTS];
-  bool begun, failed, exited, over, forgotten, removed, read, timed_out, input_ends;
+  bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends;
   int code;
   long long started_at, exited_at, heard_at, full_at, killed_at, forgotten_at;
   char hand[MOST_INPUT]; /* input right before the program */
@@ -387,10 +388,14 @@ static bool wants_to_talk(const struct client *client) {
 /* Whether more of what it prints is to be read now. */
 static bool may_read(void) {
   if (held.removed) return true;
+  held.rests = false;
   for (size_t i = 0; i < CLIENTS; i++) {
     const struct client *each = held.clients[i];
-    if (each && each->state == READS && each->paces && held.ring.total - each->position >= PACE_BYTES) return false;
+    if (!each || each->state != READS || held.ring.total - each->position < PACE_BYTES) continue;
+    if (each->paces) return false;
+    held.rests = true;
   }
+  if (held.rests && now_ms() - held.heard_at < REST_MS) return false;
   if (held.read || held.ring.oldest > 0 || !is_full(&held.ring)) return true;
   if (held.full_at == 0) held.full_at = now_ms();
   return now_ms() - held.full_at >= FIRST_READER_MS;
@@ -484,6 +489,7 @@ static int pause_ms(void) {
     sooner(&due, held.heard_at + QUIET_MS);
     sooner(&due, held.exited_at + LAST_WORDS_MS);
   }
+  if (held.rests && now < held.heard_at + REST_MS) sooner(&due, held.heard_at + REST_MS);
   if (held.over && !held.forgotten) sooner(&due, held.exited_at + ENDED_MS);
   if (held.removed && !held.forgotten) sooner(&due, now + AGAIN_MS);
   if (held.forgotten) sooner(&due, held.forgotten_at + LEAVE_MS);

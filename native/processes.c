@@ -31,6 +31,7 @@ static const char front[] = "sandpool-";
 struct found {
   char id[LONGEST_ID + 1];
   bool own, ended;
+  int holder;
   uint64_t ended_ms, bytes;
 };
 
@@ -55,8 +56,8 @@ static bool read_all(int fd, void *to, size_t size) {
   return true;
 }
 
-/* The holder of a process, and what it says first; -1 where there is none, or one that does not answer. */
-static int open_holder(const char *room, const char *id, unsigned char greeting[GREETING_BYTES]) {
+/* A connection to the holder of a process, which may not have answered yet; -1 where there is none. */
+static int reach_holder(const char *room, const char *id) {
   const struct timeval patience = {.tv_sec = LOOK_S};
   struct sockaddr_un address;
   const socklen_t length = address_of(room, id, &address);
@@ -64,7 +65,15 @@ static int open_holder(const char *room, const char *id, unsigned char greeting[
   if (holder < 0) return -1;
   setsockopt(holder, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(holder, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  if (connect(holder, (struct sockaddr *)&address, length) == 0 && read_all(holder, greeting, GREETING_BYTES)) return holder;
+  if (connect(holder, (struct sockaddr *)&address, length) == 0) return holder;
+  close(holder);
+  return -1;
+}
+
+/* The holder of a process, and what it says first; -1 where there is none, or one that does not answer. */
+static int open_holder(const char *room, const char *id, unsigned char greeting[GREETING_BYTES]) {
+  int holder = reach_holder(room, id);
+  if (holder < 0 || read_all(holder, greeting, GREETING_BYTES)) return holder;
   close(holder);
   return -1;
 }
@@ -100,15 +109,16 @@ static uint64_t read_long(const unsigned char *bytes) {
 }
 
 /* One that does not answer counts as live. */
-static void look_at(const char *room, struct found *found) {
+static void look_at(struct found *found) {
   unsigned char greeting[GREETING_BYTES];
-  int holder = open_holder(room, found->id, greeting);
-  if (holder < 0) return;
-  found->own = is_own(holder);
-  found->ended = greeting[0] == 'E';
-  found->ended_ms = read_long(greeting + 1);
-  found->bytes = read_long(greeting + 9);
-  close(holder);
+  if (found->holder < 0) return;
+  if (read_all(found->holder, greeting, GREETING_BYTES)) {
+    found->own = is_own(found->holder);
+    found->ended = greeting[0] == 'E';
+    found->ended_ms = read_long(greeting + 1);
+    found->bytes = read_long(greeting + 9);
+  }
+  close(found->holder);
 }
 
 static void forget(const char *room, const struct found *found) {
@@ -128,9 +138,15 @@ static size_t look_around(const char *room, const char *own) {
   const long long until = now_ms() + LOOKING_MS;
   size_t ended = 0, live = 0;
   uint64_t bytes = 0;
+  /* All are asked before the first answer is read: so they answer at one time. */
+  for (size_t i = 0; i < count; i++) {
+    const bool is_asked = strcmp(found[i].id, own) != 0 && now_ms() < until;
+    found[i].holder = is_asked ? reach_holder(room, found[i].id) : -1;
+  }
   for (size_t i = 0; i < count; i++) {
     if (strcmp(found[i].id, own) == 0) continue;
-    if (now_ms() < until) look_at(room, &found[i]);
+    if (now_ms() < until) look_at(&found[i]);
+    else if (found[i].holder >= 0) close(found[i].holder);
     if (!found[i].ended) live++;
     else if (found[i].own) {
       ended++;
@@ -155,8 +171,6 @@ static enum problem pass_on(struct call *call, int holder) {
   static char bytes[64 * 1024];
   const struct timeval patient = {0};
   struct call back = {.output = holder};
-  /* The program waits for a reader by what is not on its way yet. */
-  fcntl(call->output, F_SETPIPE_SZ, (int)sizeof bytes);
   struct pollfd both[2] = {{.fd = holder, .events = POLLIN}, {.fd = call->input, .events = POLLIN}};
   setsockopt(holder, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof patient);
   setsockopt(holder, SOL_SOCKET, SO_SNDTIMEO, &patient, sizeof patient);

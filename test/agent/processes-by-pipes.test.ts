@@ -99,7 +99,7 @@ describe('the holder of a process in a Pod', () => {
   const read = (processId: string): OutputReading =>
     new OutputReading((signal) => pipes.processes.output(ID, processId, { pace: false, signal }));
   const holderOf = (pid: number): number =>
-    Number(/\d+/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') S ')[1] ?? '')?.[0]);
+    Number(/\) \w (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
   /** Cuts each way as its answer comes, so that it is lost, so many times. */
   const loseAnswers = (times: number): void => {
     let left = times;

@@ -207,7 +207,7 @@ export class AgentCall {
     this.#leave();
     this.#head.resolve(payload);
     this.#answer.resolve(payload);
-    this.#stopSending?.(new OutcomeUnknown('the agent for its files ended before its time'));
+    this.#stopSending?.(new OutcomeUnknown('the agent ended before its time'));
     this.#inflow.end();
   }
 
@@ -234,8 +234,8 @@ export class AgentCall {
     if (error?.code === 'EAGAIN') return this.#fail(tooMany());
     this.#fail(
       this.#greeted
-        ? new OutcomeUnknown('the way to its files was lost', { cause: error })
-        : new AgentAway('the agent for its files is gone', { cause: error }),
+        ? new OutcomeUnknown('the way to the agent was lost', { cause: error })
+        : new AgentAway('the agent is gone', { cause: error }),
     );
   }
 

@@ -11,7 +11,7 @@ import {
   type StartedReading,
 } from '../../contracts/processes.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import { ENDED_PROCESSES, INPUT_BYTES, LIVE_PROCESSES } from '../../model/process.ts';
+import { ENDED_PROCESSES, INPUT_BYTES } from '../../model/process.ts';
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { agentOrder } from '../streams/agent-order.ts';
@@ -23,7 +23,6 @@ import {
   type ProcessQuestion,
 } from './process-calls.ts';
 import { followOutput, piecesOf, type BegunReading } from './process-output.ts';
-import type { ProcessPiece } from './process-pieces.ts';
 import { readProcess, toldOf } from './process-record.ts';
 
 export interface InstanceProcessesDeps extends ProcessCallsDeps {
@@ -36,8 +35,6 @@ export interface InstanceProcessesDeps extends ProcessCallsDeps {
 
 /** Bytes of a sandbox's list; a process's arguments may be long. */
 const LONGEST_LIST = 16 << 20;
-/** Records of it; the sandbox can say more than there are processes. */
-const MOST_LISTED = 2 * (LIVE_PROCESSES + ENDED_PROCESSES);
 
 /**
  * The processes in the Pods of instances. The agent in a container starts each, and stays with it
@@ -61,7 +58,9 @@ export class InstanceProcesses implements ProcessDriver {
     return await this.#enter(id, async (containers) => {
       const place = placeOf(order, containers);
       const answer = await this.#inTurnOf(place, () => this.#calls.ask(place, question));
-      return startedIn(answer[0]);
+      const fact = factsIn(answer)[0];
+      if (!fact) throw unsaid();
+      return fact;
     });
   }
 
@@ -95,7 +94,11 @@ export class InstanceProcesses implements ProcessDriver {
   ): Promise<{ readonly fact: ProcessFact; readonly pieces: BegunReading['pieces'] }> {
     const pieces = piecesOf(await this.#calls.begin(place, question, signal));
     const first = await pieces.next();
-    return { fact: startedIn(first.done === true ? undefined : first.value), pieces };
+    const piece = first.done === true ? undefined : first.value;
+    const fact = piece?.kind === 'record' ? readProcess(piece.record) : undefined;
+    if (fact) return { fact, pieces };
+    await pieces.return();
+    throw unsaid();
   }
 
   /** The latest start first. */
@@ -105,8 +108,8 @@ export class InstanceProcesses implements ProcessDriver {
       const question = { tokens: ['processes'], limit: LONGEST_LIST };
       const ask = (target: PodTarget): ReturnType<ProcessCalls['ask']> =>
         this.#calls.ask({ target }, question);
-      for (const pieces of await Promise.all(containers.map(ask)))
-        for (const fact of factsIn(pieces)) known.set(fact.processId, fact);
+      for (const records of await Promise.all(containers.map(ask)))
+        for (const fact of factsIn(records)) known.set(fact.processId, fact);
       return withoutForgotten([...known.values()]).sort((a, b) => b.startedAt - a.startedAt);
     });
   }
@@ -204,11 +207,11 @@ export class InstanceProcesses implements ProcessDriver {
   ): Promise<{ readonly place: ProcessPlace; readonly fact: ProcessFact } | undefined> {
     const ask = async (target: PodTarget) => {
       const place = { target, processId };
-      const pieces = await this.#calls.ask(place, { tokens: ['find'] }).catch((error: unknown) => {
+      const records = await this.#calls.ask(place, { tokens: ['find'] }).catch((error: unknown) => {
         if (error instanceof ProcessGone) return [];
         throw error;
       });
-      const fact = factsIn(pieces)[0];
+      const fact = factsIn(records)[0];
       return fact && { place, fact };
     };
     const found = await Promise.all(containers.map(ask));
@@ -225,16 +228,11 @@ export class InstanceProcesses implements ProcessDriver {
 
 const newKey = (): string => randomBytes(8).toString('hex');
 
-const factsIn = (pieces: readonly ProcessPiece[]): readonly ProcessFact[] =>
-  pieces
-    .slice(0, MOST_LISTED)
-    .flatMap((piece) => (piece.kind === 'record' ? (readProcess(piece.record) ?? []) : []));
+const factsIn = (records: readonly Buffer[]): readonly ProcessFact[] =>
+  records.flatMap((record) => readProcess(record) ?? []);
 
-const startedIn = (piece: ProcessPiece | undefined): ProcessFact => {
-  const fact = piece?.kind === 'record' ? readProcess(piece.record) : undefined;
-  if (!fact) throw new OutcomeUnknown('the sandbox does not say what became of the process');
-  return fact;
-};
+const unsaid = (): OutcomeUnknown =>
+  new OutcomeUnknown('the sandbox does not say what became of the process');
 
 /** Drops those that ended before so many others; the next start forgets them. */
 const withoutForgotten = (facts: readonly ProcessFact[]): ProcessFact[] => {

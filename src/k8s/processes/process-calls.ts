@@ -10,10 +10,10 @@ import {
   ProcessGone,
   ProcessRefused,
 } from '../../contracts/processes.ts';
-import { LIVE_PROCESSES } from '../../model/process.ts';
+import { ENDED_PROCESSES, LIVE_PROCESSES } from '../../model/process.ts';
 import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
 import { NoAgent } from '../streams/no-agent.ts';
-import { PieceReader, type ProcessPiece } from './process-pieces.ts';
+import { PieceReader } from './process-pieces.ts';
 
 /** A way to an agent, as `AgentStream`. */
 export type AgentWay = Duplex & {
@@ -49,6 +49,8 @@ export interface ProcessQuestion {
 /** With what comes before and after, an answer takes 30 s at most. */
 const WITHIN_MS = 25_000;
 const LIMIT = 2 << 20;
+/** Records of an answer that are kept; the sandbox can say more than there are processes. */
+const MOST_RECORDS = 2 * (LIVE_PROCESSES + ENDED_PROCESSES);
 /** Bounds the tries of a question whose answer is lost, and says the time between two. */
 export const MOST_TRIES = 6;
 export const TRY_AGAIN_MS = 500;
@@ -80,8 +82,8 @@ export class ProcessCalls {
     return call;
   }
 
-  /** Resolves with what is said. Rejects with OutcomeUnknown after 25 s. */
-  async ask(place: ProcessPlace, question: ProcessQuestion): Promise<readonly ProcessPiece[]> {
+  /** Resolves with the records that are said. Rejects with OutcomeUnknown after 25 s. */
+  async ask(place: ProcessPlace, question: ProcessQuestion): Promise<readonly Buffer[]> {
     const stop = new AbortController();
     return await this.inTime(
       stop,
@@ -136,14 +138,14 @@ export class ProcessCalls {
     place: ProcessPlace,
     { tokens, body, limit = LIMIT, unless }: ProcessQuestion,
     signal: AbortSignal,
-  ): Promise<readonly ProcessPiece[]> {
+  ): Promise<readonly Buffer[]> {
     unless?.throwIfAborted();
     const call = await this.#open(place, { tokens, body, signal });
     const takeBack = (): void => call.nudge();
     unless?.addEventListener('abort', takeBack, { once: true });
     if (unless?.aborted) takeBack();
     try {
-      return await allOf(call, limit);
+      return await recordsOf(call, limit);
     } catch (error) {
       throw error instanceof TakenBack && unless ? unless.reason : notBegun(error);
     } finally {
@@ -173,19 +175,20 @@ export class ProcessCalls {
   }
 }
 
-const allOf = async (call: AgentCall, limit: number): Promise<readonly ProcessPiece[]> => {
+const recordsOf = async (call: AgentCall, limit: number): Promise<readonly Buffer[]> => {
   await call.head();
   const reader = new PieceReader();
-  const pieces: ProcessPiece[] = [];
+  const records: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of call.content as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
     call.hold(bytes);
-    pieces.push(...reader.push(chunk));
+    for (const piece of reader.push(chunk))
+      if (piece.kind === 'record' && records.length < MOST_RECORDS) records.push(piece.record);
   }
   await call.answer();
-  return pieces;
+  return records;
 };
 
 /** Names what no other Pod has: containers of a Pod share the names of their processes. */
@@ -195,9 +198,7 @@ const LONGEST_ROOM = 32;
 /** The error of a way on which no agent has taken the request. */
 const notBegun = (error: unknown): unknown => {
   const why = error instanceof AgentAway ? (error.cause ?? error) : error;
-  return why instanceof NoAgent
-    ? new ProcessesNotProvided(`${why.message}: use exec or a terminal`)
-    : why;
+  return why instanceof NoAgent ? new ProcessesNotProvided(`${why.message}; use exec`) : why;
 };
 
 const refusalOf = (word: string): Error => {
