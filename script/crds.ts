@@ -20,7 +20,7 @@ import {
   DEFINITIONS_ANNOTATION,
   DEFINITIONS_VERSION,
 } from '../src/k8s/records/installed-definitions.ts';
-import { ResolvedPoolSchema } from '../src/k8s/records/resolved-pool.ts';
+import { ResolvedPoolSchema } from '../src/k8s/records/pool-resource.ts';
 import { SandboxSpecSchema } from '../src/k8s/sandboxes/sandbox-resource.ts';
 import { UserQuotaSpecSchema } from '../src/k8s/records/user-quota-resource.ts';
 import { WorkerClusterSpecSchema } from '../src/k8s/records/worker-cluster-resource.ts';

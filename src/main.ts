@@ -151,20 +151,24 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
       log.info({ signal: early.first }, 'stopped before it could start');
       return 0;
     }
-    const other = readPidFile(dataDir);
-    if (other && other.pid !== process.pid) {
-      process.stderr.write(
-        `A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`,
-      );
-    } else {
-      // a person gets the line below
-      if (!process.stderr.isTTY) log.error({ error }, 'start failed');
-      process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n${adviceOn(error)}`);
-    }
+    explainFailedStart(error, dataDir, log);
     return 1;
   } finally {
     early.end();
   }
+};
+
+const explainFailedStart = (error: unknown, dataDir: string, log: ProcessLog): void => {
+  const other = readPidFile(dataDir);
+  if (other && other.pid !== process.pid) {
+    process.stderr.write(
+      `A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`,
+    );
+    return;
+  }
+  // a person gets the line below
+  if (!process.stderr.isTTY) log.error({ error }, 'start failed');
+  process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n${adviceOn(error)}`);
 };
 
 const configOrFaults = (argvOptions: NamedTexts): LoadedConfig | undefined => {

@@ -3,10 +3,10 @@
  * that needs a higher number says why in its commit.
  */
 export const RATCHETS = {
-  highestComplexity: 28,
-  functionsOverComplexity15: 25,
-  functionsOver60Lines: 19,
-  functionsOver3Parameters: 72,
+  highestComplexity: 20,
+  functionsOverComplexity15: 18,
+  functionsOver60Lines: 18,
+  functionsOver3Parameters: 0,
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
   claimPath: 122,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */

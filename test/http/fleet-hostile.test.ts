@@ -10,7 +10,7 @@ import type { Duplex } from 'node:stream';
 import { EventReader } from '../support/harness/event-reader.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { errorCodeIn } from '../../src/fleet/routing/fleet-names.ts';
-import { TokenOwners } from '../../src/fleet/routing/token-owners.ts';
+import { TokenOwners } from '../../src/fleet/routing/pass-on.ts';
 import { endpointHeaders } from '../../src/fleet/routing/passed-headers.ts';
 import { aFleetOfServers, type FleetOfServers } from './fleet-support.ts';
 

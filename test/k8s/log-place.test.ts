@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { LogLines } from '../../src/k8s/logs/log-lines.ts';
+import { LogLines } from '../../src/k8s/logs/log-source.ts';
 import {
   BEGINNING,
   LogResumption,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
-import { PodTurns } from '../../src/k8s/processes/pod-turns.ts';
+import { PodTurns } from '../../src/k8s/processes/instance-processes.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 describe('turns of calls for one Pod', () => {

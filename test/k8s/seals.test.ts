@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { apiKeyResource } from '../../src/k8s/records/api-key-resource.ts';
 import { envResource } from '../../src/k8s/records/env-resource.ts';
 import { poolResource } from '../../src/k8s/records/pool-resource.ts';
-import { type ResolvedPool } from '../../src/k8s/records/resolved-pool.ts';
+import { type ResolvedPool } from '../../src/k8s/records/pool-resource.ts';
 import type { Reading, Resource, ResourceObject } from '../../src/k8s/api/resource.ts';
 import { laterSandboxOf } from '../../src/k8s/sandboxes/later-sandbox.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';

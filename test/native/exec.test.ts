@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from 'chai';
 import { agentOrder, type AgentOrder } from '../../src/k8s/streams/agent-order.ts';
-import { TerminalHead } from '../../src/k8s/streams/terminal-head.ts';
+import { TerminalHead } from '../../src/k8s/streams/pod-terminal.ts';
 import { openWorkshop, within, type Workshop } from './support.ts';
 
 const SHOW = ['sh', '-c', 'printf "%s|%s" "$LANG" "$TERM"'];

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { closeSync, openSync } from 'node:fs';
 import type { LogLevel } from '../../src/contracts/log.ts';
 import { createLog, lineOutput, type LineOutput } from '../../src/daemon/process/log.ts';
-import { logText } from '../../src/daemon/process/log-text.ts';
+import { logText } from '../../src/daemon/process/log.ts';
 
 const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import type { NamedTexts } from './environment.ts';
 import type { Setting } from './settings.ts';
-import { suggestionFor } from './suggestion.ts';
+import { closest, distance } from 'fastest-levenshtein';
 
 /**
  * One thing that is wrong with the configuration. `origin` says where: a file, a variable or a
@@ -142,3 +142,27 @@ export const readText = (setting: Setting, text: string): unknown => {
       return text;
   }
 };
+
+/**
+ * The known name that was probably meant, among names or what follows a name's last dot; undefined
+ * where none is near.
+ */
+const suggestionFor = (name: string, known: readonly string[]): string | undefined => {
+  if (known.length === 0 || name.length > MAX_LENGTH) return undefined;
+  const whole = closest(name, known);
+  if (isNear(name, whole)) return whole;
+  const last = lastPart(name);
+  return (
+    known.find((candidate) => lastPart(candidate).toLowerCase() === last.toLowerCase()) ??
+    known.find((candidate) => isNear(last, lastPart(candidate)))
+  );
+};
+
+/** Longer ones are no slips of the hand, and comparing takes the square of it. */
+const MAX_LENGTH = 100;
+
+const lastPart = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
+
+const isNear = (name: string, candidate: string): boolean =>
+  distance(name.toLowerCase(), candidate.toLowerCase()) <=
+  Math.min(3, Math.floor(candidate.length / 3));

@@ -12,8 +12,8 @@ import {
   sizeQuota,
   volumeDirectory,
   whole,
+  managerUrl,
 } from './fields.ts';
-import { fleetSettings } from './fleet-settings.ts';
 import { kubernetesSettings } from './kubernetes-section.ts';
 import {
   approvalsSettings,
@@ -27,6 +27,34 @@ import {
   openIdSettings,
   historySettings,
 } from './sections.ts';
+
+const fleetSettings = z.strictObject({
+  managers: z
+    .array(managerUrl, 'must be a list of URLs')
+    .max(8)
+    .meta({
+      description:
+        'Managers that this cluster lets pass requests on to it, each wss://HOST:PORT; it opens ' +
+        'the links itself.',
+    }),
+  addresses: z
+    .array(managerUrl, 'must be a list of URLs')
+    .max(8)
+    .meta({
+      description:
+        'Addresses by which workers reach this manager, each wss://HOST:PORT: one that dialled ' +
+        'another address is refused. Empty: any.',
+    }),
+  promotedKeysAlone: duration(
+    5 * 60_000,
+    30 * 24 * 60 * 60_000,
+    'How long promoted keys of a manager are good at this cluster while that manager is not heard.',
+  ),
+  joinTokenFile: path(
+    'File with the token of sandpool clusters join-token; read at the start, and needed until ' +
+      'the cluster has joined; on Kubernetes always.',
+  ).optional(),
+});
 
 /**
  * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve

@@ -1,8 +1,43 @@
 import { z } from 'zod';
 import { parseRule } from '../../model/approvals/policy.ts';
-import { choice, duration, issuer, label, origin, path, redisUrl, whole } from './fields.ts';
-import { webhook } from './webhook-form.ts';
+import {
+  choice,
+  duration,
+  issuer,
+  label,
+  origin,
+  path,
+  redisUrl,
+  whole,
+  parseUrl,
+} from './fields.ts';
 import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts';
+
+const FORM = /^(\S+)\s+secretFile=(\/[^\0]{1,4095})$/;
+
+/**
+ * Reads `URL secretFile=/PATH`: an address that is told of approvals, and the file with the secret
+ * of its signatures. A fault never quotes the URL, which may be as good as a secret.
+ */
+const webhook = z
+  .string('must be text')
+  .max(8_192)
+  .transform((text, context) => {
+    const [, address = '', secretFile = ''] = FORM.exec(text.trim()) ?? [];
+    const url = parseUrl(address);
+    if (
+      url &&
+      /^https?:$/.test(url.protocol) &&
+      url.username === '' &&
+      url.password === '' &&
+      url.hash === ''
+    )
+      return { url: url.href, secretFile };
+    context.addIssue(
+      'must be URL secretFile=/PATH each: http:// or https://, without user and fragment',
+    );
+    return z.NEVER;
+  });
 
 /** The settings of one part each, as schema.ts puts them together. */
 

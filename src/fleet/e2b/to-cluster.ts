@@ -20,6 +20,11 @@ export interface ToClusterDeps {
 
 type Terms = Omit<ExchangeTerms, 'agent'>;
 
+interface Passage {
+  readonly request: IncomingMessage;
+  readonly exchanged: (terms: Terms) => Promise<void>;
+}
+
 /** Holds what connections over links ended with, a kept one too. */
 const brokenBy = new WeakSet<object>();
 
@@ -31,13 +36,7 @@ const brokenBy = new WeakSet<object>();
 export const toCluster = async (
   { fleet, clients, clock }: ToClusterDeps,
   { clusterId = '', sandboxId, port, by, caller }: Admitted,
-  {
-    request,
-    exchanged,
-  }: {
-    readonly request: IncomingMessage;
-    readonly exchanged: (terms: Terms) => Promise<void>;
-  },
+  { request, exchanged }: Passage,
 ): Promise<void> => {
   if (by === 'nothing') throw sandboxNotFound();
   const { passed } = fleet.passing;

@@ -16,7 +16,6 @@ import {
   wayByPath,
   wayByPool,
 } from './fleet-router.ts';
-import { type Merge, mergeOf, wayByCluster } from './over-clusters.ts';
 import { givePassed, PassedBody } from './passed-answer.ts';
 import {
   answerOnce,
@@ -25,6 +24,15 @@ import {
   type WrittenAnswer,
 } from '../../http/corridor/idempotency.ts';
 import { written } from '../../http/corridor/answer-writing.ts';
+import { namedCluster } from '../../http/corridor/stages/named-cluster.ts';
+import { isMerged, type MergedRow } from './fleet-names.ts';
+import type { MergedTerms } from './merged/gathered.ts';
+import { mergedActors } from './merged/merged-actors.ts';
+import { mergedAudit } from './merged/merged-audit.ts';
+import { mergedEvents } from './merged/merged-events.ts';
+import { mergedList } from './merged/merged-list.ts';
+import { mergedQuotas } from './merged/merged-quotas.ts';
+import { mergedStatistics } from './merged/merged-statistics.ts';
 
 type ClaimOperations = Pick<Operations, 'claimedBefore' | 'claimPlaces' | 'idempotentRequest'>;
 
@@ -153,3 +161,38 @@ const answerHeldAway = async (
 };
 
 const NOT_KEPT: WrittenAnswer = { status: 500, headers: {}, text: '', secret: false };
+
+/** Answers for all clusters. */
+type Merge = (deps: FleetDeps, terms: MergedTerms) => Promise<Answer>;
+
+const MERGES: Readonly<Record<MergedRow, Merge>> = {
+  listSandboxes: mergedList,
+  listPools: mergedList,
+  getSandboxStatistics: mergedStatistics,
+  getQuotas: mergedQuotas,
+  getQuotasOf: mergedQuotas,
+  listAudit: mergedAudit,
+  listActors: mergedActors,
+  followEvents: mergedEvents,
+};
+
+/** Finds how a manager answers from all clusters; undefined of a request that is for one. */
+const mergeOf = (
+  row: Pick<Route, 'operationId'>,
+  request: AnyRequest,
+  list?: Merge,
+): Merge | undefined =>
+  isMerged(row, request) ? (list ?? MERGES[row.operationId as MergedRow]) : undefined;
+
+/**
+ * Finds the way by the `clusterID` of a query, or of the body of what is made there; undefined
+ * where that is this cluster, or the row is answered from several. Refuses as `namedCluster` does.
+ */
+const wayByCluster = (
+  { fleet, passing }: FleetDeps,
+  clusterId: string,
+  { row, request, context }: Pick<Exchange, 'row' | 'request' | 'context'>,
+): WayToCluster | undefined => {
+  const asked = namedCluster({ row, request, context, clusterId });
+  return asked === undefined || isMerged(row, request) ? undefined : passing.wayTo(fleet, asked);
+};

@@ -51,15 +51,10 @@ export interface AskedUpgrade {
  * the worker says, and by the worker alone where it was given by a key of its own. Rejects, with
  * CLUSTER_UNAVAILABLE too, where no word came of the worker.
  */
-export const passUpgrade = async (
-  { fleet, passing, clients, keyOwner, gate }: PassUpgradeDeps,
-  { cluster, request, socket, head, requestId }: AskedUpgrade,
-): Promise<void> => {
-  const isByToken = BY_TOKEN.test(request.url ?? '');
-  const caller = isByToken
-    ? passing.tokens.ownerOf(cluster, tokenIn(request) ?? '')
-    : await clients.authenticate(request);
-  if (caller && !isByToken) permitWay(gate, request, caller);
+export const passUpgrade = async (deps: PassUpgradeDeps, asker: AskedUpgrade): Promise<void> => {
+  const { fleet, passing, clients, keyOwner } = deps;
+  const { cluster, request, socket, head, requestId } = asker;
+  const caller = await whoUpgrades(deps, asker);
   if (socket.destroyed) throw new ClientGone('the client left');
   const way = caller ? passing.wayTo(fleet, cluster) : wayOfStranger(fleet, cluster);
   let release = passing.hold(way, caller ? tenantKey(caller) : '');
@@ -96,6 +91,18 @@ export const passUpgrade = async (
     forgetKey();
     release();
   }
+};
+
+/** Undefined where a token was not given over this replica. */
+const whoUpgrades = async (
+  { passing, clients, gate }: PassUpgradeDeps,
+  { cluster, request }: AskedUpgrade,
+): Promise<Caller | undefined> => {
+  if (BY_TOKEN.test(request.url ?? ''))
+    return passing.tokens.ownerOf(cluster, tokenIn(request) ?? '');
+  const caller = await clients.authenticate(request);
+  permitWay(gate, request, caller);
+  return caller;
 };
 
 /** Destroys the stream where there is no room for it. */

@@ -25,18 +25,7 @@ export const sessionRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[]
     path: '/console/session',
     operation: 'getConsoleSession',
     handle: ({ context, session }) => {
-      if (!session) return;
-      const { person, csrf } = session;
-      context.set(HEADERS);
-      context.status = 200;
-      context.type = 'application/json; charset=utf-8';
-      context.body = JSON.stringify({
-        sessionId: person.sessionId,
-        operator: person.operator,
-        role: person.role,
-        authenticatedAt: timestampOf(person.authenticatedAt),
-        csrfToken: csrf,
-      });
+      if (session) giveSession(context, session);
     },
   },
   {
@@ -69,6 +58,22 @@ export const sessionRoutes = ({ people }: ConsoleTerms): readonly ConsoleRoute[]
     },
   },
 ];
+
+const giveSession = (
+  context: PageRequest['context'],
+  { person, csrf }: NonNullable<PageRequest['session']>,
+): void => {
+  context.set(HEADERS);
+  context.status = 200;
+  context.type = 'application/json; charset=utf-8';
+  context.body = JSON.stringify({
+    sessionId: person.sessionId,
+    operator: person.operator,
+    role: person.role,
+    authenticatedAt: timestampOf(person.authenticatedAt),
+    csrfToken: csrf,
+  });
+};
 
 const loggedOut = (context: PageRequest['context']): void => {
   context.append('Set-Cookie', noCookie(SESSION_COOKIE));

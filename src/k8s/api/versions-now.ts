@@ -1,7 +1,6 @@
 import type { Mirror } from '../../model/mirror/mirror.ts';
 import type { ApiClient } from './api-calls.ts';
 import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
-import { compareVersions } from './resource-version.ts';
 
 /** The revisions of what stands in the store at one moment. */
 export interface VersionsNow {
@@ -107,3 +106,11 @@ export const checked = async <T>(
 /** Whether a revision is from before another. */
 export const isOlder = (revision: string, than: string): boolean =>
   compareVersions(revision, than) < 0;
+
+/**
+ * Resource versions are decimal numbers without leading zeros, of any length, and of one API server
+ * comparable (Kubernetes 1.35: "Resource Version Semantics"). Below zero where `a` is older, above
+ * where it is newer.
+ */
+const compareVersions = (a: string, b: string): number =>
+  a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

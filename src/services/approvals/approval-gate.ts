@@ -9,13 +9,14 @@ import {
   approvalRequired,
   tooManyOpen,
   tooManyPending,
+  tooManyWait,
 } from '../../model/approvals/approval-refusals.ts';
 import type { ApprovalRecord } from '../../model/approvals/approval.ts';
 import { mayConcern, type PolicyRule } from '../../model/approvals/policy.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import { ApprovalWaits } from './approval-waits.ts';
 import { Grant, type GrantDeps } from './grant.ts';
 import type { SealedContents } from './sealed-contents.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 /** A request that a rule holds, as it is bound and shown. */
 export interface HeldRequest extends Pick<
@@ -205,3 +206,75 @@ const isGrantedOnce = ({ status, scope, use }: ApprovalRecord, now: number): boo
 /** Whether the approval is for this request, as it was asked. */
 const isOf = (request: HeldRequest, { binding, route }: ApprovalRecord): boolean =>
   binding === request.binding && route === request.route;
+
+/** Requests of one tenant that hold the line, on one replica; and of all. */
+const MOST_OF_TENANT = 16;
+const MOST = 1_024;
+
+interface WaitTerms {
+  readonly waitMs: number;
+  readonly tenant: string;
+  readonly signal: () => AbortSignal;
+}
+
+/** Lets requests wait until a person has decided, without asking the store. */
+class ApprovalWaits {
+  readonly #mirror: ApprovalMirror;
+  readonly #clock: Clock;
+  readonly #places = new KeyedSemaphore(MOST_OF_TENANT);
+  /** By approval: whom to tell. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #count = 0;
+
+  constructor({ mirror, clock }: { readonly mirror: ApprovalMirror; readonly clock: Clock }) {
+    this.#mirror = mirror;
+    this.#clock = clock;
+    mirror.follow(({ kind, record }) => {
+      if (kind === 'put' && record.status === 'pending') return;
+      for (const tell of this.#waiting.get(record.id) ?? []) tell();
+    });
+  }
+
+  get size(): number {
+    return this.#count;
+  }
+
+  /**
+   * Resolves once the approval is decided or over, or after that time; rejects with the reason of
+   * the signal.
+   */
+  async decided({ id }: ApprovalRecord, { waitMs, tenant, signal }: WaitTerms): Promise<void> {
+    if (this.#count >= MOST) throw tooManyOpen();
+    if (!this.#places.acquire(tenant)) throw tooManyWait(MOST_OF_TENANT);
+    this.#count += 1;
+    try {
+      await this.#told(id, waitMs, signal());
+    } finally {
+      this.#count -= 1;
+      this.#places.release(tenant);
+    }
+  }
+
+  #told(id: string, waitMs: number, signal: AbortSignal): Promise<void> {
+    const waiting = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, waiting);
+    return new Promise<void>((resolve, reject) => {
+      const end = (): void => {
+        waiting.delete(end);
+        if (waiting.size === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id);
+        cancel();
+        signal.removeEventListener('abort', abort);
+        resolve();
+      };
+      const abort = (): void => {
+        end();
+        reject(signal.reason as Error);
+      };
+      const cancel = this.#clock.at(this.#clock.now() + waitMs, end);
+      waiting.add(end);
+      signal.addEventListener('abort', abort);
+      if (signal.aborted) abort();
+      else if (this.#mirror.get(id)?.status !== 'pending') end();
+    });
+  }
+}

@@ -4,7 +4,7 @@ import {
   OutputRing,
   SEGMENT_BYTES,
 } from '../../../src/embedded/spawner/processes/output-ring.ts';
-import { MemoryShares } from '../../../src/embedded/spawner/processes/memory-shares.ts';
+import { MemoryShares } from '../../../src/embedded/spawner/processes/processes.ts';
 import * as bounds from '../../../src/embedded/spawner/processes/bounds.ts';
 import * as model from '../../../src/model/process.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
 import { INPUT_BYTES } from '../../../src/embedded/spawner/processes/bounds.ts';
-import { MemoryShares } from '../../../src/embedded/spawner/processes/memory-shares.ts';
+import { MemoryShares } from '../../../src/embedded/spawner/processes/processes.ts';
 import { Processes } from '../../../src/embedded/spawner/processes/processes.ts';
 import {
   CallRefused,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ProgramNotes } from '../../../src/embedded/spawner/sandbox/program-notes.ts';
+import { ProgramNotes } from '../../../src/embedded/spawner/sandbox/notes.ts';
 
 describe('notes of sandboxes that run processes', () => {
   let folder: string;

@@ -3,8 +3,8 @@ import { OutputAfterMark } from '../../../src/cli/common/typed-command.ts';
 import { AgentFrames } from '../../../src/contracts/agent/agent-frames.ts';
 import { EventReader } from '../../../src/contracts/agent/agent-stats.ts';
 import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';
-import { LineSplitter } from '../../../src/k8s/api/line-splitter.ts';
-import { LogLines } from '../../../src/k8s/logs/log-lines.ts';
+import { LineSplitter } from '../../../src/k8s/api/watch-stream.ts';
+import { LogLines } from '../../../src/k8s/logs/log-source.ts';
 import { PieceReader } from '../../../src/k8s/processes/process-pieces.ts';
 import { ExecOutput } from '../../../src/k8s/streams/exec-output.ts';
 

@@ -3,7 +3,6 @@ import type { JoinPlace } from '../sandbox/join-place.ts';
 import { publicMessage } from '../public-message.ts';
 import { ENDED_FOR_MS, ENDED_PROCESSES, LIVE_PROCESSES } from './bounds.ts';
 import type { CommandDeps } from './command.ts';
-import { MemoryShares } from './memory-shares.ts';
 import { FIRST_BYTES } from './output-ring.ts';
 import { CallRefused, type ProcessStart } from './process-messages.ts';
 import { SandboxProcess } from './sandbox-process.ts';
@@ -204,3 +203,35 @@ const sumOf = (processes: readonly SandboxProcess[]): number =>
 
 const full = (of: 'sandbox' | 'tenant' | 'machine', message: string): CallRefused =>
   new CallRefused({ kind: 'full', of, message });
+
+/** Memory of kept output: of one tenant, and of all together. */
+const MOST_OF_TENANT = 256 << 20;
+const MOST_OF_ALL = 1 << 30;
+
+/** Counts the memory of what processes printed by tenant, before it is taken. */
+export class MemoryShares {
+  readonly #ofTenant = new Map<string, number>();
+  readonly #bounds: { readonly tenant: number; readonly all: number };
+  #all = 0;
+
+  constructor(bounds = { tenant: MOST_OF_TENANT, all: MOST_OF_ALL }) {
+    this.#bounds = bounds;
+  }
+
+  /** Returns whose share is met; undefined where the bytes are taken. */
+  take(tenant: string, bytes: number): 'tenant' | 'machine' | undefined {
+    const own = (this.#ofTenant.get(tenant) ?? 0) + bytes;
+    if (own > this.#bounds.tenant) return 'tenant';
+    if (this.#all + bytes > this.#bounds.all) return 'machine';
+    this.#ofTenant.set(tenant, own);
+    this.#all += bytes;
+    return undefined;
+  }
+
+  release(tenant: string, bytes: number): void {
+    this.#all -= bytes;
+    const own = (this.#ofTenant.get(tenant) ?? 0) - bytes;
+    if (own > 0) this.#ofTenant.set(tenant, own);
+    else this.#ofTenant.delete(tenant);
+  }
+}
