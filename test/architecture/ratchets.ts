@@ -8,9 +8,9 @@ export const RATCHETS = {
   functionsOver60Lines: 18,
   functionsOver3Parameters: 0,
   /** Files that a claim passes (script/house --claim); two may be of work beside it. */
-  claimPath: 122,
+  claimPath: 121,
   /** Percent of sentences that match a pattern of script/plain-english.ts. */
-  stiltedPercent: { comments: 27.5, tests: 25.4, docs: 29.5 },
+  stiltedPercent: { comments: 27.1, tests: 25.1, docs: 29.0 },
   /** Two levels deep. */
   mutualFolders: [
     'actors/pool ⇄ actors/sandbox',
