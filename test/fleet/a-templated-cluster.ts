@@ -72,7 +72,7 @@ export class ClusterTemplates {
     this.copies = new TemplateCopies({
       ...{ templates, catalog, pools, driver, clock, log: quietLog, managers },
     });
-    this.copies.start();
+    await this.copies.start();
   }
 
   /** The store of the daemon that runs now. */

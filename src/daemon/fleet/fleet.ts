@@ -139,7 +139,7 @@ export const openFleet = (config: Config, given: Given): FleetParts => {
     },
     start: async () => {
       manager?.start();
-      templateCopies.start();
+      await templateCopies.start();
       await copies.start();
       worker?.follow();
     },

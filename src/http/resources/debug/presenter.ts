@@ -13,7 +13,7 @@ export const presentQueues = ({
   deadlines,
   claimsWaiting,
   actors,
-  webhooks = [],
+  webhooks,
 }: QueuesReport): QueuesReportWire => ({
   replica,
   shards: shards.map(({ shard, epoch }) => ({ shard, epoch })),
