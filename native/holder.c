@@ -61,6 +61,7 @@ static struct {
   struct holding terms;
   struct child child;
   struct ring ring;
+  uint64_t end; /* of its output, once that is over */
   int signals;
   struct client *clients[CLIENTS];
   bool begun, failed, exited, over, forgotten, removed, read, rests, timed_out, input_ends;
@@ -247,6 +248,14 @@ static enum problem end_input(void) {
   return DONE;
 }
 
+/* A terminal reads each end that is typed: one asked for again is no second one. */
+static enum problem end_input_once(const struct client *client) {
+  if (is_done_before(client)) return DONE;
+  enum problem problem = end_input();
+  if (!problem) note_done(client);
+  return problem;
+}
+
 static enum problem resize(const struct client *client) {
   unsigned long long columns, rows;
   if (!held.terms.program.terminal) return NO_TERMINAL;
@@ -306,12 +315,16 @@ static void take_request(struct client *client) {
   else if (strcmp(what, "input") == 0) {
     client->state = PUTS;
     client->turn = held.turns++;
-    if (!takes_input()) answer(client, is_done_before(client) ? DONE : CLOSED);
-  } else if (strcmp(what, "eof") == 0) answer(client, end_input());
+    if (is_done_before(client)) answer(client, DONE);
+    else if (!takes_input()) answer(client, CLOSED);
+  } else if (strcmp(what, "eof") == 0) answer(client, end_input_once(client));
   else if (strcmp(what, "resize") == 0) answer(client, resize(client));
   else if (strcmp(what, "signal") == 0) answer(client, signal_it(client));
   else if (strcmp(what, "remove") == 0) remove_it(client);
-  else if (strcmp(what, "forget") == 0 && held.exited) held.removed = true;
+  else if (strcmp(what, "forget") == 0 && held.exited) {
+    held.removed = true;
+    answer(client, DONE); /* before it is: who starts another process waits for no more */
+  }
   else answer(client, BROKEN);
 }
 
@@ -346,7 +359,12 @@ static bool hear(struct client *client) {
   ssize_t got = recv(client->socket, more, sizeof more, 0);
   if (got < 0 && errno == EAGAIN) return true;
   if (got <= 0) return false;
-  if (client->state == PUTS) answer(client, TAKEN_BACK);
+  if (client->state == PUTS) {
+    /* Asked for over two links, it is taken back on both, or on none. */
+    const bool is_done = is_done_before(client);
+    if (!is_done) note_done(client);
+    answer(client, is_done ? DONE : TAKEN_BACK);
+  }
   client->until += (uint64_t)got * TAKEN_BYTES;
   return true;
 }
@@ -362,7 +380,9 @@ static bool talk(struct client *client) {
   if (client->said == 0 && may_talk(client)) {
     char stream;
     const char *bytes;
-    const size_t size = read_ring(&held.ring, &client->position, &stream, &bytes);
+    /* What others print on behind its end is no part of it. */
+    const bool is_read = held.over && client->position >= held.end;
+    const size_t size = is_read ? 0 : read_ring(&held.ring, &client->position, &stream, &bytes);
     if (size > 0) say_piece(client, stream, client->position, bytes, size);
     client->position += size;
     if (size == 0 && held.over) {
@@ -409,7 +429,7 @@ static void read_output(int which) {
     held.heard_at = now_ms();
     return;
   }
-  if (held.terms.program.terminal) held.child.input = -1;
+  if (held.terms.program.terminal) close_input();
   close(*fd);
   *fd = -1;
 }
@@ -419,7 +439,7 @@ static void reap(void) {
   int status;
   if (read(held.signals, &drained, sizeof drained) < 0 && errno != EAGAIN) return;
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (pid != held.child.pid) continue;
+    if (held.exited || pid != held.child.pid) continue; /* an orphan may have its number by now */
     held.exited = true;
     held.exited_at = held.heard_at = now_ms();
     held.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -470,7 +490,10 @@ static void go_on(void) {
   }
   if (held.removed && !held.exited && now - held.killed_at >= AGAIN_MS) kill_all();
   const bool quiet = may_read() && (now - held.heard_at >= QUIET_MS || now - held.exited_at >= LAST_WORDS_MS);
-  if (held.exited && !held.over && (quiet || (held.child.outputs[0] < 0 && held.child.outputs[1] < 0))) held.over = true;
+  if (held.exited && !held.over && (quiet || (held.child.outputs[0] < 0 && held.child.outputs[1] < 0))) {
+    held.over = true;
+    held.end = held.ring.total;
+  }
   take_input();
   forget();
 }

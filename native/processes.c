@@ -46,6 +46,11 @@ static socklen_t address_of(const char *room, const char *id, struct sockaddr_un
   return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
+/* All of it within one patience, however it trickles. */
+static bool read_greeting(int holder, unsigned char greeting[GREETING_BYTES]) {
+  return recv(holder, greeting, GREETING_BYTES, MSG_WAITALL) == GREETING_BYTES;
+}
+
 static bool read_all(int fd, void *to, size_t size) {
   for (size_t at = 0; at < size;) {
     ssize_t got = read(fd, (char *)to + at, size - at);
@@ -73,7 +78,7 @@ static int reach_holder(const char *room, const char *id) {
 /* The holder of a process, and what it says first; -1 where there is none, or one that does not answer. */
 static int open_holder(const char *room, const char *id, unsigned char greeting[GREETING_BYTES]) {
   int holder = reach_holder(room, id);
-  if (holder < 0 || read_all(holder, greeting, GREETING_BYTES)) return holder;
+  if (holder < 0 || read_greeting(holder, greeting)) return holder;
   close(holder);
   return -1;
 }
@@ -112,7 +117,7 @@ static uint64_t read_long(const unsigned char *bytes) {
 static void look_at(struct found *found) {
   unsigned char greeting[GREETING_BYTES];
   if (found->holder < 0) return;
-  if (read_all(found->holder, greeting, GREETING_BYTES)) {
+  if (read_greeting(found->holder, greeting)) {
     found->own = is_own(found->holder);
     found->ended = greeting[0] == 'E';
     found->ended_ms = read_long(greeting + 1);
@@ -174,6 +179,8 @@ static enum problem pass_on(struct call *call, int holder) {
   struct pollfd both[2] = {{.fd = holder, .events = POLLIN}, {.fd = call->input, .events = POLLIN}};
   setsockopt(holder, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof patient);
   setsockopt(holder, SOL_SOCKET, SO_SNDTIMEO, &patient, sizeof patient);
+  /* What came behind the request was read ahead. */
+  if (call->filled > call->at && send_bytes(&back, call->body + call->at, call->filled - call->at)) return GONE;
   for (;;) {
     if (poll(both, 2, -1) < 0) continue;
     if (both[0].revents) {
@@ -217,7 +224,7 @@ static enum problem ask(struct call *call, const char *what, const char *input, 
   memcpy(request + strlen(what) + 1, call->request + first, rest);
   bool sent = send_request(holder, request, strlen(what) + 1 + rest, input, size);
   free(request);
-  problem = sent ? pass_on(call, holder) : NOT_FOUND;
+  problem = sent ? pass_on(call, holder) : BUSY;
   close(holder);
   return problem;
 }

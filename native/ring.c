@@ -27,7 +27,8 @@ bool is_full(const struct ring *ring) {
 
 ssize_t fill_ring(struct ring *ring, int fd, char stream) {
   const size_t at = ring->total % RING_BYTES, room = RING_BYTES - at;
-  if (is_full(ring)) drop_to(ring, ring->total - ring->oldest > KEPT_BYTES ? ring->total - KEPT_BYTES : run_at(ring, 0)->end);
+  if (ring->total - ring->oldest > KEPT_BYTES) drop_to(ring, ring->total - KEPT_BYTES);
+  if (ring->count == MOST_RUNS) drop_to(ring, run_at(ring, 0)->end);
   ssize_t got = read(fd, ring->bytes + at, room < MOST_READ ? room : MOST_READ);
   if (got <= 0) return got;
   ring->total += (uint64_t)got;

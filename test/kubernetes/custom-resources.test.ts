@@ -334,6 +334,8 @@ describe('the custom resources', function () {
       createdAt: '2026-01-01T00:00:00Z',
       team: 'a',
       user: 'b',
+      replicas: 4,
+      renderedFrom: 'h',
       templateVersion: '1',
       definition: { any: [{ thing: 1 }] },
       updateRevision: 'r',

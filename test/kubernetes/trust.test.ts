@@ -115,6 +115,8 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     createdAt: NOW(),
     team: 'black',
     user: 'nobody',
+    replicas: 1,
+    renderedFrom: 'forged',
     templateVersion: '1',
     definition: {
       ...aDefinition({ image: IMAGE }),

@@ -102,6 +102,7 @@ describe('webhooks', () => {
         operation: 'deletePool',
         method: 'DELETE',
         path: '/sandboxpools/web',
+        route: 'REST DELETE /sandboxpools/{poolName}',
         namespace: 'blue',
         summary: 'Delete a pool: DELETE /sandboxpools/web',
         status: 'approved',

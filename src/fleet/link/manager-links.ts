@@ -94,11 +94,11 @@ export class ManagerLinks implements FleetLinks {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
     if (this.#leaving) {
-      socket.end('HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\r\n');
+      endWith(socket, '503 Service Unavailable\r\nRetry-After: 1');
       return;
     }
     if (!(socket instanceof Socket) || !asksLink(request)) {
-      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+      endWith(socket, '400 Bad Request');
       return;
     }
     const came = { address: this.#deps.addressOf(request), channel: channelName(socket) };
@@ -351,3 +351,8 @@ export class PendingLinks {
     }
   }
 }
+
+/** Nothing reads such a socket any more, so that it would stay half open for ever. */
+const endWith = (socket: Duplex, status: string): void => {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
+};

@@ -133,7 +133,7 @@ export abstract class ReplicatedRecords<Told, Copy> {
         const gone = reports.caughtUp(link);
         for (const id of gone) this.#wanted.get(manager)?.delete(id);
         await this.#settleInTime(gone.map((id) => ({ manager, id })));
-        await this.#dismissOthers();
+        await within(this.#terms.clock, ANSWER_MS, this.#dismissOthers());
       },
       left: async () => {
         if (!(await this.#dismiss((each) => each === manager)))

@@ -212,7 +212,6 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly body?: z.ZodType<B>;
   readonly query?: z.ZodType<Q>;
   readonly params?: PathParams<P>;
-  /** Its 503 here is an answer like its 200, and says nothing of when to come again. */
   readonly answers: Readonly<Record<number, z.ZodType>>;
   /** Absent: JSON alone. */
   readonly media?: Media;

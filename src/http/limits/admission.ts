@@ -37,6 +37,8 @@ const TURNED_AWAY_MS = 100;
 const LONG_BYTES = 16_384;
 /** Requests whose key is not known take their turns together. */
 const STRANGERS = '';
+/** So many times more requests than may wait on a connection are ignored before it is cut. */
+const IGNORED_TIMES = 64;
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
 const OVERLOADED = prepared(overloaded());
@@ -98,9 +100,13 @@ export class Admission {
   /** True where the request is answered, or will not be: there is nothing more to do. */
   turnsAway(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
-    if (this.#ending.has(socket)) return true;
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
     this.#pipelined.set(socket, waiting);
+    if (this.#ending.has(socket)) {
+      // Node parses on, and keeps each until the first is answered.
+      if (waiting > IGNORED_TIMES * this.bounds.maxPipelined) socket.destroy();
+      return true;
+    }
     response.once('close', () =>
       this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 1) - 1),
     );
@@ -116,14 +122,13 @@ export class Admission {
 
   /**
    * Resolves before anything of the request is looked at, in the turn of the tenant whose key it
-   * brings. False: it was refused, or its client has left. What is one too many of its key takes no
-   * turn.
+   * brings. False: it was refused, or its client has left.
    */
   async begin(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     if (isHealth(request)) return true;
     const caller = this.#clients.knownCaller(request);
-    if (caller && !this.#keyRates.countEarly(caller, request)) return true;
-    if (caller) this.#begun.add(request);
+    // What is one too many of its key is refused once it was its turn.
+    if (caller && this.#keyRates.countEarly(caller, request)) this.#begun.add(request);
     try {
       const turn = this.#turns.take(caller ? tenantKey(caller) : STRANGERS);
       if (turn) await turn;
@@ -169,7 +174,9 @@ export class Admission {
   ): Promise<void> {
     if (answer.status === 503) this.#turnedAway += 1;
     if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
-    await this.#pace.hold(STRANGERS, TURNED_AWAY_MS);
+    const held = this.#pace.hold(STRANGERS, TURNED_AWAY_MS);
+    if (held) await held;
+    else response.shouldKeepAlive = false;
     if (!response.closed) turnAway(request, response, answer);
   }
 }

@@ -90,9 +90,12 @@ const DESCRIPTION: Readonly<Record<number, string>> = {
 /** Say where an answer came from that another cluster may give. */
 const ROUTE_HEADERS = ['Sandpool-Cluster', 'Sandpool-Link'];
 
+/** Their 503 is an answer like their 200, and says nothing of when to come again. */
+const WITHOUT_RETRY_AFTER: ReadonlySet<string> = new Set(['isReady']);
+
 const headersOf = (row: Route, status: number): readonly string[] => [
   'X-Request-Id',
-  ...(status === 503 && !row.answers[503] ? ['Retry-After'] : []),
+  ...(status === 503 && !WITHOUT_RETRY_AFTER.has(row.operationId) ? ['Retry-After'] : []),
   ...(takesIdempotencyKey(row) ? ['Idempotency-Replayed'] : []),
   ...(row.body || row.access !== 'open' ? ['Warning'] : []),
   ...(row.versioned ? ['ETag'] : []),

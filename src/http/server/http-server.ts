@@ -87,6 +87,14 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const begin = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (await admission.begin(request, response)) await handle(request, response);
   };
+  /** Takes a turn first, unless a sandbox's token is brought: it names no tenant yet. */
+  const answerAtGateway = async (
+    gateway: NonNullable<typeof deps.gateway>,
+    ...[request, response]: Parameters<RequestListener>
+  ): Promise<void> => {
+    if (deps.terms.surface || (await admission.begin(request, response)))
+      await gateway.answer(request, response, { stopping });
+  };
   const onRequest: RequestListener = (request, response) => {
     // The answer before it said that it is the last one here.
     if (request.socket.writableEnded) return void request.socket.destroy();
@@ -101,7 +109,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     if (!hasTarget) return turnAway(request, response, NO_REQUEST);
     inFlight.add(request, response);
     const handled = gateway?.takes(request)
-      ? gateway.answer(request, response, { stopping })
+      ? answerAtGateway(gateway, request, response)
       : begin(request, response);
     void handled.finally(() => {
       inFlight.settled(response);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { signalNumber } from '../../lib/signal-names.ts';
+import { Slices } from '../../lib/loop-slices.ts';
 import { InstanceGone, OutcomeUnknown, NotJoinable } from '../../contracts/sandbox-driver.ts';
 import {
   ProcessGone,
@@ -40,6 +41,8 @@ export interface InstanceProcessesDeps extends ProcessCallsDeps {
 
 /** Bytes of a sandbox's list; a process's arguments may be long. */
 const LONGEST_LIST = 16 << 20;
+/** Work on a list goes on for so long before others have the event loop. */
+const SLICE_MS = 2;
 
 /**
  * The processes in the Pods of instances. The agent in a container starts each, and stays with it
@@ -110,11 +113,17 @@ export class InstanceProcesses implements ProcessDriver {
   list(id: InstanceId): Promise<readonly ProcessFact[]> {
     return this.#enter(id, async (containers) => {
       const known = new Map<ProcessId, ProcessFact>();
+      const slices = new Slices(SLICE_MS);
       const question = { tokens: ['processes'], limit: LONGEST_LIST };
       const ask = (target: PodTarget): ReturnType<ProcessCalls['ask']> =>
         this.#calls.ask({ target }, question);
       for (const records of await Promise.all(containers.map(ask)))
-        for (const fact of factsIn(records)) known.set(fact.processId, fact);
+        // Whoever is in the sandbox may say long ones: others have the event loop in between.
+        for (const record of records) {
+          const fact = readProcess(record);
+          if (fact) known.set(fact.processId, fact);
+          if (slices.usedUp) await slices.next();
+        }
       return withoutForgotten([...known.values()]).sort((a, b) => b.startedAt - a.startedAt);
     });
   }

@@ -124,6 +124,7 @@ export class ExecOutput {
     if (this.#head.length > LONGEST_HEAD)
       throw new NotJoinable('what answers in the sandbox is no agent');
     if (end < 0) return;
+    if (!PID.test(this.#head)) throw new NotJoinable('what answers in the sandbox is no agent');
     this.pid = this.#head;
     this.#stdout.push(bytes.subarray(end + 1));
   }
@@ -144,3 +145,6 @@ export class ExecOutput {
     };
   }
 }
+
+/** Matches a process number, which goes into addresses and logs. */
+export const PID = /^\d{1,10}$/;

@@ -226,15 +226,14 @@ class Execution {
     if (this.#begun && !this.#bare) return this.#endedUnsaid(status);
     if (this.#bare)
       return 'exitCode' in status ? this.#finish(status.exitCode) : this.#notBegun(status.failure);
-    // Some runtimes answer exit codes of their own where there is no such program.
-    if ('exitCode' in status || status.failure.includes(AGENT)) {
+    if (lacksAgent(status)) {
       this.#socket?.close();
       this.#socket = undefined;
       this.#beginBare().catch((error: unknown) => {
         this.#fail(error);
       });
     } else {
-      this.#notBegun(status.failure);
+      this.#notBegun('failure' in status ? status.failure : 'the agent was killed');
     }
   }
 
@@ -322,3 +321,15 @@ class Execution {
 const ABSENT = /not found|no such file/i;
 
 const FORBIDDEN = /permission denied/i;
+
+/**
+ * Some runtimes answer exit codes of their own where there is no such program. One of a signal is
+ * of an agent that was killed: the command must not begin by itself then, with its arguments in the
+ * address.
+ */
+const lacksAgent = (status: CommandStatus): boolean =>
+  'exitCode' in status
+    ? status.exitCode > 0 && status.exitCode <= MOST_OWN_CODE
+    : status.failure.includes(AGENT);
+
+const MOST_OWN_CODE = 128;

@@ -21,6 +21,7 @@ import {
   type CommandStatus,
 } from './pod-command.ts';
 import { endTree } from './end-tree.ts';
+import { PID } from './exec-output.ts';
 import type { PodLinks } from './pod-links.ts';
 import { NoAgent } from './no-agent.ts';
 import { AGENT } from '../sandboxes/pods/pod-agent.ts';
@@ -223,12 +224,13 @@ class PodTerminal implements Terminal {
   #lost(why: string): void {
     if (this.#over) return;
     const { pid, isOver } = this.#head;
+    // Also before its head is over: the shell may be there already, and nobody would end it.
+    if (pid !== undefined && !this.#closed)
+      this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'HUP' }));
     if (!isOver || pid === undefined)
       return this.#notBegun(new OutcomeUnknown(`the terminal was cut off: ${why}`));
     this.#finish();
     this.#settle(null);
-    if (!this.#closed)
-      this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'HUP' }));
     this.#channel.destroy();
   }
 
@@ -322,6 +324,7 @@ export class TerminalHead {
 
   #take(line: string): void {
     if (this.#pid === undefined) {
+      if (!PID.test(line)) throw new Error('the agent says no process number');
       this.#pid = line;
       this.#isOver = this.#until === undefined;
     } else this.#isOver = line === this.#until;

@@ -4,7 +4,7 @@ import {
   type PromotedChange,
   type PromotedKey,
 } from '../../../contracts/fleet/promoted-keys.ts';
-import { wordFields, type ToldWords } from './told-words.ts';
+import { moment, wordFields, type ToldWords } from './told-words.ts';
 
 const label = z.string().min(1).max(63);
 
@@ -22,8 +22,8 @@ const Keys = z.object({
         verifier: z.string().regex(/^[0-9a-f]{64}$/),
         gated: z.literal(true).optional(),
         makers: z.array(z.string().max(63)).max(64).optional(),
-        issuedAt: z.number(),
-        expiresAt: z.number(),
+        issuedAt: moment,
+        expiresAt: moment,
       }),
     )
     .max(MOST_PROMOTED),

@@ -33,11 +33,14 @@ export interface HeardWord<Change> {
   readonly change: Change;
 }
 
+/** Is ms since the epoch; a Date can be made of each. */
+export const moment = z.number().min(0).max(4e15);
+
 /** Holds what is alike in all words of records. */
 export const wordFields = {
   number: z.int(),
   /** The manager's time, in ms. */
-  now: z.number(),
+  now: moment,
   /** `end`: these, and those of the words before this one, are all. Absent: a change. */
   whole: z.enum(['more', 'end']).optional(),
 };
