@@ -180,7 +180,7 @@ static enum problem pass_on(struct call *call, int holder) {
   setsockopt(holder, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof patient);
   setsockopt(holder, SOL_SOCKET, SO_SNDTIMEO, &patient, sizeof patient);
   /* What came behind the request was read ahead. */
-  if (call->filled > call->at && send_bytes(&back, call->body + call->at, call->filled - call->at)) return GONE;
+  if (call->filled > call->at && send_bytes(&back, call->body + call->at, call->filled - call->at)) both[1].fd = -1; /* it has answered */
   for (;;) {
     if (poll(both, 2, -1) < 0) continue;
     if (both[0].revents) {
