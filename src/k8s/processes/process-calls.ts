@@ -84,6 +84,8 @@ export class ProcessCalls {
 
   /** Resolves with the records that are said. Rejects with OutcomeUnknown after 25 s. */
   async ask(place: ProcessPlace, question: ProcessQuestion): Promise<readonly Buffer[]> {
+    // Later tries go on: an earlier one may have done it.
+    question.unless?.throwIfAborted();
     const stop = new AbortController();
     return await this.inTime(
       stop,
@@ -139,7 +141,6 @@ export class ProcessCalls {
     { tokens, body, limit = LIMIT, unless }: ProcessQuestion,
     signal: AbortSignal,
   ): Promise<readonly Buffer[]> {
-    unless?.throwIfAborted();
     const call = await this.#open(place, { tokens, body, signal });
     const takeBack = (): void => call.nudge();
     unless?.addEventListener('abort', takeBack, { once: true });
