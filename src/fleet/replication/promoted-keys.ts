@@ -126,6 +126,6 @@ export class PromotedKeys implements PromotedKeySource {
 const NOT_CHECKABLE = (): Refusal =>
   new Refusal(
     'CONFLICT',
-    'other clusters could not check this API key: an older version made it, or its record was ' +
-      'changed by hand; make another key',
+    'other clusters could not check this API key: its record was changed by hand; make another ' +
+      'key',
   );

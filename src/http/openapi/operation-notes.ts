@@ -42,7 +42,7 @@ more. A stream that ends without it can be asked for again.`,
 The actor is thrown away and made again of what is durable and of what runs. Nothing of the
 sandbox, pool or env itself changes, and commands that are under way go on. What is \`broken\`
 has an actor again. While an answer is awaited that the new actor would not know, it is 409.`,
-  getMachine: '`?format=` or `Accept` ask for Mermaid or SVG instead of JSON.',
+  getMachine: '`?format=` or `Accept` ask for Mermaid instead of JSON.',
   listAudit: `
 The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were
 written; the files of each replica have more. A line shows about 50 ms after the answer that it

@@ -122,7 +122,7 @@ export async function* piecesOf(call: AgentCall): AsyncGenerator<ProcessPiece, v
 }
 
 /** Reads a record. Throws ProcessGone where it is none: then nothing is known of it. */
-export const factIn = (record: Buffer): ProcessFact => {
+const factIn = (record: Buffer): ProcessFact => {
   const fact = readProcess(record);
   if (!fact) throw new ProcessGone('the record of the process can not be read');
   return fact;

@@ -4,7 +4,7 @@ import { LinkReports } from '../../model/fleet/link-reports.ts';
 import { invalidApiKey, unavailable } from '../../model/refusals.ts';
 
 /** A daemon that starts has so long to hear from its managers what was revoked meanwhile. */
-export const FIRST_WORD_MS = 3_000;
+const FIRST_WORD_MS = 3_000;
 
 export interface PromotedTrustDeps {
   readonly clock: Clock;

@@ -270,7 +270,7 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
  * Requires that what every member would be started from is possible. Refuses as `renderSource`
  * does, by the env's fields.
  */
-export const requireRenderable = async (
+const requireRenderable = async (
   deps: PoolRenderingDeps,
   env: RenderedEnvSpec,
   { namespace, members }: { readonly namespace: string; readonly members: EnvRecord['members'] },
