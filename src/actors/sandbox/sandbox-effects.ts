@@ -23,9 +23,9 @@ export interface SandboxEffectsDeps {
 }
 
 /**
- * How long the answer to a DELETE waits where the mark can't be made: other replicas trust their
- * mirrors where there is none, and have heard of the end from their watches meanwhile. With the
- * write itself less than RETRY_MS, as a rule.
+ * Delays the answer to a DELETE if the mark can't be made. Without a mark other replicas trust
+ * their mirrors; by then their watches have shown them the end. Usually less than RETRY_MS,
+ * together with the write.
  */
 const MARK_MS = 500;
 
