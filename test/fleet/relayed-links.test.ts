@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { eventually } from '../support/harness/eventually.ts';
 import { FaultProxy } from '../support/harness/fault-proxy.ts';
 import { onACertificate } from '../support/harness/on-a-certificate.ts';
@@ -60,6 +62,31 @@ describe('a manager that knows by which addresses it is reached', () => {
       await eventually(() => counted() > 0, 'it is counted');
       expect(fleet.registry.find('w1')).to.have.property('joinHash'); // the token is good yet
     } finally {
+      await fleet.stop();
+    }
+  });
+});
+
+describe('a connection that is refused as a link', () => {
+  it('is closed by the manager, also if the other end keeps its half open', async () => {
+    const fleet = await FleetUnderTest.start();
+    const server = createHttpServer();
+    server.on('upgrade', (request, socket, head) => fleet.links.upgrade(request, socket, head));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const taken = once(server, 'connection');
+    const { port } = server.address() as AddressInfo;
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    try {
+      client.on('error', () => undefined).resume();
+      client.write(
+        'GET /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+      );
+      const [socket] = (await taken) as [Socket];
+      await eventually(() => socket.closed, 'the manager closes it');
+    } finally {
+      client.destroy();
+      server.close();
       await fleet.stop();
     }
   });

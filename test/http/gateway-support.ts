@@ -20,6 +20,7 @@ import { dialThroughChannel } from '../support/fakes/channel-dial.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
+import type { AdmissionDeps } from '../../src/http/limits/admission.ts';
 import type { AdmissionBounds } from '../../src/http/limits/bounds.ts';
 import { aServer, type TestServer } from './a-server.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
@@ -55,7 +56,8 @@ export interface EndpointWay {
   readonly mostHeld?: number;
 }
 
-interface GivenGateway extends EndpointWay, Pick<GatewayDeps, 'audit' | 'gate'> {
+interface GivenGateway
+  extends EndpointWay, Pick<GatewayDeps, 'audit' | 'gate'>, Pick<AdmissionDeps, 'turns'> {
   readonly limits?: Partial<AdmissionBounds>;
 }
 

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import type { CountedEntry } from '../../src/contracts/audit.ts';
 import { gatewaySuite } from '../contracts/gateway.ts';
+import { silentMetrics } from '../../src/contracts/metrics.ts';
+import { Turns } from '../../src/http/limits/turns.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { connectRaw } from '../support/harness/http-client.ts';
 import { mayConcern } from '../../src/model/approvals/policy.ts';
 import { rulesOf } from './an-approving-server.ts';
@@ -28,6 +31,26 @@ it('the audit counts who came to which endpoint, and none who was refused', asyn
       params: { sandboxId: under.id, endpointName: 'web' },
     },
   ]);
+});
+
+it('the gateway refuses what one tenant sends beyond the turns that may wait', async () => {
+  let time = 0;
+  const under = await aGateway({
+    // each turn of the event loop has time for one request of a tenant
+    turns: new Turns({ metrics: silentMetrics, now: () => (time += 30), mostWaiting: 16 }),
+  });
+  await under.serve((_request, response) => response.end('of the sandbox'));
+  const connection = await connectRaw(under.port);
+  const path = `/sandboxes/${under.id}/endpoints/web/`;
+  const ask = `GET ${path} HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${under.key}\r\n\r\n`;
+  connection.socket.write(ask.repeat(24));
+  await eventually(
+    () => connection.received().includes('HTTP/1.1 429'),
+    'some are refused',
+    connection.received,
+  );
+  connection.socket.destroy();
+  await under.stop();
 });
 
 for (const [connection, dial] of Object.entries(CONNECTIONS))

@@ -139,6 +139,17 @@ describe('more than the server can do at once', () => {
     await server.stop();
   });
 
+  it('cuts a connection that sends 64 times as many while the first is under way', async () => {
+    const { server, letGo } = await aBusyServer(4);
+    const connection = await connectRaw(server.port);
+    const list = `GET /sandboxpools HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\n\r\n`;
+    connection.socket.on('error', () => undefined).write(list + GET.repeat(64 * 32 + 1));
+    await within('it is cut', () => connection.socket.closed || undefined);
+    expect(connection.received()).to.equal('');
+    letGo();
+    await server.stop();
+  });
+
   it('in turn is fine on one connection', async () => {
     const server = await aServer();
     const connection = await connectRaw(server.port);
