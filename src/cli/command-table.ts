@@ -1,13 +1,10 @@
 import type { Command } from 'commander';
 import type { Actions } from './common/action.ts';
 
-/**
- * A command of the first level. Its module is loaded when it is asked for, so that the others cost
- * it nothing.
- */
+/** A top-level command. Its module is loaded only when the command is used. */
 export interface CommandEntry {
   readonly name: string;
-  /** As the command's own help has it. */
+  /** The same text as in the command's own help. */
   readonly summary: string;
   readonly load: (actions: Actions) => Promise<Command>;
 }

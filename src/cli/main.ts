@@ -4,7 +4,7 @@ import { runCommandLine } from './program.ts';
 let failure: Error | undefined;
 for (const stream of [process.stdin, process.stdout, process.stderr])
   stream.on('error', (error: Error & { readonly code?: string }) => {
-    // EPIPE: whoever was there has left
+    // EPIPE: the reader has left
     if (stream === process.stdout && error.code !== 'EPIPE') failure ??= error;
   });
 
@@ -14,7 +14,7 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
 });
-// What was written must be out before the process ends, and nothing that is still open may hold it.
+// Flush the output before the process ends, and do not wait for handles that are still open.
 await Promise.all(
   [process.stdout, process.stderr].map(
     (stream) =>

@@ -9,9 +9,7 @@ import { build, version } from '../daemon/process/version.ts';
 
 const FAILED = 1;
 
-/**
- * Runs one command line, without the program's own name, and answers its exit code. Never rejects.
- */
+/** Runs one command line (without the program's name) and returns its exit code. Never rejects. */
 export const runCommandLine = async (
   argv: readonly string[],
   context: CliContext,
@@ -57,7 +55,7 @@ export const runCommandLine = async (
   }
 };
 
-/** `__complete -- WORDS...`: what a shell asks at a TAB (see completion/scripts.ts). */
+/** `__complete -- WORDS...`: called by a shell at a TAB (see completion/scripts.ts). */
 const answerCompletion = async (
   words: readonly string[],
   actions: Actions,
@@ -82,7 +80,7 @@ const answerCompletion = async (
   return 0;
 };
 
-/** With the whole of the commands that the line names, and of the others their summaries. */
+/** Loads the commands that the line names in full, and only the summaries of the others. */
 export const program = async (
   argv: readonly string[],
   actions: Actions,
@@ -94,7 +92,7 @@ export const program = async (
     .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .addHelpText('after', EXAMPLES);
-  const named = argv.slice(0, 2); // of `help run` the second
+  const named = argv.slice(0, 2); // in `help run` the command is the second word
   for (const entry of COMMANDS)
     root.addCommand(named.includes(entry.name) ? await entry.load(actions) : outlineOf(entry));
   const output = {

@@ -1,14 +1,14 @@
-/** The service said no: an answer that is not a success. */
+/** The service refused: an answer other than a success. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
   readonly errorCode: string | undefined;
   readonly detail: Readonly<Record<string, unknown>> | undefined;
   readonly requestId: string | undefined;
-  /** Whole seconds, if the service named a delay. */
+  /** The value of `Retry-After` in seconds, if present. */
   readonly retryAfter: number | undefined;
 
-  /** Reads the answer's body; an answer that isn't Sandpool's is named by its status. */
+  /** Parses the answer's body. If the answer is not from Sandpool, its status is the message. */
   constructor(
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -27,8 +27,8 @@ export class ApiError extends Error {
 }
 
 /**
- * There was no answer: no server listens, the connection broke, or the deadline passed. The
- * service may have done what was asked.
+ * The service did not answer: no server listens, the connection broke, or the deadline passed. The
+ * request may have taken effect.
  */
 export class ConnectionFailed extends Error {
   override readonly name = 'ConnectionFailed';
@@ -44,7 +44,7 @@ export class ConnectionFailed extends Error {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The fields of a JSON object; none if the text is anything else. */
+/** The fields of a JSON object; empty for any other text. */
 export const fieldsOf = (text: string): Readonly<Record<string, unknown>> => {
   try {
     const value: unknown = JSON.parse(text);

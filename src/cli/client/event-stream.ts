@@ -4,7 +4,6 @@ import type { ActorTransition, Event, ProcessEnvelope } from './generated/api.ts
 
 interface Nothing {}
 
-/** A process, from its start to its end. */
 interface ProcessEvents {
   readonly start: ProcessEnvelope;
   readonly stdout: ProcessOutput;
@@ -17,7 +16,7 @@ interface ProcessEvents {
 
 interface ProcessOutput {
   readonly data: string;
-  /** Absent: `data` is the text itself. */
+  /** If absent, `data` is the text itself. */
   readonly encoding?: 'base64';
 }
 
@@ -31,25 +30,25 @@ interface Streams {
       readonly timestamp?: string;
       readonly partial?: boolean;
     };
-    /** Something before the next line is no longer kept. */
+    /** Some lines before the next one were dropped. */
     readonly reset: Nothing;
-    /** The sandbox has ended, and this was all. */
+    /** The sandbox has ended; no more lines follow. */
     readonly end: Nothing;
   };
   readonly followEvents: {
-    /** Where the stream begins. */
+    /** The position of the stream's first byte. */
     readonly begin: Nothing;
     readonly message: Event;
-    /** Events before the next one, of that cluster if one is named, are no longer known. */
+    /** Some events before the next one were dropped, of that cluster if one is named. */
     readonly reset: { readonly clusterID?: string };
-    /** The manager doesn't receive the cluster's events, or does again. */
+    /** The manager has lost the cluster's events, or receives them again. */
     readonly cluster: { readonly clusterID: string; readonly incomplete: boolean };
   };
   readonly followActor: {
-    /** Whose view follows. */
+    /** The replica whose view follows. */
     readonly 'seen-by': { readonly replica: string; readonly note?: string };
     readonly message: ActorTransition;
-    /** Moves before the next one are no longer known. */
+    /** Some transitions before the next one were dropped. */
     readonly reset: Nothing;
     /** The actor has ended. */
     readonly end: Nothing;
@@ -58,7 +57,7 @@ interface Streams {
 
 export type StreamId = keyof Streams;
 
-/** One event. `id` is where a reader that comes again goes on; empty if the service named none. */
+/** One event. A reader resumes after `id`, which is empty if the service sent none. */
 export type StreamEvent<K extends StreamId> = {
   [T in keyof Streams[K]]: {
     readonly type: T;
@@ -68,8 +67,8 @@ export type StreamEvent<K extends StreamId> = {
 }[keyof Streams[K]];
 
 /**
- * The events of an answer, until it ends, read no faster than they are taken. `broken` throws for
- * an error of the connection.
+ * Yields the events of an answer until it ends, with back-pressure. `broken` throws for an error of
+ * the connection.
  */
 export async function* readEvents<K extends StreamId>(
   response: IncomingMessage,

@@ -5,25 +5,25 @@ import type { Download } from './http-exchange.ts';
 const BYTES = 'application/octet-stream';
 const TAR = 'application/x-tar';
 
-/** An absolute path in a sandbox, without a part `..`; bytes for a name that is not UTF-8. */
+/** An absolute path in a sandbox without `..`; bytes if the name is not UTF-8. */
 type FilePath = string | Buffer;
 
-/** Where a file is, in a Running sandbox. */
+/** A path in a running sandbox. */
 export interface FilePlace extends CallOptions {
   readonly sandboxId: string;
   readonly path: FilePath;
 }
 
-/** A file, or a folder as a tar archive. Its owner reads `bytes` or calls `close`. */
+/** A file, or a folder as a tar archive. The receiver reads `bytes` or calls `close`. */
 export interface ReadContent extends Pick<Download, 'bytes' | 'close'> {
   readonly kind: 'file' | 'folder';
-  /** Bytes, known of a file only. */
+  /** Size in bytes; only for files. */
   readonly size: number | undefined;
-  /** Permission bits, known of a file only. */
+  /** Permission bits; only for files. */
   readonly mode: number | undefined;
 }
 
-/** Opens a file, or a folder as an archive, whichever is there. */
+/** Opens a file, or a folder as a tar archive. */
 export const readContent = async (
   api: SandpoolClient,
   { sandboxId, path, ...options }: FilePlace,
@@ -41,7 +41,7 @@ export const readContent = async (
   };
 };
 
-/** Replaces the file at once when all of the content has arrived; else nothing is changed. */
+/** Replaces the file atomically once all content has arrived; otherwise changes nothing. */
 export const writeFile = async (
   api: SandpoolClient,
   { sandboxId, path, ...options }: FilePlace,
@@ -51,7 +51,7 @@ export const writeFile = async (
     ...more
   }: {
     readonly content: AsyncIterable<Buffer>;
-    /** Permission bits. Absent: those of the file that is replaced, else 0o644. */
+    /** Permission bits. Default: the bits of the replaced file, otherwise 0o644. */
     readonly mode?: number;
   } & Pick<Query<'writeFile'>, 'overwrite' | 'parents'>,
 ): Promise<Answer<'writeFile'>['file']> => {
@@ -60,7 +60,9 @@ export const writeFile = async (
   return (await api.upload('writeFile', input, { content, contentType: BYTES })).file;
 };
 
-/** Unpacks a tar archive into a folder. If the archive is cut off, what came before stays. */
+/**
+ * Unpacks a tar archive into a folder. If the archive is cut off, the entries before the cut stay.
+ */
 export const unpackArchive = async (
   api: SandpoolClient,
   { sandboxId, path, ...options }: FilePlace,

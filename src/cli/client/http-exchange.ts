@@ -13,13 +13,13 @@ import type { OperationRequest } from './operation-request.ts';
 export interface Exchange extends OperationRequest {
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
-  /** `application/json` unless given. */
+  /** Default: `application/json`. */
   readonly accept?: string;
-  /** The id of the last event that was seen, after which an event stream goes on. */
+  /** The id of the last received event; the stream resumes after it. */
   readonly lastEventId?: string;
 }
 
-/** A body that is sent as it comes, of any length. */
+/** A streamed body of any length. */
 export interface Upload {
   readonly content: AsyncIterable<Buffer>;
   readonly contentType: string;
@@ -29,21 +29,20 @@ export interface Upload {
 export interface Download {
   readonly headers: IncomingHttpHeaders;
   /**
-   * Read no faster than they are taken. Throws ConnectionFailed if the answer is cut off, or
-   * stands still for longer than the deadline.
+   * Reads with back-pressure. Throws ConnectionFailed if the answer is cut off, or pauses for
+   * longer than the deadline.
    */
   readonly bytes: AsyncIterable<Buffer>;
   readonly close: () => void;
 }
 
-/** The most of an answer that is read, in bytes. */
+/** The largest answer, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * JSON over HTTP, one answer a call, and files of any length. Node's own client and not fetch,
- * which gives up on answers that take 300 s, as a command may. Follows no redirect, so the key goes
- * nowhere else. Every call rejects with ApiError, with ConnectionFailed, or with its signal's
- * reason.
+ * JSON over HTTP with one answer a call, and files of any length. Uses Node's own client, since
+ * `fetch` gives up after 300 s, which a command may need. Follows no redirect, so that the key goes
+ * nowhere else. Every call rejects with ApiError, ConnectionFailed, or its signal's reason.
  */
 export class HttpExchanges {
   readonly #server: URL;
@@ -51,7 +50,7 @@ export class HttpExchanges {
   readonly #agent: HttpAgent | HttpsAgent;
   readonly #warn: (text: string) => void;
 
-  /** `warn` receives each `Warning` of an answer. */
+  /** `warn` receives each `Warning` header of an answer. */
   constructor(server: URL, apiKey: string, warn: (text: string) => void = () => undefined) {
     this.#server = server;
     this.#apiKey = apiKey;
@@ -65,7 +64,7 @@ export class HttpExchanges {
     return await this.#within(exchange, (response) => this.#parsed(response));
   }
 
-  /** An answer that goes on: the deadline is for its beginning only. */
+  /** Opens an endless answer. The deadline applies only until it begins. */
   async open(exchange: Exchange): Promise<IncomingMessage> {
     return await this.#within(exchange, async (response) => {
       if (!isSuccess(response)) throw await errorOf(response);
@@ -73,7 +72,7 @@ export class HttpExchanges {
     });
   }
 
-  /** Opens an answer of any length. The deadline is for its silences. */
+  /** Opens an answer of any length. The deadline applies to each pause. */
   async download(exchange: Exchange): Promise<Download> {
     const response = await this.open(exchange);
     return {
@@ -84,8 +83,8 @@ export class HttpExchanges {
   }
 
   /**
-   * Sends a body of any length no faster than it is taken, and stops if the answer comes first.
-   * The deadline is for silences of the service only. Also rejects with what the content throws.
+   * Sends a body of any length with back-pressure, and stops if the answer comes first. The
+   * deadline applies to pauses of the service. Also rejects with an error of the content.
    */
   async upload({ content, contentType, ...exchange }: Exchange & Upload): Promise<unknown> {
     exchange.signal?.throwIfAborted();
@@ -132,7 +131,7 @@ export class HttpExchanges {
     }
   }
 
-  /** Sends the exchange's body, unless a body of this type is streamed. */
+  /** Sends the exchange's JSON body, or a streamed body of this type. */
   #request(exchange: Exchange, deadline: AbortSignal, streamedType?: string): ClientRequest {
     const { method, path, body, accept = 'application/json', lastEventId, signal } = exchange;
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
@@ -214,8 +213,8 @@ export const errorOf = async (response: IncomingMessage): Promise<ApiError> =>
   new ApiError(response.statusCode ?? 0, response.headers, await readAll(response));
 
 /**
- * Calls `stall` once the service has neither taken nor answered anything for so long, though
- * something waits for it.
+ * Calls `stall` once the service has neither read nor sent anything for the deadline while data is
+ * pending.
  */
 const watchSilence = (
   request: ClientRequest,
@@ -242,7 +241,7 @@ export const noAnswerFrom = (server: URL, deadlineMs: number, options?: ErrorOpt
     options,
   );
 
-/** A network error as ConnectionFailed; anything else as it is. */
+/** Converts a network error to ConnectionFailed; returns other errors unchanged. */
 export const asConnectionFailure = (error: unknown, server: URL): Error => {
   if (!(error instanceof Error)) return new Error(String(error));
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
@@ -254,7 +253,7 @@ export const asConnectionFailure = (error: unknown, server: URL): Error => {
   });
 };
 
-/** The texts of a `Warning` header: `299 - "text"`, several with commas between. */
+/** Parses a `Warning` header: `299 - "text"`, separated by commas. */
 const warningsIn = (header = ''): readonly string[] =>
   [...header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
     text.replaceAll(/\\(.)/g, '$1'),

@@ -2,14 +2,14 @@ import { OPERATIONS, type Operations } from './generated/api.ts';
 
 export type OperationId = keyof Operations;
 
-/** A value to send, which may be read-only: the client doesn't change it. */
+/** A value to send. The client does not change it, so it may be read-only. */
 type Sent<T> = T extends readonly (infer E)[]
   ? readonly Sent<E>[]
   : T extends object
     ? { readonly [K in keyof T]: Sent<T[K]> }
     : T;
 
-/** The parts that a call of this operation takes: those of its path, its query, its body. */
+/** Arguments of an operation: path parameters, query and body. */
 export type Input<K extends OperationId> = {
   readonly [P in keyof Operations[K] as Exclude<P, 'answer'>]: Sent<Operations[K][P]>;
 };
@@ -26,14 +26,14 @@ interface AnyInput {
 
 export interface OperationRequest {
   readonly method: string;
-  /** From the server's address on, with its query. */
+  /** Path and query. */
   readonly path: string;
   readonly body?: unknown;
 }
 
 const NAMES_POOL_OR_ENV = /^\/(?:sandboxpools|envs)\/\{name\}/;
 
-/** The request that calls the operation. `namespace`: of the pool or env that it names. */
+/** Builds the request of an operation. `namespace` is that of the named pool or env. */
 export const operationRequest = <K extends OperationId>(
   id: K,
   input: Input<K> | undefined,
@@ -51,7 +51,7 @@ export const operationRequest = <K extends OperationId>(
   };
 };
 
-/** A map has one for each of its pairs. */
+/** A map becomes one parameter for each pair. */
 const parametersOf = (name: string, value: unknown): readonly [string, string][] =>
   typeof value === 'object' && value !== null
     ? Object.entries(value).map(([key, part]) => [`${name}.${key}`, String(part)])

@@ -20,28 +20,28 @@ export interface SandpoolClientOptions {
   readonly server: string | URL;
   readonly apiKey: string;
   /**
-   * The namespace of the pools and envs that calls name; the key's own unless given. Another
-   * namespace needs a key with the admin role.
+   * Namespace of pools and envs in calls; by default the key's own. Another namespace needs an
+   * admin's key.
    */
   readonly namespace?: string;
-  /** Milliseconds that a call may take; 30 s unless given. A command gets its own time on top. */
+  /** Deadline of a call in ms; 30 s by default. Commands get their own time on top. */
   readonly deadlineMs?: number;
-  /** Receives what an answer warns of, such as an unknown field. */
+  /** Receives warnings, such as about an unknown field. */
   readonly onWarning?: (text: string) => void;
   /**
-   * Receives each request that a person must approve: the client waits for that, and repeats the
-   * identical request. Without it such a call rejects with APPROVAL_REQUIRED.
+   * Receives each request that needs approval. The client waits and repeats the identical request.
+   * Without this callback, the call rejects with APPROVAL_REQUIRED.
    */
   readonly onApproval?: (approval: AwaitedApproval) => void;
 }
 
 export interface CallOptions {
-  /** Gives the call up; the service may still do what was asked. */
+  /** Aborts the call; the request may still take effect. */
   readonly signal?: AbortSignal;
 }
 
 export interface StreamOptions extends CallOptions {
-  /** The id of the last event that was received: go on after it. */
+  /** The id of the last received event; the stream resumes after it. */
   readonly lastEventId?: string;
 }
 
@@ -49,22 +49,22 @@ type Optional<T> = Partial<T> extends T ? [input?: T] : [input: T];
 
 const DEADLINE_MS = 30_000;
 
-/** Milliseconds on top of the deadline, of operations that take their time. */
+/** Extra time for slow operations, in ms. */
 const MORE_MS: { readonly [K in OperationId]?: (input: Input<K>) => number } = {
   claimSandbox: ({ body }) => (body.waitTimeoutSeconds ?? 0) * 1_000,
   execInSandbox: ({ body }) => (body.timeoutSeconds ?? 300) * 1_000,
-  // a stream that stands still; the service gives up a little earlier
+  // for a stalled stream; the service closes it a little earlier
   readFile: () => 60_000,
   writeFile: () => 60_000,
   listFiles: () => 60_000,
-  // a tree may have very many entries
+  // a folder may have very many entries
   removeFile: () => 570_000,
 };
 
 /**
- * Calls the service's operations, by the names that the OpenAPI document gives them. Every call
- * ends by its deadline. Rejects with ApiError if the service says no, with ConnectionFailed if
- * there was no answer. It repeats nothing except a request that waits for a person.
+ * Calls the service's operations by their operationId. Every call has a deadline. Rejects with
+ * ApiError if the service refuses, and with ConnectionFailed if it does not answer. Retries only
+ * requests that wait for approval.
  */
 export class SandpoolClient {
   readonly #server: URL;
@@ -90,8 +90,8 @@ export class SandpoolClient {
   }
 
   /**
-   * Resolves when the stream is open; the deadline is for that only. Yields events of later
-   * versions of the service too. A stream that the service ends may be opened again.
+   * Resolves when the stream is open; the deadline applies until then. Also yields events that only
+   * later versions of the service send. A stream that the service ends may be opened again.
    */
   async stream<K extends StreamId>(
     id: K,
@@ -105,7 +105,7 @@ export class SandpoolClient {
     });
   }
 
-  /** Opens an answer of any length, read no faster than it is taken. */
+  /** Opens an answer of any length, with back-pressure. */
   async download<K extends OperationId>(
     id: K,
     accept: string,
@@ -115,7 +115,7 @@ export class SandpoolClient {
     return await this.#approved(exchange, (each) => this.#exchanges.download(each));
   }
 
-  /** Sends content of any length no faster than it is taken. */
+  /** Sends content of any length, with back-pressure. */
   async upload<K extends OperationId>(
     id: K,
     input: Omit<Input<K>, 'body'> & CallOptions,
@@ -127,16 +127,16 @@ export class SandpoolClient {
     )) as Answer<K>;
   }
 
-  /** Opens a shell in a Running sandbox. */
+  /** Opens a shell in a running sandbox. */
   async terminal(sandboxId: string, size: TerminalSize): Promise<TerminalConnection> {
-    // a WebSocket library that other calls do not need
+    // loads the WebSocket library only when needed
     const { openTerminal } = await import('./terminal-connection.ts');
     const { token } = await this.call('createExecToken', { params: { sandboxId } });
     const where = { server: this.#server, sandboxId, deadlineMs: this.#deadlineMs };
     return await openTerminal({ ...where, ...size, token });
   }
 
-  /** Closes its idle connections. */
+  /** Closes idle connections. */
   close(): void {
     this.#exchanges.close();
   }

@@ -13,42 +13,41 @@ export interface TerminalSize {
 interface TerminalAddress extends TerminalSize {
   readonly server: URL;
   readonly sandboxId: string;
-  /** Single-use; it travels in a header, not in the URL. */
+  /** Single-use. Sent in a header, not in the URL. */
   readonly token: string;
   readonly deadlineMs: number;
 }
 
-/** The end of a terminal. */
 export interface TerminalEnd {
-  /** The shell's; undefined where it did not end by itself. */
+  /** Exit code of the shell; undefined if the shell did not end by itself. */
   readonly exitCode: number | undefined;
-  /** The kernel killed the shell because the sandbox had no memory left. */
+  /** The kernel killed the shell because the sandbox ran out of memory. */
   readonly oomKilled?: true;
   /**
-   * The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001
-   * the key was revoked, 4004 the sandbox ended, 4008 too slow.
+   * Close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001 the
+   * key was revoked, 4004 the sandbox ended, 4008 the client reads too slowly.
    */
   readonly code: number;
   readonly reason: string;
 }
 
-/** The server pings every 20 s; so long a silence means that it is gone. */
+/** The server pings every 20 s. After this silence, the connection counts as broken. */
 const SILENCE_MS = 45_000;
-/** The server takes messages of 64 KiB. */
+/** The largest message to the server, in bytes. */
 const MESSAGE_BYTES = 32 * 1024;
-/** The longest message that is taken from the server. */
+/** The largest message from the server, in bytes. */
 const MAX_OUTPUT_BYTES = 1024 * 1024;
-/** Milliseconds in which the server has to answer a close. */
+/** How long the server may take to answer a close, in ms. */
 const CLOSE_WITHIN_MS = 3_000;
 
 /**
- * Opens a shell in a sandbox. Rejects with ApiError if the upgrade is refused, with
- * ConnectionFailed if there was no answer.
+ * Opens a shell in a sandbox. Rejects with ApiError if the server refuses the upgrade, and with
+ * ConnectionFailed if the server does not answer.
  */
 export const openTerminal = async (address: TerminalAddress): Promise<TerminalConnection> => {
   const { server, sandboxId, token, cols, rows, deadlineMs } = address;
   const base = server.href.replace(/^http/, 'ws').replace(/\/+$/, '');
-  // the id names the cluster, unless the sandbox is of the daemon that answers
+  // the id names the cluster, unless the sandbox belongs to the answering daemon
   const [cluster] = sandboxId.includes('.', 1) ? sandboxId.split('.') : ['local'];
   const [of, id] = [cluster ?? '', sandboxId].map(encodeURIComponent);
   const options = {
@@ -63,7 +62,7 @@ export const openTerminal = async (address: TerminalAddress): Promise<TerminalCo
     ['sandpool.terminal.v1', `sandpool.token.${token}`],
     options,
   );
-  // listens from the start, so that no frame is missed
+  // added at once, so that no frame is missed
   const connection = new TerminalConnection(ws);
   const refusal = new Promise<never>((_resolve, reject) => {
     ws.once('unexpected-response', (_request, response: IncomingMessage) => {
@@ -72,7 +71,7 @@ export const openTerminal = async (address: TerminalAddress): Promise<TerminalCo
         .finally(() => ws.terminate());
     });
   });
-  ws.on('error', () => {}); // an attempt that is given up reports once more
+  ws.on('error', () => {}); // an aborted attempt emits one more error
   try {
     await Promise.race([once(ws, 'open'), refusal]);
   } catch (error) {
@@ -84,19 +83,19 @@ export const openTerminal = async (address: TerminalAddress): Promise<TerminalCo
 };
 
 /**
- * A terminal in a sandbox, in the framing `sandpool.terminal.v1`. Its stream carries bytes and
- * obeys back-pressure both ways.
+ * A terminal in a sandbox, by the protocol `sandpool.terminal.v1`. A duplex stream of bytes with
+ * back-pressure in both directions.
  */
 export class TerminalConnection {
   readonly stream: Duplex;
-  /** Settles once, when the connection is gone; never rejects. */
+  /** Resolves when the connection has closed; never rejects. */
   readonly ended: Promise<TerminalEnd>;
   readonly #ws: WebSocket;
   #exitCode: number | undefined;
   #oomKilled = false;
   #complaint = '';
 
-  /** Takes a connection that is opening, and listens to it from then on. */
+  /** Takes a connecting WebSocket. */
   constructor(ws: WebSocket) {
     this.#ws = ws;
     this.stream = new Duplex({
@@ -115,19 +114,19 @@ export class TerminalConnection {
     this.ended = this.#untilEnded();
   }
 
-  /** Columns and rows, 1 to 1000 each. */
+  /** Sets the size: columns and rows from 1 to 1000. */
   resize(cols: number, rows: number): void {
     this.#say({ type: 'resize', cols, rows });
   }
 
-  /** To the foreground process group, by name: `INT`, `TERM`, … */
+  /** Sends a signal to the foreground process group, by name: `INT`, `TERM`, … */
   signal(name: string): void {
     this.#say({ type: 'signal', name });
   }
 
-  /** Hangs up. May be repeated. */
+  /** Hangs up. Safe to repeat. */
   close(): void {
-    this.#ws.resume(); // else the answer to the close would not be read
+    this.#ws.resume(); // so that the server's answer to the close is read
     this.#ws.close(1000);
   }
 
@@ -136,8 +135,8 @@ export class TerminalConnection {
   }
 
   /**
-   * Done once the socket took it; a send that fails means that the connection goes, which `ended`
-   * tells.
+   * Calls back once the socket has taken the frame. A failed send ends the connection, which
+   * `ended` reports.
    */
   #write(chunk: Buffer, done: () => void): void {
     let from = 0;
@@ -161,7 +160,7 @@ export class TerminalConnection {
     const ws = this.#ws;
     return new Promise((resolve) => {
       const silence = setTimeout(() => {
-        if (ws.isPaused) return void silence.refresh(); // we are the ones who do not listen
+        if (ws.isPaused) return void silence.refresh(); // silent because we do not read
         this.#complaint = 'the server is silent';
         ws.terminate();
       }, SILENCE_MS);

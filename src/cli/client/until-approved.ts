@@ -2,22 +2,24 @@ import { Readable } from 'node:stream';
 import { ApiError } from './api-error.ts';
 import type { Exchange } from './http-exchange.ts';
 
-/** A request that waits for a person. */
+/** A request that waits for approval. */
 export interface AwaitedApproval {
   readonly approvalId: string;
   readonly summary: string;
   readonly expiresAt: string;
-  /** The cluster of a fleet that decides, at its own address; absent: the service itself. */
+  /**
+   * The cluster of a fleet that decides, at its own address. If absent, the service itself decides.
+   */
   readonly clusterID?: string;
 }
 
-/** Less than the 300 that a daemon allows: a proxy may give up before. */
+/** Less than the daemon's maximum of 300, since a proxy may time out earlier. */
 const HELD_SECONDS = 60;
 
 /**
- * Sends a request. If a person must approve it first, calls `onApproval` once, and repeats the
- * identical request, which the service holds until it is decided; until the approval has expired or
- * was denied.
+ * Sends a request. If the request needs approval, calls `onApproval` once and repeats the identical
+ * request. The service holds each request until the decision. Ends if the approval expires or is
+ * denied.
  */
 export const untilApproved = async <T>(
   exchange: Exchange,
@@ -51,12 +53,13 @@ const approvalOf = (error: unknown): AwaitedApproval | undefined => {
   return typeof clusterID === 'string' ? { ...known, clusterID } : known;
 };
 
-/** A longer body can't wait for a person. */
+/** Longer bodies cannot wait for approval. */
 const MOST_KEPT_BYTES = 262_144;
 
 /**
- * Returns the content each time that it is called: first as it comes, then the copy that it kept.
- * The service refuses content that is too long to wait for a person, so no copy is kept of that.
+ * Returns a function that yields the content at each call: the first time from its source, then
+ * from the stored copy. Content too long to wait for approval is not stored, since the service
+ * refuses it.
  */
 export const sentAgain = (content: AsyncIterable<Buffer>): (() => AsyncIterable<Buffer>) => {
   let kept: Buffer[] | undefined;

@@ -16,7 +16,7 @@ import { addPageOptions, type PageOptions } from '../common/paging.ts';
 import { approvalFields, approvalTable } from '../show/approval-rows.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 
-/** `approvals list|get|explain`: they are decided in the console alone. */
+/** `approvals list|get|explain`. Decisions are made only in the console. */
 export const approvalsGroup = ({ action, serviceAction }: Actions): Command =>
   group('approvals', 'Shows requests that wait for a person, and what the policy says', [
     listLeaf(serviceAction),
@@ -159,7 +159,7 @@ const outcomeOf = (asked: ExplainedRoute, asker: Asker, rules: readonly PolicyRu
   return rule ? `${OUTCOME[rule.verdict]}, by the rule "${rule.text}"` : 'passes; no rule holds';
 };
 
-/** The texts among the options are those of settings, but for the role that is a key's here. */
+/** Texts of options follow the settings, except for the role, which is the key's. */
 const textsOf = ({
   role: _ofTheKey,
   body: _ofTheRequest,
@@ -203,25 +203,25 @@ const findKey = async (
   }
 };
 
-/** Tells what a request comes to, as far as its method and path tell. */
+/** Classifies a request, as far as its method and path allow. */
 interface ExplainedRoute {
   readonly operation: string;
   readonly method: string;
-  /** In the form that rules look at. */
+  /** In the form that rules match. */
   readonly path: string;
   readonly namespace?: string;
 }
 
-/** Rows that are another one with the name spelled in two segments. */
+/** Rows that only spell another row's name in two segments. */
 const SPELLED: Readonly<Record<string, readonly [operation: string, path: string]>> = {
   deleteApiKeyByFullName: ['deleteApiKeyByName', '/admin/api-keys/{name}'],
   promoteApiKeyByFullName: ['promoteApiKey', '/admin/api-keys/{name}/promote'],
 };
 
-/** Whether keys of admins alone may ask for the path, whatever rules say. */
+/** Whether only admins' keys may use the path, whatever the rules say. */
 export const isForAdmins = (path: string): boolean => /^\/(?:admin|debug)\//.test(path);
 
-/** Holds what POST /api-keys comes to where its body names somebody else. */
+/** The operation of POST /api-keys if its body names another user. */
 const KEY_FOR_OTHERS: ExplainedRoute = {
   operation: 'createApiKeyForTenant',
   method: 'POST',
@@ -230,7 +230,7 @@ const KEY_FOR_OTHERS: ExplainedRoute = {
 
 const ENDPOINT = /^\/sandboxes\/([^/]+)\/endpoints\/([^/]+)(?:\/|$)/;
 
-/** Finds the operation of a request; undefined where there is none. */
+/** Finds the operation of a request; undefined if no row matches. */
 const routeOf = (
   operations: Readonly<Record<string, { readonly method: string; readonly path: string }>>,
   method: string,
@@ -238,7 +238,7 @@ const routeOf = (
 ): ExplainedRoute | undefined => {
   const [whole = '', query = ''] = given.split('?');
   const path = whole.replace(/^\/v1(?=\/)/, '');
-  // any method of any path below an endpoint opens it
+  // any method and path below an endpoint opens that endpoint
   const [, sandbox, endpoint = ''] = ENDPOINT.exec(path) ?? [];
   if (sandbox !== undefined) {
     const id = withoutCluster('sandboxId', sandbox);

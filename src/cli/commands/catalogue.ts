@@ -6,7 +6,7 @@ import { leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../show/rows.ts';
 
-/** Show what a deployment offers, a command a list. */
+/** Commands that list what a deployment offers. */
 export const instanceTypesLeaf = (action: ServiceAction): Command =>
   asked({
     usage: 'instance-types',

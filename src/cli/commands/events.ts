@@ -19,14 +19,14 @@ interface EventsOptions extends ConnectionOptions, OutputOptions, ClusterOption 
   readonly all?: boolean;
 }
 
-/** The sandbox or the pool whose events are listed. */
+/** The sandbox or pool to list events of. */
 type Subject =
   | { readonly kind: 'sandbox'; readonly id: string }
   | { readonly kind: 'pool'; readonly name: string };
 
 /**
- * `events [SANDBOX | pool NAME]`: what happened to it; with `-f` what happens from now on, to all
- * without one.
+ * `events [SANDBOX | pool NAME]`: lists past events; `-f` follows new events, of everything if
+ * nothing is named.
  */
 export const eventsLeaf = (action: Action): Command =>
   addOutputOption(
@@ -74,7 +74,7 @@ export const eventsLeaf = (action: Action): Command =>
     );
 
 const subjectOf = (first: unknown, second: unknown): Subject | undefined => {
-  // `wait` spells a pool as pool/NAME
+  // `wait` spells pools as pool/NAME
   const words = [first, second].flatMap((word) =>
     typeof word === 'string' ? word.split('/') : [],
   );
@@ -107,7 +107,7 @@ const listOf = async (api: SandpoolClient, subject: Subject): Promise<EventList>
     ? await api.call('listPoolEvents', { params: { name: subject.name } })
     : await api.call('listSandboxEvents', { params: { sandboxId: subject.id } });
 
-/** The name that an event has of the subject, which a manager shows with its cluster. */
+/** The subject's name in an event; a manager adds its cluster. */
 const nameIn = ({ sandboxId, poolName }: Event, { kind }: Subject): string | undefined =>
   kind === 'sandbox' ? sandboxId : sandboxId === undefined ? poolName : undefined;
 
@@ -127,8 +127,8 @@ interface Followed {
 }
 
 /**
- * Prints events as they come. For one sandbox or pool it prints the list of past events once the
- * stream is open, and a sandbox's list again before its last event, so that none is missed.
+ * Prints events as they arrive. For one sandbox or pool, first prints past events once the stream
+ * is open. Prints a sandbox's list again before its last event, so that none is missed.
  */
 const follow = async (
   api: SandpoolClient,
@@ -145,7 +145,7 @@ const follow = async (
     if (subject) shown.add(text);
     await print(context.stdout, lineOf(event, options));
   };
-  /** Whether it is over. */
+  /** Whether the stream is over. */
   const showListed = async (of: Subject): Promise<boolean> => {
     const { items } = await listOf(api, of);
     for (const event of items) {

@@ -18,7 +18,7 @@ interface ExecOptions extends ConnectionOptions, CommandOptions {
   readonly detach?: boolean;
 }
 
-/** `exec SANDBOX -- CMD`: in a sandbox that is there and stays. */
+/** `exec SANDBOX -- CMD`: runs a command in an existing sandbox, which stays. */
 export const execLeaf = (action: Action): Command =>
   optionsAfterSandbox(
     addCommandOptions(
@@ -69,8 +69,8 @@ const startAndLeave = async (run: Omit<CommandRun, 'signal'>): Promise<number> =
 };
 
 /**
- * Options may also stand between the sandbox and the command: commander leaves all that follows the
- * first operand to the command.
+ * Also accepts options between sandbox and command: commander passes everything after the first
+ * operand to the command.
  */
 const optionsAfterSandbox = (command: Command): Command => {
   const parse = command.parseOptions.bind(command);

@@ -162,7 +162,7 @@ const issue = async (
   });
 };
 
-/** A key that could not be written down would be lost: it is revoked by whoever reads this. */
+/** A key that cannot be saved would be lost, so it is revoked. */
 const writeKey = async (file: string, { apiKey, keyId }: IssuedApiKey): Promise<void> => {
   await writeFile(file, `${apiKey}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
     throw new CliFailure(
@@ -280,7 +280,7 @@ const mintLeaf = (action: Action): Command =>
     }),
   );
 
-/** The options of `keys create --users`. `to` is a folder. */
+/** Options of `keys create --users`. `to` is a folder. */
 interface UsersOptions {
   readonly users: string;
   readonly team?: string;
@@ -290,8 +290,8 @@ interface UsersOptions {
 }
 
 /**
- * Makes a key for each user that a file names, one a line, and has `write` put it into `USER.key`
- * in a folder. A user whose file is there is passed over, so that the command may be repeated.
+ * Creates a key for each user in a file (one a line). `write` stores each key as `USER.key` in a
+ * folder. Safe to repeat: skips users with an existing key file.
  */
 const issueForUsers = async (
   api: SandpoolClient,
@@ -333,7 +333,7 @@ const issueForUsers = async (
   }
 };
 
-/** Refuses what can be no user before any key is made. */
+/** Refuses invalid user names before creating any key. */
 const usersIn = (text: string): readonly string[] => {
   const lines = text.split('\n').map((line, at) => ({ user: line.trim(), number: at + 1 }));
   const named = lines.filter(({ user }) => user !== '' && !user.startsWith('#'));

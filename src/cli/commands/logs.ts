@@ -22,7 +22,7 @@ interface LogsOptions extends ConnectionOptions {
   readonly process?: string;
 }
 
-/** `logs SANDBOX`: what it printed, and with `-f` what it prints. */
+/** `logs SANDBOX`: prints the sandbox's log; `-f` follows it. */
 export const logsLeaf = (action: Action): Command =>
   addConnectionOptions(
     leaf({
@@ -96,7 +96,7 @@ export const logsLeaf = (action: Action): Command =>
       }),
     );
 
-/** To a person only: a program gets the lines alone. */
+/** Only on a terminal: a program gets only the lines. */
 const sayWhose = async (context: CliContext, sandboxId: string): Promise<void> => {
   if (context.stdout.isTTY)
     await say(
@@ -106,7 +106,7 @@ const sayWhose = async (context: CliContext, sandboxId: string): Promise<void> =
     );
 };
 
-/** A process keeps bytes, and neither lines nor their times. */
+/** The output of a process is plain bytes, without lines or times. */
 const checkProcess = (options: LogsOptions): void => {
   if (options.process === undefined) return;
   for (const name of ['since', 'tail', 'timestamps', 'container'] as const)

@@ -14,7 +14,7 @@ interface DrainOptions {
   readonly context?: string;
 }
 
-/** For a node on which claimed sandboxes still run when the time is over. */
+/** Exit code if claimed sandboxes still run on the node after the wait. */
 const TIME_OVER = 3;
 const LOOK_EVERY_MS = 2_000;
 const CALL_MS = 30_000;
@@ -62,7 +62,7 @@ const emptied = async (
   for (;;) {
     const left = await whatIsOn(kubectl, node).catch((error: unknown) => {
       if (performance.now() > deadline) throw error;
-      return undefined; // the API server may be away for a while
+      return undefined; // the API server may be unreachable for a while
     });
     if (left?.pods === 0) {
       progress.end();
@@ -94,7 +94,7 @@ const named = (claimed: readonly string[]): readonly string[] => [
 
 interface Left {
   readonly pods: number;
-  /** As `namespace/sandbox`. */
+  /** Named `namespace/sandbox`. */
   readonly claimed: readonly string[];
 }
 
@@ -127,7 +127,7 @@ const linesOf = (text: string): readonly (readonly string[])[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => line.trim().split(/\s+/));
 
-/** Runs kubectl as the person who drains the node: the daemon has no rights on nodes. */
+/** Runs kubectl with the user's own rights, since the daemon has none on nodes. */
 const kubectlOf =
   ({ env }: CliContext, { context }: DrainOptions): Kubectl =>
   async (...args) => {

@@ -4,7 +4,7 @@ import { addConnectionOptions } from '../common/connection.ts';
 import { leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 
-/** `pause ID...`: each stands still, with what it has in memory. */
+/** `pause ID...`: freezes sandboxes; their memory stays. */
 export const pauseLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'pause <sandbox...>',
@@ -15,7 +15,7 @@ export const pauseLeaf = (action: ServiceAction): Command =>
     state: 'paused',
   });
 
-/** `resume ID...`: each goes on where it stood still. */
+/** `resume ID...`: continues paused sandboxes. */
 export const resumeLeaf = (action: ServiceAction): Command =>
   stateLeaf(action, {
     usage: 'resume <sandbox...>',

@@ -15,7 +15,7 @@ interface KillOptions {
   readonly signal: ProcessSignal;
 }
 
-/** `ps SANDBOX`: lists what runs in it, and what has ended. */
+/** `ps SANDBOX`: lists running and ended processes. */
 export const psLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -34,7 +34,7 @@ export const psLeaf = (action: ServiceAction): Command =>
     }),
   );
 
-/** `attach SANDBOX PROCESS`: prints what it printed and prints. */
+/** `attach SANDBOX PROCESS`: prints a process's past and further output. */
 export const attachLeaf = (action: Action): Command =>
   addConnectionOptions(
     leaf({
@@ -83,7 +83,7 @@ export const attachLeaf = (action: Action): Command =>
       ),
     );
 
-/** `kill SANDBOX PROCESS`: signals it. */
+/** `kill SANDBOX PROCESS`: sends a signal. */
 export const killLeaf = (action: ServiceAction): Command =>
   addConnectionOptions(
     leaf({

@@ -12,7 +12,7 @@ import { group, leaf } from '../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../common/output.ts';
 import { quotaTable } from '../show/rows.ts';
 
-/** `quotas [get|set]`; `get` alone may be left out. */
+/** `quotas [get|set]`; `get` is the default. */
 export const quotasGroup = (action: ServiceAction): Command =>
   group('quotas', 'Shows and sets how much a user may have', [])
     .addCommand(getLeaf(action), { isDefault: true })

@@ -11,7 +11,7 @@ import { streamProcess } from './stream-process.ts';
 export interface CommandOptions {
   readonly tty?: boolean;
   readonly interactive?: boolean;
-  /** Seconds. */
+  /** In seconds. */
   readonly timeout?: number;
 }
 
@@ -29,8 +29,8 @@ export interface CommandRun {
 }
 
 /**
- * Runs the command in the sandbox, shows what it writes as it comes, and answers its exit code. If
- * there are no processes, shows it at the end.
+ * Runs the command in the sandbox, prints its output as it arrives, and returns its exit code. If
+ * the sandbox does not support processes, prints the output at the end.
  */
 export const runCommand = async (run: CommandRun): Promise<number> => {
   if (run.options.tty) return await runInTerminal(run);
@@ -51,7 +51,7 @@ export const processRequest = ({
   timeoutSeconds: options.timeout,
 });
 
-/** The command's words; a `--` before them is only there to end the options. */
+/** The command's words, without a leading `--` that ends the options. */
 export const commandWords = (words: readonly string[]): readonly string[] => {
   const argv = words[0] === '--' ? words.slice(1) : words;
   if (argv.length === 0)

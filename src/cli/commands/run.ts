@@ -18,7 +18,7 @@ interface RunOptions extends ConnectionOptions, CommandOptions {
   readonly wait?: number;
 }
 
-/** `run -- CMD`: claim, run, print, give back. */
+/** `run -- CMD`: claims a sandbox, runs the command, prints its output and returns the sandbox. */
 export const runLeaf = (action: Action): Command =>
   addCommandOptions(
     addConnectionOptions(
@@ -47,7 +47,7 @@ export const runLeaf = (action: Action): Command =>
   ).action(
     action(SANDPOOL_FAILED, async (context, [words], options: RunOptions) => {
       const argv = commandWords(words as readonly string[]);
-      if (options.tty) typedCommand(argv); // refused before a sandbox is claimed
+      if (options.tty) typedCommand(argv); // throws before a sandbox is claimed
       const api = await connect(options, context);
       try {
         const borrowing = {

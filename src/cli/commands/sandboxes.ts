@@ -90,7 +90,7 @@ const getLeaf = (action: ServiceAction): Command =>
     }),
   );
 
-/** Bounds how many finished ones are looked through, the newest claims first. */
+/** The most finished sandboxes to search, newest claims first. */
 const MOST_SEARCHED = 20_000;
 const PAGE = 1_000;
 

@@ -13,7 +13,8 @@ interface ShellOptions extends ConnectionOptions {
 }
 
 /**
- * `shell [SANDBOX]`: a terminal in that sandbox, or in one that is claimed for it and given back.
+ * `shell [SANDBOX]`: opens a terminal in that sandbox. Without a name, claims a sandbox and returns
+ * it at the end.
  */
 export const shellLeaf = (action: Action): Command =>
   addConnectionOptions(

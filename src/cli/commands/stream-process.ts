@@ -9,30 +9,29 @@ import { CliFailure } from '../common/failure.ts';
 import { OUT_OF_MEMORY } from '../terminal/interactive.ts';
 import { Interrupted } from '../common/interrupts.ts';
 
-/** Longest input of one call. */
+/** The longest input of one call, in bytes. */
 const INPUT_BYTES = 64 << 10;
-/** From a signal that is passed on to the end of whatever ignores it. */
+/** Time in ms until a process that ignores a forwarded signal is killed. */
 const STUBBORN_MS = 3_000;
 
 export interface Streaming {
   readonly api: SandpoolClient;
   readonly context: CliContext;
   readonly sandboxId: string;
-  /** Reads the process; aborts with the signal given to it. */
+  /** Reads the process's events until the given signal aborts. */
   readonly events: (signal: AbortSignal) => Promise<AsyncIterable<StreamEvent<'followProcess'>>>;
-  /** Known before its first event if this command did not start it. */
+  /** Set if this command did not start the process. */
   readonly processId?: string;
-  /** Hands the standard input on. */
+  /** Forwards standard input. */
   readonly input: boolean;
-  /** Aborts with what reached this command, which is passed on to the process. */
+  /** Aborts with the signal that reached this command; the process gets the same signal. */
   readonly interrupts: AbortSignal;
 }
 
 /**
- * Prints what a process prints as it comes, passes signals on to it, and resolves with its exit
- * code once it ended. Kills a process that ignores a signal for 3 s. If the reader of the output
- * leaves, a process that this command started is ended, with SIGPIPE as the cause; one that ran
- * before goes on.
+ * Prints a process's output as it arrives, forwards signals to the process, and resolves with its
+ * exit code. Kills a process that ignores a signal for 3 s. If the reader of the output leaves, a
+ * process that this command started is ended with SIGPIPE as the cause; others run on.
  */
 export const streamProcess = async (streaming: Streaming): Promise<number> => {
   const { context, sandboxId, interrupts } = streaming;
@@ -71,7 +70,7 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
   }
 };
 
-/** Prints what a process printed, each stream to its own, and says what is missing. */
+/** Prints stdout and stderr to their own streams, and reports dropped output. */
 export const printEvent = async (
   { type, data }: StreamEvent<'followProcess'>,
   context: CliContext,
@@ -116,7 +115,7 @@ const passingOn = (
   const interrupted = (): void => {
     if (isLeftAlone(streaming)) return leaving.abort(interrupts.reason);
     timer ??= setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
-    if (life.processId === undefined) return; // it may run already: it is told once it is known
+    if (life.processId === undefined) return; // the process may already run: it gets the signal once its id is known
     signal(life.processId, signalFor(interrupts)).catch(() => leaving.abort(interrupts.reason));
   };
   const kill = async (): Promise<void> => {
@@ -125,7 +124,7 @@ const passingOn = (
   return { interrupted, kill, dispose: () => clearTimeout(timer) };
 };
 
-/** Never rejects: a process that takes no more input is none the worse for it. */
+/** Never rejects: the process runs on even if it takes no more input. */
 const handOn = async (
   { api, context: { stdin }, sandboxId }: Streaming,
   processId: string,
@@ -152,7 +151,7 @@ const handOn = async (
   }
 };
 
-/** Resolves once the bytes were handed on; a reader that has left is no fault of ours. */
+/** Resolves once the bytes are written. Ignores a reader that has left. */
 const put = async (stream: Writable, bytes: Buffer): Promise<void> => {
   await new Promise<void>((resolve) => {
     stream.write(bytes, () => resolve());

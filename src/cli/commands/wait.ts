@@ -20,8 +20,8 @@ interface WaitOptions {
 type Wanted = 'running' | 'ended' | 'ready';
 
 /**
- * The state of what is waited for: whether it is as it should be, and the word for how it is now.
- * Reading it throws where it never will be.
+ * The state of the awaited thing: whether the goal is reached, and the current state in a word.
+ * Reading throws if the goal can never be reached.
  */
 interface Standing {
   readonly done: boolean;
@@ -101,7 +101,7 @@ const poolLook = (api: SandpoolClient, name: string) => async (): Promise<Standi
   return { done: phase === 'Ready', now: phase };
 };
 
-/** One that is no longer there has ended, if it ever was: its events are kept for a while. */
+/** A missing sandbox has ended, if it ever existed: its events are kept for a while. */
 const sandboxLook = (
   api: SandpoolClient,
   id: string,
@@ -119,7 +119,7 @@ const sandboxLook = (
     } catch (error) {
       if (!(error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND')) throw error;
       if (wanted === 'running') throw error;
-      // refused in the same words if the service doesn't know the sandbox
+      // refused with the same message if the service does not know the sandbox
       if (!seen) await api.call('listSandboxEvents', { params: { sandboxId: id } });
       return { done: true, now: 'ended' };
     }

@@ -2,8 +2,8 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { CliContext } from './context.ts';
 
 /**
- * The work of a command: resolves with its exit code. Operands as commander hands them: text, lists
- * of text, or undefined.
+ * A command's work: resolves with the exit code. Operands come as commander passes them: text,
+ * lists of text, or undefined.
  */
 type Work<Options> = (
   context: CliContext,
@@ -12,7 +12,7 @@ type Work<Options> = (
 ) => Promise<number>;
 
 /**
- * Makes commander's action of a command's work; what it throws is explained, and ends with
+ * Turns a command's work into an action for commander. Explains a thrown error and exits with
  * `failureExit`.
  */
 export type Action = <Options>(
@@ -20,10 +20,7 @@ export type Action = <Options>(
   work: Work<Options>,
 ) => (...args: unknown[]) => Promise<void>;
 
-/**
- * Makes commander's action of a command that only makes a call or two of the service; a failure
- * ends it with exit code 1.
- */
+/** The same for a command that makes only a call or two; a failure exits with code 1. */
 export type ServiceAction = <Options>(
   work: (
     service: { readonly api: SandpoolClient; readonly context: CliContext },

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../model/durations.ts';
 
-/** A parser for commander: a whole number within bounds. */
+/** Returns a parser for commander that accepts whole numbers within bounds. */
 export const wholeNumber =
   (least: number, most: number) =>
   (text: string): number => {
@@ -11,7 +11,7 @@ export const wholeNumber =
     return value;
   };
 
-/** Instances of a pool, as many as the service takes. */
+/** Parses a number of instances, up to the service's limit. */
 export const replicaCount = wholeNumber(0, 10_000);
 
 export const positiveNumber = (text: string): number => {
@@ -26,7 +26,9 @@ export const durationText = (text: string): string => {
   return text;
 };
 
-/** A parser for commander: a duration of whole seconds, 1 to so many. */
+/**
+ * Returns a parser for commander that accepts durations of whole seconds, from 1 up to a maximum.
+ */
 export const wholeSeconds =
   (most: number) =>
   (text: string): number => {
@@ -40,7 +42,7 @@ export const wholeSeconds =
 
 const MAX_WAIT_MS = 300_000;
 
-/** In whole seconds. */
+/** Returns whole seconds. */
 const waitTime = (text: string): number => {
   const ms = parseDuration(text);
   if (ms === undefined || ms > MAX_WAIT_MS || ms % 1_000 !== 0)
@@ -51,15 +53,15 @@ const waitTime = (text: string): number => {
 };
 
 /**
- * Makes `--wait`, the seconds that a claim waits for an idle sandbox. A burst finds a pool empty
- * for as long as a few starts take.
+ * Option `--wait`: seconds to wait for an idle sandbox. After a burst, a pool stays empty until its
+ * new instances have started.
  */
 export const waitOption = (): Option =>
   new Option('--wait <duration>', 'wait for so long where none is idle: 0 to 5m')
     .argParser(waitTime)
     .default(10, '10s');
 
-/** `NAME=VALUE`, repeatable. */
+/** Parses `NAME=VALUE`; may be repeated. */
 export const nameAndValue = (
   text: string,
   before: Readonly<Record<string, string>> | undefined,

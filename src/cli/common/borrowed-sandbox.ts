@@ -15,9 +15,9 @@ const GIVE_BACK_TRIES = 3;
 const RETRY_MS = 300;
 
 /**
- * Claims a sandbox, uses it, and gives it back whatever happens: errors, signals and a reader of
- * the output that leaves (which abort the use's signal and end in 128 + n), a claim that was
- * interrupted. Answers what `use` answers.
+ * Claims a sandbox, uses it, and always returns it: also after an error, a signal, an interrupted
+ * claim, or when the reader of the output leaves. Signals abort the use and exit with 128 + n.
+ * Returns the result of `use`.
  */
 export const withBorrowedSandbox = async (
   {
@@ -33,7 +33,7 @@ export const withBorrowedSandbox = async (
     process.exit(exitCode);
   }, context.stdout);
   try {
-    // Never called off: a claim that lands unseen would leave a sandbox behind.
+    // Never aborted: a claim that completes unseen would leave a sandbox behind.
     ({ sandbox } = await api.call('claimSandbox', {
       body: {
         poolName: borrowing.poolName,
@@ -53,8 +53,8 @@ export const withBorrowedSandbox = async (
 };
 
 /**
- * Uses a sandbox that stays where it is. Signals end the use only, and so does a reader of `output`
- * that leaves.
+ * Uses a sandbox without returning it. Signals only end the use, as does a reader of `output` that
+ * leaves.
  */
 export const withInterrupts = async (
   use: (signal: AbortSignal) => Promise<number>,
@@ -81,7 +81,7 @@ const giveBack = async (
       await api.call('deleteSandbox', { params: { sandboxId: sandbox.sandboxId } });
       return;
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return; // it ended by itself
+      if (error instanceof ApiError && error.status === 404) return; // the sandbox has already ended
       if (attempt === GIVE_BACK_TRIES || !mayPass(error)) {
         await say(context, leftBehind(sandbox), ...explain(error));
         return;

@@ -6,7 +6,7 @@ import { CliFailure } from './failure.ts';
 
 type ClaimFiles = NonNullable<Body<'claimSandbox'>['files']>;
 
-/** `LOCAL:REMOTE`; a `-` is standard input. */
+/** `LOCAL:REMOTE`; `-` is standard input. */
 interface FilePair {
   readonly local: string;
   readonly remote: string;
@@ -22,7 +22,7 @@ export const filePair = (text: string, before: readonly FilePair[] = []): readon
   return [...before, { local: text.slice(0, at), remote: text.slice(at + 1) }];
 };
 
-/** Reads the files of a claim, with the bits that they have here; undefined: there are none. */
+/** Reads the files of a claim, with their local permission bits; undefined without files. */
 export const claimFiles = async (
   { stdin }: Pick<CliContext, 'stdin'>,
   pairs: readonly FilePair[] = [],

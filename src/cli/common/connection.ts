@@ -8,7 +8,7 @@ import type { CliContext } from './context.ts';
 import { printable } from './printable.ts';
 import { CliFailure, START_HINT } from './failure.ts';
 
-/** The options by which a command finds the daemon; their values as commander gives them. */
+/** Options that select the daemon, as commander passes them. */
 export interface ConnectionOptions {
   readonly server?: string;
   readonly keyFile?: string;
@@ -32,9 +32,7 @@ export const addConnectionOptions = (command: Command): Command =>
     .option('--admin', 'with the admin key of the local daemon')
     .option('--wait-approval', 'wait where a person must approve it first');
 
-/**
- * Adds the options of a connection, and the namespace of the pool or env that the command names.
- */
+/** Adds the options of a connection, and the namespace option for a pool or an env. */
 export const addNamespacedOptions = (command: Command): Command =>
   addConnectionOptions(command).option(
     '--namespace <namespace>',
@@ -42,8 +40,8 @@ export const addNamespacedOptions = (command: Command): Command =>
   );
 
 /**
- * A client of the daemon that the options, the environment or the data folder name. Close it when
- * done.
+ * Returns a client of the daemon that the options, the environment or the data folder name. Close
+ * the client after use.
  */
 export const connect = async (
   options: ConnectionOptions,
@@ -71,10 +69,7 @@ export const connect = async (
   });
 };
 
-/**
- * The data folder that a command is about. A file of settings is read only where it may name the
- * folder.
- */
+/** Returns the data folder. Reads a configuration file only if the file may name the folder. */
 export const dataDirOf = async (
   options: Pick<ConnectionOptions, 'dataDir'> & { readonly config?: string },
   env: CliContext['env'],
@@ -137,8 +132,7 @@ const findKey = async (
 };
 
 /**
- * One of the local daemon's two first keys. They are for this machine only, whatever address was
- * named.
+ * Returns one of the two first keys of the local daemon. They are used only for local addresses.
  */
 const localKey = async (
   name: 'admin' | 'tenant',

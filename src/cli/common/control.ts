@@ -6,8 +6,8 @@ import { CliFailure, START_HINT } from './failure.ts';
 const FIRST_ANSWER_MS = 15 * 60_000;
 
 /**
- * Asks the daemon of a data folder, over its socket there; the answer's stream. Rejects with
- * CliFailure where it says no, or is away.
+ * Sends a request to the daemon over the socket in its data folder, and returns the answer's
+ * stream. Rejects with CliFailure if the daemon refuses or is not running.
  */
 export const askDaemon = async (
   dataDir: string,
@@ -16,10 +16,11 @@ export const askDaemon = async (
 ): Promise<IncomingMessage> => {
   const folder = openFolder(dataDir);
   try {
-    // By the open folder, since the path of a socket may have 107 bytes only.
+    // By the open folder's descriptor, since a socket's path may have only 107 bytes.
     const asking = request({
       socketPath: `/proc/self/fd/${folder}/control.sock`,
-      // the path is the same for another folder, which a kept connection would not see
+      // another folder may later have the same path, and a kept connection would lead to the old
+      // one
       agent: false,
       method: 'POST',
       path,
@@ -78,7 +79,7 @@ const refusalOf = async (answer: IncomingMessage): Promise<string> => {
   }
 };
 
-/** Asks for something small, and returns its answer. */
+/** Sends a request and returns its whole answer, which must be small. */
 export const commandDaemon = async (
   dataDir: string,
   path: string,

@@ -2,15 +2,13 @@ import { createReadStream } from 'node:fs';
 import type { CliContext } from './context.ts';
 import { CliFailure } from './failure.ts';
 
-/** The content of a file of YAML or JSON. */
 export type FileDocument = Readonly<Record<string, unknown>>;
 
-/** The most that the service takes, in bytes. */
+/** The service's own limit, in bytes. */
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * The object in a file of YAML or JSON; `-` is standard input. Rejects with what is wrong with the
- * file.
+ * Reads an object from a YAML or JSON file; `-` is standard input. Rejects with the file's fault.
  */
 export const readDocument = async (context: CliContext, file: string): Promise<FileDocument> => {
   const text = await readText(context, file);
@@ -21,7 +19,7 @@ export const readDocument = async (context: CliContext, file: string): Promise<F
   ]);
 };
 
-/** The text of a file; `-` is standard input. */
+/** Reads a file as text; `-` is standard input. */
 export const readText = async ({ stdin }: CliContext, file: string): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -44,7 +42,10 @@ export const readText = async ({ stdin }: CliContext, file: string): Promise<str
   return Buffer.concat(chunks).toString('utf8');
 };
 
-/** The one name that the command line and a file give a thing; `at` is where files have it. */
+/**
+ * Returns the name of a thing, from the command line or the file. Refuses two different names. `at`
+ * is the field in the file.
+ */
 export const agreedName = (operand: unknown, inFile: unknown, at: string): string => {
   if (typeof operand === 'string' && typeof inFile === 'string' && operand !== inFile) {
     throw new CliFailure(`the file is about ${inFile}, not ${operand}`, [
@@ -59,7 +60,10 @@ export const agreedName = (operand: unknown, inFile: unknown, at: string): strin
   return name;
 };
 
-/** `more` on top of what the file says of the field; nothing where there is nothing more. */
+/**
+ * Returns an object with the field alone: the file's value, overridden by `more`. Empty if `more`
+ * is empty.
+ */
 export const within = (field: string, file: FileDocument, more: object): FileDocument =>
   Object.keys(more).length === 0
     ? {}
@@ -72,7 +76,7 @@ const jsonIn = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // YAML, whose own words tell more of what is wrong
+    return undefined; // YAML: its parser describes the fault better
   }
 };
 

@@ -6,7 +6,7 @@ import { CliFailure } from './failure.ts';
 import { omitUndefined } from '../../lib/plain-data.ts';
 import { strategyOf, type Switch, switchOption } from './pool-options.ts';
 
-/** The options that say what an env should be, as commander gives them. */
+/** Options for the settings of an env, as commander passes them. */
 export interface EnvOptions {
   readonly file?: string;
   readonly template?: string;
@@ -33,10 +33,10 @@ interface VolumeMount {
   readonly readOnly?: true;
 }
 
-/** Follows the template, whatever its version. */
+/** The env follows every version of its template. */
 const LATEST = 'latest';
 
-/** The overrides that can be taken away, as the REST API names them. */
+/** The overrides that can be removed, by their names in the REST API. */
 export const OVERRIDES = [
   'image',
   'podCreationImagePolicy',
@@ -96,10 +96,7 @@ export const addEnvOptions = (command: Command): Command =>
     .option('--annotation <name=value>', 'an annotation; repeatable', nameAndValue)
     .option('--docs <file>', 'a text file for people, at length');
 
-/**
- * The fields of an env that file and options name: of an object in both, those of the options
- * count.
- */
+/** Fields of an env from file and options. If both set a field of one object, the options win. */
 export const envFieldsOf = async (
   context: CliContext,
   options: EnvOptions,

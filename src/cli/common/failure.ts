@@ -1,7 +1,7 @@
 import { ApiError, ConnectionFailed } from '../client/api-error.ts';
 import { printable } from './printable.ts';
 
-/** The command can't go on. `hints` say what to do about it, a line each. */
+/** Ends the command with a message. `hints` say what to do, one line each. */
 export class CliFailure extends Error {
   override readonly name = 'CliFailure';
   readonly hints: readonly string[];
@@ -14,7 +14,7 @@ export class CliFailure extends Error {
 
 export const START_HINT = 'start one with script/server, or with: sandpool serve';
 
-/** Explains an error: first what went wrong, in one line, then what to do about it. */
+/** Explains an error: one line about what went wrong, then what to do. */
 export const explain = (error: unknown): readonly string[] => {
   if (error instanceof CliFailure) return [error.message, ...error.hints];
   if (error instanceof ConnectionFailed) return [error.message, ...connectionHints(error)];
@@ -43,7 +43,7 @@ const apiMessage = (error: ApiError): string => {
   return `${ownMessage(error) ?? error.message}${code}${request}`;
 };
 
-/** The API has to speak of pods, which on one machine there are none of. */
+/** Rewords messages about pods, since the command line speaks of sandboxes. */
 const ownMessage = ({ errorCode, detail }: ApiError): string | undefined => {
   if (errorCode !== 'POOL_EXHAUSTED' && errorCode !== 'POOL_NOT_FOUND') return undefined;
   const name = poolIn(detail);
@@ -77,7 +77,7 @@ const unknownPoolHints = (detail: ApiError['detail']): readonly string[] => [
   `or create it: sandpool pools create ${poolIn(detail) ?? 'NAME'} --template TEMPLATE`,
 ];
 
-/** A member's pool is changed where its env is. */
+/** Changes of a member's pool go through its env. */
 const memberHints = ({ env, member }: Readonly<Record<string, unknown>>): readonly string[] =>
   typeof env !== 'string'
     ? []
@@ -87,7 +87,7 @@ const memberHints = ({ env, member }: Readonly<Record<string, unknown>>): readon
           `${typeof member === 'string' ? member : 'MEMBER'}`,
       );
 
-/** Says who may decide, where, and how to go on. */
+/** Says who may decide about the request, where, and how to continue. */
 const approvalHints = ({
   approvalId,
   summary,
@@ -101,7 +101,7 @@ const approvalHints = ({
   'then repeat the same command; or let it wait: --wait-approval',
 ];
 
-/** Says why it was denied, as far as the operator said, and where to see by whom. */
+/** Gives the operator's reason for the denial, if any, and where to see who denied it. */
 const denialHints = ({
   approvalId,
   reason,
@@ -113,7 +113,7 @@ const denialHints = ({
 const poolIn = (detail: ApiError['detail']): string | undefined =>
   typeof detail?.['poolName'] === 'string' ? printable(detail['poolName']) : undefined;
 
-/** Words the service's advice in terms of this command line, where that can carry it out. */
+/** Rewrites the service's advice as a command line, if a command can do it. */
 const exhaustedHints = ({
   problem,
   problemSince,
@@ -154,7 +154,7 @@ const waysOut = (running: unknown, enlarge: readonly string[]): readonly string[
         ...enlarge.map((line) => `or ${line}`),
       ];
 
-/** Pairs the service's words for enlarging a pool with the command that does so. */
+/** Maps the service's advice on enlarging a pool to the command for it. */
 const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] =
   [
     [
@@ -173,7 +173,7 @@ const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, strin
     ],
   ];
 
-/** In terms of this command line; the service's own hints are in terms of its API. */
+/** Hints in terms of the command line; the service's own hints name its API. */
 const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   INVALID_API_KEY: [
     'name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY',
@@ -197,7 +197,7 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
 };
 
-/** Lists the members of an env that could not be synced, each with its error. */
+/** Lists the members of an env that failed to sync, each with its error. */
 const failuresOf = (failed: unknown): readonly string[] =>
   Array.isArray(failed)
     ? failed.flatMap((one: unknown) =>

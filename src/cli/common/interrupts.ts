@@ -3,12 +3,12 @@ import { fstatSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { CliContext } from './context.ts';
 
-/** Thrown where a signal told the command to end. */
+/** Thrown if a signal ends the command. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
-  /** `SIGPIPE` if the reader of the output has left, as `head` does. */
+  /** `SIGPIPE` if the reader of the output has left, as with `head`. */
   readonly signal: NodeJS.Signals;
-  /** 128 and the signal's number, as shells have it. */
+  /** 128 plus the signal's number, as in shells. */
   readonly exitCode: number;
 
   constructor(signal: NodeJS.Signals) {
@@ -26,17 +26,15 @@ export interface Interrupts {
 
 const CAUGHT = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const;
 
-/**
- * One cause often sends its signal twice: a shell that ends, and the terminal that goes with it.
- */
+/** One event often sends its signal twice: closing a terminal ends the shell, and both send it. */
 const ECHO_MS = 1_000;
 
 /**
- * Catches the signals that would end this process, so that what was borrowed is given back. One
- * more, later than an echo of the first, calls `insist` with the exit code: whoever sent it does
- * not want to wait. A hang-up does not: a terminal that the user closes sends it twice, by its
- * shell and by the kernel, and nobody is left who waits. A reader of `output` that has left counts
- * as SIGPIPE.
+ * Catches SIGINT, SIGTERM and the like, so that the command can return its sandbox before it ends.
+ * A second signal, later than an echo of the first, calls `insist` with the exit code: the sender
+ * does not want to wait. A second hang-up does not, since closing a terminal sends two (from the
+ * shell and from the kernel), and nobody waits any more. If the reader of `output` leaves, that
+ * counts as SIGPIPE.
  */
 export const catchInterrupts = (
   insist: (exitCode: number) => void,
@@ -67,8 +65,9 @@ export const catchInterrupts = (
 const INSISTS: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTERM']);
 
 /**
- * Calls `left` once nobody reads `output` any more. A write shows it. While nothing is written, GNU
- * tail looks at the pipe each second, which Node can not, and dies of it.
+ * Calls `left` once nobody reads `output` any more. A failed write shows that. While nothing is
+ * written, a child process watches: GNU tail polls the pipe each second, which Node cannot do, and
+ * exits once its reader is gone.
  */
 const watchReader = (output: CliContext['stdout'], left: () => void): (() => void) => {
   output.once('error', left);
@@ -80,7 +79,7 @@ const watchReader = (output: CliContext['stdout'], left: () => void): (() => voi
         })
       : undefined;
   watcher
-    ?.once('error', () => {}) // there is no tail: the next write shows it
+    ?.once('error', () => {}) // without tail, the next write shows it
     .once('exit', (_code, signal) => {
       if (signal === 'SIGPIPE') left();
     });

@@ -1,8 +1,8 @@
 import { Command, CommanderError } from 'commander';
 
 /**
- * The command line was wrong, or only help or the version was asked for; what there is to say has
- * been said.
+ * The command line was wrong, or asked only for help or the version. The message is printed
+ * already.
  */
 export class UsageEnd extends Error {
   override readonly name = 'UsageEnd';
@@ -14,24 +14,25 @@ export class UsageEnd extends Error {
   }
 }
 
-/** For a wrong command line. */
+/** Exit code of a wrong command line. */
 export const USAGE_EXIT = 2;
 /**
- * For `run`, `exec` and `shell`, whose other codes are the command's own: Sandpool itself failed.
+ * Exit code of `run`, `exec` and `shell` if Sandpool itself failed. Their other codes are the
+ * command's own.
  */
 export const SANDPOOL_FAILED = 125;
 
 export interface LeafOptions {
-  /** `NAME` and what follows it, as commander writes arguments. */
+  /** `NAME` and the arguments, as commander writes them. */
   readonly usage: string;
   readonly summary: string;
-  /** Lines of a shell, without their prompt. */
+  /** Shell lines without a prompt. */
   readonly examples: readonly string[];
-  /** The exit code for a wrong command line; 2 unless told. */
+  /** Exit code of a wrong command line; 2 by default. */
   readonly usageExit?: number;
 }
 
-/** A command without its action, with examples in its help. */
+/** Creates a command without an action, with examples in its help. */
 export const leaf = ({
   usage,
   summary,
@@ -50,7 +51,7 @@ export const leaf = ({
   );
 };
 
-/** A name under which other commands stand. */
+/** Creates a command that only groups other commands. */
 export const group = (name: string, summary: string, members: readonly Command[]): Command => {
   const command = withUsageExit(new Command(name).description(summary), USAGE_EXIT);
   for (const member of members) command.addCommand(member);

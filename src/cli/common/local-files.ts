@@ -7,15 +7,12 @@ import { pipeline } from 'node:stream/promises';
 import { ConnectionFailed } from '../client/api-error.ts';
 import { CliFailure } from './failure.ts';
 
-/**
- * A file to send: its bytes, of which nothing is opened before they are asked for, and what is
- * known of them.
- */
+/** A file to send. Opens nothing before its bytes are read. */
 export interface Source {
   readonly bytes: AsyncIterable<Buffer>;
   readonly name: string | undefined;
   readonly size: number | undefined;
-  /** Permission bits; undefined where it has none of its own. */
+  /** Permission bits; undefined for standard input. */
   readonly mode: number | undefined;
 }
 
@@ -32,7 +29,7 @@ export const fileSource = async (path: string): Promise<Source> => {
   const found = await stat(path).catch((error: unknown) => {
     throw unusable(path, error);
   });
-  // What the kernel writes as it is read, as in /proc, says that it is empty.
+  // Files under /proc claim to be empty; the kernel writes their content on each read.
   const size = found.isFile() && found.size > 0 ? found.size : undefined;
   return {
     bytes: bytesOf(path, size),
@@ -42,7 +39,7 @@ export const fileSource = async (path: string): Promise<Source> => {
   };
 };
 
-/** No more of it than its size says: it may grow meanwhile. Throws where it is less by now. */
+/** Reads no more than the file's size, since the file may grow. Throws if the file has shrunk. */
 async function* bytesOf(
   path: string,
   size: number | undefined,
@@ -67,7 +64,7 @@ export const streamSource = (stdin: Readable): Source => ({
   mode: undefined,
 });
 
-/** Writes a file whole or not at all. */
+/** Writes a file atomically. */
 export const writeFileHere = async (
   path: string,
   bytes: AsyncIterable<Buffer>,
@@ -90,7 +87,7 @@ export const writeFileHere = async (
   }
 };
 
-/** Resolves once the reader took it all; one that has left ends the copy. */
+/** Resolves once the reader has taken everything. A reader that leaves ends the copy. */
 export const writeStream = async (
   stdout: Writable,
   bytes: AsyncIterable<Buffer>,
@@ -101,7 +98,7 @@ export const writeStream = async (
   }
 };
 
-/** Says what is wrong with a path here; an error that is not the system's stays as it is. */
+/** Explains a system error about a local path; returns other errors unchanged. */
 export const unusable = (path: string, error: unknown): Error => {
   const code = codeOf(error);
   if (code === undefined) return error instanceof Error ? error : new Error(String(error));

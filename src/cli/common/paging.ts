@@ -4,7 +4,7 @@ import { wholeNumber } from './arguments.ts';
 import { type CliContext, say } from './context.ts';
 import { type OutputOptions, show } from './output.ts';
 
-/** The options of a command that shows one page of a list. */
+/** Options of commands that show one page of a list. */
 export interface PageOptions extends OutputOptions {
   readonly limit?: number;
   readonly offset?: number;
@@ -15,7 +15,7 @@ export const addPageOptions = (command: Command): Command =>
     .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
     .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999));
 
-/** Says so where the list has more than the page. */
+/** Prints a notice if the list has more than this page. */
 export const showPage = async <T>(
   context: CliContext,
   options: OutputOptions,

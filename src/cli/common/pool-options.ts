@@ -4,7 +4,7 @@ import type { CliContext } from './context.ts';
 import { type FileDocument, readDocument, within } from './document.ts';
 import { omitUndefined } from '../../lib/plain-data.ts';
 
-/** The options that pools and members of envs have alike, as commander gives them. */
+/** Options that pools and members of envs share, as commander passes them. */
 export interface SizedOptions {
   readonly file?: string;
   readonly instanceType?: string;
@@ -19,7 +19,7 @@ export interface SizedOptions {
   readonly label?: Readonly<Record<string, string>>;
 }
 
-/** The options that say what a pool should be, as commander gives them. */
+/** Options for the settings of a pool, as commander passes them. */
 export interface PoolOptions extends SizedOptions {
   readonly template?: string;
   readonly access?: string;
@@ -42,7 +42,7 @@ export const addInstanceTypeOptions = (command: Command): Command =>
     .option('--instance-type <name>', 'the size of the first container, by its name')
     .option('--multiplier <n>', 'how often the instance type is taken', positiveNumber);
 
-/** `waitsFor`: what brings changes where they are not followed. */
+/** With `--auto-update off`, changes wait for `waitsFor`, such as a command. */
 export const addRolloutOptions = (command: Command, waitsFor: string): Command =>
   command
     .addOption(
@@ -82,10 +82,7 @@ export const addPoolOptions = (command: Command): Command =>
     'sync-template',
   );
 
-/**
- * The fields of a pool that file and options name: of an object in both, those of the options
- * count.
- */
+/** Fields of a pool from file and options. If both set a field of one object, the options win. */
 export const poolFieldsOf = async (
   context: CliContext,
   options: PoolOptions,

@@ -1,6 +1,6 @@
 /**
- * Makes others' text fit for a terminal: what would move its cursor, colour it or turn the
- * direction of text shows as `?`.
+ * Makes foreign text safe for a terminal: replaces control characters, colours and changes of text
+ * direction by `?`.
  */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, '?');
 

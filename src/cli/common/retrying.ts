@@ -4,10 +4,10 @@ import { type CliContext, print } from './context.ts';
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
-/** About half a minute without a word. */
+/** About half a minute in total. */
 export const MOST_TRIES = 10;
 
-/** Whether asking again may help: nobody answered, or had the time. */
+/** Whether a retry may help: the service did not answer, or was too busy. */
 export const mayPass = (error: unknown): error is ConnectionFailed | ApiError =>
   error instanceof ConnectionFailed ||
   (error instanceof ApiError && (error.status === 503 || error.status === 429));
@@ -16,8 +16,8 @@ export const pauseBefore = (tries: number): number =>
   Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries);
 
 /**
- * A look that, once it has seen something, goes on where its connection breaks or the service is
- * away for a while, and says so. Throws what else goes wrong, and where the service stays away.
+ * Wraps a poll. After its first success, the poll is retried while the connection is broken or the
+ * service unreachable, with a notice. Throws other errors, and if the service stays unreachable.
  */
 export const lasting = <T>(
   { stderr }: Pick<CliContext, 'stderr'>,

@@ -2,20 +2,19 @@ import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 import { CliFailure } from './failure.ts';
 
 /**
- * Comes out of the terminal right before the command's own output; no echo of what is typed can
- * look like it.
+ * Marks the start of the command's own output. The echo of the typed line never contains this mark.
  */
 const MARK = Buffer.from('\x1esandpool\x1e');
 const MARK_IN_SHELL = '\\036sandpool\\036';
-/** A line that is typed before the shell reads it is cut at 4,096 bytes by the kernel. */
+/** The kernel cuts a line at 4,096 bytes if it is typed before the shell reads it. */
 const MAX_LINE_BYTES = 4_000;
 const PLAIN = /[A-Za-z0-9_./ =:,@+-]/;
 const MAX_HELD_BYTES = 256 * 1024;
 
 /**
- * The line that, typed into a POSIX shell, replaces it by the command, so that the terminal ends
- * with the command's own exit code. It is ASCII whatever the arguments hold, so that no line editor
- * takes any of it for a key.
+ * Returns a line for a POSIX shell that replaces the shell by the command: the terminal then ends
+ * with the command's exit code. The line is pure ASCII, so that line editors read no part of it as
+ * a key.
  */
 export const typedCommand = (argv: readonly string[]): string => {
   const script = `printf '${MARK_IN_SHELL}'; exec ${argv.map(quoted).join(' ')}`;
@@ -35,14 +34,13 @@ export const typedCommand = (argv: readonly string[]): string => {
 };
 
 /**
- * Drops what a terminal shows before the typed command's own output: greeting, prompt, echo. Feed
- * it the output piece by piece; `flush` gives up waiting for the command and answers what was held
- * back.
+ * Drops the terminal's output before the typed command's own: greeting, prompt, echo. Takes the
+ * output piece by piece; `flush` stops waiting for the command and returns the withheld output.
  */
 export class OutputAfterMark {
   readonly #held = new ByteQueue();
   #heldBytes = 0;
-  /** Ends what is held, and may begin the mark. */
+  /** The end of the withheld output, which may be the start of the mark. */
   #begun = Buffer.alloc(0);
   #isOver = false;
 

@@ -28,8 +28,8 @@ export const addVariableOptions = (command: Command): Command =>
     );
 
 /**
- * Reads the variables that the options give: those of files first, the later ones over the earlier.
- * No value shows in what is said of a fault. Undefined where there are none.
+ * Reads variables from the options: files first, later options override earlier ones. Errors never
+ * show a value. Returns undefined without variables.
  */
 export const variablesOf = async (
   context: CliContext,
@@ -53,7 +53,7 @@ export const variablesOf = async (
   return found.size === 0 ? undefined : Object.fromEntries(found);
 };
 
-/** A line is taken as it stands, without quotes of its own; empty ones and notes are left out. */
+/** Takes each line literally, without unquoting. Skips empty lines and comments. */
 const linesOf = (file: string, text: string): readonly (readonly [string, string])[] =>
   text.split(/\r?\n/).flatMap((line, index) => {
     if (line.trim() === '' || line.startsWith('#')) return [];

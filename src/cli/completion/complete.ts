@@ -3,15 +3,15 @@ import type { Candidate, LiveNames, NameKind } from './live-names.ts';
 
 export interface Completion {
   readonly candidates: readonly Candidate[];
-  /** The shell should offer files too. */
+  /** The shell also completes file names. */
   readonly files: boolean;
-  /** Nothing may follow the word yet, as after `sandbox/`. */
+  /** The shell adds no space after the word, as after `sandbox/`. */
   readonly noSpace: boolean;
 }
 
 /**
- * Finds what may stand for the last of `words`, which is unfinished or empty, under the command
- * `root`. Names of live things come from `names`.
+ * Completes the last of `words`, which is unfinished or empty, for the command `root`. `names`
+ * looks up existing things.
  */
 export const complete = async (
   root: Command,
@@ -19,8 +19,8 @@ export const complete = async (
   names: LiveNames,
 ): Promise<Completion> => {
   const current = words.at(-1) === '=' ? '' : (words.at(-1) ?? '');
-  const before = words.slice(0, -1).filter((word) => word !== '='); // bash makes a word of it
-  if (before.at(-1) === ':') return NOTHING; // and of this: a path in a sandbox
+  const before = words.slice(0, -1).filter((word) => word !== '='); // bash splits words at `=`
+  if (before.at(-1) === ':') return NOTHING; // and at `:`, before a path in a sandbox
   const { command, operands, awaiting, ended } = walk(
     root,
     before[0] === 'help' ? before.slice(1) : before,
@@ -36,10 +36,7 @@ export const complete = async (
   return await operandOf(command, operands, { current, names });
 };
 
-/**
- * The command that the words lead to, the operands they gave it, and the option that waits for its
- * value.
- */
+/** The named command, its operands so far, and an option that still needs its value. */
 const walk = (
   root: Command,
   words: readonly string[],
@@ -102,7 +99,7 @@ const valuesOf = async (option: Option, current: string, names: LiveNames): Prom
   return kind === undefined ? NOTHING : fitting(await names(kind), current);
 };
 
-/** Which names an operand takes is told by what its command calls it. */
+/** Maps the name of an operand to the kind of names that complete it. */
 const operandOf = async (
   command: Command,
   { length: place, 0: first }: readonly string[],
@@ -135,7 +132,7 @@ const operandOf = async (
   }
 };
 
-/** `sandbox/ID` and `pool/NAME`. */
+/** Completes `sandbox/ID` and `pool/NAME`. */
 const targets = async (current: string, names: LiveNames): Promise<Completion> => {
   const kind = /^(sandbox|pool)\//.exec(current)?.[1];
   if (kind === 'sandbox' || kind === 'pool')
@@ -152,7 +149,7 @@ const targets = async (current: string, names: LiveNames): Promise<Completion> =
   };
 };
 
-/** A file here, or `SANDBOX:` and a path there. */
+/** Completes a local file, or `SANDBOX:` and a path in the sandbox. */
 const places = async (current: string, names: LiveNames): Promise<Completion> => {
   if (/[:/]/.test(current)) return { ...NOTHING, files: !current.includes(':') };
   const sandboxes = (await names('sandbox')).map(({ word, about }) => ({
@@ -173,7 +170,7 @@ const OPERAND_KINDS: Readonly<Record<string, NameKind>> = {
   template: 'template',
   key: 'key',
 };
-/** Kinds whose names belong to the first operand. */
+/** Kinds whose names depend on the first operand. */
 const PARTS: ReadonlySet<NameKind> = new Set(['member', 'group', 'process']);
 const VALUE_KINDS: Readonly<Record<string, NameKind>> = {
   '--pool': 'pool',

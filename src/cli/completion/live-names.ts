@@ -2,7 +2,7 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { ConnectionOptions } from '../common/connection.ts';
 import type { CliContext } from '../common/context.ts';
 
-/** One way to go on: a word, and what it is. */
+/** A completion: a word and its description. */
 export interface Candidate {
   readonly word: string;
   readonly about?: string;
@@ -20,17 +20,16 @@ export type NameKind =
   | 'process';
 
 /**
- * The names of what there is now, members and groups of the env `of`, processes of the sandbox
- * `of`; none where the daemon is
- * away, slow, or says no. Never rejects.
+ * Returns the names of existing things: members and groups of the env `of`, processes of the
+ * sandbox `of`. Returns none if the daemon is away, slow or refuses. Never rejects.
  */
 export type LiveNames = (kind: NameKind, of?: string) => Promise<readonly Candidate[]>;
 
-/** A person waits with a finger on TAB. */
+/** Short, since a person waits after pressing TAB. */
 const DEADLINE_MS = 700;
 const MOST = 200;
 
-/** Asked of the daemon that the words before the cursor name, else of the local one. */
+/** Asks the daemon that the words before the cursor name, otherwise the local daemon. */
 export const liveNames =
   (words: readonly string[], context: CliContext): LiveNames =>
   async (kind, of = '') => {
@@ -43,7 +42,7 @@ export const liveNames =
         api.close();
       }
     } catch {
-      return []; // a TAB is no place for an error
+      return []; // a completion must not print errors
     }
   };
 

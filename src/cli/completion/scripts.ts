@@ -1,7 +1,7 @@
 /**
- * Names each shell that runs a script of ours at a TAB: it hands the words before the cursor to
- * `sandpool __complete`, which answers a `word<TAB>description` a line. Two lines are orders and no
- * words: `:files` asks the shell for files, `:nospace` that nothing follows the word.
+ * The completion script of each shell. At a TAB, it passes the words before the cursor to `sandpool
+ * __complete`, which prints one `word<TAB>description` a line. Two lines are directives: `:files`
+ * completes file names, and `:nospace` adds no space after the word.
  */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];

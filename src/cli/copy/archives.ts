@@ -27,9 +27,9 @@ async function* archiveOf(path: string, leftOut: LeftOut): AsyncGenerator<Buffer
 }
 
 /**
- * Unpacks an archive that a sandbox made, which may be hostile: nothing lands outside the folder,
- * through links neither, and no link leads out of it; devices are left out, owners and setuid bits
- * are not taken over. Fails where something can't be written here.
+ * Unpacks an archive from a sandbox, which may be hostile. Writes nothing outside the folder, not
+ * even through links, and creates no link that leads out of it. Skips devices, and does not take
+ * over owners or setuid bits. Throws if a local file cannot be written.
  */
 export const unpackHere = async (
   folder: string,

@@ -104,9 +104,9 @@ const PAGE = 10_000;
 const MOST_FOLDERS = 1_000;
 
 /**
- * Notes what of a folder in a sandbox is not in its copy here: the service's archive has neither
- * devices, fifos and sockets nor files that its user can't read, and does not name them. Links that
- * were left out have been named.
+ * Records which files of a sandbox's folder are missing from the copy. The service's archive omits
+ * devices, fifos, sockets and unreadable files without naming them. Skipped links are recorded
+ * already.
  */
 const noteMissing = async (
   { api, sandboxId, path: root, signal }: SandboxPlace,

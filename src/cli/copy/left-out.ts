@@ -3,7 +3,10 @@ import { printable } from '../common/printable.ts';
 
 const MOST_NAMED = 10;
 
-/** Notes what a copy of a folder left out, and why: the first ten by name, the others counted. */
+/**
+ * Collects the files that a copy skipped, with reasons: the first ten by name, the others as a
+ * number.
+ */
 export class LeftOut {
   readonly #named: string[] = [];
   #others = 0;
@@ -13,7 +16,7 @@ export class LeftOut {
     else this.#others += 1;
   }
 
-  /** Writes a line for each on standard error. */
+  /** Prints one line each on standard error. */
   tell({ stderr }: Pick<CliContext, 'stderr'>): void {
     for (const text of this.#named) stderr.write(`sandpool: left out ${printable(text)}\n`);
     if (this.#others > 0) stderr.write(`sandpool: left out ${this.#others} more\n`);

@@ -1,13 +1,14 @@
 import { CliFailure } from '../common/failure.ts';
 
-/** One end of a copy: a path here, a path in a sandbox, or this process's own stream. */
+/** One end of a copy: a local path, a path in a sandbox, or a standard stream. */
 export type Place =
   | { readonly kind: 'here'; readonly path: string }
   | { readonly kind: 'sandbox'; readonly sandboxId: string; readonly path: string }
   | { readonly kind: 'stream' };
 
 /**
- * `ID:PATH`, `-`, or a path; a path here that looks like the first is written with `./` before it.
+ * Parses `ID:PATH`, `-`, or a local path. A local path that looks like `ID:PATH` needs `./` before
+ * it.
  */
 export const placeOf = (text: string): Place => {
   if (text === '-') return { kind: 'stream' };
@@ -20,5 +21,5 @@ export const placeOf = (text: string): Place => {
   return { kind: 'sandbox', sandboxId, path };
 };
 
-/** An id is a UUID, with its cluster's name before it where there are several. */
+/** Matches a UUID, with the cluster's name before it in a fleet. */
 const IN_SANDBOX = /^((?:[a-z0-9-]{1,63}\.)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([^]*)$/i;

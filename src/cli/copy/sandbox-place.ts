@@ -3,18 +3,18 @@ import { ApiError } from '../client/api-error.ts';
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import { CliFailure } from '../common/failure.ts';
 
-/** One end of a copy, in a sandbox. */
+/** One end of a copy that is in a sandbox. */
 export interface SandboxPlace {
   readonly api: SandpoolClient;
   readonly sandboxId: string;
-  /** Absolute, without a part `..`; a slash at its end stays. */
+  /** Absolute, without `..`; keeps a trailing slash. */
   readonly path: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Finds where a path in a sandbox is. One that is not absolute begins where commands begin, which a
- * shell in the sandbox is asked. A part `..` takes the part before it away, as in a shell.
+ * Resolves a path in a sandbox. A relative path begins at the working folder of commands, for which
+ * it asks a shell in the sandbox. `..` removes the part before it, as in a shell.
  */
 export const sandboxPlace = async (
   api: SandpoolClient,
@@ -27,7 +27,7 @@ export const sandboxPlace = async (
   return { api, sandboxId, path: posix.normalize(absolute), signal };
 };
 
-/** Whether there is a folder; undefined where there is nothing. */
+/** Whether the path is a folder; undefined if nothing is there. */
 export const isFolderThere = async ({
   api,
   sandboxId,

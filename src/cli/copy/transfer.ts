@@ -5,11 +5,11 @@ import { Interrupted } from '../common/interrupts.ts';
 import type { LeftOut } from './left-out.ts';
 import { byteProgress, type Progress } from '../terminal/progress.ts';
 
-/** Smaller copies are over before anybody has read a line about them. */
+/** Smaller copies finish before anybody could read a progress line. */
 const SHOWN_FROM_BYTES = 1_000_000;
 const BAR_WIDTH = 24;
 
-/** Holds what all parts of one command share. */
+/** Shared by all parts of one copy command. */
 export interface Copy {
   readonly context: CliContext;
   readonly progress: Progress;
@@ -18,13 +18,13 @@ export interface Copy {
 
 export interface TransferTerms extends Pick<Copy, 'context' | 'progress'> {
   readonly name: string;
-  /** Bytes, where they are known before. */
+  /** Total bytes, if known in advance. */
   readonly size: number | undefined;
-  /** Says how the target is where the copy breaks off; `whole`: all of it was handed over. */
+  /** Describes the state of the target after a failure; `whole`: all bytes were sent. */
   readonly after: (whole: boolean) => string;
 }
 
-/** Counts the bytes of one copy, shows them, and says where it broke off. */
+/** Counts the bytes of one copy, shows progress, and reports at which byte it failed. */
 export class Transfer {
   readonly #terms: TransferTerms;
   #done = 0;
@@ -34,7 +34,7 @@ export class Transfer {
     this.#terms = terms;
   }
 
-  /** Hands the bytes on as they are taken. */
+  /** Passes the bytes on with back-pressure. */
   async *through(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
     for await (const piece of bytes) {
       yield piece;
@@ -45,15 +45,15 @@ export class Transfer {
   }
 
   /**
-   * Carries the copy out. What breaks it off is told with how far it came, how the target is, and
-   * that nothing is resumed.
+   * Runs the copy. An error says how much was copied, the state of the target, and that the copy
+   * cannot be resumed.
    */
   async run<T>(copy: () => Promise<T>): Promise<T> {
     const { context, progress, after } = this.#terms;
     try {
       return await copy();
     } catch (error) {
-      // What fails once all was handed over broke nothing off.
+      // An error after the last byte did not interrupt the copy.
       if (this.#done === 0 || (this.#whole && error instanceof CliFailure)) throw error;
       progress.end();
       if (error instanceof Interrupted) {

@@ -15,7 +15,7 @@ export const upload = async (copy: Copy, from: Place, to: SandboxPlace): Promise
   try {
     await uploadFile(copy, streamSource(copy.context.stdin), to);
   } finally {
-    copy.context.stdin.destroy(); // whoever writes into it learns that nobody reads on
+    copy.context.stdin.destroy(); // the writer gets an error instead of writing for nobody
   }
 };
 
@@ -40,7 +40,7 @@ const uploadFile = async (copy: Copy, source: Source, to: SandboxPlace): Promise
   }
 };
 
-/** The path itself, or the file's name in it where it is a folder. */
+/** The path itself, or the file's name within it if the path is a folder. */
 const fileTarget = async (to: SandboxPlace, name: string | undefined): Promise<string> => {
   if (await isFolderThere(to)) {
     if (name === undefined) throw new CliFailure(`${to.path} is a folder: name the file`);
@@ -50,7 +50,7 @@ const fileTarget = async (to: SandboxPlace, name: string | undefined): Promise<s
   return to.path;
 };
 
-/** Into a folder of its name where the target is one already, else as the target. */
+/** Into a folder of its own name if the target already is a folder, otherwise as the target. */
 const uploadFolder = async (copy: Copy, source: Source, to: SandboxPlace): Promise<void> => {
   const { name = '', bytes, size } = source;
   const isThere = await isFolderThere(to);

@@ -4,10 +4,7 @@ import { printable } from '../common/printable.ts';
 import { shortTime, statusOf } from './rows.ts';
 import { fields, table } from './table.ts';
 
-/**
- * An actor for a person: where it stands and why, its chart, what it waits for, and how it came
- * there.
- */
+/** Explains an actor: its state and the reason, its chart, its pending work, and its history. */
 export const actorText = (actor: ActorReport, machine: MachineReport): string =>
   [
     fields([
@@ -56,11 +53,11 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
     .filter((part) => part !== '')
     .join('\n');
 
-/** A line of its history. */
+/** One line of the history. */
 export const transitionLine = (transition: ActorTransition): string =>
   table(cellsOf(transition), []);
 
-/** Says which replica's view it is, with its note. */
+/** Says which replica's view is shown, with its note. */
 export const seenByText = ({ replica, note }: ActorReport['seenBy']): string =>
   `seen by ${replica}${note === undefined ? '' : ` (${note})`}`;
 
@@ -91,15 +88,15 @@ const differing = ({ record: { unread, stored, differs } }: ActorReport): string
 const shown = (value: unknown): string =>
   printable(JSON.stringify(value) ?? 'nothing').slice(0, 100);
 
-/** To the second where it is longer than that. */
+/** Formats a duration; above one second, in whole seconds. */
 const lasting = (ms: number): string =>
   formatDuration(ms >= 1_000 ? Math.round(ms / 1_000) * 1_000 : Math.max(0, Math.round(ms)));
 
 type State = MachineReport['states'][number];
 
 /**
- * A machine's states as a tree, with marks at those that an actor stands in, and below these the
- * ways out of them. `present` is the actor's state as the service spells it.
+ * Shows a machine's states as a tree. Marks the current states and lists the transitions that leave
+ * them. `present` is the state as the service spells it.
  */
 export const stateChart = ({ states }: Pick<MachineReport, 'states'>, present: string): string => {
   const parts = present.split(' ');
@@ -121,7 +118,7 @@ export const stateChart = ({ states }: Pick<MachineReport, 'states'>, present: s
     .join('');
 };
 
-/** Lists the ways that lead to another state, one line for each event. */
+/** Lists the transitions to another state, one line for each event. */
 const waysOf = ({ ways }: State): readonly string[] =>
   ways.flatMap(({ event, guard, to }) =>
     to === undefined

@@ -5,16 +5,16 @@ import { changesText, membersOf } from './env-rows.ts';
 import { printable } from '../common/printable.ts';
 import { shortTime } from './rows.ts';
 
-/** Describes what is known of an env; `decisions` by group, the newest first. */
+/** The data about an env; `decisions` by group, newest first. */
 export interface EnvStory {
   readonly env: Env;
   readonly decisions: ReadonlyMap<string, readonly ScalingDecision[]>;
 }
 
-/** As many of a group's decisions are told. */
+/** Number of decisions shown for a group. */
 const DECISIONS_TOLD = 3;
 
-/** Why an env is the size it is, a sentence a line. */
+/** Explains the size of an env, one sentence a line. */
 export const explainEnv = ({ env, decisions }: EnvStory): string => {
   const {
     name,
@@ -128,7 +128,7 @@ const boundWords = ({
   return desired <= minReplicas ? ['that is its least'] : [];
 };
 
-/** Cooldown, protection, and the windows before it shrinks. */
+/** Lines about cooldown, protection and the windows before a shrink. */
 const timeWords = ({
   group: { scaleUpPolicy: up, scaleDownPolicy: down },
   decisions,
@@ -163,8 +163,8 @@ const timeWords = ({
 };
 
 /**
- * The growth from which the cooldown counts: none counts that kept a bound, or that failed, since
- * when another member may be tried at once.
+ * The last growth that starts the cooldown. Growth to a minimum and failed growth do not count:
+ * after these, another member may grow at once.
  */
 const coolingFrom = (decisions: readonly ScalingDecision[]): ScalingDecision | undefined => {
   const at = decisions.findIndex((decision) => isGrowth(decision) && decision.cause !== 'limits');
@@ -204,7 +204,7 @@ const decisionWords = (decision: ScalingDecision, last: boolean, now: number): s
   );
 };
 
-/** The age in ms up to which a moment is told as so long ago; an older one is told as a time. */
+/** Up to this age in ms a moment is shown as "... ago", later as a time. */
 const AGO_MS = 86_400_000;
 
 const rounded = (ms: number): string => inSeconds(Math.ceil(ms / 1_000));

@@ -17,9 +17,7 @@ import { formatMemory } from '../../model/quantities.ts';
 import { imageColumn, imageFields, SHAPE, shapeFields } from './shape-rows.ts';
 import { fields, table } from './table.ts';
 
-/**
- * One thing's column: its heading, and what stands there. `wide` ones show when more is asked for.
- */
+/** A column: its heading and its value. `wide` columns are shown only on request. */
 export interface Column<T> {
   readonly heading: string;
   readonly of: (item: T) => string | number | undefined;
@@ -33,7 +31,7 @@ export const poolTable = (pools: readonly Pool[], wide: boolean): string =>
 export const eventTable = (events: readonly Event[], wide: boolean): string =>
   tableOf(EVENT, events, wide);
 
-/** One event as a line by itself, for a list that has no end. */
+/** Formats one event as a line, for an endless list. */
 export const eventLine = (event: Event): string =>
   table(
     [
@@ -49,7 +47,7 @@ export const eventLine = (event: Event): string =>
 export const auditTable = (records: readonly AuditRecord[], wide: boolean): string =>
   tableOf(AUDIT, records, wide);
 
-/** One audit record as a line by itself, for a list that has no end. */
+/** Formats one audit record as a line, for an endless list. */
 export const auditLine = (record: AuditRecord): string =>
   table(
     AUDIT.filter(({ wide }) => !wide).map(({ of }) => String(of(record) ?? '-')),
@@ -112,7 +110,7 @@ export const templateFields = (template: Template): string =>
     ['docs', template.docs?.split('\n')[0]],
   ]);
 
-/** The status of a sandbox, and whether it stands still. */
+/** The status of a sandbox, and whether it is paused. */
 export const statusOf = ({
   status = '',
   paused,
@@ -176,11 +174,11 @@ export const poolFields = (pool: Pool): string =>
     ...Object.entries(pool.labels ?? {}).map(([name, value]) => [`label ${name}`, value] as const),
   ]);
 
-/** To the second. */
+/** Formats a time, to the second. */
 export const shortTime = (timestamp: string | undefined): string | undefined =>
   timestamp?.replace(/\.\d+Z$/, 'Z');
 
-/** The name of the template that it is made from. */
+/** The name of the template. */
 export const templateOf = (pool: Pool): string | undefined =>
   pool.annotations?.['sandpool.dev/template-name'];
 

@@ -1,13 +1,13 @@
 import { printable } from '../common/printable.ts';
 
 /**
- * Rows under a heading, in columns two spaces apart. Control characters show as `?`: what a table
- * shows may come from others.
+ * Formats rows under a heading, in columns two spaces apart. Replaces control characters by `?`,
+ * since the content may come from other tenants.
  */
 export const table = (heading: readonly string[], rows: readonly (readonly string[])[]): string =>
   aligned([heading, ...rows]);
 
-/** One `name: value` a line; what has no value is left out. */
+/** Formats one `name: value` a line, and skips empty values. */
 export const fields = (
   pairs: readonly (readonly [string, string | number | undefined])[],
 ): string =>

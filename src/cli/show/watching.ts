@@ -4,12 +4,14 @@ import { CliFailure } from '../common/failure.ts';
 import { lasting } from '../common/retrying.ts';
 import type { OutputOptions } from '../common/output.ts';
 
-/** `stopped`: it does not go on by itself; `why` says more, and `hints` what to do. */
+/**
+ * `stopped`: no further change happens without help; `why` gives the reason, and `hints` the cure.
+ */
 export type Standing =
   | { readonly kind: 'done' | 'going' }
   | { readonly kind: 'stopped'; readonly why: string; readonly hints: readonly string[] };
 
-/** Describes what is shown at one look: the text for a person, the value for a program. */
+/** One state to show: text for a person, a value for a program. */
 export interface Looked {
   readonly value: unknown;
   readonly text: string;
@@ -17,15 +19,15 @@ export interface Looked {
 }
 
 export interface WatchOptions extends OutputOptions {
-  /** Text of a duration. */
+  /** A duration as text. */
   readonly timeout: string;
 }
 
 const LOOK_EVERY_MS = 200;
 
 /**
- * Shows each change, until it is done. Rejects where it has stopped, and as `late` says once the
- * time is over. Rides out a daemon that is away.
+ * Shows each change until the goal is reached. Rejects if progress has stopped, and with the error
+ * of `late` after the deadline. Survives a daemon that is unreachable for a while.
  */
 export const watch = async (
   context: CliContext,

@@ -2,14 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { mayPass, MOST_TRIES, pauseBefore } from '../common/retrying.ts';
 
 export interface Following<T> {
-  /** Opens the stream after the event of that id, or from its beginning. */
+  /** Opens the stream after the event with that id, or at its beginning. */
   readonly open: (lastEventId: string | undefined) => AsyncIterable<T> | Promise<AsyncIterable<T>>;
   readonly signal: AbortSignal;
 }
 
 /**
- * A stream of events that goes on where it was when its connection breaks, or when the service ends
- * it to be asked again. Throws where the service says no, and where it stays away.
+ * A stream of events that resumes after a broken connection, and after the service ends the stream.
+ * Throws if the service refuses, or stays unreachable.
  */
 export async function* followed<T extends object>({
   open,
@@ -31,7 +31,7 @@ export async function* followed<T extends object>({
   }
 }
 
-/** Yields `open` once the stream is open, and then its events. */
+/** Yields `open` once the stream is open, then its events. */
 export async function* openedFirst<T>(
   stream: Promise<AsyncIterable<T>>,
 ): AsyncGenerator<T | { readonly type: 'open' }, void, undefined> {

@@ -4,16 +4,14 @@ import { type CliContext, say } from '../common/context.ts';
 import { CliFailure } from '../common/failure.ts';
 import { OutputAfterMark } from '../common/typed-command.ts';
 
-/** Said after a command that the kernel killed. */
+/** Printed after the kernel killed a command for memory. */
 export const OUT_OF_MEMORY = 'the command was killed: the sandbox ran out of memory';
 
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 const MAX_SIDE = 1_000;
 const END_OF_INPUT = '\x04';
 const REPEAT_END_MS = 500;
-/**
- * Milliseconds in which a typed command has to begin; after that its terminal is shown as it is.
- */
+/** How long to wait, in ms, for a typed command to begin. After that, all output is shown. */
 const MARK_WITHIN_MS = 10_000;
 
 export const terminalSize = ({
@@ -24,10 +22,10 @@ export const terminalSize = ({
 });
 
 /**
- * Ties this process's terminal to the sandbox's until that one ends, and answers its exit code. The
- * own terminal is raw meanwhile and put back whatever happens. With `typed`, that line goes in
- * first and what comes before its command's output stays hidden. An abort hangs up and rejects with
- * its reason.
+ * Connects this process's terminal to the sandbox's terminal until the latter ends, and returns its
+ * exit code. Puts the local terminal into raw mode and always restores it. With `typed`, sends that
+ * line first and hides all output before the command's own. If aborted, hangs up and rejects with
+ * the abort's reason.
  */
 export const interact = async (
   terminal: TerminalConnection,
@@ -61,18 +59,18 @@ export const interact = async (
     terminal.close();
     if (context.stdout.isTTY) context.stdout.write(modes.undo());
     leave();
-    if (outOfMemory) await say(context, OUT_OF_MEMORY); // on a terminal that is as it was before
+    if (outOfMemory) await say(context, OUT_OF_MEMORY); // after the terminal has been restored
   }
 };
 
-/** Also put back when the process ends by something that nobody catches. */
+/** Also restores the terminal if the process ends by an uncaught error. */
 const enterRawMode = ({ stdin }: CliContext): (() => void) => {
   if (!stdin.isTTY || !stdin.setRawMode) return () => {};
   const leave = (): void => {
     stdin.setRawMode?.(false);
   };
   const enter = (): void => {
-    leave(); // else Node takes the terminal for raw already and does nothing
+    leave(); // or Node believes that the terminal is raw already, and does nothing
     stdin.setRawMode?.(true);
     // Node's raw mode still turns each line feed into carriage return and line feed, which garbles
     // full-screen programs.
@@ -80,7 +78,7 @@ const enterRawMode = ({ stdin }: CliContext): (() => void) => {
   };
   enter();
   process.on('exit', leave);
-  process.on('SIGCONT', enter); // whoever stopped us may have reset it
+  process.on('SIGCONT', enter); // the shell may have reset the terminal
   return () => {
     process.off('exit', leave);
     process.off('SIGCONT', enter);
@@ -101,7 +99,7 @@ const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (()
       if (stream.writable) stream.write(END_OF_INPUT);
     };
     say();
-    // one that comes before the shell is ready to read is lost on it
+    // a signal that arrives before the shell is ready is lost
     ending ??= setInterval(say, REPEAT_END_MS);
   };
   stdin.on('data', onData).on('end', onEnd);
@@ -113,7 +111,7 @@ const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (()
   };
 };
 
-/** Returns how to detach: resolves once all output was handed on. */
+/** Returns a function that detaches, and resolves once all output is written. */
 const attachOutput = (
   { stream }: TerminalConnection,
   { stdout }: CliContext,
@@ -133,7 +131,7 @@ const attachOutput = (
       .once('end', () => resolve())
       .once('close', () => resolve())
       .once('error', () => resolve());
-    stdout.once('error', () => resolve()).once('close', () => resolve()); // nobody reads any more
+    stdout.once('error', () => resolve()).once('close', () => resolve()); // the reader has left
   });
   stream.on('data', (chunk: Buffer) => show(after ? after.feed(chunk) : chunk));
   return async () => {
@@ -160,16 +158,13 @@ const side = (given: number | undefined, otherwise: number): number =>
   given === undefined || given < 1 ? otherwise : Math.min(given, MAX_SIDE);
 
 /**
- * Matches the modes that programs switch on in a terminal and must switch off again: cursor keys,
- * mouse, pasting, the other screen; and the cursor off.
+ * Matches terminal modes that programs switch on and must switch off: cursor keys, mouse, paste,
+ * alternate screen, hidden cursor.
  */
 const TRACKED = /\x1b\[\?(1|25|47|1000|1002|1003|1004|1005|1006|1015|1047|1049|2004)([hl])/g;
 const LONGEST = 8;
 
-/**
- * Follows which modes the output leaves switched, so that they can be undone when its program can't
- * any more.
- */
+/** Tracks which modes are on, to reset them if the program ends without doing so. */
 class TerminalModes {
   readonly #switched = new Map<string, 'h' | 'l'>();
   #tail = '';
@@ -184,7 +179,7 @@ class TerminalModes {
     this.#tail = text.slice(-LONGEST);
   }
 
-  /** The bytes that undo what is switched; none where nothing is. */
+  /** The bytes that reset all active modes. */
   undo(): string {
     return [...this.#switched].map(([mode, way]) => `\x1b[?${mode}${way}`).join('');
   }

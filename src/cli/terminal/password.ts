@@ -4,13 +4,13 @@ import { type CliContext, print } from '../common/context.ts';
 const LONGEST = 1_024;
 
 /**
- * A password: typed twice and not shown on a terminal, else the first line of the standard input.
- * It is never an argument, which everybody on the machine could read.
+ * Reads a password: typed twice and hidden on a terminal, otherwise the first line of standard
+ * input. A password is never an argument, since everybody on the machine can read arguments.
  */
 export const readPassword = async (context: CliContext): Promise<string> => {
   const { stdin, stderr } = context;
   if (!stdin.isTTY || !stdin.setRawMode) return firstLine(await allOf(stdin));
-  // Before the question is there: what is typed the moment that it shows must not show.
+  // Before the prompt appears, so that nothing typed in answer to it is shown.
   stdin.setRawMode(true);
   try {
     const first = await typed(context, 'Password: ');
@@ -38,7 +38,6 @@ const firstLine = (text: string): string => {
   return line;
 };
 
-/** In raw mode. */
 const typed = async (context: CliContext, question: string): Promise<string> => {
   const { stdin, stderr } = context;
   await print(stderr, question);

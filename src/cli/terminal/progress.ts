@@ -2,13 +2,13 @@ import type { CliContext } from '../common/context.ts';
 import { printable } from '../common/printable.ts';
 
 /**
- * Shows a person progress while something takes long: one line on standard error that is written
- * over. Silent where that is no terminal.
+ * Shows progress in one line on standard error, which each update overwrites. Prints nothing if
+ * standard error is not a terminal.
  */
 export interface Progress {
-  /** Shown at most ten times a second. */
+  /** Updates the line, at most ten times a second. */
   readonly tell: (text: string) => void;
-  /** Takes the line away. */
+  /** Removes the line. */
   readonly end: () => void;
 }
 
@@ -35,7 +35,7 @@ export const progressOn = ({ stderr }: CliContext): Progress => {
   };
 };
 
-/** `1.5 MiB of 12.0 MiB, 12 %`; without the rest where the whole is not known. */
+/** `1.5 MiB of 12.0 MiB, 12 %`; only the first part if the total is unknown. */
 export const byteProgress = (done: number, whole: number | undefined): string =>
   whole === undefined || whole === 0
     ? bytes(done)

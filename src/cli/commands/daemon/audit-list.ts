@@ -26,7 +26,7 @@ interface ListOptions extends ConnectionOptions, OutputOptions, ClusterOption {
 const FOLLOW_MS = 1_000;
 const FOLLOWED_AT_ONCE = 500;
 
-/** `audit list`: of all replicas, the last lines. */
+/** `audit list`: the last lines of all replicas. */
 export const listLeaf = (action: Action): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -93,8 +93,8 @@ const showLast = async (
 };
 
 /**
- * By asking again and again: the newest that were not there the last time. Rides out a daemon that
- * is away.
+ * Polls, and prints lines that are new since the last poll. Survives a daemon that is unreachable
+ * for a while.
  */
 const follow = async (
   api: SandpoolClient,

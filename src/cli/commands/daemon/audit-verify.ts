@@ -22,7 +22,7 @@ interface VerifyOptions extends OutputOptions {
   readonly anchors?: string;
 }
 
-/** Files can't be read, or there are none; what is found in them is 1. */
+/** Exit code if files are missing or unreadable. Faults in the files exit with 1. */
 const UNREADABLE = 3;
 
 /** `audit verify [FILE…]`: offline, with or without a running daemon. */
@@ -81,7 +81,7 @@ interface ToVerify {
   readonly head: ChainEnd | undefined;
 }
 
-/** The head first: a daemon that runs goes on writing. */
+/** Reads the head first, since a running daemon keeps writing. */
 const inFolder = (folder: string): ToVerify => {
   const head = readHead(folder);
   const paths = auditFiles(folder);

@@ -11,7 +11,7 @@ import { CliFailure } from '../../common/failure.ts';
 import { leaf } from '../../common/leaf.ts';
 import { bytes, progressOn } from '../../terminal/progress.ts';
 
-/** `backup FILE`: of the local daemon's data folder, while it runs. */
+/** `backup FILE`: backs up the data folder of the running local daemon. */
 export const backupLeaf = (action: Action): Command =>
   leaf({
     usage: 'backup <file>',
@@ -77,7 +77,7 @@ async function* receive(
   }
 }
 
-/** On disk when it resolves, with its size; whole or not at all. */
+/** Writes the file atomically and syncs it to disk. Resolves with its size. */
 const writeWhole = async (path: string, received: AsyncIterable<Buffer>): Promise<number> => {
   const temporary = join(dirname(path), `.${basename(path)}.sandpool-${process.pid}`);
   try {
@@ -94,7 +94,7 @@ const writeWhole = async (path: string, received: AsyncIterable<Buffer>): Promis
   return (await stat(path)).size;
 };
 
-/** Uses it, has it on disk, and closes it. */
+/** Uses the file, syncs it to disk and closes it. */
 const synced = async (
   file: FileHandle,
   use: (file: FileHandle) => Promise<void>,

@@ -12,7 +12,7 @@ import { type CliContext, print } from '../../common/context.ts';
 import { group, leaf } from '../../common/leaf.ts';
 import { Option } from 'commander';
 
-/** `config print|check`: what `serve` would begin with, without beginning. */
+/** `config print|check`: the configuration that `serve` would use. */
 export const configGroup = (action: Action): Command =>
   group('config', 'Shows and checks the daemon’s settings', [printLeaf(action), checkLeaf(action)]);
 

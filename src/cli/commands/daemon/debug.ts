@@ -14,7 +14,7 @@ interface DebugOptions extends ConnectionOptions, OutputOptions {
   readonly follow?: boolean;
 }
 
-/** An actor that is asked for. */
+/** The actor to show. */
 interface Asked {
   readonly kind: ActorReport['kind'];
   readonly key: string;
@@ -117,7 +117,7 @@ const look = async (
   await show(context, options, { value: actor, text: () => actorText(actor, machine) });
 };
 
-/** Prints where an actor stands once the stream is open, and then each move. */
+/** Prints the actor's state once the stream is open, then each transition. */
 const follow = async (
   api: SandpoolClient,
   context: CliContext,

@@ -9,7 +9,7 @@ import { leaf } from '../../common/leaf.ts';
 import { type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 
-/** The flags of `serve` that the checks depend on. */
+/** Flags of `serve` that affect the checks. */
 const FLAGS = [
   '--config',
   '--data-dir',
@@ -21,7 +21,7 @@ const FLAGS = [
   '--uid-range-count',
 ];
 
-/** `doctor`: what is wrong with this machine or its daemon, and what to do about it. */
+/** `doctor`: checks this machine and its daemon, and says what to do about each problem. */
 export const doctorLeaf = async (action: Action): Promise<Command> => {
   const { configFlags } = await import('../../../daemon/config/config.ts');
   const command = leaf({
@@ -87,7 +87,7 @@ const examination = async (
       message,
       advice: 'correct it; sandpool config check shows all faults',
     }));
-    // The rest as the defaults have it, with the data folder that was named.
+    // Defaults, with the given data folder.
     const { HOME, SANDPOOL_DATA_DIR } = env;
     const { dataDir } = options;
     return [

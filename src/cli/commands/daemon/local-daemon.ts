@@ -5,7 +5,7 @@ import type { CliContext } from '../../common/context.ts';
 import { commandDaemon } from '../../common/control.ts';
 import { CliFailure } from '../../common/failure.ts';
 
-/** Says which daemon on this machine is meant. */
+/** Selects a daemon on this machine. */
 export interface Place {
   readonly dataDir?: string;
 }
@@ -13,7 +13,7 @@ export interface Place {
 export const withPlace = (command: Command): Command =>
   command.option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]');
 
-/** Asks that daemon over the socket in its data folder. Rejects with CliFailure. */
+/** Sends a request to the daemon over the socket in its data folder. Rejects with CliFailure. */
 export const askLocalDaemon = async (
   context: CliContext,
   options: Place,
@@ -22,7 +22,8 @@ export const askLocalDaemon = async (
   await commandDaemon(await dataDirOf(options, context.env), path, body);
 
 /**
- * Records and processes of sandboxes are their owner's: root, too, would leave them in disorder.
+ * Refuses to work on another user's data folder. Even root would leave records and processes that
+ * the owner cannot use.
  */
 export const requireOwn = (dataDir: string, hint: string): void => {
   const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;

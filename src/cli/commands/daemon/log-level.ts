@@ -7,12 +7,12 @@ import { leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { shortTime } from '../../show/rows.ts';
 
-/** Seconds. */
+/** In seconds. */
 interface LogLevelOptions extends OutputOptions {
   readonly for?: number;
 }
 
-/** `log-level [LEVEL]`: of the replica that answers. */
+/** `log-level [LEVEL]`: shows or sets the level of the replica that answers. */
 export const logLevelLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addConnectionOptions(

@@ -8,7 +8,7 @@ import { leaf } from '../../common/leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../common/output.ts';
 import { table } from '../../show/table.ts';
 
-/** One replica; `queues` is absent where it said nothing. */
+/** One replica; `queues` is absent if the replica did not answer. */
 export interface Replica {
   readonly name: string;
   readonly queues?: QueuesReport;
@@ -44,7 +44,7 @@ export const replicasOf = async (api: SandpoolClient): Promise<readonly Replica[
         return { name, queues: await api.call('getQueues', { query: { replica: name } }) };
       } catch (error) {
         if (error instanceof ApiError && (error.status === 503 || error.status === 400))
-          return { name }; // it says nothing, or is gone meanwhile
+          return { name }; // the replica did not answer, or has gone
         throw error;
       }
     }),
@@ -69,7 +69,7 @@ const replicaTable = (replicas: readonly Replica[], wide: boolean): string =>
     ),
   );
 
-/** Effects that state machines asked for, and nobody has answered yet. */
+/** Number of effects of state machines that are queued or in progress. */
 export const underWay = ({ outboxes }: QueuesReport): number =>
   Object.values(outboxes).reduce(
     (sum, { queued, running }) =>

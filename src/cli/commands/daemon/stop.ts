@@ -14,11 +14,13 @@ interface StopOptions {
   readonly config?: string;
 }
 
-/** The daemon itself gives up after 10 s. */
+/** Longer than the 10 s that the daemon allows itself. */
 const STOP_WITHIN_MS = 20_000;
 const LOOK_EVERY_MS = 50;
 
-/** `stop`: ends the daemon and its helpers; with `--all` every instance of the data folder too. */
+/**
+ * `stop`: stops the daemon and its helpers; with `--all`, also every instance in the data folder.
+ */
 export const stopLeaf = (action: Action): Command =>
   leaf({
     usage: 'stop',

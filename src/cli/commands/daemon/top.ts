@@ -18,22 +18,22 @@ interface TopOptions extends OutputOptions {
   readonly limit: number;
 }
 
-/** All that one page shows. */
+/** The content of one screen. */
 interface Page {
   readonly pools: readonly Pool[];
   readonly total: number;
   readonly replicas: readonly Replica[];
-  /** Only pools that can't start instances. */
+  /** Only the pools that cannot start instances. */
   readonly broken?: boolean;
 }
 
 const MOST_POOLS = 1_000;
 const SHOWN_POOLS = 20;
 const AGAIN_MS = 1_000;
-/** To the upper left corner; and what is below goes. */
+/** Moves the cursor home and clears the screen below. */
 const [HOME, CLEAR_REST] = ['\u001b[H\u001b[2J', '\u001b[J'];
 
-/** `top`: again each second on a terminal, once elsewhere. */
+/** `top`: refreshes each second on a terminal, prints once otherwise. */
 export const topLeaf = (action: ServiceAction): Command =>
   addOutputOption(
     addConnectionOptions(
@@ -136,7 +136,7 @@ const pageText = ({ pools, total, replicas, broken = false }: Page): string => {
   )}`;
 };
 
-/** Returns why instances can't be started, as the pool's condition says. */
+/** Returns the reason from the pool's condition if it cannot start instances. */
 const causeOf = ({ conditions }: Pool['status']): string => {
   const degraded = conditions.find(({ type, status }) => type === 'Degraded' && status === 'True');
   if (!degraded) return '-';

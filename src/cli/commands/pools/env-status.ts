@@ -69,7 +69,7 @@ const standingOf = (env: Env): Standing => {
     return { kind: 'stopped', why: `env ${name} is being deleted`, hints: [] };
   const bad = STOPPED_BY.map((type) =>
     conditions.find(
-      // a group that can't grow serves what it has
+      // a group that cannot grow still serves its instances
       ({ type: one, status, reason }) =>
         one === type && status === 'False' && reason !== 'QuotaReached',
     ),
@@ -127,7 +127,7 @@ const statusText = (env: Env, wide: boolean): string => {
   ].join('\n');
 };
 
-/** For a person who watches. */
+/** One progress line. */
 const linesOf = (env: Env): string => {
   if (standingOf(env).kind === 'done')
     return (

@@ -179,8 +179,8 @@ const updateLeaf = (action: ServiceAction): Command =>
     );
 
 /**
- * The template can only be replaced together with the rest of the shell, which is written as it was
- * read.
+ * Replacing the template rewrites the whole shell, so the rest of the shell is written back as it
+ * was read.
  */
 const changeTemplate = async (
   api: SandpoolClient,

@@ -69,8 +69,8 @@ interface LookedAt {
 }
 
 /**
- * A pool takes a change of its template a moment after the template has it: before that nothing of
- * it shows.
+ * A pool receives a change of its template a moment later; until then, its status shows nothing of
+ * the change.
  */
 const look = async (api: SandpoolClient, name: string): Promise<LookedAt> => {
   const { template: pool } = await api.call('getPool', { params: { name } });
@@ -101,7 +101,7 @@ const isBehind = async (api: SandpoolClient, pool: Pool): Promise<boolean> => {
       Number(observedTemplateVersion)
     );
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return false; // there is nothing to take
+    if (error instanceof ApiError && error.status === 404) return false; // the template was deleted
     throw error;
   }
 };
@@ -155,7 +155,7 @@ const mend = (name: string): readonly string[] => [
   `change what its instances are made from: sandpool pools update ${name}, or its template`,
 ];
 
-/** One line for a person who watches. */
+/** One progress line. */
 const lineOf = (pool: Pool, standing: Standing): string => {
   const {
     name,
