@@ -4,7 +4,7 @@ import type { Actions } from './common/action.ts';
 /** A top-level command. Its module is loaded only when the command is used. */
 export interface CommandEntry {
   readonly name: string;
-  /** The same text as in the command's own help. */
+  /** Repeats the text in the command's own help. */
   readonly summary: string;
   readonly load: (actions: Actions) => Promise<Command>;
 }

@@ -115,7 +115,7 @@ const passingOn = (
   const interrupted = (): void => {
     if (isLeftAlone(streaming)) return leaving.abort(interrupts.reason);
     timer ??= setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
-    if (life.processId === undefined) return; // the process may already run: it gets the signal once its id is known
+    if (life.processId === undefined) return; // the signal is sent once the id is known
     signal(life.processId, signalFor(interrupts)).catch(() => leaving.abort(interrupts.reason));
   };
   const kill = async (): Promise<void> => {

@@ -20,7 +20,7 @@ export type Action = <Options>(
   work: Work<Options>,
 ) => (...args: unknown[]) => Promise<void>;
 
-/** The same for a command that makes only a call or two; a failure exits with code 1. */
+/** Turns the work of a command with only a call or two into an action. A failure exits with 1. */
 export type ServiceAction = <Options>(
   work: (
     service: { readonly api: SandpoolClient; readonly context: CliContext },

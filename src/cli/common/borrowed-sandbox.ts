@@ -81,7 +81,7 @@ const giveBack = async (
       await api.call('deleteSandbox', { params: { sandboxId: sandbox.sandboxId } });
       return;
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return; // the sandbox has already ended
+      if (error instanceof ApiError && error.status === 404) return; // it has ended
       if (attempt === GIVE_BACK_TRIES || !mayPass(error)) {
         await say(context, leftBehind(sandbox), ...explain(error));
         return;
