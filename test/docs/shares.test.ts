@@ -24,72 +24,72 @@ const constant = (path: string, name: string): number => {
 };
 
 const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: string])[]>> = {
-  'requests and streams to one other cluster': [
+  'Requests and streams to one other cluster': [
     ['src/fleet/routing/pass-on.ts', 'MOST_OF_TENANT'],
     ['src/fleet/routing/pass-on.ts', 'MOST_OF_LINK'],
   ],
-  "requests of a fleet's manager": [
+  "Requests of a fleet's manager": [
     ['src/fleet/link/cluster-client.ts', 'MOST_OF_TENANT'],
     ['src/fleet/link/cluster-client.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/fleet/link/cluster-client.ts', 'MOST_OF_CLUSTER'],
     ['src/fleet/link/cluster-client.ts', 'MOST_WAITING'],
   ],
-  commands: [
+  'Commands in progress': [
     ['src/actors/sandbox/commands/exec-in-sandbox.ts', 'MOST_COMMANDS_OF_TENANT'],
     ['src/actors/sandbox/commands/exec-in-sandbox.ts', 'MOST_COMMANDS'],
     ['src/embedded/spawner/session.ts', 'CHANNEL_LIMIT'],
   ],
-  'live processes on one machine': [
+  'Live processes on one machine': [
     ['src/embedded/spawner/processes/processes.ts', 'MOST_LIVE_OF_TENANT'],
     ['src/embedded/spawner/processes/bounds.ts', 'LIVE_PROCESSES'],
     ['src/embedded/spawner/processes/processes.ts', 'MOST_LIVE'],
   ],
-  'starts and inputs of processes': [
+  'Starts and inputs of processes': [
     ['src/services/processes/calls-under-way.ts', 'MOST_CALLS_OF_TENANT'],
     ['src/services/processes/calls-under-way.ts', 'MOST_CALLS'],
   ],
-  'readers of processes': [
+  'Readers of processes': [
     ['src/services/processes/follow-process.ts', 'MOST_READERS_OF_TENANT'],
     ['src/services/processes/follow-process.ts', 'MOST_READERS'],
   ],
-  'lists and other answers of Pods': [
+  'Answers of Pods': [
     ['src/k8s/streams/gathered-bytes.ts', 'MOST_OF_NAMESPACE_MIB'],
     ['src/k8s/streams/gathered-bytes.ts', 'MOST_MIB'],
   ],
-  'starts of instances for one claim': [
+  'Starts for one claim each': [
     ['src/actors/claim/launched-candidate.ts', 'MOST_LAUNCHES_OF_TENANT'],
     ['src/actors/claim/launched-candidate.ts', 'MOST_LAUNCHES'],
   ],
-  'terminal tokens': [
+  'Unused terminal tokens': [
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_TENANT'],
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_SANDBOX'],
     ['src/contracts/tokens.ts', 'MAX_TOKENS'],
   ],
-  'connections to endpoints': [
+  'Connections to endpoints': [
     ['src/actors/sandbox/commands/open-endpoint.ts', 'MOST_OF_TENANT'],
     ['src/actors/sandbox/commands/open-endpoint.ts', 'MOST_OF_SANDBOX'],
   ],
-  'event streams': [['src/actors/sandbox/commands/follow-events.ts', 'MOST_STREAMS_OF_TENANT']],
-  'logs that are followed': [
+  'Event streams': [['src/actors/sandbox/commands/follow-events.ts', 'MOST_STREAMS_OF_TENANT']],
+  'Followed logs': [
     ['src/actors/sandbox/commands/sandbox-logs.ts', 'MOST_FOLLOWERS_OF_TENANT'],
     ['src/actors/sandbox/commands/sandbox-logs.ts', 'MOST_FOLLOWERS'],
   ],
-  'claims that wait': [
+  'Waiting claims': [
     ['src/actors/claim/waiting-claim-limit.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/contracts/coordination/claims.ts', 'MAX_WAITING_OF_POOL'],
     ['src/actors/claim/waiting-claim-limit.ts', 'MOST_WAITING'],
   ],
-  'starts on one machine': [
+  'Starts on one machine': [
     ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING'],
   ],
-  'starts on Kubernetes': [
+  'Starts on Kubernetes': [
     ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_AT_ONCE_OF_TENANT'],
     ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_AT_ONCE'],
     ['src/k8s/sandboxes/pods/pod-creator.ts', 'MOST_WAITING'],
   ],
-  'ends of what nobody waits for': [
+  'Ends of unclaimed instances': [
     ['src/actors/sandbox/retirement-limiter.ts', 'SHARE_OF_NAMESPACE'],
     ['src/actors/sandbox/retirement-limiter.ts', 'MOST'],
   ],
@@ -97,41 +97,44 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/services/keys/api-keys.ts', 'MAX_KEYS_PER_TENANT'],
     ['src/services/keys/api-keys.ts', 'MAX_KEYS'],
   ],
-  'tokens in a second that signed links': [
+  'Tokens that the daemon tries for signed links': [
     ['src/services/keys/signed-links.ts', 'TRIED_FROM_ADDRESS'],
     ['src/services/keys/signed-links.ts', 'TRIED_PER_SECOND'],
   ],
-  'lines of the audit': [['src/services/audit/minute-lines.ts', 'MOST_A_MINUTE']],
+  'Audit lines about refusals': [['src/services/audit/minute-lines.ts', 'MOST_A_MINUTE']],
 };
 
 describe('the page of shares', () => {
   for (const [what, constants] of Object.entries(ROWS))
-    it(`tells what the code says of ${what}`, () => {
+    it(`has the limits of the code for ${what}`, () => {
       expect(figuresOf(what)).to.deep.equal(constants.map(([path, name]) => constant(path, name)));
     });
 
-  it('tells what the code says of readiness probes', () => {
+  it('has the limits of the code for readiness probes', () => {
     const path = 'src/embedded/spawner/probes/probe-runner.ts';
-    expect(figuresOf('readiness probes')).to.deep.equal([
+    expect(figuresOf('Readiness probes')).to.deep.equal([
       constant(path, 'AT_ONCE_OF_TENANT'),
       constant(path, 'LONGEST_MS') / 1_000,
       constant(path, 'AT_ONCE'),
     ]);
   });
 
-  it('tells the defaults of the settings that it names', () => {
+  it('has the defaults of the settings that it names', () => {
     const { connections, history, keptAnswers, limits, logs } = parse(
       textOf('config/default.yaml'),
     );
     const bytes = (text: string) =>
       figuresOf(text).map((figure) => (figure < 16 ? figure * 2 ** 30 : figure * 2 ** 20));
-    expect(figuresOf('connections, by address')).to.deep.equal([
+    expect(figuresOf('Connections, by address')).to.deep.equal([
       connections.mostPerAddress,
       connections.most,
     ]);
-    expect(bytes('history')).to.deep.equal([history.tenantBytes, history.totalBytes]);
-    expect(bytes('kept answers')).to.deep.equal([keptAnswers.tenantBytes, keptAnswers.totalBytes]);
-    expect(bytes('logs of ended sandboxes')).to.deep.equal([logs.totalBytes]);
-    expect(figuresOf('terminals open')[0]).to.equal(limits.terminalsOfTenant);
+    expect(bytes('History')).to.deep.equal([history.tenantBytes, history.totalBytes]);
+    expect(bytes('Stored answers')).to.deep.equal([
+      keptAnswers.tenantBytes,
+      keptAnswers.totalBytes,
+    ]);
+    expect(bytes('Logs of ended sandboxes')).to.deep.equal([logs.totalBytes]);
+    expect(figuresOf('Open terminals')[0]).to.equal(limits.terminalsOfTenant);
   });
 });
