@@ -41,7 +41,7 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
         'readiness',
         text,
         'see docs/security.md about isolation, docs/fleet.md about promoted keys, and ' +
-          'docs/operating.md about disk, clock and audit',
+          'docs/operating.md about disk and clock, docs/observing.md about audit',
       ),
     );
   return findings;

@@ -44,7 +44,7 @@ sandbox, pool or env itself changes, and commands that are under way go on. What
 has an actor again. While an answer is awaited that the new actor would not know, it is 409.`,
   getMachine: '`?format=` or `Accept` ask for Mermaid instead of JSON.',
   listAudit: `
-The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were
+The last 5,000 lines of the [audit](observing.md#audit) of all replicas, by when they were
 written; the files of each replica have more. A line shows about 50 ms after the answer that it
 tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the
 gap. Ask for more by \`nextCursor\`. A manager shows one list over all clusters, the newest first by
