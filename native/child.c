@@ -32,7 +32,7 @@ _Noreturn static void become(const struct program *program, const int ends[3], i
   if (program->terminal) setenv("TERM", "xterm-256color", 1);
   take_environment(&order->env);
   reset_process();
-  if (order->cwd && chdir(order->cwd) < 0) {
+  if (order->cwd && enter_folder(order->cwd) < 0) {
     tell('c');
     _exit(EXIT_COULD_NOT);
   }

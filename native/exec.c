@@ -64,10 +64,11 @@ _Noreturn static void become(char **argv) {
 int run_exec(const char *length) {
   struct order order;
   int status;
+  find_home();
   say_number();
   take_order(read_length(length), &order);
   if (order.args.count == 0 || !order.told) fail("the order names no command", 0);
-  if (order.cwd && chdir(order.cwd) < 0) {
+  if (order.cwd && enter_folder(order.cwd) < 0) {
     complain(order.cwd, errno);
     await_end();
     return EXIT_COULD_NOT;
@@ -91,6 +92,7 @@ int run_exec(const char *length) {
 int run_terminal(char **argv) {
   const size_t length = read_length(argv[0]);
   struct order order = {0};
+  find_home();
   struct termios usual, raw;
   if (length > 0) {
     if (tcgetattr(0, &usual) < 0) fail("the terminal is none", errno);

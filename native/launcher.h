@@ -106,6 +106,13 @@ int listen_outside(const char *folder, const char *name, int flags);
 /* The variables of an order, and the encoding that every sandbox has, unless its image or template names one. */
 void take_environment(const struct list *env);
 
+/* home.c */
+
+/* Notes the home of the Pod's sandbox, and has /home/user lead there where it can. */
+void find_home(void);
+/* As chdir; /home/user is the home where there is no such folder. */
+int enter_folder(const char *path);
+
 /* files.c */
 
 /* Serves those who connect; returns once nobody has asked for anything for so long. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 int run_call(void) {
+  find_home();
   serve_call();
   return 0;
 }

@@ -79,6 +79,11 @@ export const podExecSuite = (
       expect(String(outcome.stderr)).to.include('/no/such');
     });
 
+    it('takes /home/user for the home where it is the folder to start in', async () => {
+      const home = await under.sh(pod, 'cd "$HOME" && pwd -P');
+      expect(await under.sh(pod, 'pwd -P', { cwd: '/home/user' })).to.equal(home);
+    });
+
     it('feeds a large input and answers a large output unharmed', async () => {
       const stdin = 'a line of input\n'.repeat(50_000);
       expect(
