@@ -14,7 +14,7 @@ import {
 const afterThreshold = (subject: AGroup, ...members: readonly ReturnType<typeof aMember>[]) =>
   subject.watch(10, ...members);
 
-describe('how a group grows', () => {
+describe('a growing autoscaling group', () => {
   const cases: readonly (readonly [
     string,
     ScaleUpMode,
@@ -69,7 +69,7 @@ describe('how a group grows', () => {
     });
   }
 
-  it('waits until too few were idle for idleThresholdSeconds', () => {
+  it('waits until too few instances have been idle for idleThresholdSeconds', () => {
     const subject = new AGroup();
 
     expect(subject.look(0, aMember({ running: 20 })).decision).to.equal(undefined);
@@ -79,7 +79,7 @@ describe('how a group grows', () => {
     expect(subject.look(1, aMember({ running: 20 })).decision?.cause).to.equal('demand');
   });
 
-  it('counts the threshold anew once enough were idle', () => {
+  it('restarts the threshold when enough instances are idle again', () => {
     const subject = new AGroup();
     subject.look(0, aMember({ running: 20 }));
     subject.look(5, aMember({ running: 20, idle: 2 }));
@@ -87,7 +87,7 @@ describe('how a group grows', () => {
     expect(subject.look(5, aMember({ running: 20 })).decision).to.equal(undefined);
   });
 
-  it('knows no threshold where it is Aggressive', () => {
+  it('skips the threshold in mode Aggressive', () => {
     expect(
       sizesOf(
         new AGroup({ group: aGroup({ up: { mode: 'Aggressive' } }) }).look(
@@ -98,7 +98,7 @@ describe('how a group grows', () => {
     ).to.deep.equal({ a: 6 });
   });
 
-  it('keeps the cooldown between two scale-ups', () => {
+  it('waits for the cooldown between two scale-ups', () => {
     const subject = new AGroup();
     afterThreshold(subject, aMember({ running: 4, pending: 20 }));
 
@@ -108,7 +108,7 @@ describe('how a group grows', () => {
     expect(sizesOf(subject.look(1, aMember({ running: 8, pending: 20 })))).to.deep.equal({ a: 16 });
   });
 
-  it('knows no cooldown where it is Aggressive and more is asked for than is starting', () => {
+  it('skips the cooldown in mode Aggressive if demand exceeds the starting instances', () => {
     const subject = new AGroup({ group: aGroup({ up: { mode: 'Aggressive' } }) });
     subject.look(0, aMember({ running: 4, pending: 2 }));
 
@@ -122,7 +122,7 @@ describe('how a group grows', () => {
   });
 
   for (const mode of ['Conservative', 'Moderate', 'Aggressive'] as const) {
-    it(`starts one at once for each claim that waits, in the cooldown too, and no more than that ahead of need: ${mode}`, () => {
+    it(`starts one instance for each waiting claim at once, even in the cooldown, and no extra ones: ${mode}`, () => {
       const subject = new AGroup({
         group: aGroup({ up: { mode } }),
         memory: aMemory({ coolingFrom: 9_999_000, seenAt: 9_999_000 }),
@@ -142,7 +142,7 @@ describe('how a group grows', () => {
     });
   }
 
-  it("makes room for those who wait where other members' idle instances take up the group's most", () => {
+  it("makes room for waiting claims when other members' idle instances fill the group's maximum", () => {
     const end = (b: Parameters<typeof aMember>[0], least = 0) =>
       new AGroup({
         group: aGroup({ maxReplicas: 6 }),
@@ -170,7 +170,7 @@ describe('how a group grows', () => {
     expect(sizesOf(end({ idle: 4 }, 4)), "and a member's least").to.deep.equal({});
   });
 
-  it('starts for those who wait no more than the bounds allow', () => {
+  it('keeps the bounds when it starts instances for waiting claims', () => {
     const waiting = aMember({ running: 18, pending: 9, waiting: 9 });
     const end = (parts: Parameters<typeof aGroup>[0], member = waiting) =>
       new AGroup({ group: aGroup(parts) }).look(0, member);
@@ -183,7 +183,7 @@ describe('how a group grows', () => {
     ).to.deep.equal({ a: 19 });
   });
 
-  it('does not grow while none is idle and no claim came within the quiet window', () => {
+  it('does not grow without claims in the quiet window, even if nothing is idle', () => {
     const subject = new AGroup();
     const quiet = aMember({ running: 4, claimedAt: subject.now - 60_001 });
 
@@ -196,7 +196,7 @@ describe('how a group grows', () => {
     ).to.deep.equal({ a: 6 });
   });
 
-  it('grows at idle 0 whether or not claims come where the quiet window is off', () => {
+  it('grows at idle 0 without any claims if the quiet window is off', () => {
     const subject = new AGroup({ group: aGroup({ up: { idleZeroQuietWindowSeconds: 0 } }) });
 
     expect(sizesOf(afterThreshold(subject, aMember({ running: 4, claimedAt: 0 })))).to.deep.equal({
@@ -204,7 +204,7 @@ describe('how a group grows', () => {
     });
   });
 
-  it('wants nothing idle once nobody used it for the whole idle timeout', () => {
+  it('wants no idle instances after a whole idle timeout without use', () => {
     const subject = new AGroup({ group: aGroup({ up: { mode: 'Aggressive' }, minReplicas: 1 }) });
 
     expect(
@@ -218,7 +218,7 @@ describe('how a group grows', () => {
     );
   });
 
-  it('stays at zero until somebody claims', () => {
+  it('stays at zero until the first claim', () => {
     const subject = new AGroup();
 
     expect(subject.watch(3_600, aMember({ claimedAt: 0 })).decision).to.equal(undefined);
@@ -229,14 +229,14 @@ describe('how a group grows', () => {
   });
 });
 
-describe("a group's bounds", () => {
+describe('the bounds of an autoscaling group', () => {
   const sized = (
     parts: GroupParts,
     rules: readonly ReturnType<typeof aRule>[],
     ...members: readonly ReturnType<typeof aMember>[]
   ) => sizesOf(new AGroup({ group: aGroup(parts), rules }).look(0, ...members));
 
-  it('fills up to the least at once, in the cooldown too', () => {
+  it('grow the group to its minimum at once, even in the cooldown', () => {
     const subject = new AGroup({
       group: aGroup({ minReplicas: 4 }),
       memory: aMemory({ coolingFrom: 9_999_000, grewAt: 9_999_000, seenAt: 9_999_000 }),
@@ -246,7 +246,7 @@ describe("a group's bounds", () => {
     expect(subject.memory.coolingFrom, 'and begins no cooldown').to.equal(9_999_000);
   });
 
-  it('never exceeds the most of the group', () => {
+  it('never let the group exceed its maximum', () => {
     const end = afterThreshold(
       new AGroup({ group: aGroup({ maxReplicas: 21 }) }),
       aMember({ running: 20, pending: 9 }),
@@ -256,7 +256,7 @@ describe("a group's bounds", () => {
     expect(end.decision?.limitedBy).to.deep.equal(["the group's most is 21"]);
   });
 
-  it('never exceeds the most of a member', () => {
+  it('never let a member exceed its maximum', () => {
     const subject = new AGroup({ rules: [aRule({ maxReplicas: 20 })] });
     const end = subject.look(0, aMember({ running: 20, pending: 9 }));
 
@@ -265,7 +265,7 @@ describe("a group's bounds", () => {
     expect(end.decision?.limitedBy).to.deep.equal(['a has its most, 20']);
   });
 
-  it('goes down to a most that was lowered, at once', () => {
+  it('shrink the group at once when its maximum is lowered', () => {
     expect(sized({ maxReplicas: 6 }, [aRule()], aMember({ running: 2, idle: 8 }))).to.deep.equal({
       a: 6,
     });
@@ -274,7 +274,7 @@ describe("a group's bounds", () => {
     });
   });
 
-  it('takes what is idle before it counts away what runs', () => {
+  it('remove idle instances before running ones are counted off', () => {
     expect(
       sized(
         { maxReplicas: 10 },
@@ -285,7 +285,7 @@ describe("a group's bounds", () => {
     ).to.deep.equal({ b: 1 });
   });
 
-  it("lets a member's least win over the group's most", () => {
+  it("prefer a member's minimum to the group's maximum", () => {
     expect(
       sized(
         { maxReplicas: 3 },
@@ -296,13 +296,13 @@ describe("a group's bounds", () => {
     ).to.deep.equal({ a: 4, b: 2 });
   });
 
-  it("lets a member's least win over its most", () => {
+  it("prefer a member's minimum to its maximum", () => {
     expect(
       sized({}, [aRule({ minReplicas: 4, maxReplicas: 2 })], aMember({ idle: 1 })),
     ).to.deep.equal({ a: 4 });
   });
 
-  it('adds no more than the quota allows', () => {
+  it('add no more instances than the quota allows', () => {
     const end = afterThreshold(new AGroup(), aMember({ running: 20, pending: 9, quota: 3 }));
 
     expect(sizesOf(end)).to.deep.equal({ a: 23 });
@@ -310,10 +310,10 @@ describe("a group's bounds", () => {
   });
 });
 
-describe('several members of a group', () => {
+describe('the members of an autoscaling group', () => {
   const two = (b: Parameters<typeof aRule>[0] = {}) => [aRule(), aRule({ name: 'b', ...b })];
 
-  it('grow by priority, the higher number first', () => {
+  it('grow in order of priority, higher numbers first', () => {
     const end = afterThreshold(
       new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 12 }) }),
       aMember({ running: 10 }),
@@ -323,7 +323,7 @@ describe('several members of a group', () => {
     expect(sizesOf(end)).to.deep.equal({ b: 12 });
   });
 
-  it('give the next one what the first has no room for', () => {
+  it('pass growth on to the next member if the first is full', () => {
     const end = afterThreshold(
       new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 11 }) }),
       aMember({ running: 10 }),
@@ -333,7 +333,7 @@ describe('several members of a group', () => {
     expect(sizesOf(end)).to.deep.equal({ a: 11, b: 11 });
   });
 
-  it('grow by headroom where priorities are equal, then by name', () => {
+  it('grow by headroom, then by name, if priorities are equal', () => {
     expect(
       sizesOf(
         afterThreshold(
@@ -354,7 +354,7 @@ describe('several members of a group', () => {
     ).to.deep.equal({ a: 12 });
   });
 
-  it('grow where claims are refused, though another has what is idle', () => {
+  it('grow if their claims are refused, even if another member has idle instances', () => {
     const end = afterThreshold(
       new AGroup({ rules: two({ scaleUpPriority: -1 }) }),
       aMember({ idle: 10 }),
@@ -376,7 +376,7 @@ describe('several members of a group', () => {
     expect(end.decision?.limitedBy).to.include('the quota allows no more');
   });
 
-  it('leave out who is out of reach', () => {
+  it('ignore members that are unreachable', () => {
     const end = afterThreshold(
       new AGroup({ rules: two() }),
       aMember({ running: 10, reachable: false }),
@@ -387,7 +387,7 @@ describe('several members of a group', () => {
     expect(end.outlook.headroom['a']).to.equal(0);
   });
 
-  it('shrink by priority, then where most is idle', () => {
+  it('shrink by priority, then by the number of idle instances', () => {
     const shrunk = (down: number) => {
       const subject = new AGroup({
         group: aGroup({ maxReplicas: 11 }),
@@ -401,7 +401,7 @@ describe('several members of a group', () => {
   });
 });
 
-describe('a member that can not start what it should', () => {
+describe('a member that fails to start instances', () => {
   const trouble = (count: number, since: number) => ({
     reason: 'unschedulable' as const,
     count,
@@ -409,7 +409,7 @@ describe('a member that can not start what it should', () => {
   });
   const rules = [aRule({ scaleUpPriority: 1 }), aRule({ name: 'b' })];
 
-  it('gives back what failed, and the next one is tried at once', () => {
+  it('shrinks by the failed instances, and the next member grows at once', () => {
     const subject = new AGroup({ rules });
     afterThreshold(subject, aMember({ running: 10 }), aMember({ name: 'b' }));
     const end = subject.look(
@@ -424,7 +424,7 @@ describe('a member that can not start what it should', () => {
     expect(subject.memory.saturated['a']?.until).to.equal(subject.now + 120_000);
   });
 
-  it('is left alone for saturationCooldownSeconds, then tried again', () => {
+  it('does not grow for saturationCooldownSeconds, then grows again', () => {
     const subject = new AGroup({ rules: [aRule()] });
     subject.look(0, aMember({ running: 10, desired: 12, trouble: trouble(2, subject.now) }));
 
@@ -437,7 +437,7 @@ describe('a member that can not start what it should', () => {
     });
   });
 
-  it('is not blamed for what showed before it was scaled up', () => {
+  it('is not saturated by failures from before its scale-up', () => {
     const subject = new AGroup({ rules: [aRule()] });
     const before = subject.now - 1;
     afterThreshold(subject, aMember({ running: 10 }));
@@ -448,7 +448,7 @@ describe('a member that can not start what it should', () => {
     expect(subject.memory.saturated).to.deep.equal({});
   });
 
-  it('keeps its least, and what it lacks there is made up elsewhere', () => {
+  it('keeps its minimum, while other members make up for its missing instances', () => {
     const subject = new AGroup({
       rules: [aRule({ minReplicas: 4, scaleUpPriority: 1 }), aRule({ name: 'b' })],
     });
@@ -462,8 +462,8 @@ describe('a member that can not start what it should', () => {
   });
 });
 
-describe('how a group shrinks', () => {
-  it('takes away what stayed idle all through the windows, less the buffer', () => {
+describe('a shrinking autoscaling group', () => {
+  it('removes instances that stayed idle through both windows, except for the buffer', () => {
     const subject = new AGroup();
 
     expect(subject.watch(895, aMember({ running: 10, idle: 8 })).decision).to.equal(undefined);
@@ -472,7 +472,7 @@ describe('how a group shrinks', () => {
     expect(end.decision?.cause).to.equal('surplus');
   });
 
-  it('goes by the least idle count of the window', () => {
+  it('uses the lowest idle count in the window', () => {
     const subject = new AGroup();
     subject.watch(600, aMember({ running: 12, idle: 6 }));
     subject.look(5, aMember({ running: 14, idle: 4 }));
@@ -480,7 +480,7 @@ describe('how a group shrinks', () => {
     expect(sizesOf(subject.watch(330, aMember({ running: 12, idle: 6 })))).to.deep.equal({ a: 16 });
   });
 
-  it('goes down to the highest recommendation of the stabilization window alone', () => {
+  it('shrinks only to the highest recommendation in the stabilization window', () => {
     const subject = new AGroup({ group: aGroup({ down: { idleTimeoutSeconds: 10 } }) });
     subject.watch(280, aMember({ running: 12, idle: 6 }));
     subject.look(5, aMember({ running: 14, idle: 4 }));
@@ -488,7 +488,7 @@ describe('how a group shrinks', () => {
     expect(sizesOf(subject.watch(30, aMember({ running: 12, idle: 6 })))).to.deep.equal({ a: 16 });
   });
 
-  it('takes nothing away so soon after a scale-up', () => {
+  it('removes nothing soon after a scale-up', () => {
     const subject = new AGroup({
       group: aGroup({ down: { idleTimeoutSeconds: 10, stabilizationSeconds: 10 } }),
     });
@@ -500,7 +500,7 @@ describe('how a group shrinks', () => {
     expect(sizesOf(subject.look(5, aMember({ running: 1, idle: 10 })))).to.deep.equal({ a: 2 });
   });
 
-  it('leaves what was born within the protection window', () => {
+  it('keeps instances that started within the protection window', () => {
     const subject = new AGroup({
       group: aGroup({ down: { idleTimeoutSeconds: 10, stabilizationSeconds: 10 } }),
     });
@@ -513,7 +513,7 @@ describe('how a group shrinks', () => {
     ]);
   });
 
-  it('keeps what waiting claims ask for, though the member on which they wait is full', () => {
+  it('keeps instances for waiting claims even if their own member is full', () => {
     const subject = new AGroup({ rules: [aRule(), aRule({ name: 'b', maxReplicas: 5 })] });
 
     expect(
@@ -522,7 +522,7 @@ describe('how a group shrinks', () => {
     ).to.equal(undefined);
   });
 
-  it("does so at the group's most too, though claims on another member are refused meanwhile", () => {
+  it("keeps them at the group's maximum too, while another member refuses claims", () => {
     const subject = new AGroup({
       group: aGroup({ maxReplicas: 6 }),
       rules: [aRule(), aRule({ name: 'b' })],
@@ -539,7 +539,7 @@ describe('how a group shrinks', () => {
     });
   });
 
-  it('never does with an idle timeout of 0', () => {
+  it('never shrinks with an idle timeout of 0', () => {
     expect(
       new AGroup({ group: aGroup({ down: { idleTimeoutSeconds: 0 } }) }).watch(
         7_200,
@@ -548,14 +548,14 @@ describe('how a group shrinks', () => {
     ).to.equal(undefined);
   });
 
-  it('keeps the buffer, and the least', () => {
+  it('keeps the buffer and the minimum', () => {
     expect(
       sizesOf(new AGroup({ group: aGroup({ minReplicas: 7 }) }).watch(900, aMember({ idle: 10 }))),
     ).to.deep.equal({ a: 7 });
     expect(new AGroup().watch(3_600, aMember({ idle: 1 })).decision).to.equal(undefined);
   });
 
-  it('goes down to its least where nobody claimed for the whole window, to zero too', () => {
+  it('shrinks to its minimum, which may be zero, after a whole window without claims', () => {
     const subject = new AGroup({ memory: aMemory({ firstAt: 1 }) });
 
     expect(
@@ -563,13 +563,13 @@ describe('how a group shrinks', () => {
     ).to.deep.equal({ a: 0 });
   });
 
-  it('keeps the buffer of a group that nobody uses where the quiet window is off', () => {
+  it('keeps the buffer of an unused group if the quiet window is off', () => {
     const subject = new AGroup({ group: aGroup({ up: { idleZeroQuietWindowSeconds: 0 } }) });
 
     expect(sizesOf(subject.watch(900, aMember({ idle: 4, claimedAt: 0 })))).to.deep.equal({ a: 1 });
   });
 
-  it('begins its windows anew after a gap in which nobody looked', () => {
+  it('restarts its windows after a gap in its evaluations', () => {
     const subject = new AGroup();
     subject.watch(890, aMember({ running: 10, idle: 8 }));
 
@@ -577,7 +577,7 @@ describe('how a group shrinks', () => {
     expect(subject.watch(800, aMember({ running: 10, idle: 8 })).decision).to.equal(undefined);
   });
 
-  it('goes on after a restart from what was saved', () => {
+  it('continues after a restart from the saved state', () => {
     const subject = new AGroup();
     subject.watch(895, aMember({ running: 10, idle: 8 }));
     subject.memory = JSON.parse(JSON.stringify(subject.memory));
@@ -586,8 +586,8 @@ describe('how a group shrinks', () => {
   });
 });
 
-describe('a decision', () => {
-  it('says what was seen, wanted and done, and why it is not more', () => {
+describe('an autoscaling decision', () => {
+  it('records observed, wanted and applied sizes, and the limit that stopped it', () => {
     const subject = new AGroup();
     const { decision } = afterThreshold(subject, aMember({ running: 3, pending: 5 }));
 
@@ -603,7 +603,7 @@ describe('a decision', () => {
     });
   });
 
-  it('has a higher number than any that its members know', () => {
+  it('has a higher number than all decisions that its members know', () => {
     const subject = new AGroup();
 
     expect(
@@ -612,11 +612,11 @@ describe('a decision', () => {
   });
 });
 
-describe('a limit that keeps a group from growing', () => {
+describe("a limit on a group's growth", () => {
   const full = aMember({ running: 4, pending: 2 });
   const told = (end: ReturnType<AGroup['look']>) => end.decision?.limitedBy;
 
-  it('is a decision without changes, once', () => {
+  it('is recorded once, as a decision without changes', () => {
     const subject = new AGroup({ group: aGroup({ maxReplicas: 4 }) });
     const first = subject.look(0, full);
 
@@ -634,7 +634,7 @@ describe('a limit that keeps a group from growing', () => {
     expect(subject.watch(3_600, full).decision, 'for an hour').to.equal(undefined);
   });
 
-  it('is the quota, the most of a member, or that its instances do not start or it is out of reach', () => {
+  it("is a quota, a member's maximum, failing starts, or an unreachable member", () => {
     const reasonsOf = (...[first, ...others]: readonly Parameters<typeof aMember>[0][]) =>
       new AGroup({ rules: [aRule({ maxReplicas: first?.running === 9 ? 9 : 100 })] })
         .look(0, ...[first, ...others].map((parts) => aMember({ pending: 1, ...parts })))
@@ -650,7 +650,7 @@ describe('a limit that keeps a group from growing', () => {
     expect(trouble('start failures')).to.deep.equal(['MemberStartFailures']);
   });
 
-  it('is told with the growth that it cuts short, and not again after it', () => {
+  it('is reported with the growth that it cuts short, and not again', () => {
     const subject = new AGroup({
       group: aGroup({ maxReplicas: 5, up: { mode: 'Aggressive' } }),
     });
@@ -662,7 +662,7 @@ describe('a limit that keeps a group from growing', () => {
     expect(subject.watch(60, aMember({ running: 5, pending: 2 })).decision).to.equal(undefined);
   });
 
-  it('is told anew once another one is in the way, or after five minutes without it', () => {
+  it('is reported again after another limit, or after five minutes without it', () => {
     const subject = new AGroup({ group: aGroup({ maxReplicas: 4 }) });
     expect(told(subject.look(0, full))).to.deep.equal(["the group's most is 4"]);
     expect(told(subject.look(5, { ...full, quota: 0 }))).to.deep.equal([
@@ -677,7 +677,7 @@ describe('a limit that keeps a group from growing', () => {
     expect(told(subject.look(5, full))).to.deep.equal(["the group's most is 4"]);
   });
 
-  it('is none where nobody asks for more, or only a wait is in the way', () => {
+  it('is not reported without demand, or if the group only waits', () => {
     const quiet = new AGroup({ group: aGroup({ maxReplicas: 4 }) });
     expect(quiet.watch(60, aMember({ running: 4, claimedAt: 1 })).decision).to.equal(undefined);
 
@@ -687,7 +687,7 @@ describe('a limit that keeps a group from growing', () => {
     expect(outlook.limits).to.deep.equal([]);
   });
 
-  it('remembers a bounded number of them', () => {
+  it('is remembered in bounded memory', () => {
     const subject = new AGroup();
     for (let most = 4; most < 104; most++) {
       subject.group = aGroup({ maxReplicas: most });

@@ -38,7 +38,7 @@ const deciding = (): AnAutoscalingGroup =>
   );
 
 describe('the machine of an autoscaling group', () => {
-  it('decides nothing before it leads', () => {
+  it('decides nothing until it leads', () => {
     const group = new AnAutoscalingGroup(theWords({ group: wanting })).send(
       observed(T, aMember({ running: 4 })),
     );
@@ -47,7 +47,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked).to.deep.equal([]);
   });
 
-  it('looks at once when it begins to lead, and every 5 s from then on', () => {
+  it('evaluates when it begins to lead, and every 5 s after that', () => {
     const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T });
     expect(group.context.deadline).to.equal(T);
 
@@ -55,7 +55,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.deadline).to.equal(T + EVALUATION_MS);
   });
 
-  it('looks seldom where time alone changes nothing, and as ever once something stirs', () => {
+  it('evaluates rarely while only time passes, and as usual after a change', () => {
     const group = new AnAutoscalingGroup().send(
       { type: 'LEAD', now: T },
       observed(T, aMember({ running: 4, idle: 1 })),
@@ -70,7 +70,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.send({ type: 'STIR', now: T + 30_000 }).context.deadline).to.equal(T + 30_000);
   });
 
-  it('looks again as soon as a threshold or cooldown is over', () => {
+  it('evaluates as soon as a threshold or cooldown ends', () => {
     const group = new AnAutoscalingGroup(
       theWords({ group: aGroup({ up: { idleThresholdSeconds: 3 } }) }),
     ).send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4 })));
@@ -78,7 +78,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.deadline).to.equal(T + 3_000);
   });
 
-  it('saves a decision before it changes anything', () => {
+  it('saves a decision before it applies the decision', () => {
     const group = deciding();
 
     expect(group.state).to.equal('enabled.saving');
@@ -93,7 +93,7 @@ describe('the machine of an autoscaling group', () => {
     });
   });
 
-  it('sizes a member of any name', () => {
+  it('sizes members with any name', () => {
     const name = 'constructor'; // every object has one
     const group = new AnAutoscalingGroup(
       theWords({ group: wanting, rules: [aRule({ name })] }),
@@ -118,7 +118,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.state).to.equal('enabled.resting.saturated');
   });
 
-  it('drops a decision that lost its save, and looks again', () => {
+  it('drops a decision whose save conflicts, and evaluates again', () => {
     const group = deciding().send({ type: 'SAVE_LOST', id: T, now: T + 10 });
 
     expect(group.state).to.equal('enabled.resting.idle');
@@ -127,7 +127,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.deadline).to.equal(T + 10 + WAKE_MS);
   });
 
-  it('asks again to save where no answer came, under the same id', () => {
+  it('repeats an unanswered save under the same id', () => {
     const group = deciding().send({ type: 'DEADLINE', now: T + ANSWER_MS });
 
     expect(group.asked.map((intent) => 'id' in intent && [intent.type, intent.id])).to.deep.equal([
@@ -136,7 +136,7 @@ describe('the machine of an autoscaling group', () => {
     ]);
   });
 
-  it('goes on where the record shows that its save landed', () => {
+  it('continues if the record shows its save', () => {
     const group = deciding();
     const { memory } = group.context;
 
@@ -145,7 +145,7 @@ describe('the machine of an autoscaling group', () => {
     ).to.equal('enabled.scaling.up');
   });
 
-  it('takes the words of the record that shows its save', () => {
+  it("uses the record's text of the decision after its save", () => {
     const group = deciding();
     const { memory } = group.context;
     group.send({
@@ -157,7 +157,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.group.maxReplicas).to.equal(5);
   });
 
-  it('tells what became of a decision once each change is answered', () => {
+  it('reports the outcome of a decision once every change is answered', () => {
     const group = deciding().send({ type: 'SAVED', id: T, now: T });
     group.taken();
     group.send({ type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T + 20 });
@@ -169,7 +169,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.memory.pending).to.equal(undefined);
   });
 
-  it('asks again for what has no answer, and for nothing else', () => {
+  it('repeats only unanswered changes', () => {
     const two = theWords({
       group: wanting,
       rules: [aRule({ maxReplicas: 5, scaleUpPriority: 1 }), aRule({ name: 'b' })],
@@ -190,7 +190,7 @@ describe('the machine of an autoscaling group', () => {
     ]);
   });
 
-  it('leaves a member alone whose growth is refused, and looks at once who else can', () => {
+  it('stops growing a member that refuses, and evaluates the others at once', () => {
     const group = deciding().send(
       { type: 'SAVED', id: T, now: T },
       {
@@ -209,7 +209,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.deadline).to.equal(T + 20);
   });
 
-  it('is woken at once, but not more often than four times a second', () => {
+  it('evaluates when woken, at most four times a second', () => {
     const group = new AnAutoscalingGroup().send(
       { type: 'LEAD', now: T },
       observed(T, aMember({ running: 4, idle: 4 })),
@@ -220,7 +220,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.send({ type: 'WAKE', now: T + 4_000 }).context.deadline).to.equal(T + 4_000);
   });
 
-  it('looks at once after a decision where it was woken meanwhile', () => {
+  it('evaluates right after a decision if woken during it', () => {
     const group = deciding().send(
       { type: 'WAKE', now: T + 5 },
       { type: 'SAVED', id: T, now: T + 10 },
@@ -230,7 +230,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.deadline).to.equal(T + 20);
   });
 
-  it('finishes what its predecessor saved', () => {
+  it('finishes a decision that its predecessor saved', () => {
     const memory = aMemory({ last: T, pending: aDecision() });
     const group = new AnAutoscalingGroup(theWords({ memory })).send({
       type: 'LEAD',
@@ -243,7 +243,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.state).to.equal('enabled.scaling.up');
   });
 
-  it('drops what its predecessor saved too long ago', () => {
+  it('drops an outdated decision of its predecessor', () => {
     const memory = aMemory({ last: T, pending: aDecision() });
     const group = new AnAutoscalingGroup(theWords({ memory })).send({
       type: 'LEAD',
@@ -254,7 +254,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked).to.deep.equal([]);
   });
 
-  it('takes over what another leader decided in between', () => {
+  it('adopts a decision that another leader made in between', () => {
     const group = deciding();
     const memory = aMemory({
       last: T + 5,
@@ -272,7 +272,7 @@ describe('the machine of an autoscaling group', () => {
     ]);
   });
 
-  it('does nothing more once the owner disabled it, with a decision under way too', () => {
+  it('stops when its owner disables it, even during a decision', () => {
     const group = deciding().send({ type: 'SAVED', id: T, now: T });
     const { memory } = group.context;
     group.taken();
@@ -292,7 +292,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked).to.have.length(1);
   });
 
-  it('looks again once the owner enabled it', () => {
+  it('evaluates when its owner enables it', () => {
     const group = new AnAutoscalingGroup(theWords({ group: { ...wanting, enabled: false } })).send({
       type: 'LEAD',
       now: T,
@@ -304,7 +304,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.deadline).to.equal(T + 10);
   });
 
-  it('looks at once where the owner said something new, and not where the record says the same', () => {
+  it('evaluates when its settings change, and not when an equal record arrives', () => {
     const group = new AnAutoscalingGroup().send(
       { type: 'LEAD', now: T },
       observed(T, aMember({ running: 4, idle: 4 })),
@@ -320,7 +320,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.context.deadline).to.equal(T + 1_000);
   });
 
-  it('saves nothing while nothing changes, though it counts down', () => {
+  it('saves nothing while nothing changes, even during a countdown', () => {
     const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T });
     for (let now = T; now <= T + 600_000; now += EVALUATION_MS)
       group.send(observed(now, aMember({ running: 1, idle: 9 })));
@@ -328,7 +328,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked).to.deep.equal([]);
   });
 
-  it('hands its windows over where something is about to go, and its successor goes on with them and says so', () => {
+  it('hands its windows to its successor before a shrink', () => {
     const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T });
     for (let now = T; now <= T + 895_000; now += EVALUATION_MS)
       group.send(observed(now, aMember({ running: 1, idle: 9 })));
@@ -350,7 +350,7 @@ describe('the machine of an autoscaling group', () => {
     expect(early.asked[0]).to.have.property('memory').that.does.not.have.property('handedOver');
   });
 
-  it('begins its windows anew after a leader that did not hand over: what that one saw last nobody knows', () => {
+  it('starts new windows after a leader that handed none over', () => {
     const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T });
     for (let now = T; now <= T + 895_000; now += EVALUATION_MS)
       group.send(observed(now, aMember({ running: 1, idle: 9 })));
@@ -363,7 +363,7 @@ describe('the machine of an autoscaling group', () => {
     expect(successor.asked).to.deep.equal([]);
   });
 
-  it('has it saved at once that a member is left alone', () => {
+  it('saves at once that a member is saturated', () => {
     const group = new AnAutoscalingGroup(theWords({ rules: [aRule({ minReplicas: 3 })] })).send({
       type: 'LEAD',
       now: T,
@@ -379,7 +379,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked[0]).to.have.nested.property('memory.saturated.a.reason', 'unschedulable');
   });
 
-  it('saves and tells once why it does not grow, also where another one leads after it', () => {
+  it('saves and reports its limit once, across a change of leader', () => {
     const words = theWords({ group: { ...wanting, maxReplicas: 4 } });
     const group = new AnAutoscalingGroup(words).send(
       { type: 'LEAD', now: T },
@@ -404,7 +404,7 @@ describe('the machine of an autoscaling group', () => {
     expect(successor.asked, 'the same under its successor').to.deep.equal([]);
   });
 
-  it('has it saved that a limit is to be told of again', () => {
+  it('saves that a limit may be reported again', () => {
     const group = new AnAutoscalingGroup(
       theWords({ memory: aMemory({ seenAt: T, limited: { "the group's most is 4": T } }) }),
     ).send(
@@ -417,7 +417,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked[0]).to.have.nested.property('memory.limited').that.deep.equals({});
   });
 
-  it('forgets a decision that the owner took back before it was saved', () => {
+  it('forgets a decision that the owner overrides before its save', () => {
     const group = deciding();
     const { saved } = group.context;
     group.taken();
@@ -431,7 +431,7 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked).to.deep.equal([]);
   });
 
-  it("does not take another leader's decision of the same id for its own", () => {
+  it("does not mistake another leader's decision with the same id for its own", () => {
     const group = deciding();
     const memory = aMemory({
       last: T,
@@ -445,7 +445,7 @@ describe('the machine of an autoscaling group', () => {
     ]);
   });
 
-  it('forgets at the end of its lease what it did not save', () => {
+  it('forgets unsaved state when its lease ends', () => {
     const group = deciding().send({ type: 'FOLLOW' });
 
     expect(group.state).to.equal('following');

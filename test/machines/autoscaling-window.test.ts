@@ -20,20 +20,20 @@ const over = (
   );
 
 describe('a sliding window', () => {
-  it('knows nothing before it has seen all of its span', () => {
+  it('has no value until it covers its whole span', () => {
     const window = over([3, 3, 3]);
 
     expect(extremeOf(window, 10_000, LEAST.spanMs)).to.equal(undefined);
     expect(extremeOf(window, LEAST.spanMs, LEAST.spanMs)).to.equal(3);
   });
 
-  it('stays the same object while the number stays the same', () => {
+  it('stays the same object while its value stays the same', () => {
     const window = over([3]);
 
     expect(sampled(window, { value: 3, at: 400_000 }, LEAST)).to.equal(window);
   });
 
-  it('forgets what is older than its span', () => {
+  it('drops values older than its span', () => {
     const window = sampled(
       sampled([[0, 1]], { value: 7, at: 100_000 }, LEAST),
       { value: 7, at: 700_001 },
@@ -43,7 +43,7 @@ describe('a sliding window', () => {
     expect(extremeOf(window, 700_001, LEAST.spanMs)).to.equal(7);
   });
 
-  it('goes down with all that it saw', () => {
+  it('decreases together with all its values', () => {
     expect(
       lowered(
         [
@@ -59,7 +59,7 @@ describe('a sliding window', () => {
   });
 
   for (const extreme of ['least', 'most'] as const) {
-    it(`never tells of less of the ${extreme} than there was, is late by a twentieth of its span at most, and stays small`, () => {
+    it(`never understates the ${extreme}, lags by at most a twentieth of its span, and stays small`, () => {
       check(
         fc.property(
           fc.array(fc.nat({ max: 8 }), { minLength: 1, maxLength: 300, size: 'max' }),

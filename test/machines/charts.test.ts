@@ -8,7 +8,7 @@ describe('the state charts in docs/machines', () => {
     for (const [name, text] of chartPages()) expect(text, name).to.not.contain('[…]');
   });
 
-  it('draw nested and parallel states, and a line between two insides from the outermost states', () => {
+  it('draw nested and parallel states, and connect inner states by their outermost states', () => {
     const machine = setup({ guards: { ready: () => true } }).createMachine({
       id: 'lamp',
       type: 'parallel',

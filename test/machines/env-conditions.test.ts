@@ -19,15 +19,15 @@ const readyOf = (...members: EnvConditionsInput['members']) =>
     saved: [],
   }).find(({ type }) => type === 'Ready');
 
-describe('whether an env is ready', () => {
-  it('is so while each member is active, saturated or draining', () => {
+describe('the condition Ready of an env', () => {
+  it('is true while every member is active, saturated or draining', () => {
     const members = [aMember('a', 'Active'), aMember('b', 'Saturated'), aMember('c', 'Draining')];
 
     expect(readyOf(...members)).to.include({ status: 'True', reason: 'MembersReady' });
     expect(readyOf()).to.include({ status: 'True', reason: 'NoMembers' });
   });
 
-  it('names those that are not, and no others', () => {
+  it('names only the members that are not', () => {
     expect(readyOf(aMember('a', 'Active'), aMember('b', 'Pending'))).to.include({
       status: 'False',
       reason: 'MembersNotReady',

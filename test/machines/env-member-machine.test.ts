@@ -92,12 +92,12 @@ describe('a member of an env', () => {
     ['Draining', aFact({ env: undefined, member: undefined })],
     ['Unreachable', aFact({ member: aMember({ clusterId: 'far' }), pool: undefined })],
   ] as const) {
-    it(`is ${state} as its env and its pool say`, () => {
+    it(`is ${state} according to its env and its pool`, () => {
       expect(aHosted(fact, false).state()).to.equal(state);
     });
   }
 
-  it('asks for what is missing, and for nothing where all is as it should be or another replica leads', () => {
+  it('requests missing changes only, and none while another replica leads', () => {
     const later = aFact({ member: aMember({ config: { labels: { a: 'b' } } }) });
     expect(aHosted(aFact()).asked).to.deep.equal([]);
     expect(aHosted(aFact({ pool: undefined })).asked).to.deep.equal([{ type: 'make-pool' }]);
@@ -108,7 +108,7 @@ describe('a member of an env', () => {
     ).to.deep.equal([]);
   });
 
-  it('ends its pool, then is forgotten, then is gone', () => {
+  it('deletes its pool, then its record, then ends', () => {
     const hosted = aHosted(aFact({ member: aMember({ deleting: 'keep-running' }) }));
     hosted.send({ type: 'CARRIED_OUT', now: T0 });
     hosted.send({
@@ -122,7 +122,7 @@ describe('a member of an env', () => {
     expect(hosted.path()).to.equal('gone');
   });
 
-  it('adds force to a deletion that goes without', () => {
+  it('adds force to a deletion that began without', () => {
     const pool = aMemberPool({ deleting: 'keep-running' });
     expect(
       aHosted(aFact({ member: aMember({ deleting: 'keep-running' }), pool })).asked,
@@ -132,7 +132,7 @@ describe('a member of an env', () => {
     ]);
   });
 
-  it('leaves the making of its pool to whoever added it, for a while', () => {
+  it('gives the request that added it time to create its pool', () => {
     const hosted = aHosted(aFact({ member: aMember({ createdAt: T0 }), pool: undefined }));
     expect([hosted.asked, hosted.deadline()]).to.deep.equal([[], T0 + MAKING_MS]);
 
@@ -140,7 +140,7 @@ describe('a member of an env', () => {
     expect(hosted.asked).to.deep.equal([{ type: 'make-pool' }]);
   });
 
-  it('asks for one thing at a time, again after a pause that grows, and at once where it is another', () => {
+  it('makes one request at a time: retries after growing pauses, and a new request at once', () => {
     const fact = aFact({ pool: undefined });
     const hosted = aHosted(fact);
     hosted.send({ type: 'FACT', fact, now: T0 });
@@ -163,7 +163,7 @@ describe('a member of an env', () => {
     expect([pauseAfter(1), pauseAfter(100)]).to.deep.equal([2_000, 60_000]);
   });
 
-  it('awaits an answer in one state alone, pauses after a failure, and rests', () => {
+  it('waits for an answer in a single state, pauses after a failure, and then rests', () => {
     const hosted = aHosted(aFact({ pool: undefined }));
     expect(hosted.path()).to.equal('leading.asking');
     hosted.send({ type: 'NOT_CARRIED_OUT', reason: 'NameTaken', why: 'taken', now: T0 });
@@ -176,7 +176,7 @@ describe('a member of an env', () => {
     expect([hosted.path(), hosted.state()]).to.deep.equal(['leading.settled', 'Active']);
   });
 
-  it('asks for nothing while it follows, and anew when it leads again', () => {
+  it('requests nothing while it follows, and starts again when it leads', () => {
     const hosted = aHosted(aFact({ pool: undefined }));
     hosted.send({ type: 'FOLLOW' });
     hosted.send({ type: 'CARRIED_OUT', now: T0 });
@@ -186,7 +186,7 @@ describe('a member of an env', () => {
     expect([hosted.path(), hosted.asked.length]).to.deep.equal(['leading.asking', 2]);
   });
 
-  it('can grow again at the moment until which it could not, whether it leads or follows', () => {
+  it('can grow again after its saturation ends, as leader or follower', () => {
     for (const leads of [true, false]) {
       const hosted = aHosted(aFact({ saturatedUntil: T0 + 5 }), leads);
       expect([hosted.state(), hosted.deadline()]).to.deep.equal(['Saturated', T0 + 5]);

@@ -14,7 +14,7 @@ import { aPolicy, counts, T0 } from './examples.ts';
 
 const policy = aPolicy({ refill: { perSecond: 2, burst: 5, inFlight: 4 } });
 
-describe('how many to launch and to retire', () => {
+describe('the number of instances to launch and to retire', () => {
   const asked = (part: Partial<ScaleInput>): ScaleInput => ({
     replicas: 3,
     counts: counts(),
@@ -128,11 +128,11 @@ describe('how many to launch and to retire', () => {
     });
   }
 
-  it('takes a token for each launch', () => {
+  it('uses one token for each launch', () => {
     expect(planScale(asked({}), policy).bucket).to.deep.equal({ tokens: 2, at: T0 });
   });
 
-  it('leaves the running out where replicas counts the unclaimed', () => {
+  it('ignores running sandboxes if replicas counts only unclaimed instances', () => {
     const idle = { ...policy, replicaSemantics: 'idle' as const };
     expect(planScale(asked({ counts: counts({ running: 3, idle: 1 }) }), idle).launch).to.equal(2);
     expect(presentOf(counts({ running: 3, idle: 1, starting: 1 }), 1, 'idle')).to.equal(3);
@@ -196,7 +196,7 @@ describe('the breaker', () => {
     );
   }
 
-  it('pauses for 8 s at most after a refusal, so that the pool is full soon after that ends', () => {
+  it('pauses for at most 8 s after a refusal, so that the pool fills soon after the cause ends', () => {
     const long = { ...policy.breaker, maxPauseMs: 300_000 };
     const { pausedUntil } = afterFailure(
       { failures: 20, pausedUntil: 0, reason: '' },

@@ -34,8 +34,8 @@ const edited = (part: Parameters<typeof thePool>[0], now = T0): PoolWord => ({
 const withInstances = (has: Partial<PoolCounts>, part: Parameters<typeof thePool>[0] = {}): APool =>
   new APool({ record: thePool(part), counts: has });
 
-describe('a pool that is filled', () => {
-  it('launches what is missing once it leads, and no more when they appear', () => {
+describe('a pool that fills', () => {
+  it('launches the missing instances once it leads, and no more when they appear', () => {
     const pool = new APool().send(LEAD);
     expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 2 }]);
     pool.send(appeared, appeared);
@@ -43,7 +43,7 @@ describe('a pool that is filled', () => {
     expect(pool.context).to.deep.include({ counts: counts({ starting: 2 }), ordered: 0 });
   });
 
-  it('is active once it has had all', () => {
+  it('is active once all instances have been ready', () => {
     const pool = new APool().send(LEAD, appeared, appeared, moved('starting', 'idle'));
     expect(pool.lifecycle).to.equal('pending');
     pool.send(moved('starting', 'idle'));
@@ -51,13 +51,13 @@ describe('a pool that is filled', () => {
     expect(pool.send(moved('idle', undefined)).lifecycle).to.equal('active');
   });
 
-  it('does nothing while it follows', () => {
+  it('launches nothing while it follows', () => {
     const pool = new APool().send(edited({ replicas: 5 }), moved(undefined, 'idle'), failed());
     expect(pool.intents).to.deep.equal([]);
     expect(pool.send(LEAD).taken()).to.deep.equal([{ type: 'launch', count: 4 }]);
   });
 
-  it('launches again what was ordered and dropped', () => {
+  it('repeats a launch that was dropped', () => {
     const pool = new APool().send(LEAD, { type: 'LAUNCHES_DROPPED', count: 2, now: T0 });
     expect(pool.taken()).to.deep.equal([
       { type: 'launch', count: 2 },
@@ -65,7 +65,7 @@ describe('a pool that is filled', () => {
     ]);
   });
 
-  it('launches again what was ordered under a lease that it lost', () => {
+  it('repeats a launch that it ordered under a lost lease', () => {
     const pool = new APool().send(LEAD, { type: 'FOLLOW' }, LEAD);
     expect(pool.taken()).to.deep.equal([
       { type: 'launch', count: 2 },
@@ -78,7 +78,7 @@ describe('a pool that is filled', () => {
     expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
   });
 
-  it('launches none for a claim, and one when the sandbox is given back', () => {
+  it('launches nothing for a claim, and one instance when the sandbox ends', () => {
     const pool = withInstances({ idle: 2 }).send(LEAD, moved('idle', 'running'));
     expect(pool.taken()).to.deep.equal([]);
     expect(pool.send(moved('running', 'stopping')).taken()).to.deep.equal([
@@ -86,7 +86,7 @@ describe('a pool that is filled', () => {
     ]);
   });
 
-  it('goes on when a token has come', () => {
+  it('continues when a new token arrives', () => {
     const policy = aPolicy({ refill: { perSecond: 1, burst: 1, inFlight: 16 } });
     const pool = new APool({ policy }).send(LEAD);
     expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
@@ -96,26 +96,26 @@ describe('a pool that is filled', () => {
   });
 });
 
-describe('a pool that has too many', () => {
-  it('trims the unclaimed alone', () => {
+describe('a pool with too many instances', () => {
+  it('retires only unclaimed instances', () => {
     const pool = withInstances({ idle: 2, running: 3 }).send(LEAD);
     expect(pool.scale).to.equal('surplus');
     expect(pool.taken()).to.deep.equal([{ type: 'trim' }]);
     expect(surplusOf(pool.context)).to.equal(2);
   });
 
-  it('leaves the running be', () => {
+  it('never touches running sandboxes', () => {
     const pool = withInstances({ running: 3 }).send(LEAD);
     expect(pool.taken()).to.deep.equal([]);
     expect(surplusOf(pool.context)).to.equal(0);
   });
 });
 
-describe('a pool whose starts fail', () => {
+describe('a pool with failing starts', () => {
   const failing = (): APool =>
     new APool().send(LEAD, appeared, appeared, failed(), failed(), failed());
 
-  it('pauses after so many in a row, and saves that', () => {
+  it('pauses after several failures in a row, and saves the pause', () => {
     const pool = failing();
     expect(pool.breaker).to.equal('open');
     expect(pool.intents).to.deep.include({
@@ -129,7 +129,7 @@ describe('a pool whose starts fail', () => {
     ).to.deep.equal([]);
   });
 
-  it('tries one when the pause is over, and all when that one has started', () => {
+  it('starts one instance after the pause, and all once that one has started', () => {
     const pool = failing().send(moved('starting', 'failed'), moved('starting', 'failed'));
     pool.taken();
     expect(pool.context.deadline).to.equal(T0 + 1_000);
@@ -143,12 +143,12 @@ describe('a pool whose starts fail', () => {
     expect(pool.breaker).to.equal('closed');
   });
 
-  it('forgets failures that were not in a row', () => {
+  it('forgets failures that a good start interrupts', () => {
     const pool = new APool().send(LEAD, failed(), failed(), started, failed(), failed());
     expect(pool.breaker).to.equal('closed');
   });
 
-  it('remembers its pause over a restart', () => {
+  it('keeps its pause across a restart', () => {
     const pool = new APool({
       record: thePool({ breaker: { failures: 3, pausedUntil: T0 + 400, reason: 'no' } }),
     }).send(LEAD);
@@ -157,8 +157,8 @@ describe('a pool whose starts fail', () => {
   });
 });
 
-describe('a pool for whose instances there is no place', () => {
-  it('waits a while and tries again, and counts no failure', () => {
+describe('a pool without room for its instances', () => {
+  it('waits and tries again, without counting a failure', () => {
     const pool = new APool().send(LEAD, appeared, appeared, {
       type: 'START_DEFERRED',
       reason: 'no place',
@@ -177,7 +177,7 @@ describe('a pool for whose instances there is no place', () => {
     expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([{ type: 'launch', count: 2 }]);
   });
 
-  it('says so no more once one has started', () => {
+  it('clears the condition once an instance has started', () => {
     const pool = new APool().send(
       LEAD,
       { type: 'START_DEFERRED', reason: 'no place', now: T0 },
@@ -187,8 +187,8 @@ describe('a pool for whose instances there is no place', () => {
   });
 });
 
-describe('a pool that is deleted', () => {
-  it('retires the unclaimed, and is removed when they are gone', () => {
+describe('a pool in deletion', () => {
+  it('retires unclaimed instances, and is removed once they are gone', () => {
     const pool = withInstances({ idle: 1, running: 1 }).send(
       LEAD,
       edited({ deleting: 'keep-running' }),
@@ -199,7 +199,7 @@ describe('a pool that is deleted', () => {
     expect(pool.send({ type: 'REMOVED' }).lifecycle).to.equal('removed');
   });
 
-  it('with force ends the running, and waits until all are gone', () => {
+  it('also ends running sandboxes with force, and waits until all are gone', () => {
     const pool = withInstances({ running: 1 }, { replicas: 1 }).send(
       LEAD,
       edited({ deleting: 'force' }),
@@ -210,7 +210,7 @@ describe('a pool that is deleted', () => {
     expect(pool.send(moved('stopping', undefined)).taken()).to.deep.equal([{ type: 'remove' }]);
   });
 
-  it('launches nothing, also when an older record comes', () => {
+  it('launches nothing, even when an older record arrives', () => {
     const pool = withInstances({ idle: 2 }).send(
       LEAD,
       edited({ deleting: 'keep-running' }),
@@ -220,7 +220,7 @@ describe('a pool that is deleted', () => {
     expect(pool.taken().some(({ type }) => type === 'launch')).to.equal(false);
   });
 
-  it('forgets what its refill waited for', () => {
+  it('clears the reason for which its refill waited', () => {
     const policy = aPolicy({ refill: { perSecond: 1, burst: 1, inFlight: 16 } });
     const pool = new APool({ policy }).send(
       LEAD,
@@ -231,7 +231,7 @@ describe('a pool that is deleted', () => {
     expect(pool.context.deadline).to.equal(undefined);
   });
 
-  it('is removed again after a pause where that failed or was never answered', () => {
+  it('repeats its removal after a pause if it fails or is not answered', () => {
     for (const event of [
       { type: 'REMOVE_OUTCOME_UNKNOWN', now: T0 } as const,
       deadline(T0 + 1_000),
@@ -243,7 +243,7 @@ describe('a pool that is deleted', () => {
     }
   });
 
-  it('is not removed again before the instance is gone that appeared meanwhile', () => {
+  it('waits for an instance that appears during the removal', () => {
     const pool = new APool().send(
       edited({ deleting: 'keep-running' }),
       LEAD,
@@ -255,7 +255,7 @@ describe('a pool that is deleted', () => {
     expect(pool.send(moved('idle', 'stopping')).taken()).to.deep.equal([{ type: 'remove' }]);
   });
 
-  it('is removed by the next leader where this one lost its lease meanwhile', () => {
+  it('is removed by the next leader if the lease is lost', () => {
     const pool = new APool().send(edited({ deleting: 'keep-running' }), LEAD, { type: 'FOLLOW' });
     expect(pool.lifecycle).to.equal('deleting.draining');
     pool.taken();

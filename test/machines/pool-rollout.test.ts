@@ -43,8 +43,8 @@ const wordsOf = (pool: APool) =>
     .map(({ type, status, reason, since }) => `${type} ${status} ${reason} ${since - T0}`);
 const typesOf = (pool: APool) => pool.taken().map(({ type }) => type);
 
-describe('a pool whose revision changed', () => {
-  it('asks for replacements, and for a launch for each one that went', () => {
+describe('a pool with a new revision', () => {
+  it('retires old instances, and launches one for each that has gone', () => {
     const pool = stale();
     expect(pool.rollout).to.equal('progressing');
     expect(typesOf(pool)).to.deep.equal(['replace', 'save-conditions']);
@@ -54,7 +54,7 @@ describe('a pool whose revision changed', () => {
     expect(replaceableOf(pool.context, T0).idle).to.equal(0);
   });
 
-  it('goes on once what was launched is ready, and is current when all are', () => {
+  it('continues when new instances are ready, and is current when all are', () => {
     const pool = stale();
     for (let replaced = 1; replaced <= 4; replaced++) {
       pool.send(moved('idle', 'stopping', OLD), appeared);
@@ -74,7 +74,7 @@ describe('a pool whose revision changed', () => {
     return pool;
   };
 
-  it('leaves the others until the first has shown that it lives', () => {
+  it('replaces only the first instance until it has lived for a while', () => {
     const pool = onTrial();
     expect(replaceableOf(pool.context, T0).idle).to.equal(0);
     expect(pool.context.conditions[0]).to.include({
@@ -90,11 +90,11 @@ describe('a pool whose revision changed', () => {
     );
   });
 
-  it('goes on at once when it is claimed', () => {
+  it('continues at once when the first new instance is claimed', () => {
     expect(typesOf(onTrial().send(moved('idle', 'running')))).to.include('replace');
   });
 
-  it('leaves the others for good where each that was ready dies soon', () => {
+  it('keeps the old instances if every new one dies soon after it is ready', () => {
     const pool = onTrial();
     for (let death = 1; death <= 3; death++) {
       pool.send(
@@ -111,7 +111,7 @@ describe('a pool whose revision changed', () => {
     expect(pool.context.counts.idle).to.equal(3);
   });
 
-  it('tries nothing first that runs what has been seen to live', () => {
+  it('skips the trial for a revision that has proved to live', () => {
     const definition = { ...four.definition, idleTimeoutMs: 7 };
     const other = { ...four.definition, network: 'host' as const };
     const pool = onTrial().send(started());
@@ -127,21 +127,21 @@ describe('a pool whose revision changed', () => {
     ).to.equal(true);
   });
 
-  it('leaves what runs alone, and counts it as what it is', () => {
+  it('never touches running sandboxes, and counts them by their own revision', () => {
     const pool = new APool({ record: four, stale: { running: 4 } }).send(LEAD);
     expect(pool.rollout).to.equal('current');
     expect(typesOf(pool)).to.deep.equal([]);
     expect(pool.context.updated.running).to.equal(0);
   });
 
-  it('decides nothing while it follows, and goes on when it leads', () => {
+  it('decides nothing while it follows, and continues when it leads', () => {
     const pool = new APool({ record: four, stale: { idle: 4 } }).send(moved(undefined, 'running'));
     expect(pool.rollout).to.equal('progressing');
     expect(pool.taken()).to.deep.equal([]);
     expect(typesOf(pool.send(moved('running', undefined), LEAD))).to.include('replace');
   });
 
-  it('is current again at once when the edit is taken back', () => {
+  it('is current at once when the change is reverted', () => {
     const pool = new APool({ record: four, counts: { idle: 4 } }).send(
       LEAD,
       edited({ replicas: 4, updateRevision: 'r2' }),
@@ -150,7 +150,7 @@ describe('a pool whose revision changed', () => {
     expect(pool.send(edited({ replicas: 4 })).rollout).to.equal('current');
   });
 
-  it('replaces nothing of a pool that is deleted', () => {
+  it('replaces nothing in a pool in deletion', () => {
     const pool = new APool({
       record: thePool({ replicas: 4, deleting: 'keep-running' }),
       stale: { idle: 4 },
@@ -160,7 +160,7 @@ describe('a pool whose revision changed', () => {
   });
 });
 
-describe('a revision that can not start', () => {
+describe('a revision that fails to start', () => {
   const blocked = (): APool => {
     const pool = stale().send(
       moved('idle', 'stopping', OLD),
@@ -174,7 +174,7 @@ describe('a revision that can not start', () => {
     return pool;
   };
 
-  it('stops the rollout: the others stay', () => {
+  it('stops the rollout, and the old instances stay', () => {
     const pool = blocked();
     expect(pool.rollout).to.equal('blocked');
     expect(replaceableOf(pool.context, T0)).to.deep.include({
@@ -187,7 +187,7 @@ describe('a revision that can not start', () => {
     expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
   });
 
-  it('says why', () => {
+  it('shows the reason', () => {
     expect(wordsOf(blocked())).to.deep.equal([
       'Progressing False RolloutBlocked 0',
       'Degraded True StartsFail 0',
@@ -197,7 +197,7 @@ describe('a revision that can not start', () => {
     );
   });
 
-  it('goes on after a good start, and not before it is known to be one', () => {
+  it('continues only after a start has proved good', () => {
     const pool = blocked().send(
       { type: 'DEADLINE', now: at(1_000) },
       appeared,
@@ -209,7 +209,7 @@ describe('a revision that can not start', () => {
     expect(typesOf(pool)).to.deep.equal(['save-breaker', 'replace']);
   });
 
-  it('is forgotten with the next edit', () => {
+  it('is forgotten at the next change', () => {
     const pool = blocked().send(
       edited({
         replicas: 4,
@@ -225,7 +225,7 @@ describe('a revision that can not start', () => {
     ]);
   });
 
-  it('gets one more where none is missing, after its pause', () => {
+  it('gets one more attempt after its pause, even if no instance is missing', () => {
     const pool = blocked().send(edited({ replicas: 3 }), moved('failed', undefined));
     expect(typesOf(pool)).to.not.include('replace');
     expect(pool.context.deadline).to.equal(at(1_000));
@@ -234,15 +234,15 @@ describe('a revision that can not start', () => {
     expect(replaceableOf(pool.context, at(1_000)).idle).to.equal(1);
   });
 
-  it('is not known by how another revision starts', () => {
+  it("is not judged by another revision's starts", () => {
     const pool = stale().send(failed(OLD), failed(OLD), failed(OLD));
     expect(pool.breaker).to.equal('closed');
     expect(blocked().send(started(OLD)).rollout).to.equal('blocked');
   });
 });
 
-describe('what a pool says of itself', () => {
-  it('has nothing remarkable to say at first, since it was made, and saves nothing', () => {
+describe('the conditions of a pool', () => {
+  it('are unremarkable at first, dated at creation, and not saved', () => {
     const pool = new APool({ record: four }).send(LEAD);
     expect(wordsOf(pool)).to.deep.equal([
       'Progressing False RolloutComplete -5',
@@ -251,7 +251,7 @@ describe('what a pool says of itself', () => {
     expect(typesOf(pool)).to.deep.equal(['launch']);
   });
 
-  it('is that an edit waits, where it waits', () => {
+  it('say that a change waits', () => {
     const pool = new APool({ record: four, counts: { idle: 4 } }).send(
       LEAD,
       edited({
@@ -263,7 +263,7 @@ describe('what a pool says of itself', () => {
     expect(wordsOf(pool)[0]).to.equal('Progressing False UpdateHeld -5');
   });
 
-  it('changes its times with the status alone', () => {
+  it('change their times only with their status', () => {
     const pool = new APool({ record: four, counts: { idle: 3, unavailable: 1 } }).send({
       ...LEAD,
       now: at(10),
@@ -281,7 +281,7 @@ describe('what a pool says of itself', () => {
     expect(wordsOf(pool)[0]).to.equal('Progressing False RolloutComplete -5');
   });
 
-  it('is nothing of failed starts where more run than there should be', () => {
+  it('hide failed starts if more instances run than wanted', () => {
     const pool = new APool({ record: { ...four, replicas: 0 }, counts: { running: 1 } }).send(
       LEAD,
       failed(),
@@ -291,7 +291,7 @@ describe('what a pool says of itself', () => {
     expect(wordsOf(pool)[1]).to.equal('Degraded False AsExpected -5');
   });
 
-  it('is saved when it changes, and not again within ten seconds', () => {
+  it('are saved when they change, at most every ten seconds', () => {
     const pool = new APool({ record: four, counts: { idle: 4 } }).send(
       LEAD,
       moved('idle', 'unavailable'),
@@ -311,14 +311,14 @@ describe('what a pool says of itself', () => {
     ]);
   });
 
-  it('is tried again when it could not be saved', () => {
+  it('are saved again after a failed save', () => {
     const pool = new APool({ record: four, counts: { idle: 3, unavailable: 1 } }).send(LEAD);
     pool.taken();
     expect(pool.context.deadline).to.equal(at(10_000));
     expect(typesOf(pool.send({ type: 'DEADLINE', now: at(10_000) }))).to.include('save-conditions');
   });
 
-  it('has the times that the leader before it saved, also where it hears of them once it leads', () => {
+  it("take over the previous leader's times, even if these arrive late", () => {
     const pool = new APool({ record: four, counts: { idle: 3, unavailable: 1 } }).send(LEAD);
     const saved = pool.context.conditions.map((each) => ({ ...each, since: each.since - 700 }));
     expect(pool.send(edited({ ...four, conditions: saved })).context.conditions).to.equal(
@@ -326,7 +326,7 @@ describe('what a pool says of itself', () => {
     );
   });
 
-  it('keeps its times over a restart and a takeover', () => {
+  it('keep their times across a restart and a takeover', () => {
     const conditions: readonly PoolCondition[] = [
       { type: 'Progressing', status: 'True', reason: 'RollingOut', message: '', since: T0 - 90 },
       { type: 'Degraded', status: 'False', reason: 'AsExpected', message: '', since: T0 - 900 },

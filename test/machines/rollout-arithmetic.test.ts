@@ -18,7 +18,7 @@ const failed = (failures: number, pausedUntil: number): BreakerStatus => ({
   reason: 'no',
 });
 
-describe('how many of an older revision may go now', () => {
+describe('the number of old instances that may be replaced now', () => {
   const asked = (part: Partial<RolloutInput>): RolloutInput => ({
     wanted: 100,
     counts: counts({ idle: 100 }),

@@ -11,7 +11,7 @@ const context = (part: Partial<SandboxContext> = {}): SandboxContext => ({
 });
 const ended = (reason: EndReason, exitCode: number | null = null) => ({ reason, exitCode });
 
-describe('when a sandbox runs out', () => {
+describe('the expiry of a sandbox', () => {
   const active = T0 + 60_000;
   for (const [fact, idleTimeoutMs, maxLifetimeMs, working, expected] of [
     ['never without timeouts', 0, 0, 0, undefined],
@@ -117,12 +117,12 @@ describe('the status of a sandbox', () => {
 });
 
 describe('the history of a sandbox', () => {
-  it('is nothing where nobody held it', () => {
+  it('is empty if nobody claimed the sandbox', () => {
     expect(finishedOf(context(), aRecord())).to.equal(undefined);
     expect(finishedOf(context(), undefined)).to.equal(undefined);
   });
 
-  it('tells whose it was, and when and how it ended', () => {
+  it('names the owner, the end and its reason', () => {
     const record = aRecord({ state: 'ending', claim: aClaim({ claimedAt: T0 + 5 }) });
     const finished = finishedOf(
       context({ end: ended('exited', 3), gone: { at: T0 + 90, exitCode: 3 }, startedAt: T0 + 1 }),
@@ -146,7 +146,7 @@ describe('the history of a sandbox', () => {
     });
   });
 
-  it('is of one that was lost where nothing is known of its end', () => {
+  it('records a loss if the end is unknown', () => {
     const finished = finishedOf(
       context(),
       aRecord({ state: 'claimed', claim: aClaim({ claimedAt: T0 + 5 }) }),
@@ -155,8 +155,8 @@ describe('the history of a sandbox', () => {
   });
 });
 
-describe('a claim', () => {
-  it('is the same one by its owner and its request, whatever the moment', () => {
+describe('the identity of a claim', () => {
+  it('is its owner and its request, at any time', () => {
     const [mark, other] = [
       { key: 'k', body: 'b' },
       { key: 'l', body: 'b' },
@@ -166,7 +166,7 @@ describe('a claim', () => {
     expect(sameClaim(aClaim({ mark }), aClaim())).to.equal(false);
   });
 
-  it('of no request is the same one by its owner and its moment', () => {
+  it('is its owner and its time, without a request', () => {
     expect(sameClaim(aClaim(), aClaim({ idleTimeoutMs: 7 }))).to.equal(true);
     expect(sameClaim(aClaim(), aClaim({ claimedAt: T0 + 9 }))).to.equal(false);
     for (const key of ['namespace', 'team', 'user'] as const)
@@ -177,8 +177,8 @@ describe('a claim', () => {
   });
 });
 
-describe('an end', () => {
-  it('is our doing when it was told to, or ran out', () => {
+describe('the end of a sandbox', () => {
+  it('counts as ours after a deletion or a timeout', () => {
     const reasons: readonly EndReason[] = END_REASONS;
     expect(reasons.filter((reason) => isOurDoing(ended(reason)))).to.deep.equal([
       'deleted',

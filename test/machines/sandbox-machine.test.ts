@@ -68,7 +68,7 @@ const MAIN_ENDED: Vitals = { kind: 'gone', exitCode: 3, reason: 'exited', remain
 describe('a sandbox of several containers', () => {
   const steady = (): ASandbox => ASandbox.found().send(deadline(T0 + STEADY_MS));
 
-  it('is retired where it is idle and any of them has ended', () => {
+  it('is retired if a container ends while it is idle', () => {
     const sandbox = steady().send(fact(aRecord(), BROKEN, T0 + STEADY_MS + 1));
     expect(sandbox.last).to.deep.include({ type: 'retire', asked: false });
     expect(sandbox.context.end).to.deep.equal({ reason: 'container-ended', exitCode: null });
@@ -77,7 +77,7 @@ describe('a sandbox of several containers', () => {
     );
   });
 
-  it('has failed to start where any of them ends before it is ready, or soon after', () => {
+  it('fails to start if a container ends before it is ready, or soon after', () => {
     const reason = 'its container "agent" has ended: exit code 1';
     const booting = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 });
     booting.send(fact(aRecord(), { kind: 'starting', endedContainers: { agent: 'exit code 1' } }));
@@ -90,7 +90,7 @@ describe('a sandbox of several containers', () => {
       expect(intents[1]).to.deep.equal({ type: 'report-start', outcome: 'failed', reason });
   });
 
-  it('runs on without another one once it is claimed, also where the claim came first', () => {
+  it('runs on after a claim if another container ends, even if the claim came first', () => {
     expect(running().send(fact(claimed(), BROKEN)).state).to.equal('running');
     const sandbox = steady().send(
       fact(aRecord(), BROKEN),
@@ -101,7 +101,7 @@ describe('a sandbox of several containers', () => {
     expect(sandbox.context.end).to.equal(undefined);
   });
 
-  it('ends with the first one, and is closed once nothing of the others is left', () => {
+  it('ends with its main container, and closes once the others are gone', () => {
     const sandbox = running().send(fact(claimed(), MAIN_ENDED, T0 + 50));
     expect(sandbox.last).to.deep.equal({
       type: 'release',
@@ -120,7 +120,7 @@ describe('a sandbox of several containers', () => {
     expect(sandbox.last).to.have.nested.property('finished.terminatedAt', T0 + 50);
   });
 
-  it('is ended with the first one where nobody claimed it, too', () => {
+  it('ends with its main container, also if nobody claimed it', () => {
     const sandbox = steady().send(fact(aRecord(), MAIN_ENDED));
     expect(sandbox.last).to.deep.include({ type: 'retire' });
     expect(sandbox.send({ type: 'RETIRED', now: T0 + 60 }).state).to.equal('stopping.waiting');
@@ -128,8 +128,8 @@ describe('a sandbox of several containers', () => {
   });
 });
 
-describe('a sandbox that is launched', () => {
-  it('becomes idle when it is ready to be claimed, and reports its start once it has lived for a while', () => {
+describe('a launched sandbox', () => {
+  it('becomes idle when it is ready, and reports its start after it has lived for a while', () => {
     const sandbox = ASandbox.born().send(
       { type: 'LAUNCHED', record: aRecord(), now: T0 },
       fact(aRecord(), STARTING),
@@ -143,7 +143,7 @@ describe('a sandbox that is launched', () => {
     expect(sandbox.context.deadline).to.equal(undefined);
   });
 
-  it('reports its start when it is claimed before', () => {
+  it('reports its start early if it is claimed', () => {
     const sandbox = ASandbox.born().send(
       { type: 'LAUNCHED', record: aRecord(), now: T0 },
       fact(aRecord()),
@@ -155,7 +155,7 @@ describe('a sandbox that is launched', () => {
     ]);
   });
 
-  it('reports a failure when its process ends soon after it began, and none when it ends later', () => {
+  it('reports a failed start only if its process ends soon after it began', () => {
     const born = (): ASandbox =>
       ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord()));
     expect(
@@ -175,7 +175,7 @@ describe('a sandbox that is launched', () => {
     ).to.deep.equal(['started', 'retire']);
   });
 
-  it('is launched again under the same id while it is not known to have landed', () => {
+  it('is launched again under the same id while the outcome of its launch is unknown', () => {
     const launchOrder = aLaunchOrder({ id: 'one' });
     const sandbox = ASandbox.born(launchOrder).send(deadline(T0 + LAUNCH_MS));
     expect(sandbox.state).to.equal('starting.ordered.uncertain');
@@ -186,7 +186,7 @@ describe('a sandbox that is launched', () => {
     ]);
   });
 
-  it('is gone on with, where another replica leads, only if it had landed', () => {
+  it('continues under another leader only if its launch took effect', () => {
     const unlanded = ASandbox.born().send(NOT_LEADING);
     expect(unlanded.last).to.deep.equal({ type: 'look' });
     expect(unlanded.send(fact(undefined, GONE)).state).to.equal('completed');
@@ -195,7 +195,7 @@ describe('a sandbox that is launched', () => {
     );
   });
 
-  it('is idle as soon as it is seen to be, though its launch is not answered yet, or never', () => {
+  it('is idle as soon as a fact shows so, even without an answer to its launch', () => {
     expect(ASandbox.born().send(fact(aRecord(), AVAILABLE)).state).to.equal('idle.available');
     expect(
       ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, fact(aRecord(), AVAILABLE), {
@@ -209,7 +209,7 @@ describe('a sandbox that is launched', () => {
     );
   });
 
-  it('is done with, and reported as refused, when it was refused and there is no record', () => {
+  it('ends as refused if its launch is refused and it has no record', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_REFUSED', reason: 'no such image' });
     expect(sandbox.intents.slice(1)).to.deep.equal([
       { type: 'report-start', outcome: 'refused', reason: 'no such image' },
@@ -218,7 +218,7 @@ describe('a sandbox that is launched', () => {
     expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
   });
 
-  it('is done with, and not reported as failed, when there is no place for it now', () => {
+  it('ends without a failure if there is no room for it', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_DEFERRED', reason: 'no place' });
     expect(sandbox.intents.slice(1)).to.deep.equal([
       { type: 'report-start', outcome: 'deferred', reason: 'no place' },
@@ -228,7 +228,7 @@ describe('a sandbox that is launched', () => {
     expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
   });
 
-  it('is cleared away when it was refused although an earlier attempt had landed', () => {
+  it('is retired if its launch is refused after an earlier attempt took effect', () => {
     const sandbox = ASandbox.born().send(
       { type: 'LAUNCH_UNKNOWN', now: T0 },
       { type: 'LAUNCH_REFUSED', reason: 'no room' },
@@ -242,7 +242,7 @@ describe('a sandbox that is launched', () => {
     });
   });
 
-  it('is retired, and reported as failed, when it is not ready in time', () => {
+  it('is retired as failed if it is not ready in time', () => {
     const sandbox = ASandbox.born().send(
       { type: 'LAUNCHED', record: aRecord(), now: T0 },
       deadline(T0 + 10_000),
@@ -257,7 +257,7 @@ describe('a sandbox that is launched', () => {
     ]);
   });
 
-  it('has all of its time from when it was launched, however long that took', () => {
+  it('has its full time to become ready, counted from the end of its launch', () => {
     const late = { type: 'LAUNCHED', record: aRecord(), now: T0 + 9_000 } as const;
     const sandbox = ASandbox.born().send(
       { type: 'LAUNCH_UNKNOWN', now: T0 },
@@ -268,7 +268,7 @@ describe('a sandbox that is launched', () => {
     expect(sandbox.send(deadline(T0 + 19_000)).state).to.equal('stopping.retiring');
   });
 
-  it('is reported as failed with what its probes said last', () => {
+  it('fails with the last message of its probes', () => {
     const unready: Vitals = { kind: 'starting', reason: 'readinessProbe: GET / answered 503' };
     const sandbox = ASandbox.born().send(
       { type: 'LAUNCHED', record: aRecord(), now: T0 },
@@ -282,7 +282,7 @@ describe('a sandbox that is launched', () => {
     });
   });
 
-  it('reports why its process died at start', () => {
+  it('fails with the reason for which its process died', () => {
     const sandbox = ASandbox.born().send(
       { type: 'LAUNCHED', record: aRecord(), now: T0 },
       fact(aRecord(), EXITED),
@@ -294,7 +294,7 @@ describe('a sandbox that is launched', () => {
     });
   });
 
-  it('blames no start where it was taken away, at its start or soon after', () => {
+  it('reports no failed start if it was removed at its start or soon after', () => {
     const removed: Vitals = {
       kind: 'gone',
       exitCode: null,
@@ -315,7 +315,7 @@ describe('a sandbox that is launched', () => {
     }
   });
 
-  it('is retired as soon as it is known to have landed when it was to end before', () => {
+  it('is retired once its launch is known to have taken effect, if it should end', () => {
     const sandbox = ASandbox.born().send(RETIRE, { type: 'LAUNCHED', record: aRecord(), now: T0 });
     expect(sandbox.last).to.deep.equal({
       type: 'retire',
@@ -325,7 +325,7 @@ describe('a sandbox that is launched', () => {
     });
   });
 
-  it('keeps a claim that it learned of before its own launch was answered', () => {
+  it('keeps a claim that arrives before the answer to its launch', () => {
     const sandbox = ASandbox.born().send(fact(claimed()), {
       type: 'LAUNCHED',
       record: aRecord(),
@@ -335,7 +335,7 @@ describe('a sandbox that is launched', () => {
   });
 });
 
-describe('a sandbox that is found', () => {
+describe('a sandbox found after a restart', () => {
   const cases: readonly (readonly [string, InstanceRecord, Vitals, string])[] = [
     ['idle where it is ready', aRecord(), AVAILABLE, 'idle.available'],
     [
@@ -354,7 +354,7 @@ describe('a sandbox that is found', () => {
   for (const [what, record, vitals, state] of cases)
     it(`is ${what}`, () => expect(ASandbox.found(record, vitals).state).to.equal(state));
 
-  describe('without the process of which its record speaks', () => {
+  describe('without the process that its record names', () => {
     const UNLAUNCHED: Vitals = {
       kind: 'starting',
       reason: 'its Pod is not there yet',
@@ -362,19 +362,19 @@ describe('a sandbox that is found', () => {
     };
     const retired = [{ type: 'retire', seen: '1', namespace: 'alpha', asked: false }];
 
-    it('is retired by whoever leads now, and is no failed start', () => {
+    it('is retired by the current leader, and is not a failed start', () => {
       const sandbox = ASandbox.found(aRecord(), UNLAUNCHED).send(LEADING);
       expect(sandbox.intents).to.deep.equal(retired);
       expect(sandbox.context.end).to.deep.equal({ reason: 'retired', exitCode: null });
     });
 
-    it('is no failed start either where its time is over', () => {
+    it('is not a failed start after its deadline either', () => {
       expect(
         ASandbox.found(aRecord(), UNLAUNCHED).send(deadline(T0 + 10_000)).intents,
       ).to.deep.equal(retired);
     });
 
-    it('starts where that comes after all', () => {
+    it('starts if the process appears later', () => {
       const sandbox = ASandbox.found(aRecord(), UNLAUNCHED).send(
         fact(aRecord(), STARTING),
         LEADING,
@@ -386,7 +386,7 @@ describe('a sandbox that is found', () => {
       });
     });
 
-    it('is left to the launch of it that is under way here', () => {
+    it('waits for a launch of it that is in progress on this replica', () => {
       const sandbox = ASandbox.born().send(fact(aRecord(), UNLAUNCHED), LEADING);
       expect(sandbox.state).to.equal('starting.ordered.launching');
       expect(
@@ -395,7 +395,7 @@ describe('a sandbox that is found', () => {
     });
   });
 
-  it('is steady where it has been ready for as long, and waits for the rest of that time where it has not', () => {
+  it('is steady after it has been ready for the required time, and waits for the rest otherwise', () => {
     const since = (ago: number): Vitals => ({
       kind: 'available',
       startedAt: T0 - 2 * STEADY_MS,
@@ -417,7 +417,7 @@ describe('a sandbox that is found', () => {
     ).to.equal(undefined);
   });
 
-  it('has been idle for as long as it was ready, and not for longer than until now', () => {
+  it('counts its idle time from when it became ready, and never from the future', () => {
     const since = (at: number): number | undefined =>
       ASandbox.found(aRecord(), { kind: 'available', startedAt: T0 - 9, since: at }).context
         .availableAt;
@@ -425,7 +425,7 @@ describe('a sandbox that is found', () => {
     expect(since(T0 + 5)).to.equal(T0);
   });
 
-  it('keeps the exit code of a process that ended unseen', () => {
+  it('keeps the exit code of a process that ended in the meantime', () => {
     expect(ASandbox.found(claimed(), EXITED).last).to.deep.equal({
       type: 'release',
       end: { reason: 'exited', exitCode: 3 },
@@ -434,8 +434,8 @@ describe('a sandbox that is found', () => {
   });
 });
 
-describe('a claim', () => {
-  it('is written at the revision that was seen, and runs once it has landed', () => {
+describe('a claim of a sandbox', () => {
+  it('writes at the observed revision, and the sandbox runs once the write succeeds', () => {
     const sandbox = ASandbox.found().send(CLAIM);
     expect(sandbox.last).to.deep.equal({
       type: 'claim',
@@ -445,7 +445,7 @@ describe('a claim', () => {
     expect(sandbox.send(CLAIMED).state).to.equal('running');
   });
 
-  it('changes nothing where the sandbox is not idle and ready', () => {
+  it('changes nothing if the sandbox is not idle and ready', () => {
     for (const sandbox of [
       ASandbox.born(),
       ASandbox.found(aRecord(), STARTING),
@@ -462,13 +462,13 @@ describe('a claim', () => {
     }
   });
 
-  it('of unknown outcome is looked at, and runs where the record shows it', () => {
+  it('with an unknown outcome is checked, and runs if the record shows it', () => {
     const sandbox = ASandbox.found().send(CLAIM, CLAIM_OUTCOME_UNKNOWN);
     expect(sandbox.last).to.deep.equal({ type: 'look' });
     expect(sandbox.send(fact(claimed())).state).to.equal('running');
   });
 
-  it("that is still under way when the record shows a claim, ours or another's, is over", () => {
+  it('in progress is over when the record shows any claim', () => {
     for (const terms of [{}, { claimedAt: T0 + 1 }]) {
       const sandbox = ASandbox.found().send(CLAIM, fact(claimed(terms)));
       expect(sandbox.state).to.equal('running');
@@ -479,7 +479,7 @@ describe('a claim', () => {
     );
   });
 
-  it('that did not land is written again at the revision that is there now, at once and then after a pause', () => {
+  it('that had no effect is written again at the current revision, at once and then after pauses', () => {
     const sandbox = ASandbox.found().send(
       CLAIM,
       CLAIM_OUTCOME_UNKNOWN,
@@ -494,7 +494,7 @@ describe('a claim', () => {
     });
   });
 
-  it('of unknown outcome is settled by retiring the record once its request has given up', () => {
+  it('with an unknown outcome is settled by retiring the record after its request times out', () => {
     const sandbox = ASandbox.found().send(
       CLAIM,
       deadline(T0 + 5_000),
@@ -508,7 +508,7 @@ describe('a claim', () => {
     });
   });
 
-  it('that lands after its request has given up stays with who asked for it', () => {
+  it('that succeeds after its request timed out stays with its owner', () => {
     const sandbox = ASandbox.found().send(
       CLAIM,
       deadline(T0 + 5_000),
@@ -519,7 +519,7 @@ describe('a claim', () => {
     expect(sandbox.context.end).to.equal(undefined);
   });
 
-  it('that another won is theirs', () => {
+  it('that another caller won belongs to that caller', () => {
     const theirs = { ...aClaim().owner, user: 'bob' };
     const sandbox = ASandbox.found().send(
       CLAIM,
@@ -530,7 +530,7 @@ describe('a claim', () => {
     expect(sandbox.context.record?.claim?.owner).to.deep.equal(theirs);
   });
 
-  it('is released when it lands after the sandbox was told to end', () => {
+  it('is released if it succeeds after the sandbox was ended', () => {
     const sandbox = ASandbox.found().send(CLAIM, END, CLAIMED);
     expect(sandbox.last).to.deep.equal({
       type: 'release',
@@ -539,7 +539,7 @@ describe('a claim', () => {
     });
   });
 
-  it('of an instance whose record is gone waits for nothing but its end', () => {
+  it('of an instance without a record only waits for its end', () => {
     const sandbox = ASandbox.found().send(CLAIM, CLAIM_OUTCOME_UNKNOWN, fact(undefined, AVAILABLE));
     expect(sandbox.state).to.equal('stopping.waiting');
     expect(sandbox.send(fact(undefined, GONE)).last).to.deep.equal({ type: 'close' });
@@ -547,21 +547,21 @@ describe('a claim', () => {
 });
 
 describe('an idle sandbox', () => {
-  it('can be claimed only while it answers', () => {
+  it('can be claimed only while it is ready', () => {
     const sandbox = ASandbox.found().send(fact(aRecord(), UNAVAILABLE));
     expect(sandbox.state).to.equal('idle.unavailable');
     expect(sandbox.send(fact(aRecord())).state).to.equal('idle.available');
   });
 
-  it('runs when another replica claimed it', () => {
+  it('runs when another replica claims it', () => {
     expect(ASandbox.found().send(fact(claimed())).state).to.equal('running');
   });
 
-  it('is dead, not free, without a record', () => {
+  it('counts as dead without a record', () => {
     expect(ASandbox.found().send(fact(undefined, AVAILABLE)).state).to.equal('stopping.waiting');
   });
 
-  it('runs on when it was claimed before its retirement landed', () => {
+  it('runs on if a claim precedes its retirement', () => {
     const sandbox = ASandbox.found().send(
       RETIRE,
       { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 },
@@ -570,7 +570,7 @@ describe('an idle sandbox', () => {
     expect(sandbox.state).to.equal('running');
   });
 
-  it('that was deleted ends also when it was claimed meanwhile', () => {
+  it('that was deleted ends even if it was claimed at the same time', () => {
     for (const before of [[END], [RETIRE, END]]) {
       const sandbox = ASandbox.found().send(
         ...before,
@@ -585,7 +585,7 @@ describe('an idle sandbox', () => {
     }
   });
 
-  it('that turns out to be claimed and ending is released, not retired for ever', () => {
+  it('that is claimed and ending is released, and not retired forever', () => {
     const sandbox = ASandbox.found().send(
       RETIRE,
       { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 },
@@ -594,7 +594,7 @@ describe('an idle sandbox', () => {
     expect(sandbox.state).to.equal('stopping.releasing');
   });
 
-  it('whose retirement failed can be claimed again after a pause: who decided it decides anew', () => {
+  it('whose retirement failed can be claimed after a pause', () => {
     const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
     expect(sandbox.state).to.equal('stopping.retireFailed');
@@ -602,20 +602,20 @@ describe('an idle sandbox', () => {
     expect(sandbox.context.end).to.equal(undefined);
   });
 
-  it('whose retirement failed runs as soon as a fact shows that another replica has claimed it', () => {
+  it("whose retirement failed runs as soon as a fact shows another replica's claim", () => {
     const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
     expect(sandbox.send(fact({ ...claimed(), revision: '5' })).state).to.equal('running');
     expect(sandbox.context.end).to.equal(undefined);
   });
 
-  it('whose retirement failed has ended once a fact shows that its record is gone', () => {
+  it('whose retirement failed has ended once its record is gone', () => {
     const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
     expect(sandbox.send(fact(undefined)).state).to.equal('stopping.waiting');
   });
 
-  it('whose retirement failed is retired again after a pause where it has died, or was told to end', () => {
+  it('whose retirement failed is retired again after a pause if it died or should end', () => {
     const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const still = fact(aRecord({ revision: '4' }));
     const died = ASandbox.found().send(
@@ -659,7 +659,7 @@ describe('a running sandbox', () => {
     });
   });
 
-  it('runs on where something happened in it at another replica, or here meanwhile', () => {
+  it('runs on after activity at another replica, or here during the check', () => {
     const elsewhere = running({ idleTimeoutMs: 5_000 }).send(deadline(T0 + 5_000), {
       type: 'STILL_ACTIVE',
       activeAt: T0 + 4_000,
@@ -674,7 +674,7 @@ describe('a running sandbox', () => {
     expect([here.state, here.context.deadline]).to.deep.equal(['running', T0 + 10_001]);
   });
 
-  it('asks again whether it expired where nobody answers, and later where another replica leads', () => {
+  it('checks its expiry again if nobody answers, and later if another replica leads', () => {
     const sandbox = running({ idleTimeoutMs: 5_000 }).send(deadline(T0 + 5_000));
     expect(sandbox.context.deadline).to.equal(T0 + 5_000 + RETRY_MS);
     expect(sandbox.send({ type: 'NOT_LEADING', now: T0 + 5_001 }).context.deadline).to.equal(
@@ -682,7 +682,7 @@ describe('a running sandbox', () => {
     );
   });
 
-  it('is ended where its record was deleted by hand', () => {
+  it('ends if its record is deleted by hand', () => {
     const sandbox = running().send(fact(undefined, AVAILABLE));
     expect(sandbox.last).to.deep.equal({
       type: 'release',
@@ -694,7 +694,7 @@ describe('a running sandbox', () => {
     ).to.have.nested.property('finished.endReason', 'deleted');
   });
 
-  it('is not idle while a command is under way', () => {
+  it('is not idle while a command runs', () => {
     const sandbox = running({ idleTimeoutMs: 5_000 }).send(
       { type: 'WORK_BEGAN', now: T0 + 1_000 },
       deadline(T0 + 60_000),
@@ -704,7 +704,7 @@ describe('a running sandbox', () => {
     expect(sandbox.context.deadline).to.equal(T0 + 66_000);
   });
 
-  it('ends at its longest life whatever it does', () => {
+  it('ends at its maximum lifetime, whatever it does', () => {
     const sandbox = running({ maxLifetimeMs: 9_000 }).send(
       { type: 'WORK_BEGAN', now: T0 + 1_000 },
       deadline(T0 + 9_000),
@@ -717,7 +717,7 @@ describe('a running sandbox', () => {
     });
   });
 
-  it('lives by an idle timeout that was changed, here or by another replica', () => {
+  it('follows a changed idle timeout, from this or another replica', () => {
     const longer = { ...claimed({ idleTimeoutMs: 60_000 }), revision: '3' };
     expect(
       running({ idleTimeoutMs: 5_000 }).send({ type: 'AMENDED', record: longer, now: T0 + 10 })
@@ -726,20 +726,20 @@ describe('a running sandbox', () => {
     expect(running().send(fact(longer)).context.deadline).to.equal(T0 + 60_000);
   });
 
-  it('that was claimed while it booted here has its whole idle timeout', () => {
+  it('has its whole idle timeout if it was claimed while it started', () => {
     const sandbox = ASandbox.found(aRecord(), STARTING).send(
       fact(claimed({ claimedAt: T0 + 9_000, idleTimeoutMs: 5_000 }), AVAILABLE, T0 + 9_000),
     );
     expect(sandbox.context.deadline).to.equal(T0 + 14_000);
   });
 
-  it('is not retired', () => expect(running().send(RETIRE).state).to.equal('running'));
+  it('cannot be retired', () => expect(running().send(RETIRE).state).to.equal('running'));
 
-  it('does not turn idle again by an older fact', () => {
+  it('does not become idle again by an older fact', () => {
     expect(running().send(fact(aRecord())).context.record?.state).to.equal('claimed');
   });
 
-  it('is released with its exit code when it exits, and as lost where nobody knows', () => {
+  it('is released with its exit code, or as lost if the code is unknown', () => {
     expect(running().send(fact(claimed(), EXITED)).last).to.deep.equal({
       type: 'release',
       end: { reason: 'exited', exitCode: 3 },
@@ -752,25 +752,25 @@ describe('a running sandbox', () => {
     });
   });
 
-  it('has the end that is noted on its record, not the one presumed here', () => {
+  it('takes the end from its record', () => {
     const sandbox = ASandbox.found().send(RETIRE, fact(ending()));
     expect(sandbox.context.end).to.deep.equal({ reason: 'deleted', exitCode: null });
   });
 
-  it('leaves when another replica ended it', () => {
+  it('closes when another replica has ended it', () => {
     expect(running().send(fact(ending())).state).to.equal('stopping.releasing');
   });
 });
 
-describe('a sandbox that another replica is to end', () => {
-  it('waits for what the leader does, and is done once nothing of it is left', () => {
+describe('a sandbox that another replica ends', () => {
+  it('waits for the leader, and closes once nothing of it remains', () => {
     const sandbox = running().send(fact(claimed(), EXITED), NOT_LEADING);
     expect(sandbox.state).to.equal('stopping.awaitingLeader');
     expect(sandbox.context.deadline).to.equal(T0 + 20 + LEADER_MS);
     expect(sandbox.send(fact(undefined, EXITED)).state).to.equal('completed');
   });
 
-  it('is looked after by this replica where it comes to lead', () => {
+  it('is ended by this replica once it leads', () => {
     const sandbox = running().send(
       fact(claimed(), EXITED),
       NOT_LEADING,
@@ -783,24 +783,24 @@ describe('a sandbox that another replica is to end', () => {
     );
   });
 
-  it('is retired by the leader alone, and runs on where somebody claimed it first', () => {
+  it('is retired only by the leader, and runs on if it was claimed first', () => {
     const sandbox = ASandbox.found(aRecord(), GONE).send(NOT_LEADING);
     expect(sandbox.state).to.equal('stopping.awaitingLeader');
     expect(ASandbox.found().send(RETIRE, NOT_LEADING, fact(claimed())).state).to.equal('running');
   });
 
-  it('is ended here at once where this replica is told to', () => {
+  it('is ended here at once by a request to this replica', () => {
     const sandbox = running().send(fact(ending()), NOT_LEADING, END);
     expect(sandbox.last).to.deep.include({ type: 'release', asked: true });
   });
 
-  it('is ended here at once where a claim of this replica is given back', () => {
+  it('is ended here at once when this replica returns its claim', () => {
     const { last } = running().send({ ...END, reason: 'claim-failed' });
     const end = { reason: 'claim-failed', exitCode: null };
     expect(last).to.deep.equal({ type: 'release', end, asked: true });
   });
 
-  it('leaves history and record to the leader', () => {
+  it('leaves its history and record to the leader', () => {
     const sandbox = running().send(
       END,
       { type: 'RELEASED', now: T0 },
@@ -812,11 +812,11 @@ describe('a sandbox that another replica is to end', () => {
   });
 });
 
-describe('a sandbox that ends', () => {
+describe('an ending sandbox', () => {
   const closing = (): ASandbox =>
     running().send(END, { type: 'RELEASED', now: T0 + 30 }, fact(ending(), GONE));
 
-  it('notes its end durably, waits until nothing of it runs, leaves history, and is done', () => {
+  it('saves its end, waits until nothing of it runs, writes its history, and closes', () => {
     const sandbox = running().send(END, { type: 'RELEASED', now: T0 + 30 });
     expect(sandbox.state).to.equal('stopping.waiting');
     sandbox.send(fact(ending(), GONE, T0 + 40));
@@ -827,7 +827,7 @@ describe('a sandbox that ends', () => {
     expect(sandbox.send({ type: 'CLOSED' }).state).to.equal('completed');
   });
 
-  it('repeats its release until it is noted', () => {
+  it('repeats its release until the release is saved', () => {
     const sandbox = running().send(END, { type: 'RELEASE_OUTCOME_UNKNOWN', now: T0 + 30 });
     expect(sandbox.state).to.equal('stopping.releaseFailed');
     expect(
@@ -835,7 +835,7 @@ describe('a sandbox that ends', () => {
     ).to.have.length(2);
   });
 
-  it('looks again when nobody says that it is gone, and leaves that to the leader', () => {
+  it('checks again if nothing reports its end, and only as leader', () => {
     const sandbox = running().send(
       END,
       { type: 'RELEASED', now: T0 + 30 },
@@ -848,7 +848,7 @@ describe('a sandbox that ends', () => {
     );
   });
 
-  it('does not look while it is given time to end', () => {
+  it('does not check during its grace period', () => {
     const endsBy = T0 + 60_000;
     const sandbox = running().send(
       END,
@@ -866,18 +866,18 @@ describe('a sandbox that ends', () => {
     });
   });
 
-  it('repeats its closing until history has it', () => {
+  it('repeats its closing until its history is written', () => {
     const sandbox = closing().send({ type: 'CLOSE_OUTCOME_UNKNOWN', now: T0 + 50 });
     expect(sandbox.state).to.equal('stopping.closeFailed');
     expect(sandbox.send(deadline(T0 + 50 + RETRY_MS)).last).to.have.property('type', 'close');
   });
 
-  it('keeps the first end', () => {
+  it('keeps its first end reason', () => {
     const sandbox = running().send(fact(claimed(), EXITED), END);
     expect(sandbox.context.end).to.deep.equal({ reason: 'exited', exitCode: 3 });
   });
 
-  it('leaves no history where nobody held it', () => {
+  it('writes no history if nobody claimed it', () => {
     const sandbox = ASandbox.found().send(
       RETIRE,
       { type: 'RETIRED', now: T0 + 30 },

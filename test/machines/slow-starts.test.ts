@@ -13,21 +13,21 @@ const BOB = { ...ALICE, user: 'bob' };
 const NEVER_READY = { workMs: Number.POSITIVE_INFINITY };
 
 describe('pools whose instances are slow to become ready on a busy machine', () => {
-  it('fill in the time that their work takes, and no start fails', () => {
+  it('fill in the time that the work takes, without a failed start', () => {
     const machine = new SlowMachine(INTERPRETERS, [{ replicas: 20 }]);
 
     expect(machine.filledAfterMs(120_000)).to.be.at.most(45_000);
     expect(machine.failed).to.equal(0);
   });
 
-  it('start fewer at once after too many started together', () => {
+  it('start fewer instances at once after too many started together', () => {
     const machine = new SlowMachine(ON_A_CLUSTER, [{ replicas: 24 }]);
 
     expect(machine.filledAfterMs(180_000)).to.be.at.most(100_000);
     expect(machine.failed).to.be.within(1, 30);
   });
 
-  it('share the machine: many that start together fill in the time that their work takes', () => {
+  it('share the machine, and together fill in the time that the work takes', () => {
     const pools = Array.from({ length: 15 }, () => ({ replicas: 4 }));
     const machine = new SlowMachine(INTERPRETERS, pools);
 
@@ -35,7 +35,7 @@ describe('pools whose instances are slow to become ready on a busy machine', () 
     expect(machine.failed).to.equal(0);
   });
 
-  it('fill at once where the machine has room', () => {
+  it('fill at once on a machine with room', () => {
     const roomy = { ...ROOMY, places: { first: 129, most: 256 } };
     const unprobed = new SlowMachine(roomy, [{ replicas: 32, definition: PROBED.without }]);
     const probed = new SlowMachine(roomy, [{ replicas: 32 }]);
@@ -45,7 +45,7 @@ describe('pools whose instances are slow to become ready on a busy machine', () 
     expect(unprobed.failed + probed.failed).to.equal(0);
   });
 
-  it("do not wait for another tenant's that never become ready, however many those are", () => {
+  it("do not wait for another tenant's instances that never become ready", () => {
     const hung = Array.from({ length: 10 }, () => ({ ...NEVER_READY, replicas: 4 }));
     const pool = { replicas: 4, owner: BOB, fromMs: 10_000 };
     const machine = new SlowMachine(ROOMY, [...hung, pool]);
@@ -54,7 +54,7 @@ describe('pools whose instances are slow to become ready on a busy machine', () 
     expect(filledAfterMs).to.be.at.most(5 * INTERPRETERS.workMs);
   });
 
-  it('do not wait for long for others of their owner that may take an hour', () => {
+  it("wait only briefly for their owner's other pools with very slow starts", () => {
     const hung = { ...NEVER_READY, replicas: 10 };
     const machine = new SlowMachine({ ...ROOMY, startupTimeoutMs: 3_600_000 }, [
       ...[hung, hung],
@@ -64,7 +64,7 @@ describe('pools whose instances are slow to become ready on a busy machine', () 
     expect(machine.filledAfterMs(3_600_000, [2])).to.be.at.most(140_000);
   });
 
-  it('begin as many at once as ever after one that fails alone', () => {
+  it('start as many at once as before after a single failure', () => {
     const hung = { ...NEVER_READY, replicas: 1 };
     const pool = { replicas: 4, owner: BOB, fromMs: 35_000 };
     const machine = new SlowMachine(ROOMY, [hung, pool]);
