@@ -21,7 +21,7 @@ import {
 import { FairSlots } from '../../lib/fair-slots.ts';
 import type { ClaimChange } from '../../model/claim-change.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
-import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
+import type { LaunchOrder, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { checkDefinition, thisMachine, type MachineSize } from './check-definition.ts';
@@ -71,6 +71,8 @@ const noPlace = (): NoPlace => new NoPlace('too many sandboxes wait to be starte
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files: EmbeddedFiles;
   readonly processes: EmbeddedProcesses;
+  /** Writes the record, which is all that a claim does: the process runs as before. */
+  readonly claim: InstanceRecords['claim'];
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;
@@ -95,6 +97,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#options = options;
     this.#machine = (options.machine ?? thisMachine)();
     this.#records = options.records;
+    this.claim = options.records.claim;
     this.#log = options.log;
     const {
       launcherPath,
@@ -228,10 +231,6 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     if (outcome === 'full') this.#known.turnedAway(id, known);
     else if (known.unwanted) this.#client.kill(id);
     return record;
-  }
-
-  claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
-    return this.#records.claim(seen, claim);
   }
 
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {

@@ -4,15 +4,10 @@ import type { Metrics } from '../../contracts/metrics.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { unavailable } from '../../model/refusals.ts';
 import { LoopSlices } from '../../lib/loop-slices.ts';
-import { openEngine } from './database-engine.ts';
+import { InlineExecutor, openEngine, type DatabaseExecutor } from './database-engine.ts';
 import type { SqlValue } from './database-library.ts';
 import type { Call, EngineOptions, Results, Row } from './database-protocol.ts';
-import {
-  InlineExecutor,
-  WorkerExecutor,
-  QueueingExecutor,
-  type DatabaseExecutor,
-} from './database-executor.ts';
+import { QueueingExecutor, WorkerExecutor } from './database-executor.ts';
 import { STATEMENT_NAMES, type StatementName } from './database-statements.ts';
 
 export interface DatabaseOptions {

@@ -18,7 +18,7 @@ export interface InstanceRecords {
     definition: InstanceDefinition,
   ): Promise<InstanceRecord>;
   /** idle → claimed, if at the revision of `seen`. */
-  claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord>;
+  readonly claim: (seen: InstanceRecord, claim: Claim) => Promise<InstanceRecord>;
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /** Moves the revision, if idle and at `seen`. */
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;

@@ -5,7 +5,7 @@ import type {
   StoredInstance,
 } from '../../../src/embedded/store/instance-records.ts';
 import type { InstanceId, Revision } from '../../../src/model/identifiers.ts';
-import type { Claim, End, InstanceRecord } from '../../../src/model/sandbox.ts';
+import type { End, InstanceRecord } from '../../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
 
 export type WriteFault =
@@ -48,12 +48,11 @@ export class MemoryInstanceRecords implements InstanceRecords {
     });
   }
 
-  async claim({ id, revision: seen }: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
-    return this.#write('claim', () => {
+  readonly claim: InstanceRecords['claim'] = async ({ id, revision: seen }, claim) =>
+    this.#write('claim', () => {
       const { record, definition } = this.#at(id, seen, 'idle');
       return this.#put({ ...record, state: 'claimed', claim }, definition);
     });
-  }
 
   async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
     return this.#write('amend', () => {
