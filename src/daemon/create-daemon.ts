@@ -1,4 +1,4 @@
-import { EnvMirror } from '../actors/runtime/env-mirror.ts';
+import { EnvMirror } from '../actors/runtime/record-mirror.ts';
 import { EventFeed } from '../actors/runtime/event-feed.ts';
 import { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { AuditTrail } from '../services/audit/audit-trail.ts';

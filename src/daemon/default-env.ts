@@ -1,4 +1,4 @@
-import type { OwnedIndex } from '../actors/runtime/owned-index.ts';
+import type { OwnedIndex } from '../actors/runtime/record-mirror.ts';
 import type { Config } from './config/config.ts';
 import type { Caller } from '../model/tenant.ts';
 import { namespaceOf } from './assembly/namespaces.ts';

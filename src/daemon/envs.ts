@@ -1,7 +1,7 @@
 import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
 import { CopyMirror } from '../actors/env/copy-mirror.ts';
 import { EnvConditions } from '../actors/env/env-conditions.ts';
-import type { EnvMirror } from '../actors/runtime/env-mirror.ts';
+import type { EnvMirror } from '../actors/runtime/record-mirror.ts';
 import { GroupHost, type GroupHostDeps } from '../actors/env/group-host.ts';
 import { MemberHost } from '../actors/env/member-host.ts';
 import { PoolDemand } from '../actors/pool/pool-demand.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Deadlines } from '../../src/actors/runtime/deadlines.ts';
+import { Deadlines } from '../../src/actors/runtime/actor-runtime.ts';
 import { Outbox } from '../../src/actors/runtime/outbox.ts';
-import { Waiters } from '../../src/actors/sandbox/waiters.ts';
+import { Waiters } from '../../src/actors/runtime/actor-host.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';

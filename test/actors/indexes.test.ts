@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { OrderedIndex } from '../../src/lib/ordered-index.ts';
-import { OwnedIndex } from '../../src/actors/runtime/owned-index.ts';
-import type { Placement } from '../../src/actors/sandbox/placement.ts';
+import { OwnedIndex } from '../../src/actors/runtime/record-mirror.ts';
+import type { Placement } from '../../src/actors/sandbox/sandbox-snapshot.ts';
 import type { LiveFilter } from '../../src/actors/sandbox/live-lists.ts';
 import { SandboxIndex, UNCLAIMED } from '../../src/actors/sandbox/sandbox-index.ts';
 import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';

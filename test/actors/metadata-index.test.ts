@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { Placement } from '../../src/actors/sandbox/placement.ts';
+import type { Placement } from '../../src/actors/sandbox/sandbox-snapshot.ts';
 import type { LiveFilter } from '../../src/actors/sandbox/live-lists.ts';
 import { SandboxIndex } from '../../src/actors/sandbox/sandbox-index.ts';
 import { hasPairs } from '../../src/model/claim-terms.ts';

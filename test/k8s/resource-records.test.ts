@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { EnvMirror } from '../../src/actors/runtime/env-mirror.ts';
+import { EnvMirror } from '../../src/actors/runtime/record-mirror.ts';
 import { KubernetesRecordStore } from '../../src/k8s/records/record-store.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createActor } from 'xstate';
 import { MAKING_MS, memberStateOf, pauseAfter } from '../../src/machines/env/member-decisions.ts';
-import { pathOf } from '../../src/actors/runtime/state-path.ts';
+import { pathOf } from '../../src/actors/runtime/actor-host.ts';
 import type {
   MemberEvent,
   MemberFact,

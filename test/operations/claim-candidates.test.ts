@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { IdleInstances } from '../../src/actors/sandbox/idle-instances.ts';
-import type { Placement } from '../../src/actors/sandbox/placement.ts';
+import type { Placement } from '../../src/actors/sandbox/sandbox-snapshot.ts';
 import { SandboxIndex } from '../../src/actors/sandbox/sandbox-index.ts';
-import { Waiters } from '../../src/actors/sandbox/waiters.ts';
+import { Waiters } from '../../src/actors/runtime/actor-host.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { ClaimCandidates } from '../../src/actors/claim/claim-candidates.ts';
 import { WaitingClaimLimit } from '../../src/actors/claim/waiting-claim-limit.ts';

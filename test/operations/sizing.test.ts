@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { GroupChange } from '../../src/model/envs/autoscaling-group.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { memberPoolOf } from '../../src/actors/env/commands/member-pool.ts';
 import { alice } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { anEnvWorld, type EnvWorldOptions } from '../support/harness/an-env-world.ts';
@@ -31,7 +30,7 @@ const aSizedEnv = async ({
   );
   const env = world.env();
   if (!env) throw new Error('there is no env');
-  const shown = () => memberPoolOf(world.supervisor, env, 'm');
+  const shown = () => world.supervisor.pools.ofMember(env, 'm');
   const filled = (count: number) =>
     eventually(() => shown()?.counts.idle === count, `${count} idle`);
   await filled(idle);

@@ -8,9 +8,8 @@ import type {
 import { approvalMachine } from '../../machines/approval/machine.ts';
 import { isOpen, type ApprovalRecord } from '../../model/approvals/approval.ts';
 import { SHARDS, shardOf } from '../../model/shards.ts';
-import { ActorHost, type ActorKind } from '../runtime/actor-host.ts';
+import { ActorHost, type ActorKind, pathOf } from '../runtime/actor-host.ts';
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
-import { pathOf } from '../runtime/state-path.ts';
 import type { ApprovalMirror } from './approval-mirror.ts';
 
 export interface ApprovalHostDeps {

@@ -1,8 +1,11 @@
 import type { Tenant } from '../../model/tenant.ts';
-import type { IdleInstances } from '../sandbox/idle-instances.ts';
+import type {
+  IdleInstances,
+  HeldInstance,
+  EndOfWaiting,
+  QueueEntry,
+} from '../sandbox/idle-instances.ts';
 import type { Supervisor } from '../sandbox/supervisor.ts';
-import type { HeldInstance } from '../sandbox/held-instance.ts';
-import type { EndOfWaiting, QueueEntry } from '../sandbox/claim-queue.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Claims, WaitedPool, WaitingPlace } from '../../contracts/coordination/claims.ts';
 import { poolBeingDeleted, unavailable } from '../../model/refusals.ts';

@@ -31,9 +31,8 @@ import { LaunchLimit } from './launched-candidate.ts';
 import { mayBeClaimedUnder } from './find-claim-by-key.ts';
 import { hindranceOf, missingFrom } from '../pool/start-hindrance.ts';
 import { WaitingClaimLimit } from './waiting-claim-limit.ts';
-import type { EnvMirror } from '../runtime/env-mirror.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { claimOrderOf } from '../../model/envs/claim-order.ts';
-import { memberPoolOf } from '../env/commands/member-pool.ts';
 
 export interface ClaimSandboxDeps
   extends
@@ -300,7 +299,7 @@ const poolsOfEnv = (
   if (!env || env.deleting !== false || !mayUse(env, caller)) return [];
   return claimOrderOf(
     env.members.flatMap(({ name: member, config, deleting }) => {
-      const pool = deleting === false ? memberPoolOf(supervisor, env, member) : undefined;
+      const pool = deleting === false ? supervisor.pools.ofMember(env, member) : undefined;
       if (!pool || pool.record.deleting !== false || !mayUse(pool.record, caller)) return [];
       const { priority = 0 } = config;
       return [{ name: member, idle: pool.counts.idle, priority, latencyMs: 0, pool }];

@@ -9,7 +9,7 @@ import {
 } from '../../model/refusals.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import { sameTenant, type Tenant } from '../../model/tenant.ts';
-import { viewOf } from '../sandbox/commands/sandbox-view.ts';
+import { viewOf } from '../sandbox/sandbox-snapshot.ts';
 import type { PendingRequests } from './pending-requests.ts';
 import type { SandboxView } from '../views.ts';
 

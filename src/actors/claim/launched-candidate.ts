@@ -1,4 +1,4 @@
-import { HeldInstance } from '../sandbox/held-instance.ts';
+import { HeldInstance } from '../sandbox/idle-instances.ts';
 import type { StartOutcome } from '../sandbox/claim-launches.ts';
 import type { Supervisor } from '../sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';

@@ -1,11 +1,10 @@
-import type { EnvMirror } from '../runtime/env-mirror.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
 import type { Supervisor } from '../sandbox/supervisor.ts';
 import { claimOrderOf, type ClaimableMember } from '../../model/envs/claim-order.ts';
 import { copiedIn } from '../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import { mayUse, type Caller } from '../../model/tenant.ts';
 import type { AwayDeps } from './commands/away/away-effects.ts';
-import { memberPoolOf } from './commands/member-pool.ts';
 
 /** A pool that a claim by an env's name may be sent to. */
 export interface ClaimPlace {
@@ -68,7 +67,7 @@ const candidateOf = (
 ): Candidate | undefined => {
   const place = { name, poolName: name, clusterId, priority };
   if (clusterId === local) {
-    const pool = memberPoolOf({ pools: supervisor.pools }, env, name);
+    const pool = supervisor.pools.ofMember(env, name);
     return pool && { ...place, idle: pool.counts.idle, latencyMs: 0, took: () => undefined };
   }
   const seen = away?.mirror.seen(env.uid, clusterId);

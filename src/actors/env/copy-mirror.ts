@@ -15,7 +15,7 @@ import {
 } from '../../model/envs/env-copy.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import { ClusterBusy } from '../../model/fleet/cluster-refusals.ts';
-import type { EnvMirror } from '../runtime/env-mirror.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
 import type { Trouble } from '../../machines/autoscaling/observation.ts';
 
 export interface CopyMirrorDeps {

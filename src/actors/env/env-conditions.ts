@@ -8,7 +8,7 @@ import type { EnvRecord } from '../../model/envs/env.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import { specOfVersion } from '../../model/templates/template-versions.ts';
 import type { GroupHost } from './group-host.ts';
-import type { EnvMirror } from '../runtime/env-mirror.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
 import type { MemberHost } from './member-host.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 

@@ -18,7 +18,7 @@ import type {
   ScalingChange,
   ScalingDecision,
 } from '../../model/envs/scaling-decision.ts';
-import type { EnvMirror } from '../runtime/env-mirror.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { groupSpecOf, isSameSpec } from './group-spec.ts';
 
 /** The members' pools, as a group needs them. */

@@ -13,14 +13,12 @@ import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import { shardOf } from '../../model/shards.ts';
 import { getOwn } from '../../lib/get-own.ts';
-import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
+import { ActorHost, type ActorKind, type Change, pathOf } from '../runtime/actor-host.ts';
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
-import { pathOf } from '../runtime/state-path.ts';
-import type { EnvMirror } from '../runtime/env-mirror.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { groupEffects, type GroupEffectsDeps } from './group-effects.ts';
 import { groupSpecOf } from './group-spec.ts';
-import { keyOf, ledWithEnv, partsOf } from './member-key.ts';
 
 export interface GroupHostDeps extends Pick<GroupEffectsDeps, 'members' | 'decided'> {
   readonly runtime: ActorRuntime;
@@ -262,3 +260,19 @@ export class GroupHost {
 
 const limitsText = (outlook: Outlook | undefined): string =>
   outlook?.limits.map(({ message }) => message).join('\n') ?? '';
+
+/** Names a member or a group of an env among all: `{env uid}/{name}`. */
+export const keyOf = (envUid: string, name: string): string => `${envUid}/${name}`;
+
+/** The reverse of `keyOf`. */
+export const partsOf = (key: string): readonly [envUid: string, name: string] => {
+  const at = key.indexOf('/');
+  return [key.slice(0, at), key.slice(at + 1)];
+};
+
+/** How actors whose keys are `{env uid}/{name}` hear that this replica decides for them. */
+export const ledWithEnv = {
+  shardOf: (key: string): number => shardOf(partsOf(key)[0]),
+  lead: (now: number) => ({ type: 'LEAD' as const, now }),
+  follow: { type: 'FOLLOW' as const },
+};

@@ -14,13 +14,12 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import { RecentSet } from '../../lib/recent-set.ts';
 import { isNewer } from '../../model/mirror/revision-order.ts';
 import { shardOf } from '../../model/shards.ts';
-import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
+import { ActorHost, type ActorKind, type Change, pathOf } from '../runtime/actor-host.ts';
+import { keyOf, ledWithEnv, partsOf } from './group-host.ts';
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
-import type { EnvMirror } from '../runtime/env-mirror.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { MemberFailure, type AwayMembers, type MemberEffects } from './member-effects.ts';
-import { pathOf } from '../runtime/state-path.ts';
-import { keyOf, ledWithEnv, partsOf } from './member-key.ts';
 
 export interface MemberHostDeps {
   /** Absent: there are no other clusters. */

@@ -1,9 +1,8 @@
 import type { Records } from '../../contracts/record-store.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
-import type { EnvMirror } from '../runtime/env-mirror.ts';
-import type { GroupHost } from '../env/group-host.ts';
+import type { EnvMirror } from '../runtime/record-mirror.ts';
+import { type GroupHost, keyOf as memberKeyOf, partsOf } from '../env/group-host.ts';
 import { groupSpecOf } from '../env/group-spec.ts';
-import { keyOf as memberKeyOf, partsOf } from '../env/member-key.ts';
 import type { MemberHost } from '../env/member-host.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 import { inspectBroken } from './inspect-broken.ts';

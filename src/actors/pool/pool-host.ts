@@ -4,14 +4,13 @@ import { phaseOf } from '../../machines/pool/arithmetic.ts';
 import { startTroubleOf, type StartTrouble } from '../../machines/pool/decisions.ts';
 import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from '../../machines/pool/events.ts';
 import { poolMachine } from '../../machines/pool/machine.ts';
+import type { EnvRecord } from '../../model/envs/env.ts';
 import type { PoolRecord, ReplicaSemantics } from '../../model/pools/pool.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import { shardOf } from '../../model/shards.ts';
-import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
+import { ActorHost, type ActorKind, type Change, pathOf } from '../runtime/actor-host.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
-import { OwnedIndex } from '../runtime/owned-index.ts';
-import { RecordMirror } from '../runtime/record-mirror.ts';
-import { pathOf } from '../runtime/state-path.ts';
+import { OwnedIndex, RecordMirror } from '../runtime/record-mirror.ts';
 import {
   InstanceCounts,
   type Move,
@@ -84,6 +83,13 @@ export class PoolHost {
   get(uid: string): PoolSnapshot | undefined {
     const context = this.#context(uid);
     return context && shown(context, this.#deps.policy);
+  }
+
+  /** The pool of an env's member, as the mirror shows it. */
+  ofMember(env: Pick<EnvRecord, 'uid' | 'owner'>, name: string): PoolSnapshot | undefined {
+    const uid = this.index.uidOf(env.owner.namespace, name);
+    const pool = uid === undefined ? undefined : this.get(uid);
+    return pool?.record.env?.uid === env.uid ? pool : undefined;
   }
 
   /** Tells what keeps the pool's instances from starting, as far as this replica knows. */

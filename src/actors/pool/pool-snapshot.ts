@@ -10,7 +10,7 @@ import {
   NO_INSTANCES,
   type PoolCounts,
 } from '../../model/pools/pool.ts';
-import { pathOf } from '../runtime/state-path.ts';
+import { pathOf } from '../runtime/actor-host.ts';
 
 export interface PoolSnapshot extends Tallied {
   readonly record: PoolRecord;

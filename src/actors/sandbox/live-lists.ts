@@ -3,7 +3,7 @@ import type { TextPairs } from '../../model/claim-terms.ts';
 import type { SandboxStatus } from '../../model/sandbox.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import { MetadataIndex, type Described } from './metadata-index.ts';
-import type { Placement } from './placement.ts';
+import type { Placement } from './sandbox-snapshot.ts';
 
 /**
  * Undefined fields match all. Without a phase: claimed ones alone. `poolUid` counts in place of

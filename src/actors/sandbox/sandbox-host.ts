@@ -14,22 +14,34 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { RebuildOutcome } from '../../model/inspection.ts';
 import type { InstanceFact } from '../../model/sandbox.ts';
 import { shardOf } from '../../model/shards.ts';
-import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
+import {
+  ActorHost,
+  type ActorKind,
+  type Change,
+  pathOf,
+  type Waiters,
+} from '../runtime/actor-host.ts';
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 import { publishActivity, type EventRecorder, sandboxCauseOf } from './sandbox-moves.ts';
 import type { IdleInstances } from './idle-instances.ts';
-import { countedAs, placementOf, type Placement } from './placement.ts';
+import {
+  countedAs,
+  placementOf,
+  type Placement,
+  recordIn,
+  shown,
+  stateOf,
+  tagsOf,
+  type SandboxSnapshot,
+} from './sandbox-snapshot.ts';
 import type { RetirementLimiter } from './retirement-limiter.ts';
 import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
 import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
 import type { ShardParticipant } from '../runtime/shard-participant.ts';
-import { pathOf } from '../runtime/state-path.ts';
-import { recordIn, shown, stateOf, tagsOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
 import type { SupervisorDeps } from './supervisor-deps.ts';
-import type { Waiters } from './waiters.ts';
 
 type Snapshot = SnapshotFrom<typeof sandboxMachine>;
 type Moved = Change<Snapshot, SandboxEvent>;

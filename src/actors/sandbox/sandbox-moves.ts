@@ -1,6 +1,5 @@
-import { isOurDoing } from '../../machines/sandbox/arithmetic.ts';
+import { isOurDoing, failureOf } from '../../machines/sandbox/arithmetic.ts';
 import type { SandboxContext, SandboxEvent } from '../../machines/sandbox/events.ts';
-import { failureOf } from '../../machines/sandbox/knowledge.ts';
 import type { Claim } from '../../model/sandbox.ts';
 import type { EventRecord, LifecycleEvent } from '../../model/event.ts';
 import type { SnapshotFrom } from 'xstate';

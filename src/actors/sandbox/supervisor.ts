@@ -23,7 +23,7 @@ import { SandboxIndex } from './sandbox-index.ts';
 import type { SandboxSnapshot } from './sandbox-snapshot.ts';
 import { SandboxTruth } from './sandbox-truth.ts';
 import type { SupervisorDeps, SupervisorParts } from './supervisor-deps.ts';
-import { Waiters } from './waiters.ts';
+import { Waiters } from '../runtime/actor-host.ts';
 
 /** Deadlines at which a pool's plan is looked at again. */
 const PLAN_PREFIX = 'r';

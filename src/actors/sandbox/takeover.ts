@@ -4,7 +4,7 @@ import { RecentSet } from '../../lib/recent-set.ts';
 import { shardOf } from '../../model/shards.ts';
 import type { RetirementLimiter } from './retirement-limiter.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
-import type { Placement } from './placement.ts';
+import type { Placement } from './sandbox-snapshot.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
 
 export interface TakeoverDeps {

@@ -1,11 +1,15 @@
-import type {
-  End,
-  EndReason,
-  FinishedSandbox,
-  InstanceRecord,
-  SandboxStatus,
+import {
+  type End,
+  type EndReason,
+  type FinishedSandbox,
+  type InstanceRecord,
+  type SandboxStatus,
+  wordsOfEnded,
+  type LaunchOrder,
+  type Vitals,
 } from '../../model/sandbox.ts';
-import type { SandboxContext } from './events.ts';
+import type { SandboxContext, Ended, SandboxEvent, SandboxInput } from './events.ts';
+import { expiryOf } from '../../model/pools/claim-rules.ts';
 
 /** How long an unanswered effect waits before it is looked at again. */
 export const RETRY_MS = 1_000;
@@ -105,4 +109,196 @@ export const finishedOf = (
     endReason: context.end?.reason ?? 'lost',
     exitCode: context.end?.exitCode ?? null,
   };
+};
+
+/** Returns what the sandbox machine knows: at its beginning, after a fact, and about its end. */
+export const ordered = (launchOrder: LaunchOrder, now: number): SandboxContext => ({
+  id: launchOrder.record.id,
+  poolUid: launchOrder.record.poolUid,
+  launchOrder,
+  record: undefined,
+  startedAt: undefined,
+  availableAt: undefined,
+  claiming: undefined,
+  activeAt: now,
+  working: 0,
+  end: undefined,
+  asked: false,
+  forgotten: false,
+  gone: undefined,
+  deadline: undefined,
+});
+
+export const restored = (
+  fact: Extract<SandboxInput, { fact: unknown }>['fact'],
+  now: number,
+): SandboxContext => {
+  const blank: SandboxContext = {
+    id: fact.id,
+    poolUid: fact.record.poolUid,
+    launchOrder: undefined,
+    record: fact.record,
+    startedAt: undefined,
+    availableAt: undefined,
+    claiming: undefined,
+    activeAt: now,
+    working: 0,
+    end: fact.record.end,
+    asked: false,
+    forgotten: false,
+    gone: undefined,
+    deadline: undefined,
+  };
+  const known = { ...blank, ...learned(blank, { fact, now }) };
+  const { vitals } = fact;
+  return vitals.kind === 'available'
+    ? { ...known, availableAt: Math.min(now, vitals.since ?? vitals.startedAt) }
+    : known;
+};
+
+/**
+ * Adds what a fact tells. A record is replaced only by one that is further on: claimed never turns
+ * idle again, and what is deleted stays so.
+ */
+export const learned = (
+  context: SandboxContext,
+  {
+    fact,
+    now,
+  }: { readonly fact: Extract<SandboxEvent, { type: 'FACT' }>['fact']; readonly now: number },
+): Partial<SandboxContext> => {
+  const { vitals } = fact;
+  const dropped = !context.record && !context.launchOrder;
+  const record = fact.record && !dropped ? further(context.record, fact.record) : context.record;
+  const gone = goneAfter(context.gone, vitals, now);
+  return {
+    record,
+    gone,
+    startedAt: 'startedAt' in vitals ? vitals.startedAt : context.startedAt,
+    availableAt: vitals.kind === 'available' && !gone ? (context.availableAt ?? now) : undefined,
+    forgotten: context.forgotten || (!fact.record && context.record !== undefined),
+    ...('endsBy' in vitals ? { endsBy: vitals.endsBy } : {}),
+    ...('since' in vitals ? { since: vitals.since } : {}),
+    ...unreadiness(context, vitals, now),
+    ...startShown(context, vitals),
+    ...endedContainers(context, vitals),
+    ...(record?.end ? { end: record.end } : {}),
+  };
+};
+
+/** Says since when it is not ready, although its node is well. */
+const unreadiness = (
+  { unreadyAt }: SandboxContext,
+  vitals: Vitals,
+  now: number,
+): Pick<SandboxContext, 'unreadyAt'> => {
+  if (vitals.kind === 'unavailable' && !vitals.nodeInTrouble)
+    return { unreadyAt: unreadySince(vitals, unreadyAt, now) };
+  return unreadyAt === undefined ? {} : { unreadyAt: undefined };
+};
+
+/** Says what keeps it from being ready while it starts, and withdraws that afterwards. */
+const startShown = (
+  context: SandboxContext,
+  vitals: Vitals,
+): Pick<SandboxContext, 'unready' | 'hindrance' | 'unlaunched'> => {
+  const starting: Partial<Extract<Vitals, { kind: 'starting' }>> =
+    vitals.kind === 'starting' ? vitals : {};
+  const { reason, advice, hindrance, unlaunched = false } = starting;
+  return {
+    ...(reason === undefined ? {} : { unready: withAdvice(reason, advice) }),
+    ...(hindrance === context.hindrance ? {} : { hindrance }),
+    ...(unlaunched || context.unlaunched ? { unlaunched } : {}),
+  };
+};
+
+const endedContainers = (
+  { endedContainers: known }: SandboxContext,
+  vitals: Vitals,
+): Pick<SandboxContext, 'endedContainers'> =>
+  'endedContainers' in vitals && !sameNames(vitals.endedContainers, known)
+    ? { endedContainers: vitals.endedContainers }
+    : {};
+
+/** Counts an instance on a node that leaves as unready for ever: nobody waits for it. */
+const unreadySince = (
+  { nodeLeaving }: Extract<Vitals, { kind: 'unavailable' }>,
+  before: number | undefined,
+  now: number,
+): number => (nodeLeaving ? 0 : before || now);
+
+const withAdvice = (reason: string, advice: string | undefined): string =>
+  advice === undefined ? reason : `${reason}; ${advice}`;
+
+/** The first word of its end stands; a later one may say that nothing of it is left. */
+const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended | undefined => {
+  if (vitals.kind !== 'gone') return known;
+  const { exitCode, removed, outOfMemory, remains } = vitals;
+  if (!known)
+    return {
+      at: now,
+      exitCode,
+      ...(removed ? { removed } : {}),
+      ...(outOfMemory ? { outOfMemory } : {}),
+      ...(remains ? { remains } : {}),
+    };
+  if (!known.remains || remains) return known;
+  const { remains: _remains, ...entirely } = known;
+  return entirely;
+};
+
+const sameNames = (one: object | undefined, other: object | undefined): boolean =>
+  Object.keys(one ?? {}).join() === Object.keys(other ?? {}).join();
+
+/**
+ * Picks the one of two records of one instance that is further on; the one shown last among equals.
+ */
+export const further = (known: InstanceRecord | undefined, shown: InstanceRecord): InstanceRecord =>
+  known && RANK[shown.state] < RANK[known.state] ? known : shown;
+
+const RANK = { idle: 0, claimed: 1, ending: 2 } as const;
+
+/** The first end stands, but being told to end weighs more than that nobody needed it. */
+export const mayNoteEnd = (context: SandboxContext, event: SandboxEvent): boolean =>
+  !context.end ||
+  (event.type === 'END' && !isOurDoing(context.end) && !context.record?.end && !context.gone);
+
+/**
+ * A tenant's request of this replica: it is told to be deleted, or its own claim is settled or
+ * given back.
+ */
+export const isAsked = (context: SandboxContext, event: SandboxEvent): boolean =>
+  (event.type === 'END' && (event.reason === 'deleted' || event.reason === 'claim-failed')) ||
+  context.claiming !== undefined;
+
+export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
+  if (event.type === 'END' || event.type === 'EXPIRED')
+    return { reason: event.reason, exitCode: null };
+  if (event.type === 'FACT' && context.record?.claim) return { reason: 'deleted', exitCode: null };
+  const claim = context.record?.claim;
+  if (event.type === 'DEADLINE' && claim)
+    return {
+      reason: expiryOf(claim, context.activeAt, context.working)?.reason ?? 'deleted',
+      exitCode: null,
+    };
+  return { reason: 'retired', exitCode: null };
+};
+
+export const failureOf = (
+  { unready, endedContainers }: SandboxContext,
+  event: SandboxEvent,
+): string => {
+  if (event.type === 'FACT' && event.fact.vitals.kind === 'gone') return event.fact.vitals.reason;
+  if (endedContainers) return wordsOfEnded(endedContainers);
+  if (event.type === 'LAUNCH_REFUSED' || event.type === 'LAUNCH_DEFERRED') return event.reason;
+  return `did not become ready within startupTimeout${unready === undefined ? '' : `: ${unready}`}`;
+};
+
+/**
+ * For values that the state itself guarantees; a miss is a fault of the machine, and the actor is
+ * rebuilt from its fact.
+ */
+export const proven = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error('the sandbox machine lacks what its state promises');
+  return value;
 };

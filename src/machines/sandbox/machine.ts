@@ -1,4 +1,4 @@
-import { ordered, restored } from './knowledge.ts';
+import { ordered, restored } from './arithmetic.ts';
 import { sandboxSetup } from './setup.ts';
 import { starting } from './starting.ts';
 import { stopping } from './stopping.ts';

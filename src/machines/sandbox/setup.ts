@@ -9,6 +9,13 @@ import {
   OVERRUN_MS,
   RETRY_MS,
   STEADY_MS,
+  endOf,
+  failureOf,
+  further,
+  isAsked,
+  learned,
+  mayNoteEnd,
+  proven,
 } from './arithmetic.ts';
 import type { End } from '../../model/sandbox.ts';
 import type {
@@ -18,7 +25,6 @@ import type {
   SandboxIntent,
   SandboxTag,
 } from './events.ts';
-import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, proven } from './knowledge.ts';
 
 /**
  * Defines what the sandbox machine may ask about and do: guards read the context, actions change it

@@ -1,7 +1,10 @@
-import { EnvMirror } from '../../../src/actors/runtime/env-mirror.ts';
+import { EnvMirror } from '../../../src/actors/runtime/record-mirror.ts';
 import type { Clock } from '../../../src/contracts/clock.ts';
-import type { RecordChange, Records } from '../../../src/contracts/record-store.ts';
-import { RecordExists } from '../../../src/contracts/record-store.ts';
+import {
+  type RecordChange,
+  type Records,
+  RecordExists,
+} from '../../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
 import type { EnvRecord } from '../../../src/model/envs/env.ts';
 import { Followers } from './memory-records.ts';

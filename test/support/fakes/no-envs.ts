@@ -1,4 +1,4 @@
-import type { EnvMirror } from '../../../src/actors/runtime/env-mirror.ts';
+import type { EnvMirror } from '../../../src/actors/runtime/record-mirror.ts';
 
 /** A mirror that knows no env. */
 export const noEnvs: Pick<EnvMirror, 'named' | 'lookUp'> = {

@@ -1,5 +1,5 @@
 import { openEnvs, type EnvParts } from '../../../src/daemon/envs.ts';
-import { EnvMirror } from '../../../src/actors/runtime/env-mirror.ts';
+import { EnvMirror } from '../../../src/actors/runtime/record-mirror.ts';
 import { VolumeDirectories } from '../../../src/embedded/driver/volume-directories.ts';
 import type { EnvCopies } from '../../../src/contracts/fleet/env-copies.ts';
 import type { EnvRecord } from '../../../src/model/envs/env.ts';

@@ -1,4 +1,4 @@
-import { EnvMirror } from '../../../src/actors/runtime/env-mirror.ts';
+import { EnvMirror } from '../../../src/actors/runtime/record-mirror.ts';
 import { openEnvs, type EnvParts } from '../../../src/daemon/envs.ts';
 import { VolumeDirectories } from '../../../src/embedded/driver/volume-directories.ts';
 import { claimSandbox } from '../../../src/actors/claim/claim-sandbox.ts';

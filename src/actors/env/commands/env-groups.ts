@@ -4,7 +4,7 @@ import type { AutoscalingGroup, GroupChange } from '../../../model/envs/autoscal
 import { wordRevisionOf, type EnvRecord } from '../../../model/envs/env.ts';
 import { requireMatch } from '../../../model/if-match.ts';
 import { groupNotFound, invalidArgument } from '../../../model/refusals.ts';
-import type { EnvMirror } from '../../runtime/env-mirror.ts';
+import type { EnvMirror } from '../../runtime/record-mirror.ts';
 import { changeEnv, findEnv, findUsableEnv } from './find-env.ts';
 import type { EnvOperations } from './env-operations.ts';
 

@@ -1,5 +1,5 @@
 import type { CopyMirror } from '../copy-mirror.ts';
-import type { EnvMirror } from '../../runtime/env-mirror.ts';
+import type { EnvMirror } from '../../runtime/record-mirror.ts';
 import type { EnvConditions } from '../env-conditions.ts';
 import type { MemberHost } from '../member-host.ts';
 import type { PoolDemand } from '../../pool/pool-demand.ts';
@@ -20,7 +20,6 @@ import {
   type SizedResource,
 } from '../../../model/pools/quota.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
-import { memberPoolOf } from './member-pool.ts';
 import type { QuotaLimits } from '../../pool/commands/quota-limits.ts';
 import type { TemplateCatalog } from '../../pool/template-catalog.ts';
 import type { EnvView, ObservedMember } from '../../views.ts';
@@ -42,7 +41,9 @@ export interface EnvViewDeps {
 /** Shows an env as it stands, with the claims that wait for its members on any replica. */
 export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<EnvView> => {
   await deps.demand.look(
-    record.members.flatMap(({ name }) => memberPoolOf(deps.supervisor, record, name)?.record ?? []),
+    record.members.flatMap(
+      ({ name }) => deps.supervisor.pools.ofMember(record, name)?.record ?? [],
+    ),
   );
   return envViewOf(deps, record);
 };
@@ -61,7 +62,7 @@ export const envViewOf = (
   const observed = withHeadroom(record, observedMembers(deps, record), (name) => {
     const copied = copiedOf(deps, record, name);
     if (copied) return copied.headroom;
-    const definition = memberPoolOf(deps.supervisor, record, name)?.record.definition;
+    const definition = deps.supervisor.pools.ofMember(record, name)?.record.definition;
     return definition ? roomFor(definition, left) : left.replicas;
   });
   return {

@@ -1,4 +1,4 @@
-import type { EnvMirror } from '../../runtime/env-mirror.ts';
+import type { EnvMirror } from '../../runtime/record-mirror.ts';
 import { RecordConflict } from '../../../contracts/sandbox-driver.ts';
 import type { EnvMember, EnvRecord } from '../../../model/envs/env.ts';
 import {

@@ -16,7 +16,6 @@ import type {
 } from '../../../model/envs/scaling-decision.ts';
 import { tenantKey, type Tenant } from '../../../model/tenant.ts';
 import { observeAway, resizeAway, type AwayGroupDeps } from './away/away-group.ts';
-import { memberPoolOf } from './member-pool.ts';
 import type { QuotaLimits } from '../../pool/commands/quota-limits.ts';
 import { Resizing } from '../../sandbox/commands/reservations.ts';
 
@@ -53,7 +52,7 @@ export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
       const member = env.members.find(({ name }) => name === change.member);
       if (deps.away && member && member.clusterId !== deps.away.clusterId)
         return await resizeAway(deps.away, env, { member, resize: { ...decision, ...change } });
-      const pool = memberPoolOf(deps.supervisor, env, change.member)?.record;
+      const pool = deps.supervisor.pools.ofMember(env, change.member)?.record;
       if (!pool) return { kind: 'overtaken' };
       try {
         return await resized(deps, pool, sizing(env, decision, change));
@@ -73,7 +72,7 @@ const poolsOf = (
 ): readonly PoolSnapshot[] =>
   env.members
     .filter(({ config, deleting }) => config.scalingGroup === group.name && deleting === false)
-    .flatMap(({ name }) => memberPoolOf(supervisor, env, name) ?? [])
+    .flatMap(({ name }) => supervisor.pools.ofMember(env, name) ?? [])
     .filter(({ record }) => record.deleting === false);
 
 const observed = (

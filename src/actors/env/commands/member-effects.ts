@@ -1,4 +1,4 @@
-import type { EnvMirror } from '../../runtime/env-mirror.ts';
+import type { EnvMirror } from '../../runtime/record-mirror.ts';
 import { MemberFailure, type MemberEffects } from '../member-effects.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import { RecordConflict } from '../../../contracts/sandbox-driver.ts';

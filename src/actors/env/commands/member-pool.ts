@@ -1,5 +1,4 @@
 import type { PoolSnapshot } from '../../pool/pool-snapshot.ts';
-import type { Supervisor } from '../../sandbox/supervisor.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { EnvMember, EnvRecord } from '../../../model/envs/env.ts';
 import { withSpec, matchesSpec, memberPoolPart } from '../../../model/envs/env-rendering.ts';
@@ -25,17 +24,6 @@ export const memberDraft = (
   breaker: CLOSED_BREAKER,
   deleting: false,
 });
-
-/** The member's pool as the mirror shows it. */
-export const memberPoolOf = (
-  { pools }: Pick<Supervisor, 'pools'>,
-  env: Pick<EnvRecord, 'uid' | 'owner'>,
-  name: string,
-): PoolSnapshot | undefined => {
-  const uid = pools.index.uidOf(env.owner.namespace, name);
-  const pool = uid === undefined ? undefined : pools.get(uid);
-  return pool?.record.env?.uid === env.uid ? pool : undefined;
-};
 
 /** The env without the member, and without its group where nobody else is in it. */
 export const withoutMember = (
@@ -69,7 +57,7 @@ export const memberPool = async (
   const { pools } = supervisor;
   if (pools.index.uidOf(env.owner.namespace, name) === undefined)
     await pools.lookUp(env.owner.namespace, name);
-  return memberPoolOf(supervisor, env, name);
+  return pools.ofMember(env, name);
 };
 
 /**

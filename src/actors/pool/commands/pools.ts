@@ -1,4 +1,4 @@
-import type { EnvMirror } from '../../runtime/env-mirror.ts';
+import type { EnvMirror } from '../../runtime/record-mirror.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import { poolOfEnv } from '../../../model/refusals.ts';
 import { findPool, findUsablePool, poolViewOf } from './find-pool.ts';

@@ -1,5 +1,5 @@
 import { isSameData } from '../../../lib/plain-data.ts';
-import type { EnvMirror } from '../../runtime/env-mirror.ts';
+import type { EnvMirror } from '../../runtime/record-mirror.ts';
 import type { Supervisor } from '../../sandbox/supervisor.ts';
 import type { PullSecretOwner, PullSecrets } from '../../../contracts/pull-secrets.ts';
 import { LeaseLost, RecordConflict } from '../../../contracts/sandbox-driver.ts';

@@ -7,7 +7,8 @@ import { sandboxNotFound, sandboxNotRunning, unavailable } from '../../../model/
 import type { Claim } from '../../../model/sandbox.ts';
 import type { Caller } from '../../../model/tenant.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
-import { findSandbox, viewOf } from './sandbox-view.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { viewOf } from '../sandbox-snapshot.ts';
 import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
 import type { SandboxView } from '../../views.ts';
 

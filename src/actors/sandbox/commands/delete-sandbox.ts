@@ -3,7 +3,8 @@ import type { Clock } from '../../../contracts/clock.ts';
 import { unavailable } from '../../../model/refusals.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
 import { endDurably, isEndDurable } from './end-durably.ts';
-import { findSandbox, viewOf } from './sandbox-view.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { viewOf } from '../sandbox-snapshot.ts';
 
 /**
  * Ends a sandbox, or retires an unclaimed instance of a pool of the caller's (operation `DELETE

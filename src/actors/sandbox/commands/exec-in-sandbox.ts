@@ -16,7 +16,7 @@ import { tooManyCommands } from '../../../model/limit-refusals.ts';
 import { tenantKey } from '../../../model/tenant.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
 import type { ClaimEnv } from '../claim-env.ts';
-import { findSandbox } from './sandbox-view.ts';
+import { findSandbox } from './find-sandbox.ts';
 import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
 
 const MOST_COMMANDS = 64;

@@ -1,7 +1,8 @@
 import type { Supervisor } from '../supervisor.ts';
 import type { Clock } from '../../../contracts/clock.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
-import { findSandbox, viewOf } from './sandbox-view.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { viewOf } from '../sandbox-snapshot.ts';
 import type { EndpointView } from '../../views.ts';
 
 export interface GetSandboxDeps {

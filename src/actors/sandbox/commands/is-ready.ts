@@ -8,7 +8,7 @@ import {
   type SandboxDriver,
 } from '../../../contracts/sandbox-driver.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
-import { findSandbox } from './sandbox-view.ts';
+import { findSandbox } from './find-sandbox.ts';
 
 /** A probe runs for 30 s at most, once its turn has come. */
 const DEADLINE_MS = 35_000;

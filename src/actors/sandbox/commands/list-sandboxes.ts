@@ -5,7 +5,7 @@ import type { History } from '../../../contracts/history.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
 import type { Caller } from '../../../model/tenant.ts';
 import type { SandboxFilter, SandboxOperations } from './sandbox-operations.ts';
-import { viewOf, viewOfFinished } from './sandbox-view.ts';
+import { viewOf, viewOfFinished } from '../sandbox-snapshot.ts';
 import type { Page, PageRequest, SandboxView } from '../../views.ts';
 
 export interface ListSandboxesDeps {

@@ -8,7 +8,7 @@ import { tenantKey, type Caller } from '../../../model/tenant.ts';
 import type { ClaimEnv } from '../claim-env.ts';
 import { running } from './exec-in-sandbox.ts';
 import type { OpenEndpoint, SandboxOperations } from './sandbox-operations.ts';
-import { findSandbox, shownRunning } from './sandbox-view.ts';
+import { findSandbox, shownRunning } from './find-sandbox.ts';
 import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
 
 /**

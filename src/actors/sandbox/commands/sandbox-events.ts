@@ -8,7 +8,7 @@ import { sandboxNotFound } from '../../../model/refusals.ts';
 import type { FinishedSandbox } from '../../../model/sandbox.ts';
 import { sameTenant, type Caller, type Tenant } from '../../../model/tenant.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
-import { currentSandbox } from './sandbox-view.ts';
+import { currentSandbox } from './find-sandbox.ts';
 
 export interface SandboxEventsDeps {
   readonly supervisor: Supervisor;

@@ -15,7 +15,7 @@ import { tooManyStreams } from '../../../model/limit-refusals.ts';
 import type { FinishedSandbox } from '../../../model/sandbox.ts';
 import { sameTenant, tenantKey, type Caller } from '../../../model/tenant.ts';
 import type { LogsFollow, LogsRequest, SandboxOperations } from './sandbox-operations.ts';
-import { currentSandbox } from './sandbox-view.ts';
+import { currentSandbox } from './find-sandbox.ts';
 import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
 
 export interface SandboxLogsDeps {

@@ -3,7 +3,8 @@ import type { Clock } from '../../../contracts/clock.ts';
 import { sandboxNotFound } from '../../../model/refusals.ts';
 import type { SandboxOperations } from './sandbox-operations.ts';
 import { running } from './exec-in-sandbox.ts';
-import { findSandbox, viewOf } from './sandbox-view.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { viewOf } from '../sandbox-snapshot.ts';
 
 /**
  * Pauses the caller's running sandbox, or has it go on; as it is already counts as done (operation

@@ -9,7 +9,7 @@ import { tenantKey, type Caller } from '../../../model/tenant.ts';
 import type { ClaimEnv } from '../claim-env.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal, SandboxOperations } from './sandbox-operations.ts';
-import { currentSandbox } from './sandbox-view.ts';
+import { currentSandbox } from './find-sandbox.ts';
 import { KeyedSemaphore } from '../../../lib/keyed-semaphore.ts';
 
 export interface TerminalDeps {

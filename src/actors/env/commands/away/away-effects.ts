@@ -1,5 +1,5 @@
 import { placeOf, type CopyMirror } from '../../copy-mirror.ts';
-import type { EnvMirror } from '../../../runtime/env-mirror.ts';
+import type { EnvMirror } from '../../../runtime/record-mirror.ts';
 import { MemberFailure, type AwayMembers } from '../../member-effects.ts';
 import type { CopyPlace, EnvCopies, ShownPool } from '../../../../contracts/fleet/env-copies.ts';
 import {
