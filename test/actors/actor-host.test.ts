@@ -89,8 +89,8 @@ const aHost = () => {
   return { host, clock, leases, runtime, rung, changes };
 };
 
-describe('a host of actors', () => {
-  it('finds its actors by key, and says what each event did', () => {
+describe('an actor host', () => {
+  it('finds its actors by key, and returns the outcome of each event', () => {
     const { host, changes } = aHost();
     host.make('a', { deadline: undefined });
     host.send('a', { type: 'LEAD' });
@@ -101,7 +101,7 @@ describe('a host of actors', () => {
     expect(host.transitions.of('a').map(({ to }) => to)).to.deep.equal(['following', 'leading']);
   });
 
-  it('tells actors that their shard is led, also those that are made later', () => {
+  it('tells its actors that their shard has a leader, also actors created later', () => {
     const { host } = aHost();
     host.make('early', { deadline: undefined });
     host.lead(7);
@@ -115,7 +115,7 @@ describe('a host of actors', () => {
     expect(host.snapshot('early')?.value).to.equal('following');
   });
 
-  it('carries out what they ask for under the lease of then, and drops it without', () => {
+  it("runs an actor's effects under the current lease, and drops them without one", () => {
     const { host, leases, runtime, rung } = aHost();
     host.make('a', { deadline: undefined });
     host.lead(7);
@@ -128,7 +128,7 @@ describe('a host of actors', () => {
     expect(runtime.outbox.numbers('supervisor').dropped).to.equal(1);
   });
 
-  it('calls each at its deadline', () => {
+  it('wakes each actor at its deadline', () => {
     const { host, clock, leases, rung } = aHost();
     leases.give(7, 1);
     host.lead(7);
@@ -139,7 +139,7 @@ describe('a host of actors', () => {
     expect(rung).to.deep.equal(['a']);
   });
 
-  it('forgets one that is over, with its deadline', () => {
+  it('forgets a finished actor and its deadline', () => {
     const { host, clock, runtime } = aHost();
     host.make('a', { deadline: clock.now() + 1_000 });
     host.send('a', { type: 'END' });
@@ -147,7 +147,7 @@ describe('a host of actors', () => {
     expect(runtime.armed.count).to.equal(0);
   });
 
-  it('makes one that threw anew after a pause, and leaves it alone where it throws on', () => {
+  it('recreates an actor that threw after a pause, and gives up if it keeps throwing', () => {
     const { host, clock } = aHost();
     host.make('a', { deadline: undefined });
     for (let times = 0; times < 4; times += 1) {
@@ -164,7 +164,7 @@ describe('a host of actors', () => {
     expect([host.has('a'), host.rebuilds.broken]).to.deep.equal([true, []]);
   });
 
-  it('does the same with one that throws over what it is made of', () => {
+  it('treats an actor that throws during creation in the same way', () => {
     const { host, clock, runtime } = aHost();
     const poison: BellInput = {
       get deadline(): never {

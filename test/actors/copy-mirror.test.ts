@@ -82,8 +82,8 @@ const aMirror = () => {
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-describe('the mirror of copies on other clusters', () => {
-  it('keeps what it saw where it may ask no more, and where nothing answers tells so', async () => {
+describe('the mirror of env copies on other clusters', () => {
+  it('keeps its last state if it may not ask, and reports clusters that do not answer', async () => {
     const { mirror, state } = aMirror();
     await mirror.look('u', 'west');
     for (const [refusal, reachable] of [
@@ -96,7 +96,7 @@ describe('the mirror of copies on other clusters', () => {
     }
   });
 
-  it('keeps of a copy the members of the env, and no more than the env itself says', async () => {
+  it('keeps only the members that the env itself has', async () => {
     const { mirror, state } = aMirror();
     const labels = { long: 'x'.repeat(100_000) };
     const said = { ...copyWordOf(env), labels };
@@ -115,7 +115,7 @@ describe('the mirror of copies on other clusters', () => {
     expect(mirror.factOf(state.env, member)?.pool).to.deep.equal({ leaving: false, synced: true });
   });
 
-  it('goes round once, though an env leaves a cluster and comes back meanwhile', async () => {
+  it('polls each copy once per round, even if an env leaves a cluster and returns', async () => {
     const { clock, state, tell } = aMirror();
     const reads: Deferred<EnvCopy | undefined>[] = [];
     state.read = () => {

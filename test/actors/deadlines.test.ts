@@ -9,7 +9,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 import { runs } from '../support/harness/runs.ts';
 
 describe('deadlines', () => {
-  it('hands out each key once, at or after its latest deadline, and never one that was called off', () => {
+  it('hand out each key once, at or after its latest deadline, and no cancelled key', () => {
     const arming = fc.record({
       key: fc.constantFrom('a', 'b', 'c', 'd'),
       in: fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined }),
@@ -40,7 +40,7 @@ describe('deadlines', () => {
     );
   });
 
-  it('tells for which moment it was', () => {
+  it('report the time that was set', () => {
     const clock = new TestClock();
     const told: number[] = [];
     const deadlines = new Deadlines(clock, (_key, _now, at) => {
@@ -54,7 +54,7 @@ describe('deadlines', () => {
     expect(told).to.deep.equal([at]);
   });
 
-  it('keeps its heap in proportion to the keys, however often one deadline moves', () => {
+  it('keep memory in proportion to the keys, however often deadlines move', () => {
     const clock = new TestClock();
     let due = 0;
     const deadlines = new Deadlines(clock, () => {
@@ -69,7 +69,7 @@ describe('deadlines', () => {
 });
 
 describe('a thousand deadlines at once', () => {
-  it('are handed out in slices, and all of them', async () => {
+  it('are handed out in slices, without losing any', async () => {
     const clock = new TestClock();
     let due = 0;
     const busy = {
@@ -88,7 +88,7 @@ describe('a thousand deadlines at once', () => {
 });
 
 describe('the outbox', () => {
-  it('drops what carries a lease that is no longer held, and carries out the rest in order', () => {
+  it('drops effects of lost leases, and runs the others in order', () => {
     const outbox = new Outbox(quietLog);
     const done: string[] = [];
     let held = true;
@@ -119,7 +119,7 @@ describe('the outbox', () => {
     expect(done).to.deep.equal(['first', 'third']);
   });
 
-  it('tells how many were dropped, and for how long the oldest is under way', async () => {
+  it('reports the number of dropped effects and the age of the oldest running one', async () => {
     const outbox = new Outbox(quietLog);
     let end = (): void => undefined;
     outbox.put({ name: 'dropped', lease: { epoch: 1, held: () => false }, act: () => undefined });
@@ -145,7 +145,7 @@ describe('the outbox', () => {
     expect(outbox.numbers('supervisor')).to.include({ underWay: 0, oldestMs: 0 });
   });
 
-  it('goes on after one that throws or rejects, and knows when nothing is under way', async () => {
+  it('continues after a failed effect, and reports when nothing is running', async () => {
     const outbox = new Outbox(quietLog);
     const done: string[] = [];
     outbox.put({
@@ -176,7 +176,7 @@ describe('the outbox', () => {
 });
 
 describe('waiters', () => {
-  it('resolve on a change that satisfies them, or at their deadline', async () => {
+  it('resolve at a change that satisfies them, or at their deadline', async () => {
     const clock = new TestClock();
     const waiters = new Waiters(clock);
     let ready = false;

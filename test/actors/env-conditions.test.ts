@@ -28,8 +28,8 @@ const aReplica = (env: { record: EnvRecord }, clock: TestClock) => {
   return { own, conditions };
 };
 
-describe('conditions of an env', () => {
-  it('are of one moment at all replicas after the leader has changed', async () => {
+describe('the conditions of an env', () => {
+  it('have the same times on all replicas after a change of leader', async () => {
     const world = await anEnvWorld();
     const env = { record: (await world.made()).record };
     const clock = new TestClock();

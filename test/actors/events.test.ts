@@ -50,8 +50,8 @@ const listening = (feed: EventFeed, owner?: Tenant, after?: string) => {
   };
 };
 
-describe('what happens to sandboxes', () => {
-  it('is told from creation to completion, each at its moment', async () => {
+describe('the events of a sandbox', () => {
+  it('cover its life from creation to completion, each with its time', async () => {
     const { supervisor, driver, events, claim, clock } = await aSupervisor({
       pool: { replicas: 0 },
     });
@@ -79,7 +79,7 @@ describe('what happens to sandboxes', () => {
     await driver.settled();
   });
 
-  it('tells that an idle one can not be used, and that it can again', async () => {
+  it('report that an idle sandbox becomes unusable, and usable again', async () => {
     const { supervisor, driver, events, pool } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
     const ears = listening(events, ALICE);
@@ -94,7 +94,7 @@ describe('what happens to sandboxes', () => {
     expect(ears.heard[0]?.event).to.include({ why: 'HTTP 500' });
   });
 
-  it('tells the owner of a claimed one that its node is to be emptied, and nothing worse', async () => {
+  it('only warn the owner of a claimed sandbox that its node will be drained', async () => {
     const { supervisor, driver, events, claim, pool } = await aSupervisor({
       pool: { replicas: 1 },
     });
@@ -111,7 +111,7 @@ describe('what happens to sandboxes', () => {
     expect(own[0]).to.include({ why: 'its node is cordoned' });
   });
 
-  it('tells no fault of one that ended by itself, but why it ended', async () => {
+  it('give the reason of an end, without blaming a sandbox that ended by itself', async () => {
     const { supervisor, driver, events, claim, pool } = await aSupervisor({
       pool: { replicas: 1 },
     });
@@ -132,7 +132,7 @@ describe('what happens to sandboxes', () => {
     ]);
   });
 
-  it('tells once that a container beside the first has ended, of a sandbox that goes on', async () => {
+  it('report once that a secondary container has ended while the sandbox goes on', async () => {
     const { supervisor, driver, events, claim, pool } = await aSupervisor({
       pool: { replicas: 1 },
     });
@@ -152,7 +152,7 @@ describe('what happens to sandboxes', () => {
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
-  it('tells and keeps that processes in one ended with what ran them, each time', async () => {
+  it('record each time that its processes ended with their supervisor', async () => {
     const { supervisor, events, claim, pool, clock } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
     const { id } = await claim(alice, { poolName: 'default' });
@@ -178,7 +178,7 @@ describe('what happens to sandboxes', () => {
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
-  it('tells that processes ended also before the daemon leads, as after its start', async () => {
+  it('report ended processes even before the daemon leads', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
     const { supervisor, events, claim, lead, die } = await aReplica(
       stores,
@@ -200,7 +200,7 @@ describe('what happens to sandboxes', () => {
     expect((await events.eventsOf(id)).map(({ reason }) => reason)).to.include('ProgramsEnded');
   });
 
-  it('tells why one did not start, and that its pool backs off', async () => {
+  it('report why it did not start, and that its pool backs off', async () => {
     const driver = new FakeSandboxDriver({ startsByItself: false });
     const { supervisor, events, pool } = await aSupervisor({
       driver,
@@ -226,7 +226,7 @@ describe('what happens to sandboxes', () => {
     });
   });
 
-  it('keeps of claimed ones what neither record nor history shows', async () => {
+  it('preserve facts about claimed sandboxes that neither record nor history has', async () => {
     const { supervisor, events, claim, clock, history, pool } = await aSupervisor({
       pool: { replicas: 1, definition: aDefinition({}, { idleTimeoutMs: 60_000 }) },
     });
@@ -250,7 +250,7 @@ describe('what happens to sandboxes', () => {
   });
 });
 
-describe('the feed of events', () => {
+describe('the event feed', () => {
   const aFeed = () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
@@ -272,7 +272,7 @@ describe('the feed of events', () => {
       ...part,
     }) as EventRecord;
 
-  it('tells each tenant of their own, and an admin of all, in order', async () => {
+  it('shows each tenant its own events and admins all, in order', async () => {
     const { feed, clock } = aFeed();
     const [own, all] = [listening(feed, ALICE), listening(feed)];
     feed.note(anEvent(clock), OURS);
@@ -287,7 +287,7 @@ describe('the feed of events', () => {
     expect(own.heard.every(({ event }) => event.owner.user === 'alice')).to.equal(true);
   });
 
-  it('goes on after a number, without a gap', async () => {
+  it('resumes after an event number, without a gap', async () => {
     const { feed, clock } = aFeed();
     const first = listening(feed, ALICE);
     for (let n = 0; n < 5; n += 1) feed.note(anEvent(clock), OURS);
@@ -300,7 +300,7 @@ describe('the feed of events', () => {
     expect(again.batches.some(({ missed }) => missed)).to.equal(false);
   });
 
-  it('says once that some were missed, and goes on', async () => {
+  it('reports missed events once, and continues', async () => {
     const { feed, clock } = aFeed();
     for (const after of ['0', 'x', '-1', '9007199254740993', String(clock.now() * 1_000 - 1)]) {
       const ears = listening(feed, ALICE, after);
@@ -312,7 +312,7 @@ describe('the feed of events', () => {
     }
   });
 
-  it('remembers so many, and tells a reader who is slower that some were missed', async () => {
+  it('keeps a bounded number, and tells slow readers that events were missed', async () => {
     const { feed, clock } = aFeed();
     const following = feed.follow(ALICE, undefined, new AbortController().signal);
     expect((await following.next()).value?.begins).to.be.a('number');
@@ -322,7 +322,7 @@ describe('the feed of events', () => {
     expect(value?.events).to.have.lengthOf(REMEMBERED_EVENTS);
   });
 
-  it('numbers on over a restart', () => {
+  it('continues its numbers after a restart', () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
     const last = (feed: EventFeed): Promise<IteratorResult<EventBatch, void>> =>
@@ -337,7 +337,7 @@ describe('the feed of events', () => {
     });
   });
 
-  it('writes what is kept a little later, and at once for a reader', async () => {
+  it('writes stored events in batches, but at once if somebody reads', async () => {
     const { feed, clock, history } = aFeed();
     feed.note(anEvent(clock, { reason: 'Started' }), OURS);
     feed.note(anEvent(clock), KEPT);
@@ -348,7 +348,7 @@ describe('the feed of events', () => {
     expect(await feed.eventsOf('one')).to.have.lengthOf(2);
   });
 
-  it('goes on where nothing can be kept', async () => {
+  it('continues if events cannot be stored', async () => {
     const { clock } = aFeed();
     const history = {
       recordEvents: () => Promise.reject(new Error('away')),
@@ -361,7 +361,7 @@ describe('the feed of events', () => {
     expect(await feed.eventsOf('one')).to.deep.equal([]);
   });
 
-  it('leaves what another leads to it, and tells what that did not come to when it leads', async () => {
+  it("leaves events to the leader, and reports the leader's unsent ones when it takes over", async () => {
     const { feed, clock } = aFeed();
     const ears = listening(feed);
     const theirs = (part: Partial<Noted>): Noted => ({ ...OURS, ours: false, ...part });
@@ -380,7 +380,7 @@ describe('the feed of events', () => {
     expect(ears.heard.map(({ event }) => event.sandboxId)).to.deep.equal(['ours', 'held']);
   });
 
-  it('holds so many, and the newest of them', async () => {
+  it('keeps only the newest events', async () => {
     const { feed, clock } = aFeed();
     for (let n = 0; n < 20_000; n += 1)
       feed.note(anEvent(clock, { sandboxId: `s${n}` }), { ...OURS, key: `s${n}`, ours: false });
@@ -393,7 +393,7 @@ describe('the feed of events', () => {
     expect(ears.heard.at(-1)?.event.sandboxId).to.equal('s19999');
   });
 
-  it('tells why another replica ended what merely seems lost', async () => {
+  it('gives the reason of an end by another replica that looks like a loss', async () => {
     const clock = new TestClock();
     const coordination = aCoordination(clock);
     const feed = new EventFeed({
@@ -414,7 +414,7 @@ describe('the feed of events', () => {
     expect(ears.heard[0]?.event).to.deep.include({ end: { reason: 'deleted', exitCode: null } });
   });
 
-  it('writes also what is told a moment after it was stopped', async () => {
+  it('writes events that arrive just after its stop', async () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
     const told: (() => void)[] = [];
@@ -437,7 +437,7 @@ describe('the feed of events', () => {
     expect(await history.eventsOf('two')).to.have.length(1);
   });
 
-  it('writes also that one seems lost, where others are still asked why', async () => {
+  it('writes a presumed loss if it stops before the others answer why', async () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
     const why = new Deferred<undefined>();
@@ -455,7 +455,7 @@ describe('the feed of events', () => {
     expect(await history.eventsOf('one')).to.have.length(1);
   });
 
-  it('is stopped also where nothing is told, and nothing can be written', async () => {
+  it('stops even if nothing was published and nothing can be written', async () => {
     const clock = new TestClock();
     const coordination = { ...aCoordination(clock), publishEvent: () => undefined };
     let asked = 0;

@@ -124,7 +124,7 @@ const aHost = (env = anEnv(), pool = new CountedPool('a', 4)) => {
 };
 
 describe('the host of autoscaling groups', () => {
-  it('looks at once where it leads, saves what it decides, and then sizes the pool', async () => {
+  it('evaluates as soon as it leads, saves its decision, and then sizes the pool', async () => {
     const { host, envs, pool, decisions, lead } = aHost();
     pool.claim(1);
     lead();
@@ -139,7 +139,7 @@ describe('the host of autoscaling groups', () => {
     expect(host.group('env', 'g')?.outlook?.seen.running).to.equal(4);
   });
 
-  it('does nothing where it does not lead', async () => {
+  it('does nothing while it does not lead', async () => {
     const { host, runtime, clock, pool } = aHost();
     clock.advance(60_000);
     await runtime.outbox.drained();
@@ -148,7 +148,7 @@ describe('the host of autoscaling groups', () => {
     expect(host.group('env', 'g')?.state).to.equal('following');
   });
 
-  it('looks at once when a claim wakes it', async () => {
+  it('evaluates at once when a claim wakes it', async () => {
     const { host, clock, pool, decisions, lead } = aHost();
     pool.replicas = 10;
     pool.settle(1);
@@ -174,7 +174,7 @@ describe('the host of autoscaling groups', () => {
       return { ...made, rests };
     };
 
-    it('looks seldom, and as ever once something stirs', async () => {
+    it('evaluates rarely, and as usual after a change', async () => {
       const { host, runtime, clock, pool, decisions, rests } = resting();
       await rests();
       pool.claim(clock.now());
@@ -188,7 +188,7 @@ describe('the host of autoscaling groups', () => {
       expect(decisions[0]?.changes).to.deep.equal([{ member: 'a', from: 5, to: 6 }]);
     });
 
-    it('misses nothing that stirs while it looks', async () => {
+    it('misses no change during an evaluation', async () => {
       const { host, clock, pool, decisions, rests } = resting();
       pool.claim(clock.now());
       host.stir('env', 'a');
@@ -198,7 +198,7 @@ describe('the host of autoscaling groups', () => {
     });
   });
 
-  it('asks again to save where it is not known whether that landed', async () => {
+  it('repeats a save with an unknown outcome', async () => {
     const { envs, clock, pool, decisions, lead, runtime } = aHost();
     envs.fails = 1;
     pool.claim(1);
@@ -210,7 +210,7 @@ describe('the host of autoscaling groups', () => {
     expect(pool.replicas).to.equal(7);
   });
 
-  it('drops what it decided by words that the owner took back meanwhile', async () => {
+  it('drops a decision based on settings that the owner has changed', async () => {
     const { envs, host, pool, lead } = aHost();
     pool.claim(1);
     const change = envs.change.bind(envs);
@@ -230,7 +230,7 @@ describe('the host of autoscaling groups', () => {
     expect(envs.record.scaling).to.deep.equal({});
   });
 
-  it('drops what it decided by words that the owner took back before it was asked to save again', async () => {
+  it('drops a decision based on settings that the owner changed before the repeated save', async () => {
     const { envs, host, pool, clock, runtime, lead } = aHost();
     pool.claim(1);
     envs.fails = 1;
@@ -248,7 +248,7 @@ describe('the host of autoscaling groups', () => {
     expect(envs.record.scaling).to.deep.equal({});
   });
 
-  it('tells of a member that is left alone', async () => {
+  it('reports a saturated member', async () => {
     const { clock, pool, quota, decisions, saturated, lead } = aHost();
     quota.spent = true;
     pool.claim(1);
@@ -259,7 +259,7 @@ describe('the host of autoscaling groups', () => {
     expect(saturated).to.deep.equal([['a', clock.now() + 120_000]]);
   });
 
-  it('leaves a member alone no more that only the actor knew of which was made anew', async () => {
+  it('forgets a saturation that only a lost actor knew', async () => {
     const { host, envs, clock, pool, quota, saturated, lead, runtime } = aHost();
     quota.spent = true;
     pool.claim(1);
@@ -275,7 +275,7 @@ describe('the host of autoscaling groups', () => {
     ]);
   });
 
-  it('finishes what its predecessor saved', async () => {
+  it('finishes a decision that its predecessor saved', async () => {
     const first = aHost();
     first.pool.claim(1);
     first.lead();
@@ -289,7 +289,7 @@ describe('the host of autoscaling groups', () => {
     expect(decisions[0]?.id).to.equal(first.decisions[0]?.id);
   });
 
-  it('forgets a group that is no more', () => {
+  it('forgets a deleted group', () => {
     const { host, envs, clock, lead } = aHost();
     lead();
     envs.put({ ...envs.record, groups: [] });
@@ -299,8 +299,8 @@ describe('the host of autoscaling groups', () => {
   });
 });
 
-describe('what an env says of a group', () => {
-  it("is the bounds and priorities of the members that are in it; of one that says nothing the group's most holds", () => {
+describe('the settings of a group in its env', () => {
+  it("are the bounds and priorities of its members, by default up to the group's maximum", () => {
     const env = anEnv();
     const [member] = env.members;
     if (!member) throw new Error('no member');

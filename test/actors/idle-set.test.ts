@@ -11,7 +11,7 @@ describe('the idle instances of a pool', () => {
   };
   const byAge = [...entries].sort((a, b) => a.at - b.at);
 
-  it('are given the longest idle first', () => {
+  it('are handed out longest idle first', () => {
     const idle = filled();
     expect(idle.ids(Infinity)).to.deep.equal(byAge.map(({ id }) => id));
     expect(idle.ids(3)).to.deep.equal(byAge.slice(0, 3).map(({ id }) => id));
@@ -31,7 +31,7 @@ describe('the idle instances of a pool', () => {
     expect(idle.size).to.equal(0);
   });
 
-  it('are given by bucket, and once those are empty from any other', () => {
+  it("come from the replica's own buckets first, then from others", () => {
     const idle = filled();
     const preferred = [1, 2, 3];
     const mine = byAge.filter(({ id }) => preferred.includes(bucketOf(id)));
@@ -44,11 +44,11 @@ describe('the idle instances of a pool', () => {
 });
 
 describe('the buckets of a replica', () => {
-  it('are all of them where it is alone', () => {
+  it('are all buckets if it is the only one', () => {
     expect(new OwnBuckets('one', () => ['one']).get()).to.deep.equal(ALL_BUCKETS);
   });
 
-  it('are each of one replica, and move to the others when it goes', () => {
+  it('belong to one replica each, and move to the others when it goes', () => {
     let live = ['one', 'two', 'three'];
     const [one, two, three] = ['one', 'two', 'three'].map(
       (name) => new OwnBuckets(name, () => live),

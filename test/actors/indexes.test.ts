@@ -25,7 +25,7 @@ const byTime = (a: { at: number; id: string }, b: { at: number; id: string }): n
   a.at - b.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 describe('an ordered index', () => {
-  it('holds what a sorted list would, whatever is added and removed', () => {
+  it('holds the same as a sorted list, whatever is added and removed', () => {
     const entry = fc.record({
       at: fc.integer({ min: 0, max: 20 }),
       id: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
@@ -116,7 +116,7 @@ const matches = (filter: LiveFilter, at: Placement): boolean =>
   at.status !== 'Completed';
 
 describe('the index of sandboxes', () => {
-  it('lists and counts what a search through all would, whatever moves where', () => {
+  it('lists and counts the same as a full search, whatever moves where', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const index = new SandboxIndex();
@@ -209,7 +209,7 @@ describe('the index of sandboxes', () => {
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
   });
 
-  it('gives up none that a claim took, also where its process is gone meanwhile', () => {
+  it('never releases an instance that a claim took, even if its process is gone', () => {
     const index = new SandboxIndex();
     index.place({ ...IDLE, id: 'taken', availableAt: 3 });
     index.acquire('p', 'r1');
@@ -220,7 +220,7 @@ describe('the index of sandboxes', () => {
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal(['taken']);
   });
 
-  it('finds no claim by its key that was given back, and the later one whichever is told first', () => {
+  it('finds the latest claim of a key, and no returned one, in any order of reports', () => {
     const base = { ...IDLE, claimedAt: 2, availableAt: undefined };
     const first = { ...base, id: 'first', status: 'Running' as const, mark: 'key' };
     const givenBack = { ...first, status: 'Stopping' as const, mark: undefined };
@@ -251,7 +251,7 @@ describe('the index of sandboxes', () => {
       expect(found(...told)).to.equal('later');
   });
 
-  it('holds one that a claim acquired until that releases it, wherever it moves', () => {
+  it('reserves an acquired instance until its claim releases it, wherever it moves', () => {
     const base = { ...IDLE, availableAt: 1 };
     const elsewhere = [
       { ...base, availableAt: undefined },
@@ -281,7 +281,7 @@ describe('the index of sandboxes', () => {
     }
   });
 
-  it('waits for none that is gone, though it is held', () => {
+  it('does not wait for a reserved instance that is gone', () => {
     const index = new SandboxIndex();
     index.place({ ...IDLE, id: 'held', availableAt: 1 });
     index.acquire('p', 'r1');
@@ -291,7 +291,7 @@ describe('the index of sandboxes', () => {
     expect(index.poolUids()).to.deep.equal([]);
   });
 
-  describe('while a pool changes its revision', () => {
+  describe('during a rollout', () => {
     const standing = (): SandboxIndex => {
       const index = new SandboxIndex();
       for (const updateRevision of ['r0', 'r1']) {
@@ -329,11 +329,11 @@ describe('the index of sandboxes', () => {
       ]).to.deep.equal(['idle r1', 'idle r0', undefined]);
     });
 
-    it('hands out the longest idle of several older revisions', () => {
+    it('hands out the longest idle instance of several older revisions', () => {
       expect(standing().acquire('p', 'r2')).to.equal('idle r0');
     });
 
-    it('gives up starting ones before unavailable and those before idle ones, older revisions before the current', () => {
+    it('retires starting instances first, then unavailable, then idle ones, and older revisions first', () => {
       expect(standing().dismissable('p', 'r1', 10)).to.deep.equal([
         'starting r0',
         'starting r1',
@@ -344,7 +344,7 @@ describe('the index of sandboxes', () => {
       ]);
     });
 
-    it('finds those of other revisions', () => {
+    it('finds the instances of other revisions', () => {
       expect(UNCLAIMED.map((as) => standing().stale('p', 'r1', { as, most: 9 }))).to.deep.equal([
         ['starting r0'],
         ['unavailable r0'],
@@ -354,7 +354,7 @@ describe('the index of sandboxes', () => {
     });
   });
 
-  it('forgets everything of what is removed', () => {
+  it('forgets removed sandboxes completely', () => {
     const index = new SandboxIndex();
     index.place({ ...IDLE, id: 'i', status: 'Running', claimedAt: 2, availableAt: 1 });
     index.remove('i');
@@ -365,7 +365,7 @@ describe('the index of sandboxes', () => {
 });
 
 describe('the index of pools', () => {
-  it('finds a pool by its namespace and name, and knows a name of another namespace', () => {
+  it('finds a pool by namespace and name, and reports a name in another namespace', () => {
     const index = new OwnedIndex();
     const mine = { ...aPool({ uid: 'u1', name: 'a' }), revision: '1' };
     const theirs = {

@@ -26,8 +26,8 @@ const recount = (
   return counts;
 };
 
-describe('the instances of pools', () => {
-  it('counts what a search through all would, by pool and revision, whatever moves where', () => {
+describe('the instance counts of pools', () => {
+  it('equal those of a full search, by pool and revision, whatever moves where', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const instances = new InstanceCounts();
@@ -51,7 +51,7 @@ describe('the instances of pools', () => {
     );
   });
 
-  it('has nothing left of a pool whose instances are gone', () => {
+  it('keep nothing of a pool without instances', () => {
     const instances = new InstanceCounts();
     instances.move({ poolUid: 'p', revision: 'r', from: undefined, to: 'idle' });
     instances.move({ poolUid: 'p', revision: 'r', from: 'idle', to: undefined });

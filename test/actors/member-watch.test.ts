@@ -16,8 +16,8 @@ const aMember = (idle: number): CopiedMember => ({
   updated: idle,
 });
 
-describe('what is seen of a member on another cluster', () => {
-  it('tells how many have been idle for so long: the youngest go first', () => {
+describe('the observed state of a remote member', () => {
+  it('counts instances idle for at least a time, assuming that the youngest go first', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(40), { maxLength: 60 }), fc.nat(60), (counts, forMs) => {
         const watch = new MemberWatch();
@@ -35,7 +35,7 @@ describe('what is seen of a member on another cluster', () => {
     );
   });
 
-  it('takes no more memory for however many a cluster claims to have', () => {
+  it('takes bounded memory, however many instances a cluster reports', () => {
     const watch = new MemberWatch();
     watch.saw(aMember(2 ** 52), 1);
     expect(watch.settled(1, 2)).to.equal(2 ** 52);

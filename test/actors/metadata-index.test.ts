@@ -21,8 +21,8 @@ const placed = (id: string, part: Partial<Placement> = {}): Placement => ({
   ...part,
 });
 
-describe('sandboxes by the metadata of their claims', () => {
-  it('are listed newest first, in pages, with the number of all', () => {
+describe('the metadata index of sandboxes', () => {
+  it('lists newest first, in pages, with the total', () => {
     const index = new SandboxIndex();
     for (let at = 0; at < 5; at++)
       index.place(placed(`i${at}`, { claimedAt: at, metadata: { job: '42', at: String(at) } }));
@@ -38,7 +38,7 @@ describe('sandboxes by the metadata of their claims', () => {
     expect(index.list({ metadata: { toString: 'x' } }, 0, 9).total).to.equal(0);
   });
 
-  it('are forgotten with the sandbox, wherever it stood', () => {
+  it('forgets a sandbox at any position', () => {
     const index = new SandboxIndex();
     const metadata = { job: '42' };
     index.place(placed('a', { metadata }));
@@ -52,7 +52,7 @@ describe('sandboxes by the metadata of their claims', () => {
     expect(index.list({ metadata }, 0, 9).total).to.equal(0);
   });
 
-  it('are those that a look at each one finds, whatever moves', () => {
+  it('finds the same as a full search, whatever moves', () => {
     const pair = fc.record(
       { job: fc.constantFrom('1', '2'), stage: fc.constantFrom('a', 'b') },
       { requiredKeys: [] },

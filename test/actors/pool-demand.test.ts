@@ -29,8 +29,8 @@ const aPair = () => {
   return { clock, coordination, here, there, lacking };
 };
 
-describe('what claims lack', () => {
-  it('is known on each replica, once for each who was refused', () => {
+describe('the unmet demand of claims', () => {
+  it('counts each refused caller once on every replica', () => {
     const { here, there, lacking, clock } = aPair();
     here.refused('p', 'k1');
     here.refused('p', 'k1');
@@ -41,7 +41,7 @@ describe('what claims lack', () => {
     expect(lacking).to.deep.equal(['here p', 'there p', 'here p', 'there p']);
   });
 
-  it('ends when who was refused is served, on whatever replica', () => {
+  it('ends when the caller is served on any replica', () => {
     const { here, there } = aPair();
     here.refused('p', 'k1');
     there.served('p', 'k2');
@@ -52,7 +52,7 @@ describe('what claims lack', () => {
     expect([here.pending('p', WINDOW_MS), there.pending('p', WINDOW_MS)]).to.deep.equal([0, 0]);
   });
 
-  it('ends with the window', () => {
+  it('ends with its window', () => {
     const { here, there, clock } = aPair();
     here.refused('p', 'k1');
     clock.advance(WINDOW_MS - 1);
@@ -64,7 +64,7 @@ describe('what claims lack', () => {
     expect(there.pending('p', 0)).to.equal(0);
   });
 
-  it('counts those who wait as the shared order has them', async () => {
+  it('counts waiting claims in the shared order', async () => {
     const { here, there, coordination } = aPair();
     const places = [await coordination.joinWaiting(pool), await coordination.joinWaiting(pool)];
     here.waits('p', 'k1');
@@ -77,7 +77,7 @@ describe('what claims lack', () => {
     expect(there.pending('p', WINDOW_MS)).to.equal(0);
   });
 
-  it('keeps what it knew of those who wait while that can not be told', async () => {
+  it('keeps its last count of waiting claims while the order is unreachable', async () => {
     const { here, there, coordination } = aPair();
     await coordination.joinWaiting(pool);
     here.waits('p', 'k1');
@@ -91,7 +91,7 @@ describe('what claims lack', () => {
     expect(there.pending('p', WINDOW_MS)).to.equal(1);
   });
 
-  it('does not ask about pools of which nobody said that somebody waits', async () => {
+  it('asks only about pools with a report of waiting claims', async () => {
     const { here, coordination } = aPair();
     let asked = 0;
     coordination.waiting = async () => {
@@ -105,7 +105,7 @@ describe('what claims lack', () => {
     expect(asked).to.equal(0);
   });
 
-  it('keeps no more than 1,000 principals of a pool: the oldest go', () => {
+  it('keeps the newest 1,000 callers of a pool', () => {
     const { here } = aPair();
     for (let count = 0; count < 1_100; count++) here.refused('p', `k${count}`);
 

@@ -31,8 +31,8 @@ const world = async (options: Parameters<typeof aSupervisor>[0] = {}) => {
   return { ...made, read, reasons, create, change, idle };
 };
 
-describe('what happens to pools', () => {
-  it('is listed from creation to deletion, also when the pool is gone', async () => {
+describe('the events of a pool', () => {
+  it('are listed from creation to deletion, even after the deletion', async () => {
     const { create, change, idle, read, reasons, supervisor } = await world();
     const { uid } = await create();
     await idle(uid, 1);
@@ -57,7 +57,7 @@ describe('what happens to pools', () => {
     expect(await reasons('shells', root)).to.have.length(8);
   });
 
-  it('tells why its starts fail, once for a cause, and that they do no more', async () => {
+  it('report each cause of failing starts once, and the recovery', async () => {
     const driver = new FakeSandboxDriver({ startsByItself: false });
     const { create, clock, read, supervisor } = await world({
       driver,
@@ -87,7 +87,7 @@ describe('what happens to pools', () => {
     expect(events[1]).to.include({ why: 'command not found: x' });
   });
 
-  it('tells of a changed definition, and when all instances are of it', async () => {
+  it('report a changed definition, and the end of its rollout', async () => {
     const { create, change, idle, read, reasons, supervisor, clock } = await world();
     const { uid } = await create({ replicas: 2 });
     await idle(uid, 2);
@@ -102,7 +102,7 @@ describe('what happens to pools', () => {
     );
   });
 
-  it('says nothing of claims, nor of what an autoscaling group decides', async () => {
+  it('contain no claims and no autoscaling decisions', async () => {
     const { create, change, idle, reasons, claim } = await world();
     const { uid } = await create();
     await idle(uid, 1);
@@ -113,7 +113,7 @@ describe('what happens to pools', () => {
     expect(await reasons()).to.deep.equal(['Created', 'Filled']);
   });
 
-  it('says of a pool from before that it was created, and nothing twice after a restart', async () => {
+  it('include the creation of an older pool, and repeat nothing after a restart', async () => {
     const { create, reasons, read, supervisor, pool } = await world({ pool: { replicas: 1 } });
     await create({ replicas: 0 });
     expect(await reasons()).to.deep.equal(['Created']);
@@ -123,7 +123,7 @@ describe('what happens to pools', () => {
     expect((await read(alice, 'default'))[0]?.at).to.equal(pool.createdAt);
   });
 
-  it('is shown to who may claim from it; of a pool that is gone to its owner and admins', async () => {
+  it('are visible to callers that may claim, and after deletion to owner and admins', async () => {
     const { create, change, read, supervisor } = await world();
     const codeOf = async (caller: Caller): Promise<string | undefined> => {
       const error = await rejection(read(caller, 'shells'));
@@ -144,7 +144,7 @@ describe('what happens to pools', () => {
     expect(new Set(ofBob.map(({ owner }) => owner.user))).to.deep.equal(new Set(['bob']));
   });
 
-  it('is not shown to whom a pool is shared with where it happened to an earlier one', async () => {
+  it('hide the events of an earlier pool with the same name from sharers', async () => {
     const { create, change, clock, reasons, supervisor } = await world();
     const { uid } = await create({ replicas: 0 });
     await change(uid, { deleting: 'keep-running' });
@@ -161,7 +161,7 @@ describe('what happens to pools', () => {
     ]);
   });
 
-  it('is told by the leader alone, whatever the others see', async () => {
+  it('are published only by the leader', async () => {
     const { create, change, events, supervisor } = await world();
     const told: string[] = [];
     const { uid } = await create({ replicas: 0, breaker: CLOSED_BREAKER });

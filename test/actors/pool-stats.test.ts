@@ -4,8 +4,8 @@ import { aPool } from '../support/builders/a-pool.ts';
 import { aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 
-describe('PoolStats', () => {
-  it('tells how many instances of a pool are idle, starting and running', async () => {
+describe('the statistics of pools', () => {
+  it('count idle, starting and running instances', async () => {
     const { supervisor, claim, pool } = await aSupervisor({ pool: { replicas: 3 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'three idle');
     await claim({ ...pool.owner, role: 'user', keyId: 'k' }, { poolName: pool.name });
@@ -21,7 +21,7 @@ describe('PoolStats', () => {
     expect(stats.withoutIdle()).to.equal(0);
   });
 
-  it('tells apart the 50 pools with the most replicas, and sums up the others', async () => {
+  it('show the 50 largest pools, and the sum of the others', async () => {
     const { supervisor, pools } = await aSupervisor({ pool: { replicas: 0 } });
     for (let i = 1; i <= 60; i++) await pools.create(aPool({ name: `p${i}`, replicas: i }));
 
@@ -35,7 +35,7 @@ describe('PoolStats', () => {
     }); // 1 to 10, and the first of 0
   });
 
-  it('counts pools that have none idle', async () => {
+  it('count the pools without idle instances', async () => {
     const { supervisor, claim, pool } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one idle');
     await claim({ ...pool.owner, role: 'user', keyId: 'k' }, { poolName: pool.name });

@@ -54,7 +54,7 @@ describe('a machine that throws at every LEAD', () => {
     };
   };
 
-  it('is made anew five times at most, then shown as broken', async () => {
+  it('is recreated at most five times, then shown as broken', async () => {
     const { supervisor, pool, clock, leadAgain, leads } = await aPoisonedPool();
     leadAgain();
     expect([leads(), supervisor.pools.actors.rebuilds.broken]).to.deep.equal([1, []]);
@@ -63,7 +63,7 @@ describe('a machine that throws at every LEAD', () => {
     expect([leads(), supervisor.pools.actors.rebuilds.broken]).to.deep.equal([5, [pool.uid]]);
   });
 
-  it('has claims from its pool answered with 503, and leaves others alone', async () => {
+  it('makes claims from its pool answer 503, and no others', async () => {
     const { claim, leadAgain } = await aPoisonedPool();
     leadAgain();
 
@@ -71,7 +71,7 @@ describe('a machine that throws at every LEAD', () => {
     expect(await claim(alice, { poolName: 'other' })).to.have.property('status', 'Running');
   });
 
-  it('loses no instance of its pool, and goes on once it throws no more and is made anew by hand', async () => {
+  it('loses no instance, and continues after a manual restart once the fault is gone', async () => {
     const { supervisor, pool, clock, leadAgain, heal, claim, pools } = await aPoisonedPool();
     leadAgain();
     clock.advance(3_600_000);
@@ -87,7 +87,7 @@ describe('a machine that throws at every LEAD', () => {
     expect(supervisor.pools.actors.rebuilds.broken).to.deep.equal([]);
   });
 
-  it('goes with its pool, and what is left of that goes too', async () => {
+  it("ends with its pool, and so do the pool's remains", async () => {
     const { supervisor, pool, pools, clock, leadAgain } = await aPoisonedPool();
     leadAgain();
     clock.advance(3_600_000);
@@ -99,7 +99,7 @@ describe('a machine that throws at every LEAD', () => {
 });
 
 describe('a sandbox whose machine throws at every fact', () => {
-  it('is left alone after five times, while others go on', async () => {
+  it('is given up after five attempts, while others continue', async () => {
     const { supervisor, pool, driver, clock, claim } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     const [id] = supervisor.index.list({ phase: 'Idle' }, 0, 1).ids as [string];

@@ -35,7 +35,7 @@ const aMirror = async (mostRemoved = 0) => {
 };
 
 describe('a mirror of records', () => {
-  it('shows what the store reports, and tells followers of each change once', async () => {
+  it('shows the state of the store, and sends followers each change once', async () => {
     const { store, mirror, heard } = await aMirror();
     const made = await store.create(aTemplate('a'));
     const changed = await store.update({ ...made, version: '2' });
@@ -47,7 +47,7 @@ describe('a mirror of records', () => {
     expect([mirror.get('a'), mirror.size]).to.deep.equal([undefined, 0]);
   });
 
-  it('tells a late follower of what there is', async () => {
+  it('sends a new follower all current records', async () => {
     const { store, mirror } = await aMirror();
     await store.create(aTemplate('a'));
     const late: string[] = [];
@@ -58,7 +58,7 @@ describe('a mirror of records', () => {
     expect(late).to.deep.equal(['a']);
   });
 
-  it('takes an older revision from the store, as after a restore, and not from an answer', async () => {
+  it('accepts an older revision from the store, as after a restore, but not from an answer', async () => {
     const { store, mirror } = await aMirror();
     const made = await store.create(aTemplate('a'));
     await store.update({ ...made, version: '2' });
@@ -69,7 +69,7 @@ describe('a mirror of records', () => {
     expect(mirror.get('a')?.version).to.equal('1');
   });
 
-  it('shows a removed record no more, where it remembers such, until that is taken back', async () => {
+  it('hides a removed record until the removal is reverted', async () => {
     const { store, mirror, heard } = await aMirror(1);
     const made = await store.create(aTemplate('a'));
     mirror.forget('a');
@@ -81,7 +81,7 @@ describe('a mirror of records', () => {
     expect(heard).to.deep.equal(['put a 1 after none', 'gone a 1 after 1', 'put a 1 after none']);
   });
 
-  it('writes changes of one record one after the other, each on what the one before made', async () => {
+  it('writes the changes of a record in order, each on top of the last', async () => {
     const { store, mirror } = await aMirror();
     await store.create(aTemplate('a', '0'));
     const more = (record: TemplateRecord): TemplateRecord => ({
@@ -94,7 +94,7 @@ describe('a mirror of records', () => {
     expect(await mirror.change('b', more)).to.equal(undefined);
   });
 
-  it('removes a record only while it may go', async () => {
+  it('removes a record only while its removal is allowed', async () => {
     const { store, mirror } = await aMirror();
     await store.create(aTemplate('a'));
     await mirror.remove('a', () => false);

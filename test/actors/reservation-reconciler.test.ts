@@ -15,7 +15,7 @@ import { TestClock } from '../support/fakes/test-clock.ts';
 
 const BOB: Tenant = { ...ALICE, user: 'bob' };
 
-describe('settling usage', () => {
+describe('reconciling reservations', () => {
   const aReconciler = (
     options: {
       readonly leads?: (shard: number) => boolean;
@@ -75,7 +75,7 @@ describe('settling usage', () => {
     return { reconciler, clock, open, settled, asked, round };
   };
 
-  it('gives each name what its record says, and nothing where there is none', async () => {
+  it("sets each name to its record's amount, and to nothing without a record", async () => {
     const { open, settled, asked, round } = aReconciler({
       recorded: { claimed: 1, left: 0, pool: 7 },
     });
@@ -95,7 +95,7 @@ describe('settling usage', () => {
     expect(asked).to.include(`alice pools ${UNCONFIRMED_MS}`);
   });
 
-  it('leaves alone what can not be told now, and asks again', async () => {
+  it('skips what cannot be decided now, and checks again', async () => {
     const recorded: Record<string, number> = { b: 1 };
     const { open, settled, round } = aReconciler({ recorded });
     open.set('alice sandboxes', [
@@ -111,7 +111,7 @@ describe('settling usage', () => {
     expect(settled.slice(1)).to.deep.equal(['alice sandboxes a 1 0']);
   });
 
-  it('has what was written for a pool go before its reservation does, where the pool was never made', async () => {
+  it('removes the data of an uncreated pool before its reservation', async () => {
     const unmade: string[] = [];
     let outOfReach = true;
     const { open, settled, round } = aReconciler({
@@ -138,7 +138,7 @@ describe('settling usage', () => {
     expect([unmade, settled.slice(2)]).to.deep.equal([['cut', 'cut'], ['alice pools cut 2 0']]);
   });
 
-  it('goes through all that there are', async () => {
+  it('covers all reservations', async () => {
     const names = Array.from({ length: 250 }, (_, n) => `n${n}`);
     const { open, settled, round } = aReconciler({
       recorded: Object.fromEntries(names.map((name) => [name, 1])),
@@ -153,7 +153,7 @@ describe('settling usage', () => {
     expect(settled).to.have.length(250);
   });
 
-  it("is the leader's of the tenant's shard, and whoever's that made a reservation", async () => {
+  it("is the task of the shard's leader and of the replica that reserved", async () => {
     const led = shardOf(tenantKey(BOB));
     expect(shardOf(tenantKey(ALICE))).to.not.equal(led);
     const { reconciler, asked, round } = aReconciler({ leads: (shard) => shard === led });
@@ -173,7 +173,7 @@ describe('settling usage', () => {
     ]);
   });
 
-  describe('what the mirror does not agree with', () => {
+  describe('a reservation that differs from the mirror', () => {
     const part = (name: string, amount: number, version = '1', isReserved = false): UsagePart => ({
       name,
       amount,
@@ -181,7 +181,7 @@ describe('settling usage', () => {
       isReserved,
     });
 
-    it('is settled by its record once it disagreed twice', async () => {
+    it('is set by its record after two differences', async () => {
       const { settled, round } = aReconciler({
         recorded: { gone: 0, resized: 7, unknown: 3 },
         shown: { 'alice replicas': { resized: 7, unknown: 3, agreed: 2, empty: 0 } },
@@ -207,7 +207,7 @@ describe('settling usage', () => {
       ]);
     });
 
-    it('is left alone where it changed in between', async () => {
+    it('is skipped if it changed in between', async () => {
       let version = 0;
       const { settled, round } = aReconciler({
         recorded: { gone: 0 },
@@ -218,7 +218,7 @@ describe('settling usage', () => {
       expect(settled).to.deep.equal([]);
     });
 
-    it('is looked for once a minute', async () => {
+    it('is searched for once a minute', async () => {
       let looks = 0;
       const { round } = aReconciler({
         parts: (key) => {

@@ -44,8 +44,8 @@ const aLeader = async () => {
   };
 };
 
-describe('a sandbox whose store was restored from an older copy', () => {
-  it('is idle again where it was claimed after the copy was made', async () => {
+describe('a sandbox after its store was restored from an older copy', () => {
+  it('is idle again if it was claimed after the copy', async () => {
     const { supervisor, claim, stores, id, before, tell } = await aLeader();
     await claim(CALLER, { poolName: stores.pool.name });
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
@@ -56,7 +56,7 @@ describe('a sandbox whose store was restored from an older copy', () => {
     expect(supervisor.pools.get(stores.pool.uid)?.counts).to.include({ idle: 1, running: 0 });
   });
 
-  it('runs again where a replica that does not lead saw it end', async () => {
+  it('runs again even on a follower that saw it end', async () => {
     const { supervisor, claim, stores, id, die, tell } = await aLeader();
     await claim(CALLER, { poolName: stores.pool.name });
     const running = await stores.truth.read(id);

@@ -9,7 +9,7 @@ import { ALICE } from '../support/builders/instance-orders.ts';
 import { RefusingDriver } from '../support/fakes/refusing-driver.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-describe('ends that nobody waits for', () => {
+describe('background retirements', () => {
   const idleIn = (supervisor: Supervisor, uid: string): number | undefined =>
     supervisor.pools.get(uid)?.counts.idle;
 
@@ -24,7 +24,7 @@ describe('ends that nobody waits for', () => {
     return { ...given, told, scale };
   };
 
-  it('retires the surplus of a large pool a few at a time, each of them once', async () => {
+  it('retire the surplus of a large pool a few at a time, each instance once', async () => {
     const { supervisor, pool, driver, told, scale } = await aFullPool();
     driver.hold('retire');
 
@@ -39,7 +39,7 @@ describe('ends that nobody waits for', () => {
     expect(driver.calls.filter((call) => call.startsWith('read '))).to.deep.equal([]);
   });
 
-  it('lets the surplus of another pool through in between', async () => {
+  it("let another pool's surplus through in between", async () => {
     const { supervisor, pool, pools, driver, scale } = await aFullPool();
     const other = await pools.create(aPool({ name: 'other', replicas: 20 }));
     await eventually(() => idleIn(supervisor, other.uid) === 20, 'filled');
@@ -58,7 +58,7 @@ describe('ends that nobody waits for', () => {
     expect(retired.findLastIndex((call) => others.has(call))).to.be.below(90);
   });
 
-  it('retires what is left of a pool that is no more a few at a time', async () => {
+  it('retire the instances of a deleted pool a few at a time', async () => {
     const { supervisor, pools, driver, told } = await aFullPool();
     driver.hold('retire');
 
@@ -71,7 +71,7 @@ describe('ends that nobody waits for', () => {
     expect(told('retire')).to.equal(100);
   });
 
-  it('goes on with one pool for each end, however many wait, and with the next where that one has none', async () => {
+  it('serve one pool for each free slot, and the next one if that pool needs none', async () => {
     const goneOn: string[] = [];
     const endings = new RetirementLimiter({
       clock: new TestClock(),
@@ -98,7 +98,7 @@ describe('ends that nobody waits for', () => {
     expect(goneOn).to.deep.equal(['pool-3', 'pool-4']);
   });
 
-  it('goes on once with a pool that gives way to others, for which there is no room', async () => {
+  it('return once to a pool that gave way to others without room', async () => {
     const goneOn: string[] = [];
     const ending = new Map<string, string[]>();
     const endings = new RetirementLimiter({
@@ -134,7 +134,7 @@ describe('ends that nobody waits for', () => {
     expect(goneOn).to.deep.equal(['a3', 'b0']);
   });
 
-  it('goes on with a pool of which all that failed are done at last', () => {
+  it('return to a pool once all its failed retirements succeed', () => {
     const clock = new TestClock();
     const goneOn: string[] = [];
     const retirements = new RetirementLimiter({
@@ -169,7 +169,7 @@ describe('ends that nobody waits for', () => {
     expect(ended).to.have.lengthOf.above(8);
   });
 
-  it('ends the running sandboxes of a pool that is deleted by force a few at a time', async () => {
+  it('end the running sandboxes of a force-deleted pool a few at a time', async () => {
     const { supervisor, pool, pools, claim, driver, told } = await aFullPool();
     for (let n = 0; n < 60; n += 1) await claim(alice, { poolName: 'default' });
     driver.hold('release');
@@ -183,7 +183,7 @@ describe('ends that nobody waits for', () => {
     expect(told('release')).to.equal(60);
   });
 
-  describe('in a namespace where all are refused', () => {
+  describe('in a namespace that refuses all of them', () => {
     /** Two full pools of two tenants; those of the first refuse to end. */
     const aRefusingTenant = async () => {
       const driver = new RefusingDriver();
@@ -210,7 +210,7 @@ describe('ends that nobody waits for', () => {
       return { ...world, driver, other, scale, pass };
     };
 
-    it('do not hold up those of other tenants', async () => {
+    it('do not delay other tenants', async () => {
       const { supervisor, pool, other, scale } = await aRefusingTenant();
       await scale(pool.uid, 0);
       await scale(other.uid, 0);
@@ -219,7 +219,7 @@ describe('ends that nobody waits for', () => {
       await eventually(() => idleIn(supervisor, other.uid) === 0, 'the other pool is trimmed');
     });
 
-    it('are tried seldom, and done once they are not refused any more', async () => {
+    it('are retried rarely, and succeed once allowed', async () => {
       const { supervisor, pool, scale, pass, driver } = await aRefusingTenant();
       await scale(pool.uid, 0);
       await pass(600_000);
@@ -231,7 +231,7 @@ describe('ends that nobody waits for', () => {
       expect(supervisor.pools.get(pool.uid)?.counts).to.deep.include({ idle: 0, retiring: 0 });
     });
 
-    it('leave what they did not end to claims', async () => {
+    it('leave the remaining instances to claims', async () => {
       const { pool, scale, pass, claim } = await aRefusingTenant();
       await scale(pool.uid, 0);
       await pass(5_000);

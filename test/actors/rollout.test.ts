@@ -29,7 +29,7 @@ const filled = async (part: Partial<PoolRecord> = {}, inFlight = 100) => {
 };
 
 describe('a rollout', () => {
-  it('replaces what is idle by the new revision, and leaves what runs alone', async () => {
+  it('replaces idle instances, and never touches running sandboxes', async () => {
     const { supervisor, claim, shown, revise } = await filled();
     const running = [
       await claim(alice, { poolName: 'default' }),
@@ -49,7 +49,7 @@ describe('a rollout', () => {
     ]);
   });
 
-  it('never takes more than maxUnavailable away, and never has more than replicas', async () => {
+  it('never exceeds maxUnavailable or replicas', async () => {
     const { shown, revise } = await filled();
     let [least, most] = [8, 0];
     await revise('r2');
@@ -62,7 +62,7 @@ describe('a rollout', () => {
     expect(most).to.be.at.most(8);
   });
 
-  it('is shown as Updating while it goes on', async () => {
+  it('shows Updating while it lasts', async () => {
     const { driver, shown, revise } = await filled();
     driver.startsByItself = false;
     await revise('r2');
@@ -92,7 +92,7 @@ describe('a rollout', () => {
     expect(supervisor.sandbox(id)?.context.record?.updateRevision).to.equal('r2');
   });
 
-  it('stops where the new revision can not start, keeps the others, and goes on with the next edit', async () => {
+  it('stops if the new revision fails to start, keeps the old instances, and resumes at the next change', async () => {
     const { shown, revise, clock } = await filled();
     await revise('r2', { image: 'gone' });
     await eventually(() => shown().phase === 'Degraded', 'blocked');
@@ -118,7 +118,7 @@ describe('a rollout', () => {
     await eventually(() => shown().updated.idle === 8 && shown().phase === 'Ready', 'rolled out');
   });
 
-  it('keeps the others where the new ones are ready, and die soon after', async () => {
+  it('keeps the old instances if new ones die soon after they are ready', async () => {
     const { driver, supervisor, shown, revise, clock, pool } = await filled();
     const older = driver.running();
     await revise('r2', { env: { FLAWED: 'yes' } });
@@ -140,7 +140,7 @@ describe('a rollout', () => {
     expect(supervisor.pools.get(pool.uid)?.conditions[0]).to.include({ reason: 'RolloutBlocked' });
   });
 
-  it('lets a few show that they live, and then replaces the others without a pause', async () => {
+  it('waits until a few new instances have proved to live, then replaces the rest without a pause', async () => {
     const { shown, revise, clock } = await filled();
     await revise('r2', { env: { NEW: 'yes' } });
     await eventually(() => shown().updated.idle === 2, 'the first are ready');
@@ -149,7 +149,7 @@ describe('a rollout', () => {
     await eventually(() => shown().updated.idle === 8 && shown().phase === 'Ready', 'rolled out');
   });
 
-  it('goes on by itself once the new revision can start', async () => {
+  it('resumes by itself once the new revision can start', async () => {
     const { driver, shown, revise, clock } = await filled({}, 1);
     for (let i = 0; i < 3; i++) driver.failNext('launch', new Error('no such image'));
     await revise('r2');
@@ -160,7 +160,7 @@ describe('a rollout', () => {
     await eventually(() => shown().updated.idle === 8 && shown().phase === 'Ready', 'rolled out');
   });
 
-  it('is gone on with by the replica that takes over', async () => {
+  it('is continued by the replica that takes over', async () => {
     const stores = await sharedStores({ pool: { replicas: 8, updateRevision: 'r1' } });
     const coordination = aCoordination(stores.clock);
     const [one, two] = [await aReplica(stores, coordination), await aReplica(stores, coordination)];

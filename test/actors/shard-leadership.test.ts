@@ -6,7 +6,7 @@ import { GivenLeases } from '../support/fakes/given-leases.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 
-describe('leading', () => {
+describe('shard leadership', () => {
   const aLeader = (
     catchUp: () => Promise<void> = async () => undefined,
     log: Log = quietLog,
@@ -45,7 +45,7 @@ describe('leading', () => {
     };
   };
 
-  it('begins with the leases that are held, once the mirror has caught up', async () => {
+  it('begins with its leases once the mirror has caught up', async () => {
     const { leases, told, leading } = aLeader();
     leases.give(3, 1);
     leases.give(5, 1);
@@ -55,7 +55,7 @@ describe('leading', () => {
     expect(leading.leads(4)).to.equal(false);
   });
 
-  it('says what it leads in one short line', async () => {
+  it('logs its shards in one short line', async () => {
     const lines: unknown[] = [];
     const { leases, leading, clock } = aLeader(undefined, {
       ...quietLog,
@@ -70,7 +70,7 @@ describe('leading', () => {
     expect(lines).to.deep.equal([['shards led', { shards: '0-2 4 6-7', newestEpoch: 8 }]]);
   });
 
-  it('waits for a mirror that is behind, and tries again where it can not tell', async () => {
+  it('waits for a mirror that lags, and retries if the lag is unknown', async () => {
     let tries = 0;
     const { leases, told, leading, clock } = aLeader(async () => {
       if (++tries < 3) throw new Error('out of reach');
@@ -86,7 +86,7 @@ describe('leading', () => {
     expect([tries, told]).to.deep.equal([3, ['lead 3']]);
   });
 
-  it('does not lead what was lost, or won anew, while the mirror caught up', async () => {
+  it('does not lead a shard whose lease was lost or renewed during the catch-up', async () => {
     let letGo = (): void => undefined;
     const { leases, told, leading } = aLeader(
       () =>
@@ -106,7 +106,7 @@ describe('leading', () => {
     expect(leading.leads(3)).to.equal(false);
   });
 
-  it('stops deciding at once where a lease is gone', async () => {
+  it('stops deciding as soon as a lease is lost', async () => {
     const { leases, told, leading } = aLeader();
     leases.give(3, 1);
     await leading.start();
@@ -115,7 +115,7 @@ describe('leading', () => {
     expect(leases.givenUp).to.deep.equal([]);
   });
 
-  it('hands a lease over in order: stops, drains, gives up', async () => {
+  it('hands a lease over in order: stops, drains, releases', async () => {
     const { leases, told, leading, drain } = aLeader();
     leases.give(3, 1);
     await leading.start();
@@ -129,7 +129,7 @@ describe('leading', () => {
     await eventually(() => leases.givenUp.length === 1, 'given up');
   });
 
-  it('leaves a shard to others while its mirror stays behind', async () => {
+  it('leaves a shard to others while its mirror lags', async () => {
     let isBehind = true;
     const { leases, told, leading, clock } = aLeader(async () => {
       if (isBehind) throw new Error('out of reach');
@@ -152,7 +152,7 @@ describe('leading', () => {
     expect(told).to.deep.equal(['lead 3']);
   });
 
-  it('leaves a shard to others where its mirror never answers', async () => {
+  it('leaves a shard to others if its mirror never answers', async () => {
     const { leases, leading, clock } = aLeader(() => new Promise(() => undefined));
     leases.give(3, 7);
     const started = leading.start();
@@ -164,7 +164,7 @@ describe('leading', () => {
     expect(leases.left).to.equal(true);
   });
 
-  it('gives up at once what it gained later, too, once its mirror stays behind', async () => {
+  it('also releases later leases at once while its mirror lags', async () => {
     const { leases, leading, clock } = aLeader(async () => {
       throw new Error('out of reach');
     });
@@ -190,7 +190,7 @@ describe('leading', () => {
     await eventually(() => leases.givenUp.length === 2, 'and the other');
   });
 
-  it('hands a lease over though what was under way fails', async () => {
+  it('hands a lease over even if running work fails', async () => {
     const { leases, leading } = aLeader(undefined, quietLog, async () => {
       throw new Error('the outbox');
     });
@@ -200,7 +200,7 @@ describe('leading', () => {
     await eventually(() => leases.givenUp.length === 1, 'given up');
   });
 
-  it('leads though whoever acts for the shard throws', async () => {
+  it('continues even if a participant throws', async () => {
     const leases = new GivenLeases();
     const fails = (): never => {
       throw new Error('an actor');
@@ -224,7 +224,7 @@ describe('leading', () => {
     expect(leading.shards).to.deep.equal([]);
   });
 
-  it('gives everything up when it stops', async () => {
+  it('releases everything when it stops', async () => {
     const { leases, told, leading } = aLeader();
     leases.give(3, 1);
     leases.give(4, 1);
@@ -236,7 +236,7 @@ describe('leading', () => {
     expect(leases.givenUp).to.deep.equal([3, 4]);
   });
 
-  it('leads again after it stood back, and not before', async () => {
+  it('resumes only after it stood back', async () => {
     const { leases, told, leading, drain } = aLeader();
     leases.give(3, 1);
     await leading.start();
@@ -265,7 +265,7 @@ describe('leading', () => {
     ]);
   });
 
-  it('begins only once nothing speaks against it', async () => {
+  it('begins only once nothing prevents it', async () => {
     const { leases, told, leading, drain } = aLeader();
     leases.give(3, 1);
     leading.pause();
@@ -278,7 +278,7 @@ describe('leading', () => {
     expect(told).to.deep.equal(['lead 3']);
   });
 
-  it('never leads again once it was stopped', async () => {
+  it('never resumes after a stop', async () => {
     const { leases, told, leading } = aLeader();
     leases.give(3, 1);
     await leading.start();

@@ -28,8 +28,8 @@ const twoPlaces = () => {
   return { places, grant };
 };
 
-describe('places to become ready', () => {
-  it('are waited for by no pool that is deleted, so that another tenant has room to wait', () => {
+describe('slots for instances that become ready', () => {
+  it('have no waiters of deleted pools, so that other tenants can wait', () => {
     const { places, grant } = twoPlaces();
     places.ask('hung', ALICE);
     const deleted = new APool({ record: thePool({ deleting: 'keep-running' }) });
@@ -44,7 +44,7 @@ describe('places to become ready', () => {
     expect(grant()).to.deep.equal(['hung', 'last']);
   });
 
-  it('go to the next pool if the first needs none any more, though one of its instances starts', () => {
+  it('go to the next pool if the first needs none any more', () => {
     const { places, grant } = twoPlaces();
     const { context } = new APool({ counts: { starting: 1 } });
     for (const uid of ['resized', 'next']) places.ask(uid, ALICE);
@@ -54,7 +54,7 @@ describe('places to become ready', () => {
     expect(grant()).to.deep.equal(['resized', 'next']);
   });
 
-  it('are had by another tenant also while one waits with very many pools', () => {
+  it('reach another tenant even while one waits with very many pools', () => {
     const { places, grant } = twoPlaces();
     for (let n = 0; n < MANY; n += 1) places.ask(`pool-${n}`, ALICE);
     for (const uid of ['his', 'his other']) places.ask(uid, BOB);

@@ -27,7 +27,7 @@ const turnsOfTheLoop = async (): Promise<void> => {
 };
 
 describe('the supervisor', () => {
-  it('fills a pool to its replicas and no further', async () => {
+  it('fills a pool exactly to its replicas', async () => {
     const { supervisor, pool, driver } = await aSupervisor({ pool: { replicas: 5 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 5, 'five idle');
     expect(supervisor.pools.get(pool.uid)?.phase).to.equal('Ready');
@@ -53,7 +53,7 @@ describe('the supervisor', () => {
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(20);
   });
 
-  it('starts another once a sandbox has been given back', async () => {
+  it('starts a new instance once a sandbox has ended', async () => {
     const { supervisor, pool, claim, clock } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const first = await claim(alice, { poolName: 'default' });
@@ -64,7 +64,7 @@ describe('the supervisor', () => {
     expect(second.id).to.not.equal(first.id);
   });
 
-  it('keeps history of what was claimed and gives the seat back when it ends', async () => {
+  it('writes the history of a claimed sandbox and returns its seat when it ends', async () => {
     const { supervisor, pool, claim, clock, history } = await aSupervisor({
       pool: { replicas: 2 },
       sandboxLimit: 1,
@@ -82,7 +82,7 @@ describe('the supervisor', () => {
     await claim(alice, { poolName: 'default' });
   });
 
-  it('tries the next instance when the record of the first moved on', async () => {
+  it("tries the next instance if the first one's record has changed", async () => {
     const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     driver.failNext('claim', new RecordConflict());
@@ -90,13 +90,13 @@ describe('the supervisor', () => {
     expect(view.status).to.equal('Running');
   });
 
-  it('answers 503 where it can not tell whether an instance is idle', async () => {
+  it('answers 503 if it cannot tell whether an instance is idle', async () => {
     const { claim, driver } = await aSupervisor({ pool: { replicas: 0 } });
     driver.idle = () => Promise.reject(new Error('the API server refuses'));
     expect((await refusalOf(claim(alice, { poolName: 'default' })))?.code).to.equal('UNAVAILABLE');
   });
 
-  it('does not bring back what ended while a look at others took its time', async () => {
+  it('does not revive a sandbox that ended during a slow list', async () => {
     const { supervisor, pool, claim, driver, clock } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });
@@ -120,7 +120,7 @@ describe('the supervisor', () => {
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(0);
   });
 
-  it('repeats a claim of unknown outcome on the same record', async () => {
+  it('repeats a claim with an unknown outcome on the same record', async () => {
     const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     driver.failNext('claim', new OutcomeUnknown());
@@ -143,7 +143,7 @@ describe('the supervisor', () => {
     }, 'settled');
   });
 
-  it('refuses for no idle only once what another claim held is claimed or gone', async () => {
+  it("refuses as exhausted only once another claim's instance is claimed or gone", async () => {
     const { supervisor, pool, claim, driver, clock } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     driver.startsByItself = false;
@@ -168,7 +168,7 @@ describe('the supervisor', () => {
     await eventually(() => refusal === 'POOL_EXHAUSTED', 'it is refused');
   });
 
-  it('starts none in the place of one that starts too long before that is gone', async () => {
+  it('replaces an instance that starts too slowly only after it is gone', async () => {
     const { supervisor, pool, driver, clock } = await aSupervisor({
       pool: { replicas: 1 },
       driver: new FakeSandboxDriver({ startsByItself: false }),
@@ -188,7 +188,7 @@ describe('the supervisor', () => {
     );
   });
 
-  it('acknowledges a delete when others can know of it', async () => {
+  it('acknowledges a deletion once other replicas can see it', async () => {
     const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({
       pool: { replicas: 1 },
     });
@@ -211,7 +211,7 @@ describe('the supervisor', () => {
     await eventually(() => acknowledged, 'it is acknowledged');
   });
 
-  it('acknowledges a delete that can not be marked once the watches of the others have told of it', async () => {
+  it("acknowledges a deletion without a mark once the other replicas' watches show it", async () => {
     const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({
       pool: { replicas: 1 },
     });
@@ -236,7 +236,7 @@ describe('the supervisor', () => {
     await eventually(() => acknowledged, 'it is acknowledged');
   });
 
-  it('acknowledges a delete of an idle instance once its record is deleted, not before', async () => {
+  it('acknowledges the deletion of an idle instance only after its record is deleted', async () => {
     const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const [id = ''] = supervisor.ids();
@@ -286,7 +286,7 @@ describe('the supervisor', () => {
     expect(supervisor.pools.index.uidOf(pool.owner.namespace, pool.name)).to.equal(undefined);
   });
 
-  it('has the registry passwords of a pool go with it, whether anything else would remove them or not', async () => {
+  it("removes a pool's registry passwords together with the pool", async () => {
     const forgotten: unknown[] = [];
     const { supervisor, pool, pools } = await aSupervisor({
       pool: { replicas: 0, source: { overrides: { imagePullSecretConfigured: true } } },
@@ -303,7 +303,7 @@ describe('the supervisor', () => {
   });
 
   for (const read of ['refresh', 'lookUp'] as const) {
-    it(`keeps a pool that was made while its name was looked for in vain (${read})`, async () => {
+    it(`keeps a pool that is created during a failed lookup of its name (${read})`, async () => {
       const { supervisor, pools } = await aSupervisor();
       let answer = (_record: undefined): void => undefined;
       pools.get = () =>
@@ -322,7 +322,7 @@ describe('the supervisor', () => {
     });
   }
 
-  it('retires what a deleted pool leaves, where that failed before the pool was removed', async () => {
+  it("retires a deleted pool's instances even if that failed before the removal", async () => {
     const { supervisor, driver, pools, pool, clock } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'the pool is full');
     for (const operation of ['retire', 'read'] as const)
@@ -359,7 +359,7 @@ describe('the supervisor', () => {
     await eventually(() => supervisor.actors.size === 0 && pools.records.size === 0, 'drained');
   });
 
-  it('pauses after repeated start failures, and tries one when the pause is over', async () => {
+  it('pauses after repeated failed starts, and starts one instance after the pause', async () => {
     const { supervisor, pool, driver, clock } = await aSupervisor({
       pool: { replicas: 1 },
       policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight: 1 } },
@@ -378,7 +378,7 @@ describe('the supervisor', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.phase === 'Ready', 'trusted again');
   });
 
-  it('pauses when instances end as soon as they are up', async () => {
+  it('pauses if instances end right after their start', async () => {
     const { supervisor, pool, driver } = await aSupervisor({ pool: { replicas: 1 } });
     const ended = new Set<string>();
     await eventually(() => {
@@ -391,7 +391,7 @@ describe('the supervisor', () => {
     expect(driver.calls.filter((call) => call.startsWith('launch'))).to.have.length(3);
   });
 
-  it('makes an actor that threw again from its fact, and keeps the counts of its pool right', async () => {
+  it('recreates an actor that threw from its fact, with correct pool counts', async () => {
     const { supervisor, pool, claim, clock } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });
@@ -408,7 +408,7 @@ describe('the supervisor', () => {
     expect(supervisor.pools.get(pool.uid)?.counts).to.include({ idle: 1, running: 1, starting: 0 });
   });
 
-  it('leaves alone a sandbox whose actor can not be made of its fact either', async () => {
+  it('gives up on a sandbox whose actor cannot be recreated', async () => {
     const { supervisor, pool, claim, clock, driver } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });
@@ -433,7 +433,7 @@ describe('the supervisor', () => {
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
-  it('makes a pool actor that threw again from its record, with its counts', async () => {
+  it('recreates a pool actor that threw from its record, with its counts', async () => {
     const { supervisor, pool, clock } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     supervisor.pools.send(pool.uid, {

@@ -30,8 +30,8 @@ const turns = async (): Promise<void> => {
     });
 };
 
-describe('a replica that takes over from one that died in the middle of a refill', () => {
-  it('fills the pool at once, and counts no failed start', async () => {
+describe('a replica that takes over during a refill', () => {
+  it('fills the pool at once, without a failed start', async () => {
     const stores = await sharedStores({ pool: { replicas: 20 } });
     const shared = aCoordination(stores.clock);
     const [one, two] = [await aReplica(stores, shared), await aReplica(stores, shared)];
@@ -55,7 +55,7 @@ describe('a replica that takes over from one that died in the middle of a refill
     expect(await stores.truth.records.all()).to.have.length(20);
   });
 
-  it('retires a record whose process never comes, though it hears of it only once it leads', async () => {
+  it('retires a record without a process, even if it first sees the record as leader', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
     const one = await aReplica(stores, aCoordination(stores.clock));
     one.lead();
@@ -78,7 +78,7 @@ describe('a replica that takes over from one that died in the middle of a refill
     expect(launches(), 'launches').to.equal(2);
   });
 
-  it('leaves what it launches itself alone', async () => {
+  it('does not retire its own launches', async () => {
     const stores = await sharedStores({ pool: { replicas: 3 } });
     const one = await aReplica(stores, aCoordination(stores.clock));
     stores.truth.betweenWrites = forEver;
@@ -93,8 +93,8 @@ describe('a replica that takes over from one that died in the middle of a refill
   });
 });
 
-describe('a daemon that starts after one died in the middle of a refill', () => {
-  it('fills the pool at once, and counts no failed start', async () => {
+describe('a daemon that starts after a crash during a refill', () => {
+  it('fills the pool at once, without a failed start', async () => {
     const driver = new FakeSandboxDriver();
     const uid = v7();
     for (let n = 0; n < 5; n++) {
@@ -112,7 +112,7 @@ describe('a daemon that starts after one died in the middle of a refill', () => 
   });
 });
 
-describe('a replica that takes over while its mirror of pools is behind', () => {
+describe('a replica that takes over while its pool mirror lags', () => {
   const behind = async (pool: Partial<PoolRecord>) => {
     const stores = await sharedStores({ pool });
     const shared = aCoordination(stores.clock);
@@ -127,7 +127,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     return { ...stores, poolsOfTwo, one, two, retired };
   };
 
-  it('keeps the stock of a pool that it had not heard of', async () => {
+  it('keeps the instances of a pool that it has not seen yet', async () => {
     const { pools, poolsOfTwo, one, two, retired } = await behind({ replicas: 0 });
     poolsOfTwo.lag();
     const fresh = await pools.create(aPool({ name: 'fresh', replicas: 5 }));
@@ -140,7 +140,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     expect(retired()).to.deep.equal([]);
   });
 
-  it('launches nothing by a size that was changed before', async () => {
+  it('launches nothing for an outdated size', async () => {
     const { pools, pool, truth, poolsOfTwo, one, two } = await behind({ replicas: 20 });
     await eventually(() => idleIn(one, pool.uid) === 20, 'the pool is full');
     poolsOfTwo.lag();
@@ -161,7 +161,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     expect((await pools.list())[0]?.replicas).to.equal(2);
   });
 
-  it('does not lead as long as that can not catch up', async () => {
+  it('does not lead until the mirror has caught up', async () => {
     const { pool, clock, poolsOfTwo, one, two } = await behind({ replicas: 1 });
     await eventually(() => idleIn(one, pool.uid) === 1, 'the pool is full');
     poolsOfTwo.failures.caughtUp = new Error('behind');
@@ -179,7 +179,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     await eventually(() => two.supervisor.shards.length > 0, 'it leads');
   });
 
-  it('nor as long as what leads beside it can not', async () => {
+  it('does not lead until its participants have caught up', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
     let failure: Error | undefined = new Error('behind');
     const participant = {
@@ -200,7 +200,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     await eventually(() => one.supervisor.shards.length > 0, 'it leads');
   });
 
-  it('looks, before it retires what is of no pool that it knows, whether there is one', async () => {
+  it('checks for a pool in the store before it retires instances of an unknown pool', async () => {
     const { pools, poolsOfTwo, one, two, retired } = await behind({ replicas: 0 });
     poolsOfTwo.lag();
     poolsOfTwo.failures.blind = true; // it is told nothing, and thinks that it has heard all
@@ -215,7 +215,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     expect(poolsOfTwo.reads, 'reads of the pool').to.deep.equal([`${fresh.owner.namespace}/fresh`]);
   });
 
-  it('retires nothing of a pool that is there after all, though it was told that it is gone', async () => {
+  it('retires nothing of an existing pool that was reported as deleted', async () => {
     const { pool, clock, one, retired } = await behind({ replicas: 3 });
     await eventually(() => idleIn(one, pool.uid) === 3, 'the pool is full');
 
@@ -228,7 +228,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     expect(retired()).to.deep.equal([]);
   });
 
-  it('retires nothing where that can not be told, and asks less and less often', async () => {
+  it('retires nothing while the store is unreachable, and asks less and less often', async () => {
     const { pools, pool, clock, poolsOfTwo, one, two, retired } = await behind({ replicas: 3 });
     await eventually(() => idleIn(one, pool.uid) === 3, 'the pool is full');
     one.die();
@@ -249,8 +249,8 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
   });
 });
 
-describe('looks for pools that instances are left of', () => {
-  it('go on with those that wait, also where of the next ones nothing is left', async () => {
+describe('searches for pools of leftover instances', () => {
+  it('continue with the waiting ones, even if the next ones have no instances left', async () => {
     const left = new Set(Array.from({ length: 40 }, (_, n) => `pool-${n}`));
     const ended: string[] = [];
     const looks: (() => void)[] = [];

@@ -30,8 +30,8 @@ const aHistory = (options: { readonly mostKept?: number } = {}) => {
   return { transitions, move };
 };
 
-describe('the trails of actors', () => {
-  it('say how an actor came where it stands, and how long it stood before', () => {
+describe('the transition histories of actors', () => {
+  it('show how an actor reached its state, and how long each state lasted', () => {
     const { transitions, move } = aHistory();
     move('a', 'idle', { type: 'FOUND' });
     move('a', 'running', { type: 'CLAIM', why: 'a request' });
@@ -56,7 +56,7 @@ describe('the trails of actors', () => {
     });
   });
 
-  it('do not note an event that leaves an actor where it stood', () => {
+  it('skip events that change no state', () => {
     const { transitions, move } = aHistory();
     move('a', 'idle');
     move('a', 'idle');
@@ -64,7 +64,7 @@ describe('the trails of actors', () => {
     expect(transitions.of('a')).to.have.length(1);
   });
 
-  it('keep the last 50 of an actor, and go on counting', () => {
+  it("keep an actor's last 50 transitions, and go on counting", () => {
     const { transitions, move } = aHistory();
     for (let n = 0; n < 120; n++) move('a', n % 2 === 0 ? 'x' : 'y');
 
@@ -73,7 +73,7 @@ describe('the trails of actors', () => {
     expect([numbers[0], numbers.at(-1)]).to.deep.equal([71, 120]);
   });
 
-  it('forget those of the oldest actors where there are too many in all, and not where these stand', () => {
+  it("drop the oldest actors' transitions if there are too many, but keep their states", () => {
     const { transitions, move } = aHistory({ mostKept: 4 });
     for (const key of ['a', 'b', 'c']) {
       move(key, 'idle');
@@ -94,7 +94,7 @@ describe('the trails of actors', () => {
     [1_000, 'before there were too many'],
     [2, 'and there were too many once'],
   ] as const) {
-    it(`leave nothing behind of actors that have ended, ${when}`, () => {
+    it(`keep nothing of ended actors, ${when}`, () => {
       const { transitions, move } = aHistory({ mostKept });
       for (const key of ['a', 'b', 'c']) move(key, 'idle');
       const churn = (from: number): void => {
@@ -115,7 +115,7 @@ describe('the trails of actors', () => {
     });
   }
 
-  it('go on forgetting in turn after a while without need', () => {
+  it('go on dropping in order after a pause', () => {
     const { transitions, move } = aHistory({ mostKept: 300 });
     for (let n = 0; n < 250; n++) move(`old ${n}`, 'idle');
     for (let n = 0; n < 3_000; n++) {
@@ -132,7 +132,7 @@ describe('the trails of actors', () => {
     expect(kept).to.deep.equal([0, 300]);
   });
 
-  it('count the actors of each state, and of each region of one that has several', () => {
+  it('count the actors in each state, and in each region of parallel states', () => {
     const { transitions, move } = aHistory();
     move('a', 'scale.short breaker.open');
     move('b', 'scale.short breaker.closed');
@@ -148,7 +148,7 @@ describe('the trails of actors', () => {
     });
   });
 
-  it('tell whoever follows of each transition, and of the end', () => {
+  it('send followers each transition, and the end', () => {
     const { transitions, move } = aHistory();
     const seen: (Transition | undefined)[] = [];
     move('a', 'idle');
@@ -164,7 +164,7 @@ describe('the trails of actors', () => {
     expect(seen.map((each) => each?.to)).to.deep.equal(['running', undefined]);
   });
 
-  it('are listed page by page: each actor that fits once, whatever groups and states there are', () => {
+  it('are listed in pages, with each matching actor once', () => {
     const actor = fc.record({
       key: fc.constantFrom(...'abcdefghij'),
       group: fc.constantFrom('g1', 'g2', 'g3'),

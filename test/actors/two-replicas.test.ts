@@ -5,7 +5,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { aReplica, sharedStores } from '../support/harness/shared-supervisors.ts';
 
 describe('two replicas over one truth', () => {
-  it('do not both give out an instance that one user claims on each in the same millisecond', async () => {
+  it('hand out an instance once to a user who claims on both in the same millisecond', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
     const [one, two] = [
       await aReplica(stores, aCoordination(stores.clock)),
@@ -25,7 +25,7 @@ describe('two replicas over one truth', () => {
     expect(claims.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
   });
 
-  it('tell what became of an instance while neither led', async () => {
+  it('report what happened to an instance while neither led', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
     const [one, two] = [
       await aReplica(stores, aCoordination(stores.clock)),

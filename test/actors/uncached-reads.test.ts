@@ -54,8 +54,8 @@ const aWorld = async () => {
   return { ...stores, truth, leader, other, pass, reads };
 };
 
-describe('uncached reads of what ends', () => {
-  it('are none while it is given time to end, of retired instances and of ended sandboxes, on any replica', async () => {
+describe('uncached reads of ending sandboxes', () => {
+  it('do not happen during the grace period, on any replica', async () => {
     const { truth, leader, other, pass, reads, pools, pool, clock } = await aWorld();
     const { id } = await leader.claim(alice, { poolName: 'default' });
     await settled();
@@ -72,7 +72,7 @@ describe('uncached reads of what ends', () => {
     expect(leader.supervisor.actors.size).to.equal(0);
   });
 
-  it("are the leader's alone, of what outlives its end", async () => {
+  it('are made only by the leader, for sandboxes that outlive their end', async () => {
     const { truth, pass, reads, pools, pool } = await aWorld();
     await pools.update({ ...pool, ...(await pools.get(pool.uid)), replicas: 0 });
     await settled();

@@ -28,7 +28,7 @@ const filled = async (part: Partial<PoolRecord> = {}) => {
 };
 
 describe('an idle instance that stays not ready', () => {
-  it('is replaced once it has not been ready for as long as a start may take', async () => {
+  it('is replaced after the longest time that a start may take', async () => {
     const {
       driver,
       shown,
@@ -44,7 +44,7 @@ describe('an idle instance that stays not ready', () => {
     expect(shown().phase).to.equal('Ready');
   });
 
-  it('stays where it is ready again before that, and the time counts anew', async () => {
+  it('stays if it becomes ready earlier, and its time restarts', async () => {
     const {
       driver,
       pass,
@@ -59,7 +59,7 @@ describe('an idle instance that stays not ready', () => {
     expect(driver.running()).to.include(one);
   });
 
-  it('stays where it is its node that is in trouble', async () => {
+  it('stays if its node is at fault', async () => {
     const {
       driver,
       pass,
@@ -70,7 +70,7 @@ describe('an idle instance that stays not ready', () => {
     expect(driver.running()).to.include(one);
   });
 
-  it('is replaced at once on a node that is to be emptied', async () => {
+  it('is replaced at once on a node that drains', async () => {
     const {
       driver,
       shown,
@@ -83,7 +83,7 @@ describe('an idle instance that stays not ready', () => {
     expect(shown().counts).to.deep.include({ idle: 3, unavailable: 0 });
   });
 
-  it('takes no other with it: the next goes when the one before has been replaced', async () => {
+  it('is replaced before the next unready instance goes', async () => {
     const { driver, shown, pass, ids } = await filled();
     driver.startsByItself = false;
     for (const id of ids) driver.becomeUnavailable(id);
@@ -94,7 +94,7 @@ describe('an idle instance that stays not ready', () => {
     expect(shown().counts).to.deep.include({ idle: 1, starting: 1, unavailable: 1 });
   });
 
-  it('takes no other with it where new ones do not start', async () => {
+  it('is the only one to go if new instances fail to start', async () => {
     const { driver, shown, pass, ids } = await filled();
     for (const id of ids) driver.becomeUnavailable(id);
     driver.startsByItself = false;
@@ -103,7 +103,7 @@ describe('an idle instance that stays not ready', () => {
     expect(shown().phase).to.equal('Failed');
   });
 
-  it('leaves what runs alone', async () => {
+  it('does not affect running sandboxes', async () => {
     const { driver, claim, supervisor, pass } = await filled();
     const { id } = await claim(alice, { poolName: 'default' });
     driver.becomeUnavailable(id);
