@@ -158,8 +158,8 @@ describe('where the Pods of an admin’s template run', function () {
   }
 
   it('is in gVisor by what the page on Kubernetes has to copy', async () => {
-    const page = readFileSync(new URL('../../docs/kubernetes.md', import.meta.url), 'utf8');
-    const [, section = ''] = page.split('### Every sandbox in gVisor or Kata\n');
+    const page = readFileSync(new URL('../../docs/nodes.md', import.meta.url), 'utf8');
+    const [, section = ''] = page.split('## Every sandbox in gVisor or Kata\n');
     const [runtimeClass, template] = [...section.matchAll(/```yaml\n(.*?)```/gs)].map(
       ([, block = '']) => parse(block) as { readonly metadata: { readonly name: string } },
     );
