@@ -1,6 +1,7 @@
-import Router from '@koa/router';
+import Router, { type RouterContext } from '@koa/router';
+import type { Next } from 'koa';
 import type { RequestState } from '../reply/context.ts';
-import { BASES } from '../reply/bases.ts';
+import { withoutBase } from '../reply/bases.ts';
 import type { EventStreams } from '../reply/event-streams.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Clients } from '../limits/clients.ts';
@@ -12,13 +13,7 @@ import { mapParametersOf } from './query.ts';
 import type { Route } from './route.ts';
 import { admit } from './stages/admit.ts';
 import { approve } from './stages/approve.ts';
-import {
-  Exchange,
-  walk,
-  type RoutedContext,
-  type ServedRoute,
-  type Stage,
-} from './stages/exchange.ts';
+import { Exchange, walk, type ServedRoute, type Stage } from './stages/exchange.ts';
 import { identify } from './stages/identify.ts';
 import { onlyHere } from './stages/named-cluster.ts';
 import { once } from './stages/once.ts';
@@ -85,20 +80,33 @@ const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
 export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
   const stages = stagesOf(deps);
   const router = new Router<RequestState>({ strict: true, sensitive: true });
-  for (const each of routes) {
-    // what it is sent is held to the same rules
-    const row = each.method === 'POST' && !each.body ? { ...each, body: NoFields } : each;
-    const served: ServedRoute = {
-      ...row,
-      queryWarningsOf: unknownQueryWarnings(row.query),
-      queryMaps: mapParametersOf(row.query),
-      unknownOf: row.body && unknownFields(row.body),
-    };
-    const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    for (const base of BASES)
-      router.register(base + pattern, [row.method], (context: RoutedContext) =>
-        walk(stages, new Exchange(served, context)),
-      );
+  /** By method and path: a row whose path has no parameter needs no search. */
+  const fixed = new Map<string, ServedRoute>();
+  for (const row of routes) {
+    const served = servedOf(row);
+    fixed.set(`${row.method} ${row.path}`, served);
+    router.register(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), [row.method], (context) =>
+      walk(stages, new Exchange(served, context)),
+    );
   }
-  return router.routes();
+  const search = router.routes();
+  return (context: RouterContext<RequestState>, next: Next): Promise<unknown> => {
+    const path = withoutBase(context.path);
+    const row = fixed.get(`${context.method} ${path}`);
+    if (row) return walk(stages, new Exchange(row, Object.assign(context, { params: {} })));
+    context.newRouterPath = path;
+    return search(context, next);
+  };
+};
+
+const servedOf = (row: Route): ServedRoute => {
+  // what it is sent is held to the same rules
+  const body = row.method === 'POST' ? (row.body ?? NoFields) : row.body;
+  return {
+    ...row,
+    body,
+    queryWarningsOf: unknownQueryWarnings(row.query),
+    queryMaps: mapParametersOf(row.query),
+    unknownOf: body && unknownFields(body),
+  };
 };

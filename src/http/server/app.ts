@@ -123,6 +123,7 @@ export const createApp = ({
   app.use(errors(log, deps.admission, surface?.shown));
   app.use(admit(stopping));
   const routes = surface?.routes ?? routesOf(operations, new PoolPreviews({ metrics }));
+  app.use(corridorOf(routes, { ...deps, gating, sessionOf, operations, log }));
   if (!surface) app.use(pages(routes, { hasConsole: console !== undefined }));
   if (console)
     app.use(
@@ -133,7 +134,6 @@ export const createApp = ({
         arriving: deps.admission.arriving,
       }),
     );
-  app.use(corridorOf(routes, { ...deps, gating, sessionOf, operations, log }));
   app.use(surface?.otherwise ?? nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));
