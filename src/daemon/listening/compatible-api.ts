@@ -11,7 +11,7 @@ import type { HttpServer } from '../../http/server/http-server.ts';
 import { listenOrDoWithout } from './listen-or-do-without.ts';
 
 export interface CompatibleApiParts extends Pick<HttpServer, 'leave' | 'renew' | 'stop'> {
-  /** Undefined: there is no such API. */
+  /** Undefined: there is no such API, or no link to a manager. */
   readonly overLinks: CompatibleServer['overLinks'] | undefined;
   /**
    * Resolves with the address once it listens. Rejects where that was asked for and can't be;
@@ -48,6 +48,7 @@ export const openCompatibleApi = (
   const server = createCompatibleApi({ ...deps, terms: { ...terms, ...ofFleet } });
   return {
     ...server,
+    overLinks: deps.clients.isLinked && server.overLinks,
     start: () =>
       startAt(server, { ...listen, given, isTls: deps.tls !== undefined }, deps.watchers.log),
   };

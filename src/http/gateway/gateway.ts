@@ -17,7 +17,7 @@ import type { Clients } from '../limits/clients.ts';
 import { errorAnswer } from '../reply/error-table.ts';
 import { exchange } from './exchange.ts';
 import { GatewayAgent } from './agent.ts';
-import { readTarget, type EndpointTarget } from './target.ts';
+import { isForEndpoint, readTarget, type EndpointTarget } from './target.ts';
 import { localName } from '../corridor/local-names.ts';
 import { ClientGone } from '../corridor/request-body.ts';
 import { giveError } from '../corridor/raw-answer.ts';
@@ -158,7 +158,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
   };
 
   return {
-    takes: (request) => readTarget(request.url ?? '') !== undefined,
+    takes: isForEndpoint,
     answer,
     upgrade,
     stop: () => agent.destroy(),

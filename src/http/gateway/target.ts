@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 /** Where a request to an endpoint leads. */
 export interface EndpointTarget {
   readonly sandboxId: string;
@@ -20,3 +22,7 @@ export const readTarget = (url: string): EndpointTarget | undefined => {
   const [, prefix = '', sandboxId = '', endpointName = '', path = '/', query = ''] = match;
   return { sandboxId, endpointName, prefix, path: path + query };
 };
+
+/** Whether a request is for an endpoint of a sandbox. */
+export const isForEndpoint = ({ url = '' }: Pick<IncomingMessage, 'url'>): boolean =>
+  readTarget(url) !== undefined;

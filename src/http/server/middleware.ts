@@ -184,7 +184,9 @@ const NONE = { method: 'other', route: 'none' };
 export const traced =
   (tracer: Tracer | undefined, scope?: TraceScope) =>
   (context: Context, next: Next): Promise<void> => {
-    const parent = parseTraceParent(context.req.headers['traceparent']);
+    const header = context.req.headers['traceparent'];
+    if (header === undefined && !tracer) return next();
+    const parent = parseTraceParent(header);
     const within = (trace: OngoingTrace): Promise<void> =>
       scope ? scope.within(trace, next) : next();
     if (tracer) return recorded(tracer.begin(parent), context, within);
