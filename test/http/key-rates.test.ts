@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { KeyRates } from '../../src/http/limits/key-rates.ts';
+import { KeyRates } from '../../src/http/limits/shares.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { connectRaw } from '../support/harness/http-client.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Places } from '../../src/http/limits/places.ts';
+import { Places } from '../../src/http/limits/shares.ts';
 import { MOST_COSTLY_WAITING, Turns } from '../../src/http/limits/turns.ts';
 import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { rejection } from '../support/harness/rejection.ts';

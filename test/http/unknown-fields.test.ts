@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { unknownFields, unknownFieldWarning } from '../../src/http/corridor/unknown-fields.ts';
+import { unknownFields, unknownFieldWarning } from '../../src/http/corridor/validation.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('warnings of unknown fields', () => {

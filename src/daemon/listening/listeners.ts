@@ -5,7 +5,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import { createGateway, type Gateway } from '../../http/gateway/gateway.ts';
 import { Admission } from '../../http/limits/admission.ts';
 import { clientsOf, type Clients } from '../../http/limits/clients.ts';
-import { KeyRates } from '../../http/limits/key-rates.ts';
+import { KeyRates } from '../../http/limits/shares.ts';
 import type { RequestWatchers } from '../../http/server/app.ts';
 import { createHttpServer, type HttpServer } from '../../http/server/http-server.ts';
 import { requireFree, type TlsIdentity } from '../../http/server/listener.ts';
@@ -149,7 +149,8 @@ type Ways = Pick<Gateway, 'takes' | 'answer' | 'upgrade'>;
 
 /** Gives the first what it takes, and the other all else. */
 const firstOf = (first: Ways | undefined, other: Ways): Ways => {
-  const wayOf = (request: IncomingMessage): Ways => (first?.takes(request) ? first : other);
+  if (!first) return other;
+  const wayOf = (request: IncomingMessage): Ways => (first.takes(request) ? first : other);
   return {
     takes: (request) => wayOf(request).takes(request),
     answer: (request, response, terms) => wayOf(request).answer(request, response, terms),

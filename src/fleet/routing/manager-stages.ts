@@ -1,9 +1,9 @@
 import type { CorridorDeps, ManagerStages } from '../../http/corridor/corridor.ts';
 import { FREE, passAway, useAway, type WorkAway } from '../../http/corridor/pass.ts';
-import { carryOut, type Marked, markedPathOf } from '../../http/corridor/marked-answer.ts';
+import { type Marked, markedPathOf } from '../../http/corridor/marked-answer.ts';
 import type { Answer, AnyRequest, Route } from '../../http/corridor/route.ts';
-import { mayBeKeyed } from '../../http/corridor/stages/approve.ts';
-import type { Exchange, Stage } from '../../http/corridor/stages/exchange.ts';
+import { type Exchange, mayBeKeyed, type Stage } from '../../http/corridor/stages/exchange.ts';
+import { carryOut } from '../../http/corridor/stages/perform.ts';
 import type { Operations } from '../../services/operations.ts';
 import type { WayToCluster } from '../replication/fleet-operations.ts';
 import { claimInFleet, refuseElsewhere } from './claim-in-fleet.ts';
@@ -22,8 +22,8 @@ import {
   fingerprintOf,
   type IdempotencyDeps,
   type WrittenAnswer,
+  written,
 } from '../../http/corridor/idempotency.ts';
-import { written } from '../../http/corridor/answer-writing.ts';
 import { namedCluster } from '../../http/corridor/stages/named-cluster.ts';
 import { isMerged, type MergedRow } from './fleet-names.ts';
 import type { MergedTerms } from './merged/gathered.ts';

@@ -1,13 +1,13 @@
 import type { Next } from 'koa';
 import { ClientGone, readForm } from '../corridor/request-body.ts';
-import type { ArrivingBodies } from '../limits/arriving-bodies.ts';
+import type { ArrivingBodies } from '../limits/memory.ts';
 import type { Context } from '../reply/context.ts';
 import type { Clients } from '../limits/clients.ts';
 import { addressGroup } from '../limits/address-group.ts';
 import { errorAnswer } from '../reply/error-table.ts';
 import { methodNotAllowed } from '../corridor/nothing-matched.ts';
 import type { ConsoleRoute } from './console-route.ts';
-import { cookieOf, SESSION_COOKIE } from '../limits/cookies.ts';
+import { cookieOf, SESSION_COOKIE } from '../limits/request-head.ts';
 import { html } from './html.ts';
 import { loginRoutes } from './login-pages.ts';
 import { givePage, HEADERS, seeOther, STYLE } from './page.ts';

@@ -1,15 +1,15 @@
 import { invalidArgument } from '../../model/refusals.ts';
 import type { LoggedIn, LoginTerms } from '../../services/console/console-operations.ts';
 import type { ConsoleRoute, PageRequest } from './console-route.ts';
+import { cookieOf } from '../limits/request-head.ts';
 import {
-  cookieOf,
   DEVICE_COOKIE,
   deviceCookie,
   noCookie,
   OPENID_COOKIE,
   openIdCookie,
   sessionCookie,
-} from '../limits/cookies.ts';
+} from './cookies.ts';
 import { html, type Html } from './html.ts';
 import { givePage, seeOther } from './page.ts';
 import type { ConsoleTerms } from './session-finder.ts';

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { forbidden } from '../../model/refusals.ts';
 import type { ConsoleOperations, OpenSession } from '../../services/console/console-operations.ts';
-import { cookieOf, SESSION_COOKIE } from '../limits/cookies.ts';
+import { cookieOf, SESSION_COOKIE } from '../limits/request-head.ts';
 import { checkOrigin, siteOf } from './site.ts';
 
 const READS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD']);

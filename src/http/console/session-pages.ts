@@ -1,7 +1,8 @@
 import type { ListedSession } from '../../services/console/console-operations.ts';
 import { timestampOf } from '../corridor/common-schema.ts';
 import type { ConsoleRoute, PageRequest } from './console-route.ts';
-import { noCookie, SESSION_COOKIE } from '../limits/cookies.ts';
+import { SESSION_COOKIE } from '../limits/request-head.ts';
+import { noCookie } from './cookies.ts';
 import { html, type Html } from './html.ts';
 import { csrfField, givePage, HEADERS, seeOther } from './page.ts';
 import type { ConsoleTerms } from './session-finder.ts';

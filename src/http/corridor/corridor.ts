@@ -1,7 +1,7 @@
 import Router, { type RouterContext } from '@koa/router';
 import type { Next } from 'koa';
 import type { RequestState } from '../reply/context.ts';
-import { withoutBase } from '../reply/bases.ts';
+import { askedBase, withoutBase } from '../reply/bases.ts';
 import type { EventStreams } from '../reply/event-streams.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Clients } from '../limits/clients.ts';
@@ -10,19 +10,22 @@ import type { GatingDeps } from './approval-gating.ts';
 import { NoFields } from './common-schema.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
 import { mapParametersOf } from './query.ts';
-import type { Route } from './route.ts';
-import { admit } from './stages/admit.ts';
+import type { Deprecation, Route } from './route.ts';
 import { approve } from './stages/approve.ts';
-import { Exchange, walk, type ServedRoute, type Stage } from './stages/exchange.ts';
-import { identify } from './stages/identify.ts';
+import {
+  Exchange,
+  type RoutedContext,
+  type ServedRoute,
+  type Stage,
+  walk,
+} from './stages/exchange.ts';
+import { identify, type SessionFinder } from './stages/identify.ts';
 import { onlyHere } from './stages/named-cluster.ts';
 import { once } from './stages/once.ts';
 import { perform } from './stages/perform.ts';
 import { read } from './stages/read.ts';
 import { reply } from './stages/reply.ts';
-import { announce, resolve } from './stages/resolve.ts';
-import { unknownFields, unknownQueryWarnings } from './unknown-fields.ts';
-import type { SessionFinder } from './who-asks.ts';
+import { unknownFields, unknownQueryWarnings } from './validation.ts';
 
 export interface CorridorDeps extends IdempotencyDeps {
   readonly clients: Clients;
@@ -60,16 +63,14 @@ export interface ManagerStages {
  * they trace, measure, log and audit a request, and write a refusal.
  */
 const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
-  const manager = deps.terms.manager?.(deps);
+  const { gating, terms } = deps;
+  const manager = terms.manager?.(deps);
   return [
-    announce(deps),
     reply(deps),
     identify(deps),
-    admit(deps),
     ...(manager ? [manager.locate] : []),
-    resolve(deps),
     read(deps),
-    approve(deps),
+    ...(gating ? [approve({ ...deps, gating })] : []),
     manager ? manager.forward : onlyHere(deps),
     once(deps),
     perform(deps),
@@ -79,6 +80,10 @@ const stagesOf = (deps: CorridorDeps): readonly Stage[] => {
 /** The middleware that finds a request's row, and takes the request through the stages. */
 export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
   const stages = stagesOf(deps);
+  const enter = (row: ServedRoute, context: RoutedContext): Promise<void> => {
+    announce(row, context, deps.terms.sunset);
+    return walk(stages, new Exchange(row, context));
+  };
   const router = new Router<RequestState>({ strict: true, sensitive: true });
   /** By method and path: a row whose path has no parameter needs no search. */
   const fixed = new Map<string, ServedRoute>();
@@ -86,14 +91,14 @@ export const corridorOf = (routes: readonly Route[], deps: CorridorDeps) => {
     const served = servedOf(row);
     fixed.set(`${row.method} ${row.path}`, served);
     router.register(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), [row.method], (context) =>
-      walk(stages, new Exchange(served, context)),
+      enter(served, context),
     );
   }
   const search = router.routes();
   return (context: RouterContext<RequestState>, next: Next): Promise<unknown> => {
     const path = withoutBase(context.path);
     const row = fixed.get(`${context.method} ${path}`);
-    if (row) return walk(stages, new Exchange(row, Object.assign(context, { params: {} })));
+    if (row) return enter(row, Object.assign(context, { params: {} }));
     context.newRouterPath = path;
     return search(context, next);
   };
@@ -109,4 +114,26 @@ const servedOf = (row: Route): ServedRoute => {
     queryMaps: mapParametersOf(row.query),
     unknownOf: body && unknownFields(body),
   };
+};
+
+/** Names the row for logs, metrics and traces, and announces its end (RFC 9745, RFC 8594). */
+const announce = (row: ServedRoute, context: RoutedContext, sunset: string | undefined): void => {
+  context.state.route = row.path;
+  context.state.operation = row.operationId;
+  if (row.deprecated) announceDeprecation(row.deprecated, context, sunset);
+};
+
+const announceDeprecation = (
+  { since, successor }: Deprecation,
+  context: RoutedContext,
+  sunset: string | undefined,
+): void => {
+  const link =
+    askedBase(context.path) +
+    successor.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(context.params[name] ?? ''),
+    );
+  context.set('Deprecation', `@${since}`);
+  context.set('Link', `<${link}>; rel="successor-version"`);
+  if (sunset !== undefined) context.set('Sunset', sunset);
 };

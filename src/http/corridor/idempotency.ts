@@ -9,6 +9,7 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../services/operations.ts';
+import type { Answer } from './route.ts';
 import {
   IdempotentRequest,
   RequestNotNew,
@@ -23,6 +24,14 @@ export interface WrittenAnswer {
   /** Holds a secret: kept only sealed under the caller's credential. */
   readonly secret: boolean;
 }
+
+/** Writes an answer, to be kept. */
+export const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({
+  status,
+  headers,
+  text: JSON.stringify(body),
+  secret,
+});
 
 export interface IdempotencyDeps {
   readonly operations: Pick<Operations, 'idempotentRequest'>;

@@ -1,16 +1,16 @@
 import { ApprovalUsed } from '../../model/approvals/approval-refusals.ts';
 import { managersFingerprint } from '../../model/request-fingerprint.ts';
-import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { Caller } from '../../model/tenant.ts';
 import type { AskedByManager } from '../../actors/request/idempotent-request.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Context } from '../reply/context.ts';
-import { written } from './answer-writing.ts';
 import { withoutBase } from '../reply/bases.ts';
 import type { Pass } from './pass.ts';
 import {
   answerOnce,
   fingerprintOf,
   seedOf,
+  written,
   type IdempotencyDeps,
   type WrittenAnswer,
 } from './idempotency.ts';
@@ -88,18 +88,6 @@ export const answerMarked = async (
     settle: () => pass.settle(),
   });
 };
-
-/** One of the places that there are, unless the operation mostly waits. */
-export const carryOut = (
-  row: Route,
-  { admission: { places } }: { readonly admission: Pick<Admission, 'places'> },
-  request: AnyRequest,
-): Promise<Answer> | Answer =>
-  row.waits === true || row.waits?.(request) || !request.caller
-    ? row.handle(request)
-    : places.within({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
-        row.handle(request),
-      );
 
 /**
  * The path by which a request is known under its key: none where that names a grant, which has one

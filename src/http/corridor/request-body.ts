@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
-import type { ArrivingBodies } from '../limits/arriving-bodies.ts';
+import type { ArrivingBodies } from '../limits/memory.ts';
 import { lingerAfter } from './linger.ts';
 import { parseStrictJson } from './strict-json.ts';
 

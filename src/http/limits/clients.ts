@@ -5,7 +5,7 @@ import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { tooManyBadKeys } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../services/operations.ts';
-import { hasSessionCookie } from './cookies.ts';
+import { hasSessionCookie } from './request-head.ts';
 import { addressGroup } from './address-group.ts';
 import { BadKeys } from './bad-keys.ts';
 import { clientAddresses, type ClientAddresses } from './client-address.ts';

@@ -48,3 +48,23 @@ const FIT = /^[A-Za-z0-9._-]{1,128}$/;
 /** The client's own `X-Request-Id` where it is fit to be logged, else a new one. */
 export const requestIdFrom = (header: string | string[] | undefined): string =>
   typeof header === 'string' && FIT.test(header) ? header : randomUUID();
+
+/** Of the console; browsers take `__Host-` cookies from secure origins and loopback only. */
+export const SESSION_COOKIE = '__Host-sandpool-session';
+
+/**
+ * The value of a cookie; undefined where there is none. One that is given twice counts as none:
+ * another host may have set one of them.
+ */
+export const cookieOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
+  const values = (headers.cookie ?? '')
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(`${name}=`))
+    .map((pair) => pair.slice(name.length + 1));
+  return values.length === 1 ? values[0] : undefined;
+};
+
+/** Whether the cookie of a session comes with it, good or not. */
+export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
+  headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;

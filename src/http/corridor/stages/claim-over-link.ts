@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { CLAIM_KEY_HEADER, CLAIM_TERMS_HEADER } from '../../../model/fleet/identity-header.ts';
 import type { AskedByManager } from '../../../actors/request/idempotent-request.ts';
-import type { Clients } from '../../limits/clients.ts';
 import type { Context } from '../../reply/context.ts';
 
 const WRITTEN = /^(first|again) ([0-9a-f-]{36})$/;
@@ -29,12 +28,11 @@ export interface ClaimOverLink extends ToldClaim {
   readonly byManager?: AskedByManager;
 }
 
-/** Reads what a manager says of a claim, and its key; nothing where it came over no link. */
-export const claimOverLink = (
-  { req }: Context,
-  { isLinked }: Pick<Clients, 'isLinked'>,
-): ClaimOverLink =>
-  isLinked?.(req) ? { ...toldIn(req.headers[CLAIM_TERMS_HEADER]), ...keyIn(req) } : {};
+/** Reads what a manager says of a claim that came over a link, and its key. */
+export const claimOverLink = ({ req }: Context): ClaimOverLink => ({
+  ...toldIn(req.headers[CLAIM_TERMS_HEADER]),
+  ...keyIn(req),
+});
 
 const toldIn = (header: string | readonly string[] | undefined): ToldClaim => {
   if (typeof header !== 'string') return {};

@@ -48,9 +48,8 @@ export class Exchange {
   /** read: what a manager says of a claim that it passes on. */
   overLink: ClaimOverLink = {};
 
-  /** approve: how the request goes on, and under which key it has its effect once. */
+  /** approve, if there are rules: how the request goes on. */
   pass: Pass = FREE;
-  key: string | undefined;
 
   /** forward, of a manager: called before a claim under a key is carried out here. */
   opened: (() => Promise<void>) | undefined;
@@ -76,7 +75,21 @@ export class Exchange {
   set request(request: AnyRequest) {
     this.#request = request;
   }
+
+  /**
+   * The key under which the request has its effect once: of the client, of its approval, or of the
+   * manager that passes the claim on.
+   */
+  get key(): string | undefined {
+    const { context, pass, overLink } = this;
+    const given = mayBeKeyed(this) ? context.req.headers['idempotency-key'] : undefined;
+    return (typeof given === 'string' ? given : undefined) ?? pass.key ?? overLink.key;
+  }
 }
+
+/** A POST, unless its row ignores an Idempotency-Key. */
+export const mayBeKeyed = ({ row }: Pick<Exchange, 'row'>): boolean =>
+  row.method === 'POST' && row.effect?.kind !== 'unkeyed';
 
 /**
  * One stage of the corridor. Calls `next` for the stages after it, or answers or throws in their

@@ -1,20 +1,113 @@
-import type { Clients } from '../../limits/clients.ts';
-import { whoAsks, type SessionFinder } from '../who-asks.ts';
+import type { IncomingMessage } from 'node:http';
+import { consoleSessionRequired } from '../../../model/approvals/approval-refusals.ts';
+import type { ConsoleSession } from '../../../model/console-session.ts';
+import { adminRequired } from '../../../model/refusals.ts';
+import type { Caller } from '../../../model/tenant.ts';
+import type { Admission } from '../../limits/admission.ts';
+import { refuseKeyBesideSession, type Clients } from '../../limits/clients.ts';
+import { hasSessionCookie } from '../../limits/request-head.ts';
+import type { Context } from '../../reply/context.ts';
+import type { Route } from '../route.ts';
 import type { Stage } from './exchange.ts';
 
-interface IdentifyDeps {
-  readonly clients: Clients;
-  /** Absent: no person asks. */
-  readonly sessionOf?: SessionFinder;
+interface IdentifyDeps extends AskingDeps {
+  readonly admission: Pick<Admission, 'admit'>;
 }
 
-/** Finds the caller by key, link or session, and whether they may call the row. */
+/**
+ * Finds the caller by key, link or session, and whether they may call the row. Their request goes
+ * on if their key's rate allows it, in their tenant's turn on the event loop. Most requests have
+ * had that turn before anything was spent on them.
+ */
 export const identify =
   (deps: IdentifyDeps): Stage =>
   async (exchange, next) => {
-    const asking = whoAsks(exchange.row, deps, exchange.context);
+    const { row, context } = exchange;
+    const asking = whoAsks(row, deps, context);
     const { caller, session } = asking instanceof Promise ? await asking : asking;
     exchange.caller = caller;
     exchange.session = session;
+    const turn = caller && deps.admission.admit(caller, context.req);
+    if (turn) await turn;
     await next();
   };
+
+/**
+ * Finds the person at the console who sends a request; undefined where it comes from no session.
+ * Refuses a write that did not come from the console's own pages.
+ */
+export type SessionFinder = (
+  request: IncomingMessage,
+) => ConsoleSession | undefined | Promise<ConsoleSession | undefined>;
+
+interface Asking {
+  readonly caller: Caller | undefined;
+  readonly session: ConsoleSession | undefined;
+}
+
+interface AskingDeps {
+  readonly clients: Clients;
+  readonly sessionOf?: SessionFinder;
+}
+
+const NOBODY: Asking = { caller: undefined, session: undefined };
+
+/** Finds out who asks, and whether they may call the row. At once where the key is known here. */
+const whoAsks = (row: Route, deps: AskingDeps, context: Context): Asking | Promise<Asking> => {
+  if (deps.sessionOf) refuseKeyBesideSession(context.req);
+  if (row.sessions) return fromConsole(row, deps, context);
+  return row.access === 'open' ? NOBODY : byKey(row, deps.clients, context);
+};
+
+/**
+ * Only sessions decide: a key is told so once it is known to be good, and so is the cookie of a
+ * session that is over. Whoever comes with neither is refused as anywhere else.
+ */
+const fromConsole = async (
+  row: Route,
+  { clients, sessionOf }: AskingDeps,
+  context: Context,
+): Promise<Asking> => {
+  const session = await sessionOf?.(context.req);
+  if (session) {
+    context.state.session = session;
+    return { caller: undefined, session };
+  }
+  if (row.sessions === 'also') return await byKey(row, clients, context);
+  if (!hasSessionCookie(context.req)) await byKey(row, clients, context);
+  throw consoleSessionRequired();
+};
+
+/** For a body that came slowly: refuses where the session has ended meanwhile. */
+export const stillAsks = async (
+  { sessionId }: ConsoleSession,
+  { sessionOf }: Pick<AskingDeps, 'sessionOf'>,
+  { req }: Context,
+): Promise<void> => {
+  if ((await sessionOf?.(req))?.sessionId !== sessionId) throw consoleSessionRequired();
+};
+
+const byKey = (row: Route, clients: Clients, context: Context): Asking | Promise<Asking> => {
+  const caller = clients.authenticate(context.req);
+  const asking = (known: Caller): Asking => ({
+    caller: admitted(row, known, { context, clients }),
+    session: undefined,
+  });
+  return caller instanceof Promise ? caller.then(asking) : asking(caller);
+};
+
+const admitted = (
+  row: Route,
+  caller: Caller,
+  { context, clients }: { readonly context: Context; readonly clients: Clients },
+): Caller => {
+  context.state.caller = caller;
+  const endsAt = clients.keyEndOf(caller);
+  if (endsAt !== undefined)
+    context.set(
+      'Warning',
+      `299 - "this API key ends at ${new Date(endsAt).toISOString()}; make another one in time"`,
+    );
+  if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
+  return caller;
+};

@@ -1,6 +1,7 @@
 import type { Caller } from '../../../model/tenant.ts';
 import { thenLinger } from '../linger.ts';
 import { answerMarked, type CarryOutDeps } from '../marked-answer.ts';
+import { FREE } from '../pass.ts';
 import type { Answer, AnyRequest } from '../route.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
@@ -13,12 +14,14 @@ export const once =
   async (exchange, next) => {
     const { row, context, pass, caller, key } = exchange;
     if (key !== undefined && caller) return await underKey(deps, { exchange, next, key, caller });
-    const use = async (): Promise<Answer> =>
+    const use = async (): Promise<void> => {
       await pass.use(async () => {
         await next();
         return answerOf(exchange);
       });
-    await (row.media?.takes ? thenLinger(context, use) : use());
+    };
+    const work = pass === FREE ? next : use;
+    await (row.media?.takes ? thenLinger(context, work) : work());
   };
 
 interface Keyed {

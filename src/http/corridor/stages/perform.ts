@@ -1,5 +1,6 @@
+import { tenantKey } from '../../../model/tenant.ts';
 import type { Admission } from '../../limits/admission.ts';
-import { carryOut } from '../marked-answer.ts';
+import type { Answer, AnyRequest, Route } from '../route.ts';
 import type { Stage } from './exchange.ts';
 
 /** Carries the operation out, in one of the places that its tenant has. */
@@ -12,3 +13,15 @@ export const perform =
     context.state.answered = answer.body;
     exchange.answer = answer;
   };
+
+/** One of the places that there are, unless the operation mostly waits. */
+export const carryOut = (
+  row: Route,
+  { admission: { places } }: { readonly admission: Pick<Admission, 'places'> },
+  request: AnyRequest,
+): Promise<Answer> | Answer =>
+  row.waits === true || row.waits?.(request) || !request.caller
+    ? row.handle(request)
+    : places.within({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
+        row.handle(request),
+      );

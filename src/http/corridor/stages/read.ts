@@ -5,16 +5,17 @@ import { wasCutShort } from '../../limits/prepared-answer.ts';
 import { askedBase } from '../../reply/bases.ts';
 import type { Context } from '../../reply/context.ts';
 import type { FollowKey } from '../../reply/event-streams.ts';
-import { roomOf } from '../answer-writing.ts';
+import { roomOf } from '../../limits/memory.ts';
 import { revisionsOf } from '../entity-tag.ts';
-import { localName } from '../local-names.ts';
+import { localName, nameKindOf } from '../local-names.ts';
+import { readQuery } from '../query.ts';
 import { ClientGone, readJsonBody, type JsonBody } from '../request-body.ts';
 import type { AnyRequest, Incoming, Route } from '../route.ts';
 import { streamedBody } from '../streamed-body.ts';
-import { refuseIfStrict, unknownFieldWarning } from '../unknown-fields.ts';
-import { check } from '../validation.ts';
-import { stillAsks, type SessionFinder } from '../who-asks.ts';
+import { check, refuseIfStrict, unknownFieldWarning } from '../validation.ts';
+
 import { claimOverLink } from './claim-over-link.ts';
+import { stillAsks, type SessionFinder } from './identify.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
 interface ReadDeps {
@@ -25,13 +26,21 @@ interface ReadDeps {
 }
 
 /**
- * Reads the body as the row's schema says, and makes the request that its handler gets. A body that
+ * Reads the names in the path, the query and the body as the row's schemas say, and makes the
+ * request that its handler gets. Names in the path lose this cluster's name before them; those of
+ * other clusters are refused with CLUSTER_NOT_FOUND, unless a manager has located them. A body that
  * is a stream stays unread. Warns of unknown fields, and with `?strict=true` refuses them.
  */
 export const read =
   (deps: ReadDeps): Stage =>
   async (exchange, next) => {
     const { row, context, session } = exchange;
+    exchange.params = exchange.isElsewhere
+      ? context.params // for that cluster to check
+      : row.params && paramsOf(row.params, context.params, deps.terms.clusterId);
+    exchange.query = row.query
+      ? check(row.query, readQuery(context.querystring, row.queryMaps))
+      : undefined;
     let body: unknown;
     if (row.body) {
       const { value, bytes } = await jsonBody(deps, exchange);
@@ -44,10 +53,27 @@ export const read =
     }
     warnOfUnknown(exchange);
     context.state.asked = body;
-    if (row.effect?.kind === 'opened') exchange.overLink = claimOverLink(context, deps.clients);
+    if (row.effect?.kind === 'opened' && deps.clients.isLinked?.(context.req))
+      exchange.overLink = claimOverLink(context);
     exchange.request = requestOf(deps, exchange, body);
     await next();
   };
+
+const paramsOf = (
+  params: NonNullable<Route['params']>,
+  given: Record<string, string>,
+  clusterId: string,
+): unknown => {
+  const local = { ...given };
+  for (const name in params.names)
+    local[name] = localName(nameKindOf(params.names[name], given), given[name] ?? '', {
+      clusterId,
+      field: name,
+    });
+  const result = params.schema.safeParse(local);
+  if (!result.success) throw params.otherwise(local);
+  return result.data;
+};
 
 const jsonBody = ({ admission }: ReadDeps, { row, context, caller }: Exchange): Promise<JsonBody> =>
   readJsonBody(context.req, context.res, {
@@ -79,7 +105,7 @@ const requestOf = (
   step: context.state.step,
   waitMs: overLink.waitMs,
   signal: () => abortOf(context, caller && ((ended) => clients.followKey(caller, ended))),
-  room: roomOf(context, admission.answers, caller),
+  room: roomOf(context.res, admission.answers, caller),
   localPool: (poolName) => localName('pool', poolName, { clusterId, field: 'poolName' }),
   incoming: incomingOf(row, context, clients),
 });

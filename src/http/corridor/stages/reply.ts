@@ -1,11 +1,14 @@
+import type { AnswerRoom } from '../../../actors/sandbox/commands/answer-budget.ts';
+import type { Context } from '../../reply/context.ts';
 import { EventStream, type EventStreams } from '../../reply/event-streams.ts';
-import { LongAnswer } from '../../reply/long-answer.ts';
+import { LONG_BYTES, LongAnswer } from '../../reply/long-answer.ts';
 import { PlainText } from '../../reply/plain-text.ts';
-import { giveStream, StreamedAnswer } from '../../reply/streamed-answer.ts';
+import { StreamedAnswer } from '../../reply/streamed-answer.ts';
 import type { Admission } from '../../limits/admission.ts';
 import type { Clients } from '../../limits/clients.ts';
-import { give, givePieces, givePlainly, tagView } from '../answer-writing.ts';
-import { entityTag } from '../entity-tag.ts';
+import type { UnreadAnswers } from '../../limits/memory.ts';
+import { entityTag, namesView } from '../entity-tag.ts';
+import type { Answer } from '../route.ts';
 import type { Exchange, Stage } from './exchange.ts';
 
 interface ReplyDeps {
@@ -44,3 +47,95 @@ const openStream = (
   streams.open(context, stream, (ended) =>
     caller ? clients.followKey(caller, ended) : () => undefined,
   );
+
+interface TextAnswer {
+  readonly status: number;
+  readonly headers: Answer['headers'];
+  readonly text: string;
+}
+
+const give = (
+  context: Context,
+  { status, headers, text }: TextAnswer,
+  room: () => AnswerRoom,
+): void => {
+  count(context, Buffer.byteLength(text), room);
+  context.status = status;
+  for (const name in headers) context.set(name, headers[name] ?? '');
+  context.set('Content-Type', 'application/json; charset=utf-8');
+  context.body = text;
+};
+
+/** Takes room for a long answer; refuses none where something may have been done. */
+const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void => {
+  if (bytes <= LONG_BYTES) return;
+  if (method === 'GET' || method === 'HEAD') room().hold(bytes);
+  else room().owe(bytes);
+};
+
+/** Most listeners of a response, to which what is piped into it listens too: above Node's 10. */
+const PIPED_LISTENERS = 20;
+
+/** The operation that made it has taken room for it. */
+const givePieces = (
+  context: Context,
+  { status, headers, body }: Answer & { readonly body: LongAnswer },
+  unread: UnreadAnswers,
+): void => {
+  context.status = status;
+  for (const name in headers) context.set(name, headers[name] ?? '');
+  context.set('Content-Type', 'application/json; charset=utf-8');
+  context.res.setMaxListeners(PIPED_LISTENERS);
+  context.body = body.stream();
+  unread.watch(context.res);
+};
+
+const givePlainly = (
+  context: Context,
+  { bytes, mediaType }: PlainText,
+  room: () => AnswerRoom,
+): void => {
+  count(context, bytes.length, room);
+  context.status = 200;
+  context.set('Content-Type', `${mediaType}; charset=utf-8`);
+  // What a tenant printed is never taken for a page.
+  context.set('X-Content-Type-Options', 'nosniff');
+  context.body = bytes;
+};
+
+/** Says which view this is; a GET that knows it already gets no body. */
+const tagView = (context: Context, tag: string): void => {
+  context.set('ETag', tag);
+  if (
+    (context.method !== 'GET' && context.method !== 'HEAD') ||
+    !namesView(context.req.headers['if-none-match'], tag)
+  )
+    return;
+  context.body = null;
+  context.status = 304;
+  context.remove('Content-Type');
+};
+
+/**
+ * Sends the content. A failure on its way cuts the connection: the client must not take it for
+ * whole.
+ */
+const giveStream = (
+  context: Context,
+  { status, headers, body: { content } }: Answer & { readonly body: StreamedAnswer },
+  unread: UnreadAnswers,
+): void => {
+  const { res } = context;
+  res.setMaxListeners(PIPED_LISTENERS);
+  content.once('error', () => res.destroy());
+  if (content.errored) res.destroy();
+  res.once('close', () => content.destroy());
+  // Neither a tenant's file nor an archive of them is ever taken for a page.
+  context.set('X-Content-Type-Options', 'nosniff');
+  context.set('Content-Security-Policy', 'sandbox');
+  context.body = content;
+  if (status === 304) context.body = null;
+  context.status = status;
+  for (const name in headers) context.set(name, headers[name] ?? '');
+  unread.watch(res);
+};

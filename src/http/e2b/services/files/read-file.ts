@@ -4,7 +4,7 @@ import { rangeOf } from '../../../resources/files/conditions.ts';
 import type { OpenedContent } from '../../../../services/files/file-operations.ts';
 import { invalidArgument, Refusal } from '../../../../model/refusals.ts';
 import type { Operations } from '../../../../services/operations.ts';
-import type { UnreadAnswers } from '../../../reply/unread-answers.ts';
+import type { UnreadAnswers } from '../../../limits/memory.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
 import { pathAsked } from './files-query.ts';
 import { targetAt, type Homes } from './homes.ts';

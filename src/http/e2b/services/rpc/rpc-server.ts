@@ -10,7 +10,7 @@ import type { UniversalHandler, UniversalServerResponse } from '@connectrpc/conn
 import type { Clock } from '../../../../contracts/clock.ts';
 import type { Log } from '../../../../contracts/log.ts';
 import type { Admission } from '../../../limits/admission.ts';
-import { roomOf } from '../../../corridor/answer-writing.ts';
+import { roomOf } from '../../../limits/memory.ts';
 import { thenLinger } from '../../../corridor/linger.ts';
 import { Refusal, unavailable } from '../../../../model/refusals.ts';
 import type { AddressedSandbox } from '../../traffic/addressed-sandbox.ts';
@@ -181,7 +181,7 @@ const beginByLibrary = async (
 };
 
 const callFor = (deps: RpcDeps, response: ServerResponse, sandbox: AddressedSandbox): Call => {
-  const room = roomOf({ res: response }, deps.admission.answers, sandbox.caller);
+  const room = roomOf(response, deps.admission.answers, sandbox.caller);
   return { sandbox, room, permitProcess: unguarded };
 };
 

@@ -1,7 +1,5 @@
-import type { IncomingMessage } from 'node:http';
+import { SESSION_COOKIE } from '../limits/request-head.ts';
 
-/** Cookies of the console; browsers take `__Host-` ones from secure origins and loopback alone. */
-export const SESSION_COOKIE = '__Host-sandpool-session';
 /** Shows that this browser logged in before. */
 export const DEVICE_COOKIE = '__Host-sandpool-device';
 /** Holds what a login at a provider began with. */
@@ -9,23 +7,6 @@ export const OPENID_COOKIE = '__Host-sandpool-openid';
 
 const DEVICE_SECONDS = 180 * 24 * 3_600;
 const OPENID_SECONDS = 600;
-
-/**
- * The value of a cookie; undefined where there is none. One that is given twice counts as none:
- * another host may have set one of them.
- */
-export const cookieOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
-  const values = (headers.cookie ?? '')
-    .split(';')
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${name}=`))
-    .map((pair) => pair.slice(name.length + 1));
-  return values.length === 1 ? values[0] : undefined;
-};
-
-/** Whether the cookie of a session comes with it, good or not. */
-export const hasSessionCookie = ({ headers }: IncomingMessage): boolean =>
-  headers.cookie?.includes(`${SESSION_COOKIE}=`) === true;
 
 const STRICT = 'Path=/; Secure; HttpOnly; SameSite=Strict';
 
