@@ -12,7 +12,7 @@ import { ProcessGone } from '../../src/contracts/processes.ts';
 import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { InstanceProcesses } from '../../src/k8s/processes/instance-processes.ts';
-import type { AgentWay } from '../../src/k8s/processes/process-calls.ts';
+import type { AgentWay } from '../../src/contracts/agent/process-calls.ts';
 import { builtAgent } from '../../local-cluster/real-node/agent-image.ts';
 import { processesSuite } from '../contracts/processes.ts';
 import { eventually } from '../support/harness/eventually.ts';

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
-import { PodTurns } from '../../src/k8s/processes/instance-processes.ts';
+import { CallTurns } from '../../src/contracts/agent/call-turns.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
-describe('turns of calls for one Pod', () => {
+describe('turns of calls for one sandbox', () => {
   const never = (): Promise<never> => new Promise(() => {});
 
   it('come one after the other, also behind one that fails', async () => {
-    const turns = new PodTurns();
+    const turns = new CallTurns();
     const seen: string[] = [];
     const call = (name: string, error?: Error) =>
       turns.take('a', async () => {
@@ -24,7 +24,7 @@ describe('turns of calls for one Pod', () => {
   });
 
   it('are given up behind one that hangs, and then nothing was begun', async () => {
-    const turns = new PodTurns(20);
+    const turns = new CallTurns(20);
     let hasBegun = false;
     const begin = async (): Promise<void> => {
       hasBegun = true;
@@ -40,7 +40,7 @@ describe('turns of calls for one Pod', () => {
   });
 
   it('are called off by their signal', async () => {
-    const turns = new PodTurns();
+    const turns = new CallTurns();
     void turns.take('a', never);
     const controller = new AbortController();
     const called = turns.take('a', never, controller.signal);
@@ -50,7 +50,7 @@ describe('turns of calls for one Pod', () => {
   });
 
   it('are so many at most of one key, and others do not wait', async () => {
-    const turns = new PodTurns(50);
+    const turns = new CallTurns(50);
     for (let count = 0; count < 128; count += 1) turns.take('a', never).catch(() => undefined);
 
     expect(await rejection(turns.take('a', never))).to.be.instanceOf(NotJoinable);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ProcessesNotProvided } from '../../src/contracts/processes.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { InstanceProcesses } from '../../src/k8s/processes/instance-processes.ts';
-import type { AgentWay } from '../../src/k8s/processes/process-calls.ts';
+import type { AgentWay } from '../../src/contracts/agent/process-calls.ts';
 import { NoAgent } from '../../src/k8s/streams/no-agent.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { PieceReader, type ProcessPiece } from '../../src/k8s/processes/process-pieces.ts';
-import { readProcess, toldOf } from '../../src/k8s/processes/process-record.ts';
+import { PieceReader, type ProcessPiece } from '../../src/contracts/agent/process-pieces.ts';
+import { readProcess, toldOf } from '../../src/contracts/agent/process-record.ts';
 
 const ORDER = {
   processId: 'a-1',
@@ -108,7 +108,7 @@ describe('what a sandbox says of its processes', () => {
               { stdout: 100, stderr: 106 }[each.stream] + (texts[each.stream] ?? '').length,
             );
             texts[each.stream] = (texts[each.stream] ?? '') + String(each.bytes);
-          } else texts[each.kind] = each.kind === 'begins' ? String(each.at) : String(each.record);
+          } else texts[each.kind] = 'record' in each ? String(each.record) : String(each.at);
         expect(texts).to.deep.equal({
           begins: '100',
           stdout: 'hello\n',

@@ -5,7 +5,7 @@ import { EventReader } from '../../../src/contracts/agent/agent-stats.ts';
 import { encodeFrame, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { LineSplitter } from '../../../src/k8s/api/watch-stream.ts';
 import { LogLines } from '../../../src/k8s/logs/log-source.ts';
-import { PieceReader } from '../../../src/k8s/processes/process-pieces.ts';
+import { PieceReader } from '../../../src/contracts/agent/process-pieces.ts';
 import { ExecOutput } from '../../../src/k8s/streams/exec-output.ts';
 
 const PIECE_BYTES = 16;

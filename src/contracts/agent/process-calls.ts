@@ -1,36 +1,37 @@
 import type { Duplex } from 'node:stream';
-import { AgentAway, AgentCall, type AgentCallTerms } from '../../contracts/agent/agent-call.ts';
-import type { Clock } from '../../contracts/clock.ts';
-import { NotJoinable, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { ENDED_PROCESSES, LIVE_PROCESSES } from '../../model/process.ts';
+import type { Clock } from '../clock.ts';
 import {
   InputClosed,
   ProcessEnded,
   ProcessesFull,
-  ProcessesNotProvided,
   ProcessGone,
   ProcessRefused,
-} from '../../contracts/processes.ts';
-import { ENDED_PROCESSES, LIVE_PROCESSES } from '../../model/process.ts';
-import type { PodTarget } from '../sandboxes/pods/pod-presence.ts';
-import { NoAgent } from '../streams/no-agent.ts';
+} from '../processes.ts';
+import { NotJoinable, OutcomeUnknown } from '../sandbox-driver.ts';
+import { AgentAway, AgentCall, type AgentCallTerms } from './agent-call.ts';
 import { PieceReader } from './process-pieces.ts';
 
-/** A way to an agent, as `AgentStream`. */
+/** A way to an agent or a holder, as `AgentStream`. */
 export type AgentWay = Duplex & {
   /** Counts bytes that are held of what came; throws where they are too many. */
   readonly hold: (bytes: number) => void;
 };
 
-export interface ProcessCallsDeps {
-  readonly openAgent: (pod: PodTarget) => Promise<AgentWay>;
+export interface ProcessCallsDeps<Target> {
+  readonly open: (place: ProcessPlace<Target>) => Promise<AgentWay>;
+  /** Returns names and values that a request says besides. */
+  readonly names: (place: ProcessPlace<Target>) => readonly string[];
+  /** The error of a way on which nobody has taken the request, and why. */
+  readonly notBegun: (why: unknown) => unknown;
   /** Resolves with false, at once, where all ends. */
   readonly pause: (ms: number) => Promise<boolean>;
   readonly clock: Clock;
 }
 
 /** Says where it is asked, and about which process, if it is about one. */
-export interface ProcessPlace {
-  readonly target: PodTarget;
+export interface ProcessPlace<Target> {
+  readonly target: Target;
   readonly processId?: string;
 }
 
@@ -59,31 +60,31 @@ export const TRY_AGAIN_MS = 500;
 class TakenBack extends Error {}
 
 /**
- * Asks the agents in Pods about processes. Every question may be asked again: so it is, where its
- * answer is lost.
+ * Asks the holders of processes, or the agents that reach them. Every question may be asked again:
+ * so it is, where its answer is lost.
  */
-export class ProcessCalls {
-  readonly #deps: ProcessCallsDeps;
+export class ProcessCalls<Target> {
+  readonly #deps: ProcessCallsDeps<Target>;
 
-  constructor(deps: ProcessCallsDeps) {
+  constructor(deps: ProcessCallsDeps<Target>) {
     this.#deps = deps;
   }
 
   /** Begins one call, once. Resolves when the agent has taken it. */
   async begin(
-    place: ProcessPlace,
+    place: ProcessPlace<Target>,
     { tokens, body }: Pick<ProcessQuestion, 'tokens' | 'body'>,
     signal: AbortSignal,
   ): Promise<AgentCall> {
     const call = await this.#open(place, { tokens, body, signal });
     await call.head().catch((error: unknown) => {
-      throw notBegun(error);
+      throw this.#notBegun(error);
     });
     return call;
   }
 
   /** Resolves with the records that are said. Rejects with OutcomeUnknown after 25 s. */
-  async ask(place: ProcessPlace, question: ProcessQuestion): Promise<readonly Buffer[]> {
+  async ask(place: ProcessPlace<Target>, question: ProcessQuestion): Promise<readonly Buffer[]> {
     // Later tries go on: an earlier one may have done it.
     question.unless?.throwIfAborted();
     const stop = new AbortController();
@@ -137,7 +138,7 @@ export class ProcessCalls {
   }
 
   async #once(
-    place: ProcessPlace,
+    place: ProcessPlace<Target>,
     { tokens, body, limit = LIMIT, unless }: ProcessQuestion,
     signal: AbortSignal,
   ): Promise<readonly Buffer[]> {
@@ -148,31 +149,30 @@ export class ProcessCalls {
     try {
       return await recordsOf(call, limit);
     } catch (error) {
-      throw error instanceof TakenBack && unless ? unless.reason : notBegun(error);
+      throw error instanceof TakenBack && unless ? unless.reason : this.#notBegun(error);
     } finally {
       unless?.removeEventListener('abort', takeBack);
     }
   }
 
   async #open(
-    { target, processId }: ProcessPlace,
+    place: ProcessPlace<Target>,
     { tokens, ...terms }: Pick<AgentCallTerms, 'body' | 'signal'> & Pick<ProcessQuestion, 'tokens'>,
   ): Promise<AgentCall> {
     const [what = '', ...more] = tokens;
-    const connection = await this.#deps.openAgent(target);
+    const connection = await this.#deps.open(place);
     return new AgentCall({
       ...terms,
       connection,
       clock: this.#deps.clock,
       hold: (bytes) => connection.hold(bytes),
       refused: refusalOf,
-      tokens: [
-        what,
-        ...['room', roomOf(target)],
-        ...(processId === undefined ? [] : ['process', processId]),
-        ...more,
-      ],
+      tokens: [what, ...this.#deps.names(place), ...more],
     });
+  }
+
+  #notBegun(error: unknown): unknown {
+    return error instanceof AgentAway ? this.#deps.notBegun(error.cause ?? error) : error;
   }
 }
 
@@ -190,16 +190,6 @@ const recordsOf = async (call: AgentCall, limit: number): Promise<readonly Buffe
   }
   await call.answer();
   return records;
-};
-
-/** Names what no other Pod has: containers of a Pod share the names of their processes. */
-const roomOf = ({ uid }: PodTarget): string => uid.replaceAll(/[^\w]/g, '').slice(0, LONGEST_ROOM);
-const LONGEST_ROOM = 32;
-
-/** The error of a way on which no agent has taken the request. */
-const notBegun = (error: unknown): unknown => {
-  const why = error instanceof AgentAway ? (error.cause ?? error) : error;
-  return why instanceof NoAgent ? new ProcessesNotProvided(`${why.message}; use exec`) : why;
 };
 
 const refusalOf = (word: string): Error => {

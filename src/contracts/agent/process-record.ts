@@ -1,10 +1,14 @@
 import { signalOf } from '../../lib/signal-names.ts';
-import type { ProcessOrder } from '../../contracts/processes.ts';
+import type { ProcessOrder } from '../processes.ts';
 import type { ProcessFact } from '../../model/process.ts';
 
-/** Returns what the sandbox keeps of a process as it was told: JSON, which it gives back. */
-export const toldOf = (order: ProcessOrder, startedAt: number): string =>
+/**
+ * Returns what a holder keeps of its process as it was told: JSON, which it gives back. With
+ * `tenant` also whose it is.
+ */
+export const toldOf = (order: ProcessOrder, startedAt: number, tenant?: string): string =>
   JSON.stringify({
+    tenant,
     argv: order.argv,
     startedAt,
     tag: order.tag,
@@ -14,7 +18,8 @@ export const toldOf = (order: ProcessOrder, startedAt: number): string =>
 
 /** Bytes before the id: whether it has ended, its number, its code, ms since its start. */
 const FIXED_BYTES = 17;
-const ENDED = 'E'.charCodeAt(0);
+const RUNNING = 'R'.charCodeAt(0);
+const OUT_OF_MEMORY = 'M'.charCodeAt(0);
 const ID = /^[\w-]{1,64}$/;
 const TIMED_OUT = 124;
 const MOST_CODE = 255;
@@ -29,11 +34,12 @@ export const readProcess = (record: Buffer): ProcessFact | undefined => {
   const end = record.indexOf(0, FIXED_BYTES);
   if (record.length < FIXED_BYTES || end < 0) return undefined;
   const processId = record.toString('latin1', FIXED_BYTES, end);
-  const told = readTold(record.toString('utf8', end + 1));
+  const told = readTold(toldIn(record));
   if (!told || !ID.test(processId)) return undefined;
   const { argv, startedAt, tag, tty, stdin } = told;
   const fact = { processId, pid: record.readUInt32BE(1), argv, startedAt, tag, tty, stdin };
-  if (record.readUInt8(0) !== ENDED) return { ...fact, status: 'Running' };
+  const state = record.readUInt8(0);
+  if (state === RUNNING) return { ...fact, status: 'Running' };
   const exitCode = Math.min(record.readUInt32BE(5), MOST_CODE);
   const signal = exitCode === TIMED_OUT ? undefined : signalOf(exitCode);
   const endedAt = startedAt + Number(record.readBigUInt64BE(9));
@@ -42,9 +48,19 @@ export const readProcess = (record: Buffer): ProcessFact | undefined => {
     status: 'Exited',
     exitCode,
     signal,
+    outOfMemory: state === OUT_OF_MEMORY || undefined,
     ...(endedAt < LATEST ? { endedAt } : {}),
   };
 };
+
+/** Returns whose process it is, as the holder was told. */
+export const tenantIn = (record: Buffer): string | undefined => {
+  const { tenant } = JSON.parse(toldIn(record)) as { readonly tenant?: unknown };
+  return typeof tenant === 'string' ? tenant : undefined;
+};
+
+const toldIn = (record: Buffer): string =>
+  record.toString('utf8', record.indexOf(0, FIXED_BYTES) + 1);
 
 interface Told {
   readonly argv: readonly string[];

@@ -1,6 +1,6 @@
-import type { AgentCall } from '../../contracts/agent/agent-call.ts';
-import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
-import { ProcessGone, type OutputRequest } from '../../contracts/processes.ts';
+import { OutcomeUnknown } from '../sandbox-driver.ts';
+import { ProcessGone, type OutputRequest } from '../processes.ts';
+import type { AgentCall } from './agent-call.ts';
 import type { ProcessFact, ProcessOutput } from '../../model/process.ts';
 import { MOST_TRIES, TRY_AGAIN_MS, type ProcessCalls, type ProcessPlace } from './process-calls.ts';
 import { PieceReader, type ProcessPiece } from './process-pieces.ts';
@@ -23,9 +23,9 @@ export interface OutputTerms extends OutputRequest {
  * Follows what a process prints, as `ProcessDriver.output` promises it, by one call of the agent.
  * Where the way is lost it goes on by another one, from where it was.
  */
-export async function* followOutput(
-  calls: ProcessCalls,
-  place: ProcessPlace,
+export async function* followOutput<Target>(
+  calls: ProcessCalls<Target>,
+  place: ProcessPlace<Target>,
   { from, pace, signal, begun }: OutputTerms,
 ): AsyncGenerator<ProcessOutput, void, undefined> {
   const reading = new Reading(calls, place, pace);
@@ -48,14 +48,14 @@ export async function* followOutput(
   }
 }
 
-class Reading {
+class Reading<Target> {
   /** How far the output was read: bytes of both streams since the process began. */
   position: number | undefined;
-  readonly #calls: ProcessCalls;
-  readonly #place: ProcessPlace;
+  readonly #calls: ProcessCalls<Target>;
+  readonly #place: ProcessPlace<Target>;
   readonly #pace: boolean;
 
-  constructor(calls: ProcessCalls, place: ProcessPlace, pace: boolean) {
+  constructor(calls: ProcessCalls<Target>, place: ProcessPlace<Target>, pace: boolean) {
     this.#calls = calls;
     this.#place = place;
     this.#pace = pace;
@@ -81,7 +81,7 @@ class Reading {
         begun?.pieces ?? piecesOf(await this.#calls.begin(this.#place, { tokens }, signal));
       for await (const piece of pieces) {
         if (piece.kind === 'record') fact = factIn(piece.record);
-        else yield* this.#take(piece);
+        else if (piece.kind !== 'wants') yield* this.#take(piece);
       }
     } finally {
       signal.removeEventListener('abort', leave);
@@ -89,7 +89,7 @@ class Reading {
     if (fact) yield { kind: 'end', fact, next: String(this.position ?? 0) };
   }
 
-  *#take(piece: Exclude<ProcessPiece, { kind: 'record' }>): Iterable<ProcessOutput> {
+  *#take(piece: Exclude<ProcessPiece, { kind: 'record' | 'wants' }>): Iterable<ProcessOutput> {
     if (piece.kind === 'begins') {
       this.position = piece.at;
       return;

@@ -1,4 +1,4 @@
-import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { OutcomeUnknown } from '../sandbox-driver.ts';
 import { ByteQueue } from '../../lib/streams/byte-queue.ts';
 
 /** Describes what a holder says of its process; native/README.md has the form. */
@@ -10,10 +10,14 @@ export type ProcessPiece =
       readonly at: number;
       readonly bytes: Buffer;
     }
-  | { readonly kind: 'record'; readonly record: Buffer };
+  | { readonly kind: 'record'; readonly record: Buffer }
+  /** It has so many bytes for output, and asks for more. */
+  | { readonly kind: 'wants'; readonly at: number };
 
 const HEAD_BYTES = 13;
-const [BEGINS, STDOUT, STDERR, RECORD] = ['a', 'o', 'e', 'r'].map((kind) => kind.charCodeAt(0));
+const [BEGINS, STDOUT, STDERR, RECORD, WANTS] = ['a', 'o', 'e', 'r', 'm'].map((kind) =>
+  kind.charCodeAt(0),
+);
 const LONGEST_OUTPUT = 64 << 10;
 /** Bytes of a record, with the arguments of its process. */
 const LONGEST_RECORD = 2 << 20;
@@ -63,12 +67,13 @@ export class PieceReader {
     const kind = head.readUInt8(0);
     const at = Number(head.readBigUInt64BE(1));
     const length = head.readUInt32BE(9);
-    const most = kind === RECORD ? LONGEST_RECORD : kind === BEGINS ? 0 : LONGEST_OUTPUT;
-    const isKnown = [BEGINS, STDOUT, STDERR, RECORD].includes(kind);
-    const isPiece = kind === BEGINS || length > 0;
+    const isEmpty = kind === BEGINS || kind === WANTS;
+    const most = kind === RECORD ? LONGEST_RECORD : isEmpty ? 0 : LONGEST_OUTPUT;
+    const isKnown = [BEGINS, STDOUT, STDERR, RECORD, WANTS].includes(kind);
+    const isPiece = isEmpty || length > 0;
     if (!isKnown || !isPiece || length > most || !Number.isSafeInteger(at + length))
       throw new OutcomeUnknown('what the sandbox says of its processes can not be read');
-    if (kind === BEGINS) return yield { kind: 'begins', at };
+    if (isEmpty) return yield { kind: kind === BEGINS ? 'begins' : 'wants', at };
     this.#kind = kind;
     this.#at = at;
     this.#left = length;
