@@ -49,7 +49,7 @@ const FIT = /^[A-Za-z0-9._-]{1,128}$/;
 export const requestIdFrom = (header: string | string[] | undefined): string =>
   typeof header === 'string' && FIT.test(header) ? header : randomUUID();
 
-/** Of the console; browsers take `__Host-` cookies from secure origins and loopback only. */
+/** The console's cookie. Browsers accept `__Host-` cookies only from secure origins and loopback. */
 export const SESSION_COOKIE = '__Host-sandpool-session';
 
 /**
