@@ -14,7 +14,7 @@ import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
 import { openFleet, type FleetEnding } from './fleet/fleet.ts';
 import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
-import { participantsOf } from './participants.ts';
+import { Participants } from './participants.ts';
 import { policyOf } from './policy.ts';
 import type { RunnableDaemon } from './process/run-daemon.ts';
 import { firstMembers, makeDefaultEnvs } from './default-env.ts';
@@ -92,6 +92,7 @@ export const createDaemon = async (
   });
   const templates = new TemplateCatalog({ templates: records.templates, clock });
   const events = new EventFeed({ clock, log, history, coordination });
+  const participants = new Participants();
   const supervisor = new Supervisor({
     driver,
     pools: records.pools,
@@ -109,10 +110,10 @@ export const createDaemon = async (
     newId: () => idAt(clock.now()),
     sharding: {
       replica,
-      participant: participantsOf(() => ({ records, renewal, envs, approvals, statuses })),
+      participant: participants,
     },
   });
-  const statuses: StatusesOfDaemon = openStatuses(
+  const statuses: StatusesOfDaemon | undefined = openStatuses(
     parts.statuses,
     () => supervisor,
     () => envs,
@@ -152,9 +153,7 @@ export const createDaemon = async (
     fleet: { clusterId: config.clusterId, copies: fleet.copies },
     newUid: () => idAt(clock.now()),
     firstMembers: parts.makesDefaultPool ? firstMembers(config) : [],
-    changed: (uid) => {
-      statuses.changed('env', uid);
-    },
+    changed: statuses?.envChanged,
   });
   const { runtime } = supervisor;
   const approvals: ApprovalsOfDaemon = openApprovals(config, {
@@ -165,6 +164,13 @@ export const createDaemon = async (
     metrics,
     events,
   });
+  participants.join([
+    { onShardAcquired: (shard) => renewal.lead(shard) },
+    ...(statuses ? [statuses] : []),
+    envs,
+    approvals.participant,
+    { caughtUp: () => records.templates.caughtUp() },
+  ]);
   const life = { replica, started: false, stopping: false, address: '' };
   const tracer = await openTracing(config, { log, clock, replica });
   const operations = operationsOf(config, log, {
@@ -237,7 +243,7 @@ export const createDaemon = async (
       await records.pools.watch(({ kind, record }) => {
         if (kind !== 'put') return;
         renewal.consider(record.uid);
-        statuses.changed('pool', record.uid);
+        statuses?.poolChanged(record);
       });
       for (const { document } of templates.list(TEMPLATE_LIMIT))
         driver.expect(renderDefinition(document.spec));

@@ -62,8 +62,10 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   };
   readonly newUid: () => string;
   readonly firstMembers: EnvMembersDeps['firstMembers'];
-  /** The env, or how its members stand, is perhaps not what it was. */
-  readonly changed: (envUid: string) => void;
+  /**
+   * The env, or how its members stand, is perhaps not what it was. Undefined if nobody reads that.
+   */
+  readonly changed: ((envUid: string) => void) | undefined;
 }
 
 /** The parts of a daemon that see to envs. They lead as the supervisor does, beside it. */
@@ -108,7 +110,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     poolChanged: ({ env, name }) => {
       if (!env) return;
       groups.stir(env.uid, name);
-      deps.changed(env.uid);
+      deps.changed?.(env.uid);
     },
     operations: operationsOf(mirror, deps, viewing),
     start: async () => {
@@ -121,7 +123,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
           members.lookAgain(uid);
         },
         counted: (uid) => {
-          deps.changed(uid);
+          deps.changed?.(uid);
           for (const { name } of mirror.get(uid)?.members ?? []) groups.stir(uid, name);
         },
       });
@@ -147,7 +149,7 @@ const hostsOf = (mirror: EnvMirror, deps: EnvPartsDeps) => {
   const { clusterId, copies } = fleet;
   const judge = (uid: string): void => {
     conditions.consider(uid);
-    deps.changed(uid);
+    deps.changed?.(uid);
   };
   const away = copies && openAway(mirror, copies, deps);
   const members: MemberHost = new MemberHost({

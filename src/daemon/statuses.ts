@@ -1,34 +1,41 @@
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
-import type { PublishedKind, StatusPublisher } from '../contracts/record-store.ts';
+import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
+import type { StatusPublisher } from '../contracts/record-store.ts';
+import type { PoolRecord } from '../model/pools/pool.ts';
 import { shardOf } from '../model/shards.ts';
 import { poolStatus } from '../actors/pool/commands/pool-status.ts';
 import type { EnvParts } from './envs.ts';
 
-export interface StatusesOfDaemon {
-  /** Looks at each pool and env of the shard, which this replica leads from now on. */
-  lead(shard: number): void;
-  changed(kind: PublishedKind, uid: string): void;
+export interface StatusesOfDaemon extends Pick<ShardParticipant, 'onShardAcquired'> {
+  readonly poolChanged: (record: Pick<PoolRecord, 'uid'>) => void;
+  readonly envChanged: (uid: string) => void;
 }
 
-/** Publishes how pools and envs stand, if the assembly has somebody who reads that. */
+/**
+ * Publishes how pools and envs stand, those of a shard once this replica leads it. Undefined if
+ * nobody reads that in this assembly.
+ */
 export const openStatuses = (
   publisher: StatusPublisher | undefined,
   supervisor: () => Supervisor,
   envs: () => Pick<EnvParts, 'mirror' | 'status'>,
-): StatusesOfDaemon => {
-  if (!publisher) return { lead: () => undefined, changed: () => undefined };
+): StatusesOfDaemon | undefined => {
+  if (!publisher) return undefined;
   publisher.publish((kind, uid) =>
     kind === 'pool' ? poolStatus(supervisor(), uid) : envs().status(uid),
   );
   return {
-    lead: (shard) => {
+    onShardAcquired: (shard) => {
       for (const uid of supervisor().pools.actors.keys())
         if (shardOf(uid) === shard) publisher.changed('pool', uid);
       for (const { uid } of envs().mirror.values())
         if (shardOf(uid) === shard) publisher.changed('env', uid);
     },
-    changed: (kind, uid) => {
-      publisher.changed(kind, uid);
+    poolChanged: ({ uid }) => {
+      publisher.changed('pool', uid);
+    },
+    envChanged: (uid) => {
+      publisher.changed('env', uid);
     },
   };
 };

@@ -6,11 +6,9 @@ import { loadConfig } from '../../src/daemon/config/config.ts';
 import { silentMetrics } from '../../src/contracts/metrics.ts';
 import { silentEvents } from '../../src/actors/runtime/event-feed.ts';
 import { openApprovals, type ApprovalsOfDaemon } from '../../src/daemon/assembly/approvals.ts';
-import { participantsOf } from '../../src/daemon/participants.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { MemoryDeadLetters } from '../support/fakes/memory-dead-letters.ts';
 import { MemoryApprovals } from '../support/fakes/memory-approvals.ts';
-import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { anEnvWorld } from '../support/harness/an-env-world.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -39,7 +37,7 @@ describe('the webhooks of a daemon', () => {
         SANDPOOL_APPROVALS_WEBHOOKS: `${receiver.url} secretFile=${secretFile}`,
       },
     });
-    const { clock, coordination, supervisor, parts } = world;
+    const { clock, coordination, supervisor } = world;
     const approvals: ApprovalsOfDaemon = openApprovals(config, {
       parts: {
         clock,
@@ -54,14 +52,7 @@ describe('the webhooks of a daemon', () => {
       events: silentEvents,
       severalDecide: () => false,
     });
-    const participant = participantsOf(() => ({
-      records: { templates: new MemoryTemplates() },
-      renewal: { lead: () => undefined },
-      envs: parts,
-      approvals,
-      statuses: { lead: () => undefined, changed: () => undefined },
-    }));
-    return { approvals, participant, records, clock };
+    return { approvals, participant: approvals.participant, records, clock };
   };
 
   it('are told once their approval is led, by the secret of the file', async () => {

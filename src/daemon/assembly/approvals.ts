@@ -1,6 +1,7 @@
 import { tellOfApprovals } from '../../actors/approval/approval-events.ts';
 import { ApprovalHost } from '../../actors/approval/approval-host.ts';
 import type { ActorRuntime } from '../../actors/runtime/actor-runtime.ts';
+import type { ShardParticipant } from '../../actors/runtime/shard-participant.ts';
 import type { Config } from '../config/config.ts';
 import type { EventSink } from '../../actors/runtime/event-feed.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
@@ -18,8 +19,8 @@ import { openWebhooks } from './webhooks.ts';
 export interface ApprovalsOfDaemon extends ApprovalParts {
   /** Makes the gate that holds requests for people; undefined if there is no rule. */
   readonly gating: (operations: Operations) => CorridorDeps['gating'];
-  /** They lead as the supervisor does, beside it. */
   readonly host: ApprovalHost;
+  readonly participant: ShardParticipant;
   /** Undefined where nobody outside is told. */
   readonly webhooks: Webhooks | undefined;
   start(): Promise<void>;
@@ -73,6 +74,16 @@ export const openApprovals = (
     ...made,
     host,
     webhooks,
+    participant: {
+      onShardAcquired: (shard) => {
+        host.actors.lead(shard);
+        webhooks?.lead(shard);
+      },
+      onShardReleased: (shard) => {
+        host.actors.follow(shard);
+      },
+      caughtUp: () => made.mirror.caughtUp(),
+    },
     gating: (operations) =>
       settings.rules.length === 0
         ? undefined
