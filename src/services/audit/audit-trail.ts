@@ -9,11 +9,12 @@ import type {
 } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
+import { whoOf } from '../../model/tenant.ts';
 import type { AuditAnchor } from './audit-anchor.ts';
 import { CHAIN_START, type ChainEnd, chainLine } from './audit-chain.ts';
 import { readAuditTail, readHead } from './audit-folder.ts';
 import { type AuditFiles, AuditWriter } from './audit-writer.ts';
-import { MinuteLines, whoOf } from './minute-lines.ts';
+import { MinuteLines } from './minute-lines.ts';
 
 export interface AuditTrailOptions {
   readonly files: AuditFiles;
@@ -138,14 +139,14 @@ export class AuditTrail implements AuditSink {
   }
 
   note(entry: AuditEntry): void {
-    if (this.#stopped || !this.#minute.letIn(entry)) return;
+    if (this.#stopped || (isRefused(entry) && !this.#minute.letIn(entry.caller))) return;
     const { caller, via, requestId, operation, params, target, status, errorCode, replayed } =
       entry;
     this.#push({
       kind: 'write',
       requestId,
       ...(via === undefined ? {} : { via }),
-      ...whoOf(caller),
+      ...(caller && whoOf(caller)),
       operation,
       ...(params === undefined ? {} : { params }),
       ...(target === undefined ? {} : { target }),
@@ -298,3 +299,7 @@ export class AuditTrail implements AuditSink {
     }
   }
 }
+
+/** A tool's own entry is none, nor is what a good key was granted. */
+const isRefused = ({ caller, via, status }: AuditEntry): boolean =>
+  via === undefined && (caller === undefined || status >= 400);

@@ -1,5 +1,6 @@
 import type { AuditEntry, CountedEntry } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
+import { whoOf } from '../../model/tenant.ts';
 
 type Who = NonNullable<AuditEntry['caller']>;
 type Line = Readonly<Record<string, unknown>> & { readonly kind: 'read' | 'open' | 'omitted' };
@@ -45,9 +46,8 @@ export class MinuteLines {
     this.#tell = tell;
   }
 
-  /** Whether it is to have a line of its own. */
-  letIn({ caller, via, status }: AuditEntry): boolean {
-    if (via !== undefined || (caller !== undefined && status < 400)) return true;
+  /** Whether what the caller was refused is to have a line of its own. */
+  letIn(caller: AuditEntry['caller']): boolean {
     const key = this.#of(caller);
     key.refused += 1;
     return key.refused <= MOST_A_MINUTE;
@@ -98,7 +98,7 @@ export class MinuteLines {
     if (known) return known;
     const isShared = this.#keys.size >= MOST_KEYS;
     const made: OfKey = {
-      who: isShared ? undefined : whoOf(caller),
+      who: isShared || !caller ? undefined : whoOf(caller),
       refused: 0,
       counted: new Map(),
       uncounted: 0,
@@ -109,10 +109,3 @@ export class MinuteLines {
 }
 
 const SHARED = ' ';
-
-/** The fields that name somebody in a line. */
-export const whoOf = (caller: AuditEntry['caller']): Who | undefined => {
-  if (caller === undefined) return undefined;
-  const { namespace, team, user, role, keyId } = caller;
-  return { namespace, team, user, role, keyId };
-};
