@@ -60,6 +60,18 @@ export class OrderedIndex {
     return this.#blocks[0]?.[0];
   }
 
+  last(): OrderedEntry | undefined {
+    return this.#blocks.at(-1)?.at(-1);
+  }
+
+  /** All of them, newest first. It must not change meanwhile. */
+  *fromNewest(): Generator<OrderedEntry, undefined> {
+    for (let number = this.#blocks.length - 1; number >= 0; number--) {
+      const block = this.#blocks[number]!; // number is in range
+      for (let at = block.length - 1; at >= 0; at--) yield block[at]!; // at is in range
+    }
+  }
+
   /** Oldest first. */
   oldest(most: number): readonly OrderedEntry[] {
     const found: OrderedEntry[] = [];

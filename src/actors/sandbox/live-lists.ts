@@ -20,14 +20,21 @@ export interface LiveFilter {
   readonly metadata?: TextPairs;
 }
 
+/** Instances that stand on the same lists. */
+interface Cell {
+  readonly lists: readonly string[];
+  readonly instances: OrderedIndex;
+}
+
 /**
  * The lists of live instances that can be asked for, by tenant, pool, phase and metadata, each by
- * claimedAt, else createdAt. Kept up to date by each change.
+ * claimedAt, else createdAt. An instance stands in one cell, and each list is made of cells: a move
+ * costs the same however many lists there are, and a page is merged from the cells of its list.
  */
 export class LiveLists {
   readonly #placementOf: (id: string) => Placement | undefined;
-  readonly #lists = new Map<string, OrderedIndex>();
-  readonly #listKeys = new Map<string, readonly string[]>();
+  readonly #cells = new Map<string, Cell>();
+  readonly #lists = new Map<string, Set<OrderedIndex>>();
   readonly #byMetadata = new MetadataIndex();
 
   constructor(placementOf: (id: string) => Placement | undefined) {
@@ -36,7 +43,8 @@ export class LiveLists {
 
   /** It stood there before, and stands here now; undefined: nowhere. */
   move(before: Placement | undefined, next: Placement | undefined): void {
-    this.#relist(before, next);
+    if (before) this.#take(before);
+    if (next && next.status !== 'Completed') this.#put(next);
     if (before?.metadata || next?.metadata) this.#redescribe(before, next);
   }
 
@@ -47,13 +55,16 @@ export class LiveLists {
     limit: number,
   ): { readonly ids: readonly string[]; readonly total: number } {
     if (filter.metadata) return this.#listDescribed(filter, filter.metadata, { offset, limit });
-    const index = this.#lists.get(keyOf(filter));
-    return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
+    const cells = [...(this.#lists.get(keyOf(filter)) ?? [])];
+    const total = cells.reduce((sum, { size }) => sum + size, 0);
+    return { ids: newestOf(cells, offset, limit), total };
   }
 
   /** Counts those of that list that are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
-    return this.#lists.get(keyOf(filter))?.newerThan(entry) ?? 0;
+    let newer = 0;
+    for (const cell of this.#lists.get(keyOf(filter)) ?? []) newer += cell.newerThan(entry);
+    return newer;
   }
 
   /** Those of an owner are found by its own lists; others among all that have the pairs. */
@@ -85,50 +96,69 @@ export class LiveLists {
     if (to) this.#byMetadata.add(to);
   }
 
-  #relist(before: Placement | undefined, next: Placement | undefined): void {
-    const oldKeys = before ? this.#keysOf(before) : [];
-    const newKeys = next ? this.#keysOf(next) : [];
-    if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at)
-      return;
-    const moved = before && next && listEntry(before).at !== listEntry(next).at;
-    const entry = next && listEntry(next); // one for all its lists: there are forty at most
-    for (const key of oldKeys)
-      // there are keys, so there is one
-      if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!));
-    for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, entry!);
+  #take(placement: Placement): void {
+    const name = cellOf(placement);
+    const cell = this.#cells.get(name);
+    if (!cell?.instances.remove(listEntry(placement)) || cell.instances.size > 0) return;
+    this.#cells.delete(name);
+    for (const key of cell.lists) {
+      const cells = this.#lists.get(key);
+      cells?.delete(cell.instances);
+      if (cells?.size === 0) this.#lists.delete(key);
+    }
   }
 
-  /**
-   * Gives one array to all that stand on the same lists: making the keys costs more than the lists
-   * do.
-   */
-  #keysOf(placement: Placement): readonly string[] {
-    const { owner, poolName, poolUid, status, claimedAt } = placement;
-    const group =
-      `${tenantKey(owner)} ${poolName} ${poolUid} ${status} ` +
-      `${claimedAt === undefined ? '' : 'claimed'}`;
-    let keys = this.#listKeys.get(group);
-    if (keys) return keys;
-    if (this.#listKeys.size >= MOST_GROUPS) this.#listKeys.clear();
-    this.#listKeys.set(group, (keys = listKeys(placement)));
-    return keys;
+  #put(placement: Placement): void {
+    const name = cellOf(placement);
+    const cell = this.#cells.get(name) ?? this.#newCell(name, placement);
+    cell.instances.add(listEntry(placement));
   }
 
-  #enlist(key: string, entry: OrderedEntry): void {
-    let list = this.#lists.get(key);
-    if (!list) this.#lists.set(key, (list = new OrderedIndex()));
-    list.add(entry);
-  }
-
-  #unlist(key: string, entry: OrderedEntry): void {
-    const list = this.#lists.get(key);
-    list?.remove(entry);
-    if (list?.size === 0) this.#lists.delete(key);
+  #newCell(name: string, placement: Placement): Cell {
+    const cell = { lists: listKeys(placement), instances: new OrderedIndex() };
+    this.#cells.set(name, cell);
+    for (const key of cell.lists) {
+      const cells = this.#lists.get(key);
+      if (cells) cells.add(cell.instances);
+      else this.#lists.set(key, new Set([cell.instances]));
+    }
+    return cell;
   }
 }
 
-/** Owners' groups whose list keys are remembered. */
-const MOST_GROUPS = 1_000;
+const cellOf = ({ owner, poolName, poolUid, status, claimedAt }: Placement): string => {
+  const as = claimedAt === undefined ? 'unclaimed' : 'claimed';
+  return `${tenantKey(owner)} ${poolName} ${poolUid} ${status} ${as}`;
+};
+
+/** Merges a page of cells, newest first. */
+const newestOf = (
+  cells: readonly OrderedIndex[],
+  offset: number,
+  limit: number,
+): readonly string[] => {
+  const [only] = cells;
+  if (cells.length <= 1 || limit === 0) return only?.newest(offset, limit) ?? [];
+  const heads = new OrderedIndex();
+  const restOf = new Map<string, Iterator<OrderedEntry>>();
+  const add = (rest: Iterator<OrderedEntry>): void => {
+    const { value, done } = rest.next();
+    if (done) return;
+    heads.add(value);
+    restOf.set(value.id, rest);
+  };
+  for (const cell of cells) add(cell.fromNewest());
+  const ids: string[] = [];
+  for (let seen = 0; ids.length < limit; seen++) {
+    const newest = heads.last();
+    if (!newest) break;
+    heads.remove(newest);
+    add(restOf.get(newest.id)!); // it was set with the head
+    restOf.delete(newest.id);
+    if (seen >= offset) ids.push(newest.id);
+  }
+  return ids;
+};
 
 const listEntry = (placement: Placement): OrderedEntry => ({
   at: placement.claimedAt ?? placement.createdAt,
@@ -148,7 +178,6 @@ const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =
   `${namespace}/${team}/${user}`;
 
 const listKeys = (placement: Placement): readonly string[] => {
-  if (placement.status === 'Completed') return [];
   const { namespace, team, user } = placement.owner;
   const within = [
     tenantKey(placement.owner),
