@@ -77,7 +77,7 @@ describe('what a claim tries for', () => {
       );
       await eventually(() => {
         // Another has it in the same moment.
-        held.shift()?.[Symbol.dispose]();
+        held.shift()?.release();
         held.push(idle.acquire('p'));
         clock.advance(turnMs);
         return outcome !== undefined;
@@ -98,7 +98,7 @@ describe('what a claim tries for', () => {
 
     expect(asked).to.deep.equal([1, 2]);
     expect(candidate?.instance.id).to.equal('b');
-    candidate?.instance[Symbol.dispose]();
+    candidate?.instance.release();
   });
 
   it('is said to be none once a look found no more than others got', async () => {

@@ -26,6 +26,7 @@ import { type SandboxSnapshot, viewOf } from '../sandbox/sandbox-snapshot.ts';
 import type { Supervisor } from '../sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
+import { RESERVATION_MS } from '../../contracts/coordination/quotas.ts';
 import { sameClaim } from '../../model/pools/claim-rules.ts';
 import type { Claim } from '../../model/sandbox.ts';
 import type { SandboxView } from '../views.ts';
@@ -53,9 +54,9 @@ export interface AttemptsOf {
 
 /**
  * Tries one instance after the other. Owns its place in line and its reservation, and gives both
- * back when it is disposed of; the instance is the candidate's, to be declared with `using`.
+ * back when it is closed. Whoever is given a candidate releases its instance.
  */
-export class ClaimAttempts implements AsyncDisposable {
+export class ClaimAttempts {
   readonly #deps: ClaimAttemptsDeps;
   readonly #of: AttemptsOf;
   readonly #candidates: Candidates;
@@ -163,7 +164,7 @@ export class ClaimAttempts implements AsyncDisposable {
     throw poolBeingDeleted();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(): Promise<void> {
     const left = this.#left;
     const closed = this.#candidates.close();
     if (!this.#isServed) await closed;
@@ -206,7 +207,7 @@ export class ClaimAttempts implements AsyncDisposable {
       return { instance: opening?.took(admission.opened), isUnsure: false };
     if (admission === 'look-first') return { instance: undefined, isUnsure: true };
     if (admission === 'full') throw sandboxQuotaExceeded(limit);
-    if (admission === 'admitted')
+    if (admission === 'admitted' && clock.now() - since > RESERVATION_MS)
       await requireReserved(this.#deps, {
         tenant: owner,
         name: id,

@@ -36,7 +36,7 @@ const MOST_SEARCHES = 3;
 
 /**
  * An instance to try for: `until` then, at `place` in the order of those who wait. Whoever is given
- * it declares `instance` with `using`.
+ * it releases `instance`.
  */
 export interface Candidate {
   readonly instance: HeldInstance;
@@ -135,7 +135,7 @@ export class ClaimCandidates implements Candidates {
     const { clock } = this.#deps;
     if (!instance) return undefined;
     if (this.#of.signal?.aborted) {
-      instance[Symbol.dispose]();
+      instance.release();
       throw this.#refusalOf('gone');
     }
     return {
@@ -205,7 +205,7 @@ export class ClaimCandidates implements Candidates {
       const held = await idle.untilReleased(uid, until);
       const { instance, ready } = await idle.find(uid, namespace, known + 1);
       if (instance && instance.idle > least) return instance;
-      instance?.[Symbol.dispose]();
+      instance?.release();
       if (held === undefined && ready <= known) return undefined;
       known = Math.max(known, ready);
     }

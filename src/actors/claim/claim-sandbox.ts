@@ -73,19 +73,23 @@ export const claimSandbox = (deps: ClaimSandboxDeps): SandboxOperations['claimSa
     waitingLimit: new WaitingClaimLimit(),
     launchLimit: new LaunchLimit(),
   });
-  return measuredClaims(async (caller, request, signal) => {
-    const { files, step, autoPause } = request;
-    if (autoPause && !deps.driver.describe().pauses)
-      throw featureDisabled('autoPause', 'pause in place of an end');
-    if (!files) return (await claim(caller, request, signal)).sandbox;
+  const withFiles: Claims = async (caller, request, signal) => {
+    const { files = [], step } = request;
     using _ = claimFiles.hold(caller, files);
-    const { of, sandbox } = await claim(caller, request, signal);
+    const claimed = await claim(caller, request, signal);
+    const { of, sandbox } = claimed;
     await claimSteps(deps.metrics, step)('files', () =>
       of === 'this'
         ? claimFiles.write(sandbox.id, files, request)
         : claimFiles.writeAgain(sandbox.id, files, caller.namespace),
     );
-    return sandbox;
+    return claimed;
+  };
+  return measuredClaims(async (caller, request, signal) => {
+    if (request.autoPause && !deps.driver.describe().pauses)
+      throw featureDisabled('autoPause', 'pause in place of an end');
+    const claimed = await (request.files ? withFiles : claim)(caller, request, signal);
+    return claimed.sandbox;
   }, deps.metrics);
 };
 
@@ -162,14 +166,16 @@ interface ClaimOf extends Pick<AttemptsOf, 'owner' | 'request' | 'signal'> {
 const claimFrom = async (
   deps: Deps,
   { record }: PoolSnapshot,
-  { caller, ...of }: ClaimOf,
+  { caller, owner, request, signal }: ClaimOf,
 ): Promise<Claimed | undefined> => {
   // Nobody sizes others, nor for what is launched for the claim.
-  const demand = record.env && !of.request.image ? deps.demand : undefined;
+  const demand = record.env && !request.image ? deps.demand : undefined;
   const found = await tryEach(deps, {
-    ...of,
+    owner,
+    request,
+    signal,
     pool: record,
-    step: claimSteps(deps.metrics, of.request.step),
+    step: claimSteps(deps.metrics, request.step),
     waits: () => {
       demand?.waits(record.uid, caller.keyId);
     },
@@ -178,19 +184,26 @@ const claimFrom = async (
   return found;
 };
 
+/** Not by `using`: what it is compiled to costs each claim several microseconds. */
 const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed | undefined> => {
-  await using attempts = new ClaimAttempts(deps, of);
-  for (let next = await attempts.next(); next; next = await attempts.next()) {
-    using _ = next.instance;
-    requireClosed(deps, of, next);
-    const askedAt = deps.clock.now();
-    const admission = await attempts.admit(next);
-    if (typeof admission === 'object') return { of: 'earlier', sandbox: admission };
-    if (admission === 'refused') continue;
-    const sandbox = await attempts.write(next, askedAt);
-    if (sandbox) return { of: 'this', sandbox };
+  const attempts = new ClaimAttempts(deps, of);
+  try {
+    for (let next = await attempts.next(); next; next = await attempts.next()) {
+      try {
+        requireClosed(deps, of, next);
+        const askedAt = deps.clock.now();
+        const admission = await attempts.admit(next);
+        if (typeof admission === 'object') return { of: 'earlier', sandbox: admission };
+        const sandbox = admission === 'admitted' ? await attempts.write(next, askedAt) : undefined;
+        if (sandbox) return { of: 'this', sandbox };
+      } finally {
+        next.instance.release();
+      }
+    }
+    return undefined;
+  } finally {
+    await attempts.close();
   }
-  return undefined;
 };
 
 /** An instance may be older than the pool's present template, and have the host's network. */

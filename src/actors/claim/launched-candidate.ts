@@ -100,7 +100,7 @@ export class LaunchedCandidate implements Candidates {
     if (outcome.kind !== 'ready') throw notStarted(image, outcome);
     this.#requireRoom(poolNow, 0);
     return {
-      instance: new HeldInstance({ id, idle: Number.MAX_SAFE_INTEGER, release: () => undefined }),
+      instance: new HeldInstance({ id, idle: Number.MAX_SAFE_INTEGER, released: () => undefined }),
       place: undefined,
       until: clock.now() + CLAIM_MS,
     };

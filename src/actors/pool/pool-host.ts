@@ -1,7 +1,11 @@
 import { createActor, type SnapshotFrom } from 'xstate';
 import type { RecordChange } from '../../contracts/record-store.ts';
 import { phaseOf } from '../../machines/pool/arithmetic.ts';
-import { startTroubleOf, type StartTrouble } from '../../machines/pool/decisions.ts';
+import {
+  isNewsThatStarts,
+  startTroubleOf,
+  type StartTrouble,
+} from '../../machines/pool/decisions.ts';
 import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from '../../machines/pool/events.ts';
 import { poolMachine } from '../../machines/pool/machine.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
@@ -131,6 +135,12 @@ export class PoolHost {
   /** The updateRevision of what a pool launches; none of one that is not known. */
   revisionOf(uid: string): string {
     return this.#context(uid)?.record.updateRevision ?? '';
+  }
+
+  /** Whether it is known already that the pool's instances of this revision start. */
+  knowsToStart(uid: string, revision: string): boolean {
+    const context = this.#context(uid);
+    return context !== undefined && !isNewsThatStarts(context, revision);
   }
 
   /** An instance of a pool counts elsewhere than before; `ordered`: the pool had asked for it. */
@@ -313,8 +323,10 @@ export class PoolHost {
   }
 
   #changed(uid: string, change: Change<Snapshot, PoolEvent>): void {
-    const { before, after } = change;
-    this.#places?.changed(uid, change);
+    const { before, after, event } = change;
+    const isClaimOrEnd =
+      event.type === 'INSTANCE_MOVED' && before && startAlike(before.context, after.context);
+    if (!isClaimOrEnd) this.#places?.changed(uid, change);
     if (!before) return;
     const { context } = after;
     this.#logPhase(before.context, context);
@@ -352,3 +364,7 @@ export class PoolHost {
     if (this.actors.leads(shardOf(record.uid))) forgetPool(this.#deps, record);
   }
 }
+
+/** Whether as many instances start as before, and as many were ordered. */
+const startAlike = (before: PoolContext, after: PoolContext): boolean =>
+  before.counts.starting === after.counts.starting && before.ordered === after.ordered;

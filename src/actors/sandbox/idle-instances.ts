@@ -56,7 +56,7 @@ export class IdleInstances {
     return new HeldInstance({
       id,
       idle: index.idleIn(poolUid) + 1,
-      release: () => {
+      released: () => {
         this.#release(poolUid, id);
       },
     });
@@ -124,45 +124,46 @@ export class IdleInstances {
 
 /**
  * Holds an idle instance for one claim: no other claim of this process tries for it, and no pool
- * gives it up. It is released at the end of the block that declares it with `using`, whichever way
- * that block is left.
+ * gives it up, until it is released. Its claim releases it, whichever way it goes.
  */
-export class HeldInstance implements Disposable {
+export class HeldInstance {
   readonly id: InstanceId;
   /** How many of the pool were idle when it was acquired: it, and those that nobody held. */
   readonly idle: number;
-  readonly #release: () => void;
+  readonly #released: () => void;
   #work: Promise<unknown> | undefined;
   #isReleased = false;
 
   constructor({
     id,
     idle,
-    release,
+    released,
   }: {
     readonly id: InstanceId;
     readonly idle: number;
-    readonly release: () => void;
+    readonly released: () => void;
   }) {
     this.id = id;
     this.idle = idle;
-    this.#release = release;
+    this.#released = released;
   }
 
-  /** Releases it when the work is over, and not at the end of the block. */
+  /** Has a release wait until the work is over. */
   holdDuring(work: Promise<unknown>): void {
     this.#work = work;
   }
 
-  [Symbol.dispose](): void {
-    const release = (): void => {
-      if (this.#isReleased) return;
-      this.#isReleased = true;
-      this.#release();
-    };
-    if (this.#work) void this.#work.then(release, release);
-    else release();
+  /** May be repeated. */
+  release(): void {
+    if (this.#work) void this.#work.then(this.#releaseNow, this.#releaseNow);
+    else this.#releaseNow();
   }
+
+  readonly #releaseNow = (): void => {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#released();
+  };
 }
 
 /** `over`: its time is. `gone`: its client is. `deleted`: its pool is, or is about to be. */

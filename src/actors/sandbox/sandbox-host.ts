@@ -57,7 +57,7 @@ export interface SandboxHostDeps extends Pick<
   readonly leads: (shard: number) => boolean;
   /** The other parts of the supervisor, which are made after this one. */
   readonly parts: () => {
-    readonly pools: Pick<PoolHost, 'send' | 'moved'>;
+    readonly pools: Pick<PoolHost, 'send' | 'moved' | 'knowsToStart'>;
     readonly idle: Pick<IdleInstances, 'lines'>;
   };
   readonly listener: SandboxListener;
@@ -86,6 +86,8 @@ export class SandboxHost {
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #factory = new SandboxActors();
   #started = false;
+  /** What was shown last: who waits for a move asks several times. */
+  #last: { readonly of: Snapshot; readonly shown: SandboxSnapshot } | undefined;
   /** Report of how a start went, put out by the event that is being handled. */
   #report: PoolEvent | undefined;
 
@@ -97,7 +99,9 @@ export class SandboxHost {
 
   get(id: string): SandboxSnapshot | undefined {
     const snapshot = this.actors.snapshot(id);
-    return snapshot && shown(snapshot);
+    if (!snapshot) return undefined;
+    if (this.#last?.of !== snapshot) this.#last = { of: snapshot, shown: shown(snapshot) };
+    return this.#last.shown;
   }
 
   /** All that there was is found: what appears from now on is new. */
@@ -297,14 +301,23 @@ export class SandboxHost {
     const { poolUid } = after.context;
     const report = this.#report;
     this.#report = undefined;
-    if (report && this.#leads(poolUid)) this.#deps.runtime.measures.start(report, event.type);
-    if (report) pools.send(poolUid, report);
+    if (report) this.#tellOfStart(poolUid, report, event.type);
     const revision = (places.now ?? places.before)?.updateRevision;
     const { from, to } = countedIn(places);
     const isOrdered = !before && event.type === 'ORDERED' && places.now?.isApart !== true;
     if (revision !== undefined && (from !== to || isOrdered))
       pools.moved({ poolUid, revision, from, to }, isOrdered);
     return report;
+  }
+
+  /** That one more has started is no news to a pool whose instances start: most claims are such. */
+  #tellOfStart(poolUid: string, report: PoolEvent, event: string): void {
+    const { parts, runtime } = this.#deps;
+    const { pools } = parts();
+    if (report.type === 'INSTANCE_STARTED' && pools.knowsToStart(poolUid, report.revision)) return;
+    if (report.type !== 'INSTANCE_STARTED' && this.#leads(poolUid))
+      runtime.measures.start(report, event);
+    pools.send(poolUid, report);
   }
 
   #tellOthers({ context }: Snapshot, places: Places, report: PoolEvent | undefined): void {

@@ -108,17 +108,16 @@ const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
       from,
       request,
       open,
-      ...entry
+      attempt = '',
     }) => {
-      const attempt = entry.attempt === undefined ? {} : { attempt: entry.attempt };
       const opened = request && open && (await answers.open(request));
       if (opened && opened.kind !== 'new') return { opened };
-      if (from !== undefined) usages.withdraw(owner, 'sandboxes', { ...attempt, name: from });
+      if (from !== undefined) usages.withdraw(owner, 'sandboxes', { attempt, name: from });
       if (order.before(pool.uid, place) >= idle) {
         if (place) order.comeBack(place);
         return 'not-its-turn';
       }
-      if (!usages.reserve(owner, 'sandboxes', { ...attempt, name: instance, amount: 1, limit }))
+      if (!usages.reserve(owner, 'sandboxes', { attempt, name: instance, amount: 1, limit }))
         return 'full';
       if (place) order.leave(place);
       return 'admitted';

@@ -49,11 +49,14 @@ export const heldSince = <C extends Condition>(
   known: readonly (readonly C[])[],
   now: number,
 ): readonly C[] => {
+  const [first] = known;
+  if (first?.length === words.length && words.every((word, at) => isSaidBy(first[at], word)))
+    return first;
   const held = words.map((word): C => {
     const before = known
       .map((conditions) => conditions.find(({ type }) => type === word.type))
       .find((one) => one?.status === word.status);
-    return before && before.reason === word.reason && before.message === word.message
+    return before && isSaidBy(before, word)
       ? before
       : ({ ...word, since: before?.since ?? now } as C); // a word and its moment
   });
@@ -65,6 +68,12 @@ export const heldSince = <C extends Condition>(
     ) ?? held
   );
 };
+
+const isSaidBy = (condition: Condition | undefined, word: Omit<Condition, 'since'>): boolean =>
+  condition?.type === word.type &&
+  condition.status === word.status &&
+  condition.reason === word.reason &&
+  condition.message === word.message;
 
 /** Messages aside. */
 export const sayTheSame = (some: readonly Condition[], others: readonly Condition[]): boolean =>

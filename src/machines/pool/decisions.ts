@@ -99,6 +99,14 @@ export const provenIn = (
     ? { proven: true, lived: record.definition }
     : { proven: false, lived };
 
+/** Whether a pool learns anything by it that an instance of this revision has started. */
+export const isNewsThatStarts = (
+  { record, proven, lived, breaker }: PoolContext,
+  revision: string,
+): boolean =>
+  revision === record.updateRevision &&
+  !(proven && lived === record.definition && breaker.failures === 0 && breaker.pausedUntil === 0);
+
 /** Counts the unclaimed instances that are too many now. */
 export const surplusOf = (context: PoolContext): number =>
   Math.max(0, Math.min(-shortageOf(context), unclaimedOf(context.counts)));

@@ -114,6 +114,6 @@ export class QuotaLimits {
   }
 
   #with(own: UserQuota | undefined): QuotaAmounts {
-    return { ...this.#defaults, ...omitUndefined(own?.limits ?? {}) };
+    return own ? { ...this.#defaults, ...omitUndefined(own.limits) } : this.#defaults;
   }
 }
