@@ -5,25 +5,27 @@ import type { End } from '../model/sandbox.ts';
 import { ACTIVITY_BUCKETS, type Keys } from './keys.ts';
 import type { RedisLink, RedisPlace } from './redis-link.ts';
 
-/** One mark of an id in so many ms, or in a third of its idle timeout where that is less. */
+/**
+ * Shortest time between two marks of one id, in ms; a third of the idle timeout if that is less.
+ */
 const COALESCED_MS = 5_000;
 const MARKS_A_TIMEOUT = 3;
-/** Work is told again every second, and holds for so long where its replica says nothing more. */
+/** Ongoing work is reported every second, and expires after this time without a report. */
 const WORK_MS = 60_000;
-/** Within so long after marks were lost work is told again. */
+/** After lost marks, ongoing work is reported again within this time. */
 const TOLD_AGAIN_MS = 5_000;
 const WRITE_MS = 1_000;
 const ENDED_MS = 60_000;
 const MOST_TOUCHED = 100_000;
-/** Ids in one script. */
+/** Most ids in one script call. */
 const MOST_AT_ONCE = 500;
 
 interface Touched {
-  /** By the monotonic clock. */
+  /** Times are of the monotonic clock. */
   at: number;
-  /** When a mark of it was last written; undefined: never. */
+  /** Time of the last written mark; undefined before the first. */
   writtenAt: number | undefined;
-  /** One mark in so many ms. */
+  /** Shortest time between two marks, in ms. */
   coalescedMs: number;
 }
 
@@ -32,16 +34,16 @@ export interface RedisActivityDeps extends RedisPlace {
 }
 
 /**
- * Marks of activity and of ends in Redis. `start()` begins to write what was touched, `stop()`
- * writes the last of it.
+ * Writes marks of activity and of ends to Redis. `start()` begins to write pending marks, `stop()`
+ * writes the last ones.
  */
 export class RedisActivity implements Activity {
   readonly #link: RedisLink;
   readonly #keys: Keys;
-  /** The sandboxes that were touched lately. */
+  /** Sandboxes with recent activity. */
   readonly #touched = new Map<InstanceId, Touched>();
   /**
-   * The sandboxes in which something goes on here, and those in which it has ended, until that is
+   * Sandboxes with ongoing work on this replica, and those whose work has ended, until that is
    * written.
    */
   readonly #working = new Set<InstanceId>();
@@ -58,7 +60,7 @@ export class RedisActivity implements Activity {
     this.#replica = replica;
   }
 
-  /** Begins to mark activity; what ended before this is not known to be marked. */
+  /** Begins to mark activity. Work that ended before may be unmarked. */
   async start(): Promise<void> {
     this.#timer ??= setInterval(() => {
       this.#write();
@@ -151,7 +153,7 @@ export class RedisActivity implements Activity {
     this.#writing = this.#writing.then(() => this.#writeAll());
   }
 
-  /** Writes soon what is touched within less than the second after which all is written. */
+  /** Shortens the interval for ids that must be written within less than a second. */
   #writeIn(ms: number): void {
     if (ms >= WRITE_MS || this.#next) return;
     this.#next = setTimeout(() => {
@@ -159,7 +161,7 @@ export class RedisActivity implements Activity {
     }, ms).unref();
   }
 
-  /** Never rejects: what could not be written is written in a second. */
+  /** Never rejects: a failed write is repeated after a second. */
   async #writeAll(): Promise<void> {
     clearTimeout(this.#next);
     this.#next = undefined;
@@ -192,7 +194,7 @@ export class RedisActivity implements Activity {
     return byKey;
   }
 
-  /** Says that work goes on in them for so long; 0: no more. */
+  /** Reports ongoing work in the sandboxes for this time; 0 ends it. */
   async #tell(ids: readonly InstanceId[], ms: number): Promise<void> {
     await Promise.all(
       [...this.#byKey(ids)].map(async ([key, those]) => {

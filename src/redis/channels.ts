@@ -10,20 +10,20 @@ import type { RedisSettings } from './settings.ts';
 import { RedisSubscription } from './subscription.ts';
 
 export interface RedisChannelsDeps {
-  /** By which it tells. */
+  /** The connection that publishes. */
   readonly link: RedisLink;
   readonly settings: RedisSettings;
   readonly keys: Keys;
   readonly log: Log;
-  /** Channels that others follow, and tell by. */
+  /** Channels by which replicas notify each other. */
   readonly others: readonly string[];
 }
 
 /**
- * Publishes revoked keys and what claims lack over channels of Redis, which are heard on a
- * connection of their own. A channel keeps nothing: what is published while that connection is away
- * is not heard. Whoever follows revoked keys is told once it is back, to look at the records; of
- * what claims lack later claims tell.
+ * Publishes revoked keys and unmet demand of claims over channels of Redis, and receives them on a
+ * separate connection. Channels store nothing: messages are lost while that connection is down.
+ * Once it is back, followers of revoked keys are told to read the records; later claims report
+ * their demand again.
  */
 export class RedisChannels implements Revocations, DemandSignals {
   readonly #link: RedisLink;
@@ -31,7 +31,7 @@ export class RedisChannels implements Revocations, DemandSignals {
   readonly #log: Log;
   readonly #subscription: RedisSubscription;
   readonly #missed = new Set<() => void>();
-  /** By channel. */
+  /** Followers by channel. */
   readonly #followers: ReadonlyMap<string, Set<(text: string) => void>>;
   #stoodBefore = false;
 
@@ -56,7 +56,7 @@ export class RedisChannels implements Revocations, DemandSignals {
     });
   }
 
-  /** Whether what is published now is heard, as far as is known. */
+  /** Whether messages are received now, as far as known. */
   get stands(): boolean {
     return this.#subscription.stands;
   }
@@ -81,7 +81,7 @@ export class RedisChannels implements Revocations, DemandSignals {
     const unfollow = this.follow(this.#keys.revoked, report);
     const own = (): void => {
       missed();
-    }; // each counts, also one given twice
+    }; // counts each registration, even of the same function
     this.#missed.add(own);
     return () => {
       unfollow();
@@ -110,8 +110,8 @@ export class RedisChannels implements Revocations, DemandSignals {
   }
 
   /**
-   * Reports what is told over one of the channels. Answers the way to end it. `report` must not
-   * throw.
+   * Calls `report` with each message of a channel. Returns a function that stops this. `report`
+   * must not throw.
    */
   follow(channel: string, report: (text: string) => void): () => void {
     this.#followers.get(channel)?.add(report);
@@ -128,7 +128,7 @@ export class RedisChannels implements Revocations, DemandSignals {
 
 const KINDS = ['waits', 'refused', 'served'] as const;
 
-/** Undefined for what a later version may tell. */
+/** Returns undefined for messages of unknown form. */
 const demandIn = (text: string): DemandSignal | undefined => {
   const [said, poolUid, principal] = text.split(' ');
   const kind = KINDS.find((known) => known === said);

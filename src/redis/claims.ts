@@ -14,7 +14,7 @@ import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
 import type { RedisPlace } from './redis-link.ts';
 import type { Begun, RedisRequests } from './requests.ts';
 
-/** Three are missed before its waiters are skipped. */
+/** A replica's waiters are skipped after it has missed three heartbeats. */
 const BEAT_MS = 900;
 
 export interface RedisClaimsDeps extends RedisPlace {
@@ -26,40 +26,37 @@ export interface RedisClaimsDeps extends RedisPlace {
 
 interface Waiter {
   readonly member: string;
-  /** The moment that Redis gave it, µs since the epoch; '' until then. */
+  /** Its time in the order by Redis' clock, in µs since the epoch; '' until admitted. */
   at: string;
-  /** It is being admitted, or was: no heartbeat puts it back. */
+  /** Its admission is running or done, so heartbeats do not add it again. */
   state: 'waits' | 'tries' | 'admitted';
-  /** An admission whose answer never came may put it back into the order. */
+  /** Set if the answer to its admission is lost: the admission may add it to the order again. */
   isUnsure: boolean;
 }
 
 interface OwnWaiters {
   readonly pool: WaitedPool;
   readonly waiters: Map<string, Waiter>;
-  /**
-   * A heartbeat is under way, which may put back who has left since it was sent: the next one
-   * tells.
-   */
+  /** A running heartbeat may add waiters that have left since; the next heartbeat removes them. */
   isTold: boolean;
 }
 
-/** Describes a claim as Redis knows it: its request, and its place in the order. */
+/** A claim in Redis: its request, and its place in the order. */
 interface ClaimInRedis {
-  /** Set if the same step opens the request. */
+  /** Set if the same script also opens the request. */
   readonly begun: Begun | undefined;
-  /** The holder of the open request. */
+  /** The replica that holds the open request. */
   readonly holder: string | undefined;
   readonly waiter: Pick<Waiter, 'member' | 'at'> | undefined;
 }
 
 /**
- * Claims in Redis: the order of those who wait, and one script for all that one claim needs.
- * `start()` keeps its waiters alive.
+ * Claims in Redis: the order of waiting claims, and one script for each claim. `start()` keeps its
+ * waiters alive by heartbeats.
  */
 export class RedisClaims implements Claims {
   readonly #deps: RedisClaimsDeps;
-  /** This replica's, by pool and id; bounded by MAX_WAITING_OF_POOL and by who lets them wait. */
+  /** This replica's waiters by pool and id. Bounded by MAX_WAITING_OF_POOL and by the callers. */
   readonly #pools = new Map<string, OwnWaiters>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -78,7 +75,7 @@ export class RedisClaims implements Claims {
 
   async joinWaiting(pool: WaitedPool): Promise<WaitingPlace> {
     const { link, replica } = this.#deps;
-    // So a flood of claims that are refused is none of Redis'.
+    // Refused here, so that a flood of refused claims does not reach Redis.
     if (this.#waitingHere(pool) >= MAX_WAITING_OF_POOL)
       throw tooManyWaiting('for this pool', MAX_WAITING_OF_POOL);
     const id = randomUUID();
@@ -96,12 +93,12 @@ export class RedisClaims implements Claims {
       return place;
     } catch (error) {
       this.#forget(place);
-      this.#ownOf(pool); // it may have come all the same
+      this.#ownOf(pool); // the claim may have been added despite the error
       throw error;
     }
   }
 
-  /** Counts those of this replica that have a place in the order. */
+  /** Number of this replica's waiters with a place in the order. */
   #waitingHere({ uid }: WaitedPool): number {
     let count = 0;
     for (const { at, state } of this.#pools.get(uid)?.waiters.values() ?? [])
@@ -125,10 +122,7 @@ export class RedisClaims implements Claims {
     }
   }
 
-  /**
-   * This replica's waiters of the pool, of which the next heartbeat tells, be it that there are
-   * none.
-   */
+  /** This replica's waiters of the pool, also if empty, for the next heartbeat. */
   #ownOf(pool: WaitedPool): OwnWaiters {
     const own = this.#pools.get(pool.uid) ?? {
       pool,
@@ -192,7 +186,7 @@ export class RedisClaims implements Claims {
     );
   }
 
-  /** Reads what the script answered of a request that is open. */
+  /** Parses the script's answer about an open request. */
   #admissionOf(answer: unknown, entry: ClaimEntry): Admission {
     switch (answer) {
       case 'ok':
@@ -215,8 +209,8 @@ export class RedisClaims implements Claims {
   }
 
   /**
-   * Says that this replica lives, and who waits here. Never rejects: what others take for dead has
-   * its place again with the next one.
+   * Reports that this replica lives, and its waiters. Never rejects: waiters that others consider
+   * dead get their place back with the next heartbeat.
    */
   async beat(): Promise<void> {
     const beats = await Promise.allSettled(
@@ -260,12 +254,12 @@ export class RedisClaims implements Claims {
   }
 }
 
-/** Stands for a waiter where a claim does not wait. */
+/** A placeholder for claims that do not wait. */
 const NO_WAITER = { member: '', at: '' } as const;
 
 /**
- * Keeps the waiter out of heartbeats while its admission runs, and marks it as unsure if the answer
- * never comes.
+ * Excludes the waiter from heartbeats during its admission, and marks it as unsure if the answer is
+ * lost.
  */
 const triedWith = async <T>(waiter: Waiter, admission: Promise<T>): Promise<T> => {
   waiter.state = 'tries';

@@ -1,9 +1,9 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisSettings } from './settings.ts';
 
-/** A command ends in so many ms, answered or not. */
+/** Deadline of a command in ms. */
 export const COMMAND_MS = 1_000;
-/** Without a byte for so long a connection counts as dead; pings come more often. */
+/** A connection counts as dead after this silence; pings come more often. */
 const SILENCE_MS = 6_000;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 1_000;
@@ -14,7 +14,7 @@ export interface RedisNode {
 }
 
 /**
- * Makes a client that is not connected yet, and connects again whenever it is lost; `name` shows in
+ * Creates an unconnected client that reconnects whenever it loses its connection. `name` shows in
  * Redis' CLIENT LIST.
  */
 export const redisClient = (settings: RedisSettings, name: string): Redis | Cluster => {
@@ -36,16 +36,16 @@ export const redisClient = (settings: RedisSettings, name: string): Redis | Clus
     clusterRetryStrategy: retryAfter,
     redisOptions: optionsOf(settings, name),
     slotsRefreshTimeout: COMMAND_MS,
-    slotsRefreshInterval: 0, // the link's: one under way at the end would go on for ever
+    slotsRefreshInterval: 0, // the link refreshes slots; a timer would outlive the client
     retryDelayOnFailover: 100,
     retryDelayOnClusterDown: 100,
     maxRedirections: 3,
-    // Certificates name hosts, nodes announce addresses.
+    // Certificates name hosts, but nodes announce addresses.
     ...(isSecure(settings) ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
   });
 };
 
-/** Makes a client of one node that is not connected yet, and lives for one connection. */
+/** Creates an unconnected client of one node, for a single connection. */
 export const redisNodeClient = (settings: RedisSettings, name: string, node: RedisNode): Redis =>
   new Redis({
     ...optionsOf(settings, name),
@@ -55,14 +55,14 @@ export const redisNodeClient = (settings: RedisSettings, name: string, node: Red
     retryStrategy: () => null,
   });
 
-/** The nodes that are configured: all there are to know at first. */
+/** The configured nodes. */
 export const nodesOf = ({ urls }: RedisSettings): readonly RedisNode[] =>
   urls.map((url) => {
     const { hostname, port } = new URL(url);
     return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 6379) };
   });
 
-/** Milliseconds to wait before the next attempt, after so many that failed. */
+/** Delay before the next attempt in ms, by the number of failures. */
 export const retryAfter = (times: number): number =>
   Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), LAST_RETRY_MS) * (0.75 + Math.random() / 2);
 
@@ -70,9 +70,8 @@ const isSecure = ({ urls }: RedisSettings): boolean =>
   urls.some((url) => url.startsWith('rediss:'));
 
 /**
- * Makes the options of every connection. The library sends nothing on its own but what makes a
- * connection, whose failure it handles: a command that it repeats has nobody who waits for it, and
- * where that fails the process would end.
+ * Options of every connection. The library may only send commands that set up a connection. It must
+ * not repeat other commands: nobody waits for them, and a failure would end the process.
  */
 const optionsOf = (settings: RedisSettings, name: string) =>
   ({
@@ -81,13 +80,13 @@ const optionsOf = (settings: RedisSettings, name: string) =>
     protocol: 2,
     commandTimeout: COMMAND_MS,
     connectTimeout: COMMAND_MS,
-    disconnectTimeout: COMMAND_MS, // runs out also where the connection closed long before
+    disconnectTimeout: COMMAND_MS, // also applies after the connection has closed
     socketTimeout: SILENCE_MS,
     maxRetriesPerRequest: 1,
     maxLoadingRetryTime: COMMAND_MS,
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
-    // Loses what a failover made a copy.
+    // Reconnects from a node that a failover has made a replica.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
     ...(settings.username === undefined ? {} : { username: settings.username }),
     ...(settings.password === undefined ? {} : { password: settings.password }),

@@ -7,7 +7,7 @@ import {
 import { unavailable } from '../model/refusals.ts';
 import type { RedisPlace } from './redis-link.ts';
 
-/** Sessions of the console that every replica knows, and that end on all of them at once. */
+/** Console sessions, shared by all replicas and ended on all at once. */
 export const redisConsoleSessions = ({ link, keys }: RedisPlace): ConsoleSessions => {
   const names = [keys.consoleSessions];
   return {

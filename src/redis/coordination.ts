@@ -36,33 +36,32 @@ import { redisTokens } from './tokens.ts';
 
 export interface RedisCoordinationOptions {
   readonly settings: RedisSettings;
-  /** This replica's name: another one's never, nor an earlier one's that may still run. */
+  /**
+   * This replica's unique name, also different from an earlier process of it that may still run.
+   */
   readonly replica: string;
   readonly usage: UsageRecords;
   readonly clock: Clock;
   readonly log: Log;
-  /** Past these kept answers go before their time. */
+  /** Bytes of stored answers above which old answers are dropped early. */
   readonly keptAnswers: ByteBounds;
   readonly metrics: Metrics;
-  /** Milliseconds that writes are let land before records are read; REBUILD_WAIT_MS unless told. */
+  /**
+   * How long to wait for pending writes before records are read, in ms; REBUILD_WAIT_MS by default.
+   */
   readonly rebuildWaitMs?: number;
 }
 
-/** Coordination that is shared by replicas, with what an assembly needs beside it. */
+/** Coordination shared by replicas, with its parts for an assembly. */
 export interface RedisCoordination {
   readonly coordination: Coordination;
   readonly recentAudit: RecentAudit;
   readonly deadLetters: DeadLetters;
-  /** ms since the epoch by Redis' clock; undefined while it was never asked. */
+  /** Redis' time in ms since the epoch; undefined before the first answer. */
   readonly time: () => number | undefined;
-  /**
-   * Connects, and goes on trying where that fails; leases are taken from then on. Never rejects.
-   */
+  /** Connects, with retries, and then takes leases. Never rejects. */
   readonly start: () => Promise<void>;
-  /**
-   * Writes what is left, gives up nothing that is held: that is the supervisor's to do before.
-   * Never rejects.
-   */
+  /** Writes pending data. Releases no leases: the supervisor does so before. Never rejects. */
   readonly stop: () => Promise<void>;
 }
 
@@ -109,7 +108,7 @@ export const redisCoordination = (options: RedisCoordinationOptions): RedisCoord
   };
 };
 
-/** Makes what connects and what is kept in Redis, none of it started. */
+/** Creates the connections and all parts, without starting them. */
 const partsOf = ({
   settings,
   replica,

@@ -7,7 +7,7 @@ import {
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Dead letters that every replica knows. */
+/** Dead letters, shared by all replicas. */
 export const redisDeadLetters = ({
   link,
   keys,

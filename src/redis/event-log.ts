@@ -6,15 +6,12 @@ import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink, RedisPlace } from './redis-link.ts';
 
-/**
- * Milliseconds for which events are gathered and then told together: a claim's event costs no call
- * of its own.
- */
+/** Events are batched for this time in ms, so that a claim's event costs no call of its own. */
 const ADD_MS = 100;
 const ADD_AGAIN_MS = 1_000;
 const MOST_UNPUBLISHED = 10_000;
 const ADDED_AT_ONCE = 100;
-/** While somebody follows, and while nobody does. */
+/** Poll intervals with followers, and without. */
 const READ_MS = 100;
 const READ_RARELY_MS = 1_000;
 const READ_AT_ONCE = 500;
@@ -26,9 +23,9 @@ interface Unpublished {
 }
 
 /**
- * Events in a Redis stream, which each replica copies into a ring of its own, so that followers
- * cost Redis nothing. It is read by asking again and again: that finds out by itself that it was
- * lost. `start()` begins to read, `stop()` tells what is left.
+ * Events in a Redis stream. Each replica copies them into its own ring, so that followers cost
+ * Redis nothing. Polls the stream, which also detects that the stream was lost. `start()` begins to
+ * read, `stop()` writes pending events.
  */
 export class RedisEventLog implements EventLog {
   readonly #link: RedisLink;
@@ -41,7 +38,7 @@ export class RedisEventLog implements EventLog {
   #readTimer: NodeJS.Timeout | undefined;
   #followers = 0;
   #running = false;
-  /** The reading under way, and one that is to begin after it. */
+  /** The running read, and one to start after it. */
   #reading: Promise<boolean> = Promise.resolve(false);
   #next: Promise<boolean> | undefined;
   readonly #loaded: Promise<void>;
@@ -91,7 +88,7 @@ export class RedisEventLog implements EventLog {
       const isFresh = await this.#readNow();
       await aborted(this.#loaded, signal);
       this.#readAgain(READ_MS);
-      // What came while it could not be read came after this.
+      // These events came after the gap.
       yield* this.#ring.follow(
         owner,
         after ?? (isFresh || here === 0 ? undefined : String(here)),
@@ -117,7 +114,7 @@ export class RedisEventLog implements EventLog {
     });
   }
 
-  /** False where some could not be told. Never rejects. */
+  /** Returns false if some events could not be written. Never rejects. */
   async #add(): Promise<boolean> {
     while (this.#unpublished.length > 0) {
       const batch = this.#unpublished.slice(0, ADDED_AT_ONCE);
@@ -127,8 +124,7 @@ export class RedisEventLog implements EventLog {
           REMEMBERED_EVENTS,
           ...batch.flatMap(({ event, key }) => [key, JSON.stringify(event)]),
         ]);
-        // The oldest may have been dropped meanwhile.
-        // the batch is not empty
+        // The oldest events may have been dropped in the meantime.
         this.#unpublished = this.#unpublished.slice(this.#unpublished.indexOf(batch.at(-1)!) + 1);
         batch.forEach(({ told }, at) => {
           told?.(Number(ids[at]));
@@ -151,7 +147,7 @@ export class RedisEventLog implements EventLog {
     }, delayMs).unref();
   }
 
-  /** Begins after this call; false where Redis is away. */
+  /** Starts a read after this call; false if Redis is unreachable. */
   #readNow(): Promise<boolean> {
     this.#next ??= this.#reading.then(() => {
       this.#next = undefined;
@@ -185,7 +181,7 @@ export class RedisEventLog implements EventLog {
   }
 }
 
-/** Resolves with the work, or at an abort. */
+/** Resolves when the work is done, or at an abort. */
 const aborted = async (work: Promise<void>, signal: AbortSignal): Promise<void> => {
   if (signal.aborted) return;
   let settle = (): void => undefined;

@@ -9,7 +9,7 @@ export interface RedisHealthDeps {
   readonly log: Log;
 }
 
-/** Looks at what Redis says of itself whenever it answers again, and every half minute. */
+/** Checks Redis' INFO after each reconnect, and every half minute. */
 export class RedisHealth {
   readonly #links: readonly RedisLink[];
   readonly #channels: RedisHealthDeps['channels'];
@@ -20,14 +20,14 @@ export class RedisHealth {
     void this.#look();
   };
 
-  /** The first link is asked. */
+  /** Links; the first one is asked. */
   constructor(links: readonly [RedisLink, ...RedisLink[]], { channels, log }: RedisHealthDeps) {
     this.#links = links;
     this.#channels = channels;
     this.#log = log;
   }
 
-  /** Resolves once it was looked at; never rejects. */
+  /** Resolves after the check; never rejects. */
   async start(): Promise<void> {
     this.#links[0]?.client.on('ready', this.#onReady);
     this.#timer ??= setInterval(this.#onReady, LOOK_MS).unref();
@@ -60,7 +60,7 @@ export class RedisHealth {
         if (!this.#warnings.includes(warning)) this.#log.warn({}, warning);
       this.#warnings = warnings;
     } catch {
-      // shows as not answering
+      // reported as unreachable elsewhere
     }
   }
 }

@@ -7,8 +7,8 @@ export interface HistoryRoomDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   /**
-   * Forgets so many of the loudest owner's oldest, at most, while more than the share of Redis'
-   * memory is in use; returns how many, and the share.
+   * Deletes up to this many of the largest owner's oldest records while Redis uses more than the
+   * share of its memory. Returns the number deleted and the share in use.
    */
   readonly makeRoom: (
     share: number,
@@ -17,26 +17,26 @@ export interface HistoryRoomDeps {
 }
 
 /**
- * The part of Redis' `maxmemory` beyond which history is forgotten early, well before claims would
- * be refused for want of memory.
+ * Share of Redis' `maxmemory` above which history is deleted early, well before claims would fail
+ * for want of memory.
  */
 const ROOM_SHARE = 0.65;
-/** The part of `maxmemory` beyond which others must be using it, while no history is left. */
+/** Share of `maxmemory` above which data other than history must be the cause. */
 const FULL_SHARE = 0.7;
 const LOOK_MS = 5_000;
-/** Records after which it is looked sooner, however fast they come. */
+/** Number of new records that triggers an early check. */
 const LOOK_RECORDS = 200;
 const STEP_MS = 20;
-/** At one time: Redis does nothing else for a millisecond or two. */
+/** Records per step: one step blocks Redis for a millisecond or two. */
 const STEP_RECORDS = 100;
-/** Milliseconds for which it is said that history was forgotten early. */
+/** How long to report early deletion of history, in ms. */
 const SAY_MS = 3_600_000;
 const LOG_MS = 600_000;
 
 /**
- * Keeps history from filling Redis: the oldest of the owner that has most is forgotten, before its
- * time, where memory runs short. Any replica may do so, since each step looks for itself whether it
- * is still needed. Says what it did in the log, a metric and the warnings of readiness.
+ * Keeps history from filling Redis: when memory runs short, deletes the oldest records of the owner
+ * with the most. Any replica may do so, since each step checks again whether it is needed. Reports
+ * in the log, a metric and the warnings of readiness.
  */
 export class HistoryRoom {
   readonly #deps: HistoryRoomDeps;
@@ -44,7 +44,7 @@ export class HistoryRoom {
   #step: Promise<void> = Promise.resolve();
   #running = false;
   #recorded = 0;
-  /** Since this replica started. */
+  /** Number deleted since this replica started. */
   #forgotten = 0;
   #lastAt = Number.NEGATIVE_INFINITY;
   #loggedAt = Number.NEGATIVE_INFINITY;
@@ -60,15 +60,15 @@ export class HistoryRoom {
     this.#lookIn(0);
   }
 
-  /** Hears of each record. */
+  /** Called for each new record. */
   recorded(): void {
     this.#recorded += 1;
-    if (this.#recorded !== LOOK_RECORDS || !this.#cancel) return; // else a step is under way
+    if (this.#recorded !== LOOK_RECORDS || !this.#cancel) return; // otherwise a step is running
     this.#cancel();
     this.#lookIn(0);
   }
 
-  /** Resolves when the step under way, if any, has ended. */
+  /** Resolves when no step is running. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancel?.();
@@ -124,7 +124,7 @@ export class HistoryRoom {
         }
       }
     } catch (error) {
-      log.debug({ error }, 'room for history not looked at'); // it is away, and asked again
+      log.debug({ error }, 'room for history not looked at'); // the next check retries
     }
     this.#lookIn(this.#recorded >= LOOK_RECORDS ? Math.min(pause, STEP_MS) : pause);
   }

@@ -22,33 +22,31 @@ export interface RedisHistoryOptions extends RetentionOptions {
   readonly log: Log;
 }
 
-/** Events of a sandbox, and of a pool, that are kept. */
+/** Most stored events of a sandbox, and of a pool. */
 const MOST_EVENTS = 50;
-/** Pools of one owner whose events are kept. */
+/** Most pools of one owner with stored events. */
 const MOST_POOLS = 100;
 /**
- * Milliseconds for which events are kept of a sandbox that is not known to have finished, and of a
- * pool that is not known to be gone, from the last of them.
+ * How long to store events, in ms from the last one, of a sandbox or pool that is not known to have
+ * ended.
  */
 const UNFINISHED_MS = 90 * 86_400_000;
-/**
- * Entries that one step of a walk looks at: a millisecond or two in which Redis does nothing else.
- */
+/** Entries read in one step, which blocks Redis for a millisecond or two. */
 const STEP_ENTRIES = 1_000;
-/** Bodies that one step gives. */
+/** Bodies returned by one step. */
 const STEP_BODIES = 250;
-/** Steps of one page at most. */
+/** Most steps for one page. */
 const MOST_STEPS = 2_000;
 const SWEEP_ROWS = 100;
-/** Groups that one step of a look through all of them looks at. */
+/** Groups read in one step of a full search. */
 const STEP_GROUPS = 1_000;
-/** The moment before any, where none is given. */
+/** Start of time, if the query names none. */
 const EVER = '-inf';
 
 /**
- * Finished sandboxes in Redis: sorted sets for each kind of filter, totals counted from them, pages
- * read in small steps. `start()` connects and begins to forget what is older than retention, or too
- * much; `stop()` ends both.
+ * Finished sandboxes in Redis: sorted sets for each kind of filter, totals from their sizes, pages
+ * read in small steps. `start()` connects and begins to delete old and excess records; `stop()`
+ * ends both.
  */
 export class RedisHistory implements History {
   readonly #link: RedisLink;
@@ -86,14 +84,14 @@ export class RedisHistory implements History {
     });
   }
 
-  /** Never rejects: what needs Redis says so while it is away. */
+  /** Never rejects: calls report a missing Redis by themselves. */
   async start(): Promise<void> {
     await this.#link.start();
     this.#retention.start();
     this.#room.start();
   }
 
-  /** Resolves when the step under way, if any, has ended. */
+  /** Resolves when no step is running. */
   async stop(): Promise<void> {
     await Promise.all([this.#retention.stop(), this.#room.stop()]);
     this.#link.stop();
@@ -213,7 +211,7 @@ export class RedisHistory implements History {
     return counted;
   }
 
-  /** Warns that history was forgotten early, for want of room. */
+  /** Warns that history was deleted early for want of memory. */
   warnings(): readonly string[] {
     return this.#room.warnings();
   }
@@ -234,7 +232,7 @@ export class RedisHistory implements History {
     );
     const total = answer === 'none' ? 0 : Number(counted);
     if (offset >= total || limit === 0) return { items: [], total };
-    // What was claimed since then ended since then: that much is left out by rank alone.
+    // Claims since then also ended since then, so their rank excludes them.
     const rank = Math.min(offset, Number(newer));
     const items = await this.#walk(
       { level: String(exact), since, groups: [], rank },
@@ -243,7 +241,7 @@ export class RedisHistory implements History {
     return { items, total };
   }
 
-  /** Lists by group, where no index has what matches and nothing else. */
+  /** Lists by group, if no index has exactly the matches. */
   async #listMatching(
     { level, since, pattern }: Matching,
     { offset, limit }: Page,
@@ -259,7 +257,7 @@ export class RedisHistory implements History {
     return { items, total };
   }
 
-  /** The groups that match, in steps; perhaps one of them twice. */
+  /** Matching groups, found in steps; a group may appear twice. */
   async *#groups(
     since: number | string,
     pattern: string,
@@ -277,7 +275,7 @@ export class RedisHistory implements History {
     } while (cursor !== '0');
   }
 
-  /** Steps of bounded cost, between which others' calls go first. */
+  /** Runs steps of bounded cost, so that other calls run in between. */
   async #walk(
     { level, since, groups, rank }: Walk,
     { skip, limit }: { readonly skip: number; readonly limit: number },
@@ -320,9 +318,8 @@ interface Matching {
 }
 
 /**
- * Names the narrowest index that has all that match. `group`: the index is that of one owner's
- * pool, and has nothing else. `pattern`: the index has more than what matches, which is in groups
- * whose names match this, as Lua has it.
+ * The smallest index that contains all matches. `group`: the index has only one owner's pool.
+ * `pattern`: the index has other groups too; matching groups have names of this Lua pattern.
  */
 const indexOf = (
   filter: FinishedFilter,
@@ -341,6 +338,6 @@ const indexOf = (
   return { level, pattern: `^${parts.join('/')}$` };
 };
 
-/** Parses an entry `group|claimed|ended|JSON`. */
+/** Parses `group|claimed|ended|JSON`. */
 const finishedOf = (entry: unknown): FinishedSandbox =>
   JSON.parse(String(entry).replace(/^\d+\|\d+\|\d+\|/, '')) as FinishedSandbox;

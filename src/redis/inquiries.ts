@@ -12,22 +12,21 @@ export interface RedisInquiriesDeps {
   readonly channels: Pick<RedisChannels, 'tell' | 'follow'>;
   readonly keys: Keys;
   readonly clock: Clock;
-  /** This one's name: what is for it comes by a channel of its own. */
+  /** This replica's name, and the name of its channel. */
   readonly replica: string;
 }
 
-/** Open at a time: of this replica's questions, and of those that it answers. */
+/** Most open questions, and most questions being answered, on this replica. */
 const MOST_OPEN = 64;
 const MOST_ANSWERED_AT_ONCE = 16;
 
-/** A message on a replica's channel. */
 type Message =
   | { readonly id: string; readonly from: string; readonly question: string }
   | { readonly id: string; readonly answer: string };
 
 /**
- * Questions and answers over channels of Redis, which keep nothing: what is not heard is not
- * answered.
+ * Questions and answers between replicas over channels of Redis. Channels store nothing, so a lost
+ * message stays unanswered.
  */
 export class RedisInquiries implements Inquiries {
   readonly #deps: RedisInquiriesDeps;
@@ -79,7 +78,7 @@ export class RedisInquiries implements Inquiries {
     else void this.#answerTo(message);
   }
 
-  /** Never rejects; says nothing where there is no answer. */
+  /** Never rejects; sends nothing if there is no answer. */
   async #answerTo({ id, from, question }: Extract<Message, { question: string }>): Promise<void> {
     if (!this.#answer || this.#answering >= MOST_ANSWERED_AT_ONCE) return;
     this.#answering += 1;
@@ -90,7 +89,7 @@ export class RedisInquiries implements Inquiries {
   }
 }
 
-/** Undefined for what a later version may say. */
+/** Returns undefined for messages of unknown form. */
 const messageIn = (text: string): Message | undefined => {
   try {
     const message = JSON.parse(text) as Partial<

@@ -23,30 +23,30 @@ import type { Tenant } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';
 import { UsageRebuild } from './usage-rebuild.ts';
 
-/** As long as a write that a reservation allowed may be under way. */
+/** Longest time that a write allowed by a reservation may take. */
 export const REBUILD_WAIT_MS = RESERVATION_MS + WRITE_MS;
-/** After that wait: for reading the records, and a part of it again where Redis failed. */
+/** Time for reading the records after that wait; also for retries if Redis fails. */
 const COUNT_MS = 3_000;
 const LOOK_EVERY_MS = 100;
-/** Names of a usage that are read at once. */
+/** Names read in one step. */
 const SCANNED = 1_000;
-/** More than any limit, and exact in Lua's numbers. */
+/** Larger than any limit, and exact in Lua's numbers. */
 export const NO_LIMIT = 1e15;
 
 export interface RedisQuotasDeps extends RedisPlace {
   readonly log: Log;
   readonly clock: Clock;
-  /** This replica's name: whose reservations are whose. */
+  /** This replica's name, to mark its reservations. */
   readonly replica: string;
   readonly usage: UsageRecords;
-  /** The live replicas. */
+  /** Live replicas. */
   readonly replicas: () => readonly string[];
   readonly rebuildWaitMs?: number;
 }
 
 /**
- * Usage in Redis: a hash of names for each tenant and resource, made anew from the records wherever
- * Redis may have lost some.
+ * Usage in Redis: a hash of names for each tenant and resource. Rebuilt from the records whenever
+ * Redis may have lost data.
  */
 export class RedisQuotas implements Quotas {
   readonly #deps: RedisQuotasDeps;
@@ -146,7 +146,7 @@ export class RedisQuotas implements Quotas {
     this.#rebuild.expect(tenant);
   }
 
-  /** Usage outlives the replica. */
+  /** Nothing to restore: usage outlives the replica. */
   async restore(): Promise<void> {}
 
   async unreconciled(
@@ -195,7 +195,7 @@ export class RedisQuotas implements Quotas {
     );
   }
 
-  /** Has it made known. */
+  /** Requests a rebuild, and returns the refusal for the caller. */
   unknown(tenant: Tenant): Refusal {
     this.expectUse(tenant);
     return unavailable(
@@ -212,11 +212,11 @@ export class RedisQuotas implements Quotas {
   }
 }
 
-/** The name of an attempt in the scripts. */
+/** The attempt's name in scripts. */
 export const holderOf = (replica: string, attempt: string | undefined): string =>
   attempt === undefined ? replica : `${replica}/${attempt}`;
 
-/** Parses `amount|version|parts`, see scripts/usage-entry.ts. */
+/** Parses `amount|version|parts` (scripts/usage-entry.ts). */
 const usagePartOf = (name: string, text: string): UsagePart => {
   const [amount = '0', version = '', parts = ''] = text.split('|');
   return {

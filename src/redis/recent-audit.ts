@@ -8,12 +8,12 @@ import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink, RedisPlace } from './redis-link.ts';
 
-/** The lowest id of a Redis stream; no entry has it. */
+/** Lower than the id of every entry of a Redis stream. */
 const FIRST_ID = '0-0';
 
 /**
- * The last lines of all replicas, in a Redis stream. What could not be told is not told again:
- * lines have numbers, and their files have all.
+ * The last audit lines of all replicas, in a Redis stream. Failed writes are not repeated: lines
+ * have numbers, and the files have all of them.
  */
 export class RedisRecentAudit implements RecentAudit {
   readonly #link: RedisLink;
@@ -36,11 +36,11 @@ export class RedisRecentAudit implements RecentAudit {
   }
 
   restore(): void {
-    // They are there, and those of the other replicas too.
+    // Nothing to restore: Redis has the lines of all replicas.
   }
 
   async before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]> {
-    if (cursor === FIRST_ID) return []; // Redis says that there is no such range
+    if (cursor === FIRST_ID) return []; // Redis refuses this range
     const entries = await this.#link.call((client) =>
       client.xrevrange(
         this.#keys.audit,

@@ -7,13 +7,13 @@ import { loadScripts, type Operation } from './script.ts';
 import type { RedisSettings } from './settings.ts';
 import type { Keys } from './keys.ts';
 
-/** Holds by what a part of the coordination reaches Redis, and under which keys. */
+/** The connection and key prefix of a part of the coordination. */
 export interface RedisPlace {
   readonly link: RedisLink;
   readonly keys: Keys;
 }
 
-/** Sooner than its caller gives up: Redis' time is known to within a journey of a ping. */
+/** Shorter than a caller's deadline. Redis' time is known to within one round trip. */
 export const SCRIPT_MS = 900;
 const PING_MS = 2_000;
 
@@ -21,17 +21,17 @@ type ScriptArgs = readonly (string | number)[];
 
 export interface RedisLinkOptions {
   readonly settings: RedisSettings;
-  /** This connection's name, shown by Redis' CLIENT LIST and in log lines. */
+  /** This connection's name in Redis' CLIENT LIST and in log lines. */
   readonly name: string;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** ms; never set back. */
+  /** Monotonic time in ms. */
   readonly monotonic?: () => number;
 }
 
 /**
- * Redis' clock as this process last saw it, carried on by its own monotonic clock: setting the
- * machine's clock does not move it. `unknown` until the first answer.
+ * Redis' clock as last seen, advanced by this process's monotonic clock: setting the machine's
+ * clock does not move it. `unknown` until the first answer.
  */
 class RedisTime {
   readonly #monotonic: () => number;
@@ -41,20 +41,18 @@ class RedisTime {
     this.#monotonic = monotonic;
   }
 
-  /** ms since the epoch; undefined while Redis was never asked. */
+  /** Redis' time in ms since the epoch; undefined before the first answer. */
   now(): number | undefined {
     return this.#offset === undefined ? undefined : Math.floor(this.#monotonic() + this.#offset);
   }
 
-  /**
-   * Takes the time that Redis said, of a question that was sent at `sentAt` by the monotonic clock.
-   */
+  /** Sets the time from Redis' answer to a question that was sent at `sentAt` (monotonic). */
   seen(redisNow: number, sentAt: number): void {
     this.#offset = redisNow - (sentAt + this.#monotonic()) / 2;
   }
 }
 
-/** A connection to Redis that is made again whenever it is lost, and whose calls end in time. */
+/** A connection to Redis that reconnects by itself, and whose calls have deadlines. */
 export class RedisLink {
   readonly time: RedisTime;
   readonly client: Redis | Cluster;
@@ -71,19 +69,17 @@ export class RedisLink {
     this.client = redisClient(options.settings, options.name);
     for (const { operation, lua } of loadScripts())
       this.client.defineCommand(commandName(operation), { lua });
-    this.client.on('error', () => undefined); // told by what fails; unobserved it would be printed
+    this.client.on('error', () => undefined); // calls report errors; unheard, Node would print them
   }
 
-  /** Whether there is a connection, and the last call was answered. */
+  /** Whether it is connected and the last call was answered. */
   get answering(): boolean {
     return this.#answering && this.client.status === 'ready';
   }
 
-  /**
-   * Connects, and goes on trying where that fails. Resolves after the first attempt; never rejects.
-   */
+  /** Connects, with retries. Resolves after the first attempt; never rejects. */
   async start(): Promise<void> {
-    await firstAttempt(this.client); // its retries go on
+    await firstAttempt(this.client); // retries continue in the background
     await this.#beat();
     this.#ping ??= setInterval(() => {
       void this.#beat();
@@ -96,9 +92,9 @@ export class RedisLink {
   }
 
   /**
-   * Rejects with `unavailable` where there is no answer in time: then it may have run, and does not
-   * run later. Arguments that say how things stand are given as a function: what is sent once more
-   * says it anew.
+   * Runs a script. Rejects with `unavailable` if no answer comes in time: the script may have run,
+   * but will not run later. Arguments that depend on the current state are passed as a function,
+   * which is called again for a retry.
    */
   async run(
     operation: Operation,
@@ -115,7 +111,8 @@ export class RedisLink {
   ): Promise<readonly unknown[]> {
     const sentAt = this.#monotonic();
     let answer = await this.#send(operation, keys, args);
-    // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
+    // Redis' clock was set, and is known again. A script that waited for long has no caller any
+    // more.
     if (answer[0] === 'late' && this.#monotonic() - sentAt < COMMAND_MS) {
       this.time.seen(Number(answer[1]), this.#monotonic());
       answer = await this.#send(operation, keys, args);
@@ -124,7 +121,7 @@ export class RedisLink {
     return answer;
   }
 
-  /** A plain command, under the same promises but the one for later. */
+  /** Runs a plain command with the same promises, but it may also run later. */
   async call<T>(command: (client: Redis | Cluster) => Promise<T>): Promise<T> {
     return await this.#timed('command', () => this.#called(command));
   }
@@ -139,13 +136,13 @@ export class RedisLink {
     }
   }
 
-  /** The nodes that are known now. */
+  /** The known nodes. */
   nodes(): readonly RedisNode[] {
     const clients = this.client instanceof Cluster ? this.client.nodes('all') : [this.client];
     return clients.map(({ options: { host = '', port = 0 } }) => ({ host, port }));
   }
 
-  /** INFO of each node that takes writes. */
+  /** INFO of each writable node. */
   async info(...sections: readonly string[]): Promise<readonly string[]> {
     return await Promise.all(this.#masters().map((node) => node.info(...sections)));
   }
@@ -192,7 +189,7 @@ export class RedisLink {
   #failed(error: unknown): unknown {
     if (error instanceof Refusal) return error;
     const { log, name } = this.#options;
-    // The text alone: the error carries the command's arguments, tokens among them.
+    // Only the text: the error also carries the command's arguments, such as tokens.
     if (error instanceof Error && error.name === 'ReplyError')
       log.warn({ link: name, error: String(error) }, 'redis-refused');
     else this.#note(false);
@@ -207,10 +204,7 @@ export class RedisLink {
     else log.warn({ link: name }, 'redis-away');
   }
 
-  /**
-   * Learns the time and which node has what, and keeps every node's connection from being silent.
-   * Never rejects.
-   */
+  /** Reads the time and the slots of nodes, and keeps every connection active. Never rejects. */
   async #beat(): Promise<void> {
     if (this.client instanceof Cluster && this.#beats++ % 3 === 0) this.client.refreshSlotsCache();
     const sentAt = this.#monotonic();
@@ -231,8 +225,8 @@ export class RedisLink {
 }
 
 /**
- * Resolves once it is connected or has failed. A cluster that is down as it connects ends the
- * connection, and leaves the library's promise without an end.
+ * Resolves once it is connected or has failed. If a cluster is down while it connects, the library
+ * ends the connection and never settles its promise.
  */
 const firstAttempt = (client: Redis | Cluster): Promise<void> =>
   new Promise((resolve) => {
@@ -244,14 +238,14 @@ const firstAttempt = (client: Redis | Cluster): Promise<void> =>
     client.connect().then(over, over);
   });
 
-/** Makes the refusal of every call that found no Redis. */
+/** The error of every call without Redis. */
 const away = (): Refusal =>
   unavailable('what the replicas share (Redis) is out of reach; try again shortly');
 
-/** Under a name that no command of Redis has. */
+/** A name that no command of Redis has. */
 const commandName = (operation: Operation): string => `sandpool_${operation}`;
 
-/** Finds the command that `defineCommand` has added; the count of keys comes first. */
+/** Calls a command added by `defineCommand`; the number of keys comes first. */
 const commandOf = (
   client: Redis | Cluster,
   operation: Operation,

@@ -1,9 +1,9 @@
-/** The part of redlock 4.2 that is used, which ships no types. */
+/** Types of the used part of redlock 4.2, which ships none. */
 declare module 'redlock' {
   export interface Lock {
-    /** The value that the key holds while the lock does. */
+    /** The key's value while the lock is held. */
     readonly value: string;
-    /** Rejects where it was no longer held. */
+    /** Rejects if the lock is no longer held. */
     unlock(): PromiseLike<void>;
   }
 
@@ -19,7 +19,7 @@ declare module 'redlock' {
     );
     lock(resource: string, ttlMs: number): PromiseLike<Lock>;
     on(event: 'clientError', listener: (error: unknown) => void): this;
-    /** The value of the next lock. */
+    /** Value for the next lock. */
     protected _random(): string;
   }
 }

@@ -1,15 +1,15 @@
-/** The settings by which Redis is reached. */
+/** Connection settings of Redis. */
 export interface RedisSettings {
   /**
-   * `redis://host:port` or `rediss://host:port` (TLS), without credentials; in cluster mode of some
-   * of its nodes, else one.
+   * `redis://host:port` or `rediss://host:port` (TLS), without credentials. In cluster mode some of
+   * the nodes, otherwise one.
    */
   readonly urls: readonly string[];
   readonly username?: string;
   readonly password?: string;
-  /** PEM: who must have signed the server's certificate. Absent: whom Node trusts. */
+  /** PEM of the CA of the server's certificate. If absent, Node's trusted CAs. */
   readonly ca?: string;
   readonly cluster: boolean;
-  /** With which every key begins, so that several can share one Redis. */
+  /** Prefix of every key, so that several installations can share one Redis. */
   readonly prefix: string;
 }

@@ -3,31 +3,27 @@ import type { Log } from '../contracts/log.ts';
 import { nodesOf, redisNodeClient, retryAfter, type RedisNode } from './connection.ts';
 import type { RedisSettings } from './settings.ts';
 
-/** A connection without a byte for some seconds counts as dead. */
+/** A connection counts as dead after this silence, in ms. */
 const PING_MS = 2_000;
-/** A server that loads its data for longer is tried again. */
+/** Longest wait for a server that loads its data, in ms; then retried. */
 const CONNECT_MS = 5_000;
 
 export interface RedisSubscriptionDeps {
   readonly settings: RedisSettings;
-  /** Nodes that were found since; any node of a cluster has every message. */
+  /** Nodes found later. Every node of a cluster delivers all messages. */
   readonly nodes: () => readonly RedisNode[];
   readonly log: Log;
   /** At least one. */
   readonly channels: readonly string[];
   /** Must not throw. */
   readonly heard: (channel: string, text: string) => void;
-  /**
-   * It stands, for the first time or again: what was published before was perhaps not heard. Must
-   * not throw.
-   */
+  /** Called at each subscription: earlier messages may be lost. Must not throw. */
   readonly stands: () => void;
 }
 
 /**
- * Hears channels over a connection of its own. A connection serves for one subscription: whatever
- * fails ends it, and the next one begins after a pause that grows, on the next node, until a
- * subscription stands.
+ * Subscribes to channels over separate connections. Each connection serves one subscription. Any
+ * failure ends it, and the next attempt uses the next node after a growing pause.
  */
 export class RedisSubscription {
   readonly #deps: RedisSubscriptionDeps;
@@ -40,15 +36,12 @@ export class RedisSubscription {
     this.#deps = deps;
   }
 
-  /** Whether what is published now is heard, as far as is known. */
+  /** Whether messages are received now, as far as known. */
   get stands(): boolean {
     return this.#stands;
   }
 
-  /**
-   * Subscribes, and goes on trying where that fails. Resolves after the first attempt; never
-   * rejects.
-   */
+  /** Subscribes, with retries. Resolves after the first attempt; never rejects. */
   async start(): Promise<void> {
     const first = await this.#begin(0);
     void this.#keep(first);
@@ -75,7 +68,7 @@ export class RedisSubscription {
     this.#client?.disconnect();
   }
 
-  /** Returns a connection that is subscribed; undefined where that failed. Never rejects. */
+  /** Returns a subscribed connection; undefined after a failure. Never rejects. */
   async #begin(attempt: number): Promise<Redis | undefined> {
     const { settings, nodes, channels, heard, log } = this.#deps;
     const all = [...nodesOf(settings), ...nodes()];
@@ -83,7 +76,7 @@ export class RedisSubscription {
     if (!node) return undefined;
     const client = redisNodeClient(settings, 'channels', node);
     this.#client = client;
-    client.on('error', () => undefined); // unobserved it would be printed
+    client.on('error', () => undefined); // without a listener Node would print the error
     client.on('message', heard);
     const late = setTimeout(() => {
       client.disconnect();
@@ -104,7 +97,7 @@ export class RedisSubscription {
     }
   }
 
-  /** Keeps the connection from being silent, and resolves once it is over. */
+  /** Keeps the connection active, and resolves once it is closed. */
   async #untilItFails(client: Redis): Promise<void> {
     client.once('close', () => {
       this.#wake();

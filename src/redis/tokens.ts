@@ -10,7 +10,8 @@ import { tenantKey } from '../model/tenant.ts';
 import type { RedisPlace } from './redis-link.ts';
 
 /**
- * One-time tokens that every replica redeems. Redis has their hashes: who reads it can redeem none.
+ * One-time tokens that any replica can redeem. Redis stores only hashes, so that nobody can redeem
+ * tokens by reading Redis.
  */
 export const redisTokens = ({ link, keys }: RedisPlace): Tokens => {
   const names = [keys.tokens, keys.tokenTimes, keys.tokenCounts];

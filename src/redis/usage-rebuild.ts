@@ -15,30 +15,33 @@ export interface UsageRebuildDeps {
   readonly clock: Clock;
   readonly replica: string;
   readonly usage: UsageRecords;
-  /** The live replicas, by whom the work is shared. */
+  /** Live replicas, which share the work. */
   readonly replicas: () => readonly string[];
   readonly waitMs: number;
 }
 
-/** Tenants whose usage is made anew at one time. */
+/** Most tenants rebuilt at one time. */
 const MOST_TENANTS = 20_000;
-/** Calls to Redis that are sent together: some milliseconds of the event loop. */
+/** Calls sent to Redis together: some milliseconds of the event loop. */
 const AT_ONCE = 64;
-/** Milliseconds within which waits have to end for their tenants to be read together. */
+/** Tenants whose waits end within this time in ms are read together. */
 const TOGETHER_MS = 250;
 
 interface Rebuild {
   readonly tenant: Tenant;
-  /** Somebody waits for it. */
+  /** Whether a caller waits for it. */
   readonly isAsked: boolean;
-  /** Set once the rebuild has begun: when the records may be read, and the token that ends it. */
+  /**
+   * Set when the rebuild begins: the time from which records may be read, and the token that ends
+   * it.
+   */
   begun?: { readonly dueAt: number; readonly token: string };
 }
 
 /**
- * Makes tenants' usage anew from the records, many at a time: where one lacks, others most likely
- * do too. There is one wait for all, one reading of the records, and each replica sees to its
- * share, and before that to those who ask it.
+ * Rebuilds tenants' usage from the records, many at a time: if one is missing, others most likely
+ * are too. They share one wait and one read of the records. Each replica rebuilds its share, after
+ * tenants that callers wait for.
  */
 export class UsageRebuild {
   readonly #deps: UsageRebuildDeps;
@@ -52,8 +55,8 @@ export class UsageRebuild {
   }
 
   /**
-   * Has a tenant's usage made known, in the background; what fails is begun again by the next who
-   * asks. Never throws.
+   * Starts the rebuild of a tenant's usage in the background. After a failure, the next caller
+   * starts it again. Never throws.
    */
   expect(tenant: Tenant): void {
     if (!this.#add(tenant, true) || this.#beginning) return;
@@ -71,20 +74,20 @@ export class UsageRebuild {
 
   /** Never rejects. */
   async #begin(): Promise<void> {
-    await Promise.resolve(); // those who ask in the same turn are begun together
+    await Promise.resolve(); // callers of the same turn are served together
     let lacking = await this.#beginAdded();
-    // The others, for as long as any of them lacks too.
+    // Then other tenants, while any is missing.
     const others =
       lacking === 0 ? [] : [...this.#deps.usage.tenants()].filter((tenant) => this.#isOurs(tenant));
     for (let at = 0; at < others.length && lacking > 0; at += AT_ONCE) {
       for (const tenant of others.slice(at, at + AT_ONCE)) this.#add(tenant, false);
       lacking = await this.#beginAdded();
     }
-    while (this.#notBegun().length > 0) await this.#beginAdded(); // who asked meanwhile
+    while (this.#notBegun().length > 0) await this.#beginAdded(); // tenants added in the meantime
     this.#beginning = false;
   }
 
-  /** Begins what is not begun; returns how many lacked. */
+  /** Starts pending rebuilds; returns the number of missing tenants. */
   async #beginAdded(): Promise<number> {
     let lacking = 0;
     for (let next = this.#notBegun(); next.length > 0; next = this.#notBegun()) {
@@ -126,7 +129,7 @@ export class UsageRebuild {
     return at < 0 || shardOf(tenantKey(tenant)) % all.length === at;
   }
 
-  /** Reads once the waits of those are over that are due first. */
+  /** Reads the records once the earliest waits are over. */
   #arm(): void {
     const dues = [...this.#rebuilds.values()].flatMap(({ begun }) => (begun ? [begun.dueAt] : []));
     this.#cancel?.();
@@ -148,7 +151,7 @@ export class UsageRebuild {
     const due = [...this.#rebuilds.values()]
       .filter(({ begun }) => begun !== undefined && begun.dueAt <= clock.now())
       .toSorted((one, other) => Number(other.isAsked) - Number(one.isAsked));
-    // A few that are waited for are read by themselves, and first.
+    // A few tenants with waiting callers are read first, by themselves.
     const asked = due.findIndex(({ isAsked }) => !isAsked);
     const apart = asked > 0 && asked <= AT_ONCE ? asked : 0;
     try {

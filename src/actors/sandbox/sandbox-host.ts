@@ -88,7 +88,7 @@ export class SandboxHost {
   #started = false;
   /** What was shown last: who waits for a move asks several times. */
   #last: { readonly of: Snapshot; readonly shown: SandboxSnapshot } | undefined;
-  /** Report of how a start went, put out by the event that is being handled. */
+  /** Reports how a start went; set by the event in progress. */
   #report: PoolEvent | undefined;
 
   constructor(deps: SandboxHostDeps) {

@@ -49,7 +49,7 @@ const FIT = /^[A-Za-z0-9._-]{1,128}$/;
 export const requestIdFrom = (header: string | string[] | undefined): string =>
   typeof header === 'string' && FIT.test(header) ? header : randomUUID();
 
-/** The console's cookie. Browsers accept `__Host-` cookies only from secure origins and loopback. */
+/** The console's cookie. Browsers accept `__Host-` cookies only over TLS and from loopback. */
 export const SESSION_COOKIE = '__Host-sandpool-session';
 
 /**

@@ -5,62 +5,58 @@ import { SHARDS } from '../../model/shards.ts';
 import type { Keys } from '../keys.ts';
 import type { RedisLink } from '../redis-link.ts';
 
-/** Milliseconds that a lock lasts that nobody extends. */
+/** Lifetime of a lock without extension, in ms. */
 export const LEASE_TTL_MS = 4_000;
 /**
- * A replica is dead after this, before its locks end, so that they are taken the moment they do.
+ * A replica counts as dead after this, slightly before its locks end, so that others can take them
+ * at once.
  */
 export const REPLICA_DEAD_MS = 3_500;
 
-/**
- * The part in leases that a replica says it takes; nobody waits for one that lives and takes no
- * leases.
- */
+/** How a replica takes part in leases. Others do not wait for a replica that takes none. */
 export type LeasePart = 'takes' | 'lives' | 'leaves';
 
-/** The state of the shards in Redis at one moment. */
+/** The state of all shards in Redis. */
 export interface LeaseReport {
-  /** The live replicas, sorted. */
+  /** Live replicas, sorted. */
   readonly replicas: readonly string[];
-  /** The live replicas that take leases. */
+  /** Live replicas that take leases. */
   readonly takers: readonly string[];
-  /** By shard that is locked: whose lock it is, and its value. A shard that is left out is free. */
+  /** Holder and value of each lock, by shard. Free shards are missing. */
   readonly locks: ReadonlyMap<number, { readonly replica: string; readonly value: string }>;
 }
 
-/** A lock that was won. */
+/** An acquired lock. */
 export interface ShardLock {
-  /** Higher than that of every lock of the shard before. */
+  /** Higher than the epoch of every earlier lock of the shard. */
   readonly epoch: number;
   readonly value: string;
-  /** Frees the shard. Rejects where that is not certain. */
+  /** Releases the shard. Rejects if the outcome is uncertain. */
   unlock(): Promise<void>;
 }
 
 /**
- * The calls of leases to Redis. Every call ends within seconds, and rejects where Redis does not
- * answer.
+ * Lease operations on Redis. Every call ends within seconds, and rejects if Redis does not answer.
  */
 export interface LeaseStore {
   /**
-   * Says that this replica lives and extends its locks, given as their values by shard: a lock of
-   * its own that is not among them is removed.
+   * Heartbeat: reports this replica alive and extends its locks, given as values by shard. Removes
+   * its other locks.
    */
   beat(part: LeasePart, held: ReadonlyMap<number, string>): Promise<LeaseReport>;
-  /** Locks a shard; undefined where somebody holds it. */
+  /** Locks a shard; undefined if it is taken. */
   lock(shard: number): Promise<ShardLock | undefined>;
 }
 
 export interface RedisLeaseStoreDeps {
-  /** A connection of its own: no claim stands in the way of an extension. */
+  /** A separate connection, so that claims do not delay extensions. */
   readonly link: RedisLink;
   readonly keys: Keys;
   readonly log: Log;
-  /** This replica's name. */
   readonly replica: string;
 }
 
-/** Takes and frees locks by redlock, and extends all of them in one step with the heartbeat. */
+/** Takes and releases locks by redlock. Extends all of them in the same script as the heartbeat. */
 export class RedisLeaseStore implements LeaseStore {
   readonly #deps: RedisLeaseStoreDeps;
   readonly #locks: NamedLocks;
@@ -111,15 +107,13 @@ export class RedisLeaseStore implements LeaseStore {
       const [, epoch] = await link.run('next_epoch', [keys.epochs], [shard]);
       return { epoch: Number(epoch), value: lock.value, unlock };
     } catch (error) {
-      await unlock().catch(() => undefined); // else the next heartbeat removes it
+      await unlock().catch(() => undefined); // the next heartbeat removes it otherwise
       throw error;
     }
   }
 }
 
-/**
- * Locks whose value says whose they are: the name, a space, and what tells one lock from the next.
- */
+/** Locks whose value names their holder: the name, a space, and a unique part. */
 class NamedLocks extends Redlock {
   readonly #replica: string;
 
@@ -136,5 +130,5 @@ class NamedLocks extends Redlock {
   }
 }
 
-/** Returns '' for the lock of a version that did not name its holder. */
+/** Returns '' for a lock without a holder's name. */
 const replicaOf = (value: string): string => value.slice(0, Math.max(0, value.lastIndexOf(' ')));

@@ -3,29 +3,23 @@ import type { Log } from '../../contracts/log.ts';
 import { LEASE_TTL_MS, type LeaseStore, type ShardLock } from './lease-store.ts';
 import { ShardView } from './shard-view.ts';
 
-/** Milliseconds between heartbeats, each of which extends what is held. */
+/** Interval of heartbeats in ms. Each heartbeat extends the held leases. */
 const BEAT_MS = 1_300;
 /**
- * Milliseconds between heartbeats while a shard is free or is to come to this replica, or Redis
- * does not answer.
+ * Interval of heartbeats in ms while a shard is free or moves to this replica, or while Redis does
+ * not answer.
  */
 const SOON_MS = 250;
-/** Milliseconds by which ours ends earlier than Redis has it: clocks do not run at one speed. */
+/** A lease ends this many ms earlier here than in Redis, since clocks run at different speeds. */
 const DRIFT_MS = 100;
-/**
- * Milliseconds for which a shard that another replica is to have may still be held; then it is
- * lost.
- */
+/** How long this replica may keep a shard that moves to another one, in ms; then it is lost. */
 const HAND_OVER_MS = 5_000;
-/**
- * A shard that its chosen replica did not take is kept for this, before that one is to have it
- * again.
- */
+/** How long a shard is not offered again to a replica that did not take it. */
 const KEEP_MS = 30_000;
 
 /**
- * Monotonic time in ms, and timers, which return how to cancel them. Time goes on while an operator
- * stops the process (SIGSTOP), so that no lease is held after the stop which ended in it.
+ * Monotonic time in ms, and timers that return a function to cancel them. Time must run on while
+ * the process is stopped (SIGSTOP), so that no lease outlives such a stop.
  */
 export interface LeaseTime {
   now(): number;
@@ -43,22 +37,19 @@ export interface RedisLeasesDeps {
 interface Held extends Lease {
   readonly shard: number;
   readonly lock: ShardLock;
-  /** By the monotonic clock. */
+  /** In ms of the monotonic clock. */
   until: number;
-  /**
-   * The replica that was to have it and did not take it; until when it is not offered to that one
-   * again.
-   */
+  /** The chosen replica that did not take the shard, and until when not to offer it again. */
   readonly insteadOf: string | undefined;
   readonly keptUntil: number;
-  /** Since when another replica is to have it. */
+  /** Since when another replica is chosen for it. */
   wantedSince: number | undefined;
 }
 
 /**
- * Takes and keeps the leases of the shards, each of which is a lock in Redis. Each round is a
- * heartbeat, which extends what is held and shows what is free; then what is due is taken. Leases
- * are taken while somebody follows them.
+ * Takes and keeps the shards' leases; each is a lock in Redis. Each round sends a heartbeat that
+ * extends the held leases and shows free shards, then takes its due ones. Takes leases only while
+ * somebody follows them.
  */
 export class RedisLeases implements Leases {
   readonly #deps: RedisLeasesDeps;
@@ -84,7 +75,7 @@ export class RedisLeases implements Leases {
     this.#soon();
   }
 
-  /** Resolves when nothing is under way; what is still held ends by itself. */
+  /** Resolves when no call is running; held leases then expire. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#left = true;
@@ -121,9 +112,9 @@ export class RedisLeases implements Leases {
     if (!held) return;
     this.#held.delete(shard);
     held.until = Number.NEGATIVE_INFINITY;
-    // the next heartbeat removes it, or it ends by itself
+    // the next heartbeat removes it, or it expires
     await held.lock.unlock().catch(() => undefined);
-    this.#soon(); // to see whether it is taken
+    this.#soon(); // to check that it is taken
   }
 
   leave(): void {
@@ -146,7 +137,7 @@ export class RedisLeases implements Leases {
     return this.#view.holders;
   }
 
-  /** Begins a round now, or once the one that is under way is over. */
+  /** Starts a round now, or after the running one. */
   #soon(): void {
     if (!this.#running) return;
     this.#hurries = true;
@@ -177,7 +168,7 @@ export class RedisLeases implements Leases {
       });
   }
 
-  /** Returns after how many ms the next one is to begin. Rejects where Redis does not answer. */
+  /** Returns the delay until the next round in ms. Rejects if Redis does not answer. */
   async #goRound(): Promise<number> {
     this.#loseWhatIsOver();
     await this.#beat();
@@ -215,7 +206,9 @@ export class RedisLeases implements Leases {
     }
   }
 
-  /** Reports once what another replica is to have; it goes on being held until it is given up. */
+  /**
+   * Reports once that a shard moves to another replica. The lease stays held until it is released.
+   */
   #offer(): void {
     const now = this.#time.now();
     for (const held of [...this.#held.values()]) {
@@ -287,7 +280,7 @@ export class RedisLeases implements Leases {
     for (const listener of [...this.#listeners]) this.#report(listener, report);
   }
 
-  /** One listener that throws takes nothing away from the others. */
+  /** Shields the other listeners from one that throws. */
   #report(listener: LeaseListener, report: (listener: LeaseListener) => void): void {
     try {
       report(listener);

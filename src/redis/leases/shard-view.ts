@@ -2,26 +2,25 @@ import { rendezvous } from '../../lib/rendezvous.ts';
 import { SHARDS } from '../../model/shards.ts';
 import type { LeaseReport } from './lease-store.ts';
 
-/** A free shard that its chosen replica does not take within this is anybody's. */
+/** If the chosen replica does not take a free shard within this time in ms, any replica may. */
 export const PATIENCE_MS = 2_000;
 
 /**
- * Decides which shards a replica is to take, by what its heartbeats returned. The lock alone says
- * who holds a shard: one without a lock is free, and is taken by the replica that rendezvous
- * hashing chooses for it, or by any other where that one does not. Has no clock: the time is given,
- * in ms.
+ * Decides which shards a replica takes, from its heartbeats' answers. Only the lock says who holds
+ * a shard. A free shard goes to the replica that rendezvous hashing chooses, or to any other if
+ * that one does not take it. Has no clock: callers pass the time in ms.
  */
 export class ShardView {
   readonly #replica: string;
   #report: LeaseReport = { replicas: [], takers: [], locks: new Map() };
-  /** By free shard: since when each heartbeat has shown it free. */
+  /** Since when heartbeats have shown a shard free, by shard. */
   readonly #freeSince = new Map<number, number>();
 
   constructor(replica: string) {
     this.#replica = replica;
   }
 
-  /** Takes in what a heartbeat returned. */
+  /** Records a heartbeat's answer. */
   heard(report: LeaseReport, now: number): void {
     this.#report = report;
     for (const shard of ALL) {
@@ -30,7 +29,7 @@ export class ShardView {
     }
   }
 
-  /** Forgets for how long shards were free: a heartbeat was not answered. */
+  /** Resets the times of free shards after an unanswered heartbeat. */
   unheard(): void {
     this.#freeSince.clear();
   }
@@ -39,7 +38,7 @@ export class ShardView {
     return this.#report.replicas;
   }
 
-  /** Who holds which shard; one whose holder is not known by name is left out. */
+  /** Holders by shard, without nameless holders. */
   get holders(): ReadonlyMap<number, string> {
     return new Map(
       [...this.#report.locks].flatMap(([shard, { replica }]) =>
@@ -48,27 +47,24 @@ export class ShardView {
     );
   }
 
-  /** The value of the shard's lock; undefined where it is free. */
+  /** The value of the shard's lock; undefined if it is free. */
   valueOf(shard: number): string | undefined {
     return this.#report.locks.get(shard)?.value;
   }
 
-  /** Which replica is to have the shard; undefined where nobody takes leases. */
+  /** The replica chosen for the shard; undefined if none takes leases. */
   chosen(shard: number): string | undefined {
     return rendezvous(`shard-${shard}`, this.#report.takers);
   }
 
-  /** Free shards that this replica is to take now. */
+  /** Free shards that this replica takes now. */
   due(now: number): readonly number[] {
     return [...this.#freeSince].flatMap(([shard, since]) =>
       this.#isChosen(shard) || now - since >= PATIENCE_MS ? [shard] : [],
     );
   }
 
-  /**
-   * Whether it is worth to look again soon: a shard is free, or another replica has one that is to
-   * be this replica's.
-   */
+  /** Whether to check again soon: a shard is free, or moves from another replica to this one. */
   isChanging(): boolean {
     return ALL.some(
       (shard) =>
