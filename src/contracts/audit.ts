@@ -82,3 +82,12 @@ export interface RecentAudit {
    */
   before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]>;
 }
+
+/** The fields that name a caller in a line of the audit. */
+export const whoOf = ({
+  namespace,
+  team,
+  user,
+  role,
+  keyId,
+}: NonNullable<AuditEntry['caller']>) => ({ namespace, team, user, role, keyId });

@@ -24,15 +24,6 @@ export interface Caller extends Tenant {
   readonly makers?: readonly string[];
 }
 
-/** The fields that name a caller in a line of the audit. */
-export const whoOf = <C extends Tenant & { readonly role: string; readonly keyId: string }>({
-  namespace,
-  team,
-  user,
-  role,
-  keyId,
-}: C) => ({ namespace, team, user, role, keyId });
-
 export const sameTenant = (a: Tenant, b: Tenant): boolean =>
   a.namespace === b.namespace && a.team === b.team && a.user === b.user;
 

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import type {
-  AuditEntry,
-  AuditLine,
-  AuditSink,
-  CountedEntry,
-  RecentAudit,
+import {
+  whoOf,
+  type AuditEntry,
+  type AuditLine,
+  type AuditSink,
+  type CountedEntry,
+  type RecentAudit,
 } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import { whoOf } from '../../model/tenant.ts';
 import type { AuditAnchor } from './audit-anchor.ts';
 import { CHAIN_START, type ChainEnd, chainLine } from './audit-chain.ts';
 import { readAuditTail, readHead } from './audit-folder.ts';

@@ -1,6 +1,5 @@
-import type { AuditEntry, CountedEntry } from '../../contracts/audit.ts';
+import { whoOf, type AuditEntry, type CountedEntry } from '../../contracts/audit.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import { whoOf } from '../../model/tenant.ts';
 
 type Who = NonNullable<AuditEntry['caller']>;
 type Line = Readonly<Record<string, unknown>> & { readonly kind: 'read' | 'open' | 'omitted' };
