@@ -1,4 +1,4 @@
-import { OUTBOX_PARTS } from '../actors/runtime/outbox.ts';
+import { OUTBOX_PARTS } from '../actors/runtime/actor-runtime.ts';
 import { PoolStats } from '../actors/pool/pool-stats.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { AuditTrail } from '../services/audit/audit-trail.ts';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Deadlines } from '../../src/actors/runtime/actor-runtime.ts';
-import { Outbox } from '../../src/actors/runtime/outbox.ts';
+import { Deadlines, Outbox } from '../../src/actors/runtime/actor-runtime.ts';
 import { Waiters } from '../../src/actors/runtime/actor-host.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

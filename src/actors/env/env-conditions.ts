@@ -2,7 +2,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { envConditionsOf } from '../../machines/env/conditions.ts';
 import { isSynced } from '../../machines/env/member-decisions.ts';
-import { heldSince, sayTheSame } from '../../machines/pool/conditions.ts';
+import { heldSince, sayTheSame } from '../../machines/pool/decisions.ts';
 import type { EnvCondition } from '../../model/envs/env-condition.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';

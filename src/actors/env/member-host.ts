@@ -16,8 +16,7 @@ import { isNewer } from '../../model/mirror/revision-order.ts';
 import { shardOf } from '../../model/shards.ts';
 import { ActorHost, type ActorKind, type Change, pathOf } from '../runtime/actor-host.ts';
 import { keyOf, ledWithEnv, partsOf } from './group-host.ts';
-import type { ActorRuntime } from '../runtime/actor-runtime.ts';
-import type { OutboxEntry } from '../runtime/outbox.ts';
+import type { ActorRuntime, OutboxEntry } from '../runtime/actor-runtime.ts';
 import type { EnvMirror } from '../runtime/record-mirror.ts';
 import { MemberFailure, type AwayMembers, type MemberEffects } from './member-effects.ts';
 

@@ -1,11 +1,8 @@
 import { createActor, type SnapshotFrom } from 'xstate';
 import type { RecordChange } from '../../contracts/record-store.ts';
 import { phaseOf } from '../../machines/pool/arithmetic.ts';
-import {
-  isNewsThatStarts,
-  startTroubleOf,
-  type StartTrouble,
-} from '../../machines/pool/decisions.ts';
+import { isNewsThatStarts } from '../../machines/pool/decisions.ts';
+import { startTroubleOf, type StartTrouble } from '../../machines/pool/start-trouble.ts';
 import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from '../../machines/pool/events.ts';
 import { poolMachine } from '../../machines/pool/machine.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
@@ -13,7 +10,7 @@ import type { PoolRecord, ReplicaSemantics } from '../../model/pools/pool.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import { shardOf } from '../../model/shards.ts';
 import { ActorHost, type ActorKind, type Change, pathOf } from '../runtime/actor-host.ts';
-import type { OutboxEntry } from '../runtime/outbox.ts';
+import type { OutboxEntry } from '../runtime/actor-runtime.ts';
 import { OwnedIndex, RecordMirror } from '../runtime/record-mirror.ts';
 import {
   InstanceCounts,

@@ -4,7 +4,7 @@ import { inFlightAfterFailure, type PlacesPolicy } from '../../machines/pool/ari
 import { becameReady } from '../../machines/pool/machine.ts';
 import type { PoolContext } from '../../machines/pool/events.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
-import type { Outbox } from '../runtime/outbox.ts';
+import type { Outbox } from '../runtime/actor-runtime.ts';
 
 /** Counts pools that wait for a place; a pool that is turned away asks again. */
 const MOST_WAITING = 16_384;

@@ -1,6 +1,5 @@
 import type { ActorKind as KindName, PendingIntent } from '../../model/inspection.ts';
-import type { ActorRuntime } from './actor-runtime.ts';
-import type { OutboxEntry } from './outbox.ts';
+import type { ActorRuntime, OutboxEntry } from './actor-runtime.ts';
 import { Rebuilds } from './rebuilds.ts';
 import { TransitionHistory } from './transition-history.ts';
 import type { StateValue } from 'xstate';

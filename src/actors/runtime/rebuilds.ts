@@ -1,9 +1,8 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { BROKEN } from '../../model/inspection.ts';
-import type { ActorMeasures } from './actor-runtime.ts';
+import type { ActorMeasures, Outbox } from './actor-runtime.ts';
 import type { TransitionHistory } from './transition-history.ts';
-import type { Outbox } from './outbox.ts';
 
 /** Throws in a row after which an entity is broken. */
 export const MOST_THROWS = 5;

@@ -21,8 +21,7 @@ import {
   pathOf,
   type Waiters,
 } from '../runtime/actor-host.ts';
-import type { ActorRuntime } from '../runtime/actor-runtime.ts';
-import type { OutboxEntry } from '../runtime/outbox.ts';
+import type { ActorRuntime, OutboxEntry } from '../runtime/actor-runtime.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 import { publishActivity, type EventRecorder, sandboxCauseOf } from './sandbox-moves.ts';
 import type { IdleInstances } from './idle-instances.ts';

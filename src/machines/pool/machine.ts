@@ -7,8 +7,7 @@ import {
 } from '../../model/pools/pool.ts';
 import { runsTheSame } from '../../model/pools/update-revision.ts';
 import { afterDeferral, afterFailure, inFlightAfterFailure, unclaimedOf } from './arithmetic.ts';
-import { firstConditions } from './conditions.ts';
-import { decisionOf, isTripped, provenIn } from './decisions.ts';
+import { firstConditions, decisionOf, isTripped, provenIn } from './decisions.ts';
 import type { PoolContext, PoolEvent, PoolInput, PoolIntent, Tallied } from './events.ts';
 import { STEADY_MS } from '../sandbox/arithmetic.ts';
 

@@ -1,5 +1,5 @@
 import type { MachineState } from '../../actors/inspection/machines.ts';
-import type { OutboxReport } from '../../actors/runtime/outbox.ts';
+import type { OutboxReport } from '../../actors/runtime/actor-runtime.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import type { WebhookReport } from '../../model/approvals/webhook-report.ts';
 import type {

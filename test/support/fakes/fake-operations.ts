@@ -1,7 +1,7 @@
 import { hasPairs, type ClaimFile } from '../../../src/model/claim-terms.ts';
 import { v7 } from 'uuid';
 import type { ProcessDriver } from '../../../src/contracts/processes.ts';
-import { firstConditions } from '../../../src/machines/pool/conditions.ts';
+import { firstConditions } from '../../../src/machines/pool/decisions.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { EventFeed } from '../../../src/actors/runtime/event-feed.ts';
@@ -79,8 +79,10 @@ import { QuotaLimits } from '../../../src/actors/pool/commands/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../../../src/actors/pool/commands/quotas.ts';
 import type { Operations, Readiness } from '../../../src/services/operations.ts';
 import type { ShardReport } from '../../../src/services/debug/debug-operations.ts';
-import type { OpenEndpoint } from '../../../src/actors/sandbox/commands/sandbox-operations.ts';
-import type { SandboxFilter } from '../../../src/actors/sandbox/commands/sandbox-operations.ts';
+import type {
+  OpenEndpoint,
+  SandboxFilter,
+} from '../../../src/actors/sandbox/commands/sandbox-operations.ts';
 import { TemplateCatalog } from '../../../src/actors/pool/template-catalog.ts';
 import { getTemplate, listTemplates } from '../../../src/services/templates/templates.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../../src/actors/views.ts';
